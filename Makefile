@@ -1,0 +1,83 @@
+# Every target works in a fresh clone: the first one that needs Python packages installs the pinned ones into .venv.
+# The lines that begin with two signs are what `make help` prints.
+
+## make quickstart          train on the embedded digits and draw results/figures/quickstart.png
+## make figures             every figure and table of the papers that is there so far
+## make fig-<paper>-<k>     one figure: make fig-icml2013-1
+## make table-<paper>-<k>   one table: make table-icml2013-1
+## make bench               measure speed against hand-written code
+## make test                run the tests; those on real data need FWEXP_DATA
+## make lint                check the style; make format mends it
+## make venv                install the pinned packages into .venv (all targets do so where needed)
+## make clean               remove .venv, caches and build files; results stay
+##
+## make test ARGS="-k viterbi"                   more arguments for the command behind a target
+## make test PYTHON=python3.12 VENV=.venv-3.12   another Python, in an environment of its own
+
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS :=
+
+SUPPORTED := 3.11 3.12 3.13
+# Succeeds where the version of the Python that runs it is among the arguments.
+CHECK := import sys; sys.exit("%d.%d" % sys.version_info[:2] not in sys.argv[1:])
+
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+    $$python -c '$(CHECK)' $(SUPPORTED) 2>/dev/null && echo $$python && break; done)
+# An environment that is there is kept, unless its Python is not the one asked for.
+WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
+    $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null))
+KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
+
+.DEFAULT_GOAL := help
+.PHONY: help venv quickstart test lint format figures bench clean FORCE
+
+help:
+	@sed -n 's/^## *//p' Makefile
+
+# The stamp is written last, so that an interrupted installation starts again.
+INSTALLED := $(VENV)/.installed
+ifneq ($(shell $(KEEP) || echo missing),)
+$(INSTALLED): FORCE
+endif
+$(INSTALLED): pyproject.toml requirements.lock
+	@$(or $(PYTHON),false) -c '$(CHECK)' $(SUPPORTED) 2>/dev/null || { \
+	    echo "fwexp needs Python 3.11, 3.12 or 3.13, got $(or $(PYTHON),none); say where it is: make PYTHON=..." >&2; exit 2; }
+	@$(KEEP) || { echo "making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
+	@echo "installing the packages of requirements.lock into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+venv: $(INSTALLED)
+
+quickstart: $(INSTALLED)
+	$(BIN)/fwexp figure quickstart $(ARGS)
+
+figures: $(INSTALLED)
+	@for name in $$($(BIN)/python -c 'from fwexp.experiments import FIGURES; print(*FIGURES)'); do \
+	    echo "fwexp figure $$name $(ARGS)"; $(BIN)/fwexp figure $$name $(ARGS) || exit; done
+
+fig-%: $(INSTALLED) FORCE
+	$(BIN)/fwexp figure $(subst -,/fig,$*) $(ARGS)
+
+table-%: $(INSTALLED) FORCE
+	$(BIN)/fwexp figure $(subst -,/table,$*) $(ARGS)
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)
+	$(BIN)/python -m fwexp.bench $(ARGS)
+
+clean:
+	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,47 @@
+"""What all tests share: hypothesis profiles, the marker ``data``, and matplotlib without a display."""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+os.environ["MPLBACKEND"] = "Agg"
+
+# quick is the default and the same on every machine; pytest --hypothesis-profile=long searches on.
+# No deadline: the first example of a test compiles kernels.
+hypothesis.settings.register_profile("quick", max_examples=30, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("long", max_examples=1000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("quick")
+
+REQUIRE_DATA = os.environ.get("FWEXP_REQUIRE_DATA") == "1"
+
+
+def pytest_configure(config):
+    """Check the folder of the real data once, and make its name independent of the working directory."""
+    folder = os.environ.get("FWEXP_DATA")
+    if folder:
+        if not Path(folder).is_dir():
+            raise pytest.UsageError(f"FWEXP_DATA is {folder!r}, which is no folder; unset it to skip the data tests")
+        os.environ["FWEXP_DATA"] = str(Path(folder).resolve())
+    elif REQUIRE_DATA:
+        raise pytest.UsageError("FWEXP_REQUIRE_DATA=1 asks for the tests on real data, but FWEXP_DATA is not set")
+
+
+def pytest_collection_modifyitems(items):
+    """Skip the tests marked ``data`` where there is no real data."""
+    if not os.environ.get("FWEXP_DATA"):
+        skip = pytest.mark.skip(reason="needs real data: FWEXP_DATA is not set")
+        for item in items:
+            if item.get_closest_marker("data"):
+                item.add_marker(skip)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Turn a skip of a test on real data into a failure where the data are required."""
+    report = yield
+    if REQUIRE_DATA and report.skipped and item.get_closest_marker("data"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although FWEXP_REQUIRE_DATA=1: {call.excinfo.value}"
+    return report

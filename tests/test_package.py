@@ -1,0 +1,215 @@
+"""The repository as people get it: its layout, what is said twice, the README's commands, and the wheel."""
+
+import ast
+import doctest
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import fwexp
+from fwexp.experiments import FIGURES
+from fwexp.run.sweep import expand
+
+ROOT = Path(__file__).resolve().parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+README = (ROOT / "README.md").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+
+# Where the folders of the checkout lie in an installed package.
+INSTALLED_AS = {"fwexp": "fwexp", "conf": "fwexp/conf", "experiments": "fwexp/experiments", "plots": "fwexp/plots"}
+FOLDERS = ["fwexp", "conf", "experiments", "results", "plots", "tests"]
+FILES = ["pyproject.toml", "Makefile", "README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md", "requirements.lock"]
+
+
+def command_lines(program: str) -> list[str]:
+    """Return what stands after ``program`` in the code of the README, up to a comment."""
+    code = re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", README, flags=re.DOTALL)
+    lines = [line.strip() for block in code for line in "\n".join(block).splitlines()]
+    pattern = re.compile(rf"(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?{program} ([^#]+)")
+    return [match[1].strip() for line in lines if (match := pattern.match(line))]
+
+
+def figure_target(name: str) -> str:
+    """Return the make target of a figure: ``icml2013/fig1`` is ``fig-icml2013-1``."""
+    return re.sub(r"(\w+)/(fig|table)(\d+)", r"\2-\1-\3", name)
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Return the top-level names that a module imports, anywhere in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0]
+    return {name.partition(".")[0] for name in names}
+
+
+def dry_run(target: str) -> subprocess.CompletedProcess:
+    """Let make print what it would do for ``target``; the settings of a make that runs these tests do not count."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "ARGS")}
+    return subprocess.run(["make", "--dry-run", target], capture_output=True, text=True, cwd=ROOT, env=environment)
+
+
+def test_top_level_is_as_documented():
+    assert [name for name in FOLDERS if not (ROOT / name).is_dir()] == []
+    assert [name for name in FILES if not (ROOT / name).is_file()] == []
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_version_is_the_same_everywhere():
+    version = PYPROJECT["project"]["version"]
+    assert fwexp.__version__ == version
+    assert re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1] == version
+    # The newest heading of the changelog is either open or this version.
+    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] in ("Unreleased", version)
+
+
+def test_license_is_the_same_everywhere():
+    assert PYPROJECT["project"]["license"] == "BSD-3-Clause"
+    assert (ROOT / "LICENSE").read_text().startswith("BSD 3-Clause License")
+    assert "\nlicense: BSD-3-Clause\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_public_names_are_there_and_documented():
+    assert sorted(set(fwexp.__all__)) == sorted(fwexp.__all__)
+    assert set(fwexp.__all__) <= set(dir(fwexp))
+    for name in fwexp.__all__:
+        value = getattr(fwexp, name)
+        if name != "__version__":
+            assert (value.__doc__ or "").strip(), f"fwexp.{name} has no docstring"
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = fwexp.no_such_name
+
+
+def test_import_is_light():
+    """``fwexp --help`` has to answer at once, so nothing heavy may be imported before it is used."""
+    code = "import sys, fwexp; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    heavy = {"numpy", "scipy", "numba", "pandas", "matplotlib", "hydra", "omegaconf", "pooch", "pyarrow"}
+    assert heavy & set(loaded.split()) == set()
+
+
+def test_every_import_is_a_declared_dependency():
+    not_needed = {"fwexp", "hydra_plugins", "sklearn"}  # ourselves, twice; and fwexp.data.digits.make_npz, a tool
+    declared = {canonicalize_name(Requirement(text).name) for text in PYPROJECT["project"]["dependencies"]}
+    provided = packages_distributions()
+    for folder in INSTALLED_AS:
+        for path in (ROOT / folder).rglob("*.py"):
+            for module in imported_modules(path) - not_needed - sys.stdlib_module_names:
+                assert declared & {canonicalize_name(name) for name in provided[module]}, f"{path} imports {module}"
+
+
+def test_lock_file_pins_every_dependency_without_addresses():
+    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
+    locked = {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
+    project = PYPROJECT["project"]
+    declared = sum(project["optional-dependencies"].values(), project["dependencies"])
+    for requirement in map(Requirement, declared):
+        if requirement.name != "fwexp":
+            version = locked.get(canonicalize_name(requirement.name))
+            assert version, f"{requirement.name} is not locked"
+            assert version in requirement.specifier, f"{requirement} is locked at {version}"
+
+
+def test_make_has_every_target_that_is_named():
+    """In the README, in ``make help``, and one for every figure of the catalogue."""
+    named = [line.split()[0] for line in command_lines("make")]
+    named += re.findall(r"make ([a-z]+)\b(?!-)", "\n".join(re.findall(r"^## (.*)$", MAKEFILE, re.MULTILINE)))
+    assert {"quickstart", "test"} <= set(named)
+    named += [figure_target(name) for name in FIGURES]
+    for target in sorted(set(named)):
+        run = dry_run(target)
+        assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_make_draws_figure(name):
+    assert dry_run(figure_target(name)).stdout.splitlines()[-1].split()[1:] == ["figure", name]
+
+
+def test_readme_names_figures_that_exist():
+    figures = {line.split()[1] for line in command_lines("fwexp") if line.startswith("figure ")}
+    assert figures
+    assert figures <= set(FIGURES)
+    targets = {figure_target(name) for name in FIGURES}
+    assert {line for line in command_lines("make") if line.startswith(("fig-", "table-"))} <= targets
+
+
+def test_readme_runs_are_valid():
+    """Every ``fwexp run`` of the README gives configurations that are accepted; nothing is run."""
+    runs = [line.split()[1:] for line in command_lines("fwexp") if line.startswith("run ")]
+    assert runs
+    for words in runs:
+        assert expand([word for word in words if word != "-m" and not word.startswith("hydra/")]), words
+
+
+def test_readme_shows_what_python_prints():
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, "README.md", "README.md", 0)
+    assert test.examples
+    report = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Build a wheel from a copy (setuptools leaves its files in the source folder), without a network."""
+    source = tmp_path_factory.mktemp("source")
+    for name in INSTALLED_AS:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ["pyproject.toml", "README.md", "LICENSE"]:
+        shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "."]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=source)
+    assert run.returncode == 0, run.stdout + run.stderr
+    (path,) = source.glob("*.whl")
+    return path
+
+
+def test_wheel_holds_all_modules_configurations_and_data(wheel):
+    kinds = {".py", ".yaml", ".npz"}
+    expected = {
+        f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
+        for folder, target in INSTALLED_AS.items()
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in kinds
+    }
+    assert {"fwexp/conf/config.yaml", "fwexp/data/digits.npz", "fwexp/experiments/__init__.py"} <= expected
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name for name in names if ".dist-info/" not in name} == expected
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_unpacked_wheel_works(wheel, tmp_path):
+    """Everything comes from the wheel: modules, configurations, presets of figures, embedded data."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    code = """
+import json
+import fwexp, fwexp.experiments, fwexp.plots, fwexp.config
+conf = fwexp.config.conf_dir()
+presets = [f"experiment/{figure.preset}.yaml" for figure in fwexp.experiments.FIGURES.values()]
+files = [fwexp.__file__, fwexp.experiments.__file__, fwexp.plots.__file__]
+files += [str(conf / name) for name in ["config.yaml", *presets]]
+train, test = fwexp.load_dataset("digits")
+print(json.dumps({"files": files, "sizes": [train.n, test.n]}))
+"""
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-W", "error", "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["sizes"] == [1000, 500]
+    for file in map(Path, found["files"]):
+        assert file.is_relative_to(tmp_path / "site"), f"{file} is not in the wheel"
+        assert file.is_file()
