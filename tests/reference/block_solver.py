@@ -1,0 +1,162 @@
+"""One block solver with independent choices: order of blocks x step x cache x refresh x acceleration.
+
+Osokin et al. (ICML 2016), Sections 3.1-3.3 (Algorithms 2-5), with what the published code adds: in the first pass gap
+sampling visits 1..n in order; a step stores the gap that its oracle call found *before* the step; a cache hit updates
+no gap and counts no call; exact gaps are truncated at 0; the global gap is 1 until the first refresh.
+Acceleration is not in the papers: Catalyst (Lin, Mairal, Harchaoui 2015) around block steps.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .active_set import STEPS, State
+from .averages import Run, make_run
+from .problem import curvature_bound
+
+
+class BlockRun(NamedTuple):
+    """What `block_fw` did.
+
+    ``run.last.w`` holds the iterates w (the primal candidates); ``point`` the points A a of the original problem and
+    ``run.last.ell`` their b'a (the dual candidates) - the same as w unless accelerated. ``blocks``, ``hits`` and
+    ``calls`` (cumulative, refreshes included) have one entry per step, ``estimates`` the gap estimates before it.
+    ``alpha`` and ``stored`` are those at the end (no dual point where Frank-Wolfe steps outgrew ``size``).
+    """
+
+    run: Run
+    point: np.ndarray
+    alpha: list
+    stored: list
+    blocks: np.ndarray
+    hits: np.ndarray
+    calls: np.ndarray
+    estimates: np.ndarray
+
+
+def block_fw(
+    tp,
+    lam,
+    steps,
+    sampling="uniform",
+    draws=None,
+    step="fw",
+    cache=None,
+    size=None,
+    refresh=0,
+    accelerate=None,
+    curvature=None,
+    global_gap=1.0,
+):
+    """Run the block solver for a number of steps.
+
+    Parameters
+    ----------
+    sampling : {"order", "uniform", "gap", "max_gap", "lipschitz", "ideal"}
+        "order": ``draws`` are the blocks themselves (perm, cyclic). "ideal": argmax gap_i^2/C_i of exact gaps.
+    draws : sequence
+        One per step: a block ("order") or a uniform number in [0, 1) ("uniform", "gap", "lipschitz").
+    step : {"fw", "pairwise", "away", "corrective"}
+    cache : None or (F, nu)
+        Parameters of the cache-hit criterion.
+    size : None or int
+        Most labelings stored per example (None: no limit).
+    refresh : int
+        All gaps are computed exactly after every ``refresh * n`` steps (0: never).
+    accelerate : None or (kap, period)
+        Centre weight and number of passes (of n steps) between new centres. Where gap estimates are used, every new
+        centre recomputes them.
+    curvature : None or array
+        C_f^(i) for "lipschitz" and "ideal"; by default 4 R_i^2/(lam n^2).
+    global_gap : float
+        What the cache takes for the total gap until the first refresh.
+    """
+    n, (kap, period) = tp.n, accelerate or (0.0, 0)
+    state = State(tp, lam * (1 + kap), size, drop_active=step == "fw")
+    centre = Centre(kap, np.zeros(tp.d))
+    curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
+    gaps, calls, needs_gaps = np.full(n, np.inf), 0, cache is not None or sampling in ("gap", "max_gap")
+    log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
+    ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
+    for k in range(steps):
+        i = choose_block(sampling, None if draws is None else draws[k], gaps, curvature, state)
+        log["blocks"].append(i), log["estimates"].append(gaps.copy())
+        j = None if cache is None else cached_corner(state, i, cache, gaps[i], global_gap)
+        log["hits"].append(j is not None)
+        if j is None:  # cache miss: the oracle
+            j, calls = tp.argmax(i, state.w), calls + 1
+            gaps[i] = max(state.corner_gap(i, j), 0.0)
+        log["gaps"].append(state.corner_gap(i, j))
+        state.store(i, j)
+        STEPS[step](state, i, j)
+        new_centre = period > 0 and (k + 1) % (period * n) == 0
+        if new_centre:
+            state.w = centre.move(state.w)
+        if (refresh > 0 and (k + 1) % (refresh * n) == 0) or (new_centre and needs_gaps):
+            gaps, calls = state.exact_gaps(), calls + n
+            global_gap = gaps.sum()
+        log["calls"].append(calls)
+        ws.append(state.w), points.append((1 + kap) * state.w_i.sum(axis=0)), ells.append(state.ell)
+    run = make_run(ws, ells, log.pop("gaps"))
+    return BlockRun(run, np.array(points), state.alpha(), state.stored, **{key: np.array(v) for key, v in log.items()})
+
+
+def cached_corner(state, i, cache, gap_i, global_gap):
+    """Alg. 5: the best stored labeling, if it promises at least max(F gap_i, nu/n global gap); None on a miss."""
+    F, nu = cache
+    j = state.best(i, list(state.stored[i]))
+    return j if state.corner_gap(i, j) >= max(F * gap_i, nu / state.tp.n * global_gap) else None
+
+
+def choose_block(sampling, draw, gaps, curvature, state):
+    """The block to visit, Section 3.1."""
+    n = len(gaps)
+    if sampling == "order":
+        return int(draw)
+    if sampling == "uniform":
+        return int(draw * n)
+    if sampling == "lipschitz":
+        return inverse_cdf(curvature, draw)
+    if sampling == "ideal":
+        return int(np.argmax(state.exact_gaps() ** 2 / curvature))
+    if np.isinf(gaps).any():  # not all gaps known: first pass, in order
+        return int(np.isinf(gaps).argmax())
+    return int(gaps.argmax()) if sampling == "max_gap" else inverse_cdf(gaps, draw)
+
+
+def inverse_cdf(weights, draw):
+    """The first i with sum_{j <= i} weights_j > draw * total; uniform if all weights are 0."""
+    cumulative = np.cumsum(weights)
+    if cumulative[-1] <= 0:
+        return int(draw * len(weights))
+    return min(int(np.searchsorted(cumulative, draw * cumulative[-1], side="right")), len(weights) - 1)
+
+
+class Centre:
+    """The centre z of min P(w) + kap lam/2 ||w - z||^2, where w = v + kap/(1 + kap) z and v = A a/(1 + kap).
+
+    New centre: z <- w + beta (w - w_old), beta = (1 - sqrt q)/(1 + sqrt q), q = 1/(1 + kap), w_old being the w at which
+    the previous centre was chosen (the start for the first). The dual variables stay, so w moves with z.
+    """
+
+    def __init__(self, kap, z):
+        self.kap, self.z, self.w_old = kap, z, z
+
+    def move(self, w):
+        """Choose the new centre at w; the iterate w that belongs to it."""
+        root = np.sqrt(1 / (1 + self.kap))
+        z = w + (1 - root) / (1 + root) * (w - self.w_old)
+        shift = self.kap / (1 + self.kap) * (z - self.z)
+        self.z, self.w_old = z, w
+        return w + shift
+
+
+def chi(x):
+    """Non-uniformity sqrt(1 + n^2 Var(p)), p = x/sum(x), population variance (Theorem 2); 1 for x = 0."""
+    x = np.asarray(x, float)
+    return np.sqrt(1 + len(x) ** 2 * np.var(x / x.sum())) if x.sum() > 0 else 1.0
+
+
+def improvement_factor(gaps, curvature):
+    """chi(gaps)^3/chi(C): the factor by which Theorem 2 predicts gap sampling to beat uniform sampling."""
+    return chi(gaps) ** 3 / chi(curvature)

@@ -1,0 +1,291 @@
+"""The reference of the block solver: each order, step, cache and acceleration by its definition, and the optimum."""
+
+import numpy as np
+import pytest
+
+from tests import reference as ref
+from tests.reference.examples import chain, draws_of, order_of
+
+STEPS = ("fw", "pairwise", "away", "corrective")
+
+
+# Block solver: orders, steps, cache, refresh -----------------------------------------------------------------------
+
+
+def test_the_block_solver_in_its_plain_setting_is_bcfw():
+    tp, lam = chain(0), 0.1
+    order, u = order_of(tp, 8), draws_of(tp, 8)
+    plain = ref.bcfw(tp, lam, order)
+    ours = ref.block_fw(tp, lam, len(order), "order", order, refresh=3)
+    np.testing.assert_allclose(ours.run.last.w, plain.last.w, atol=1e-12)
+    np.testing.assert_allclose(ours.run.gaps, plain.gaps, atol=1e-12)
+    uniform = ref.block_fw(tp, lam, len(u), "uniform", u)
+    np.testing.assert_array_equal(uniform.blocks, (u * tp.n).astype(int))
+    np.testing.assert_array_equal(uniform.calls, np.arange(1, len(u) + 1))
+    np.testing.assert_array_equal(ours.calls[::15], [1, 16 + tp.n, 31 + 2 * tp.n])
+
+
+@pytest.mark.parametrize("lam", [1.0, 0.2])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("cache", [None, (0.25, 0.01)])
+@pytest.mark.parametrize("accelerate", [None, (3.0, 2)])
+def test_every_combination_reaches_the_optimum(lam, step, cache, accelerate):
+    tp = chain(1)
+    best, u = ref.qp_optimum(tp, lam), draws_of(tp, 300)
+    result = ref.block_fw(tp, lam, len(u), "gap", u, step, cache, 20, 5, accelerate)
+    duals = [ref.dual_value(w, ell, lam) for w, ell in zip(result.point, result.run.last.ell, strict=True)]
+    primals = [ref.primal(tp, w, lam) for w in result.run.last.w]
+    assert max(duals) <= best.dual + 1e-12 <= min(primals) + 2e-12
+    assert best.dual - max(duals) <= (1e-3 if step == "fw" else 1e-8)
+    if accelerate is None:
+        assert np.diff(duals).min() >= -1e-14
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("accelerate", [None, (3.0, 2)])
+def test_stored_weights_reproduce_the_point(step, accelerate):
+    tp, lam = chain(2), 0.1
+    u = draws_of(tp, 60)
+    result = ref.block_fw(tp, lam, len(u), "uniform", u, step, size=None if step == "fw" else 5, accelerate=accelerate)
+    np.testing.assert_allclose(ref.weights(tp, result.alpha, lam), result.point[-1], atol=1e-10)
+    assert ref.loss_term(tp, result.alpha) == pytest.approx(result.run.last.ell[-1], abs=1e-12)
+    for alpha in result.alpha:
+        assert alpha.sum() == pytest.approx(1, abs=1e-12)
+        assert alpha.min() >= 0
+    if step != "fw":  # drop steps leave exact zeros behind
+        assert any(weight == 0 for stored in result.stored for weight in stored.values())
+
+
+def test_a_pairwise_step_is_the_best_one_on_its_segment():
+    tp, lam = chain(3), 0.1
+    state = ref.State(tp, lam)
+    for i in order_of(tp, 4):
+        j = tp.argmax(i, state.w)
+        state.store(i, j)
+        before = state.alpha()
+        away = state.worst(i, state.active(i))
+        assert tp.scores(i, state.w)[away] == min(tp.scores(i, state.w)[state.active(i)])
+        ref.STEPS["pairwise"](state, i, j)
+
+        def objective(gamma, i=i, j=j, before=before, away=away):
+            alpha = [a.copy() for a in before]
+            alpha[i][away] -= gamma
+            alpha[i][j] += gamma
+            return ref.dual(tp, alpha, lam)
+
+        grid = [objective(gamma) for gamma in np.linspace(0, before[i][away], 201)]
+        assert ref.dual(tp, state.alpha(), lam) >= max(grid) - 1e-12
+
+
+def test_an_away_step_takes_the_larger_gap_and_stays_feasible():
+    tp, lam, kinds = chain(3), 1.0, []
+    state = ref.State(tp, lam)
+    for i in order_of(tp, 20):
+        j = tp.argmax(i, state.w)
+        state.store(i, j)
+        before, gap, active = state.alpha()[i], state.corner_gap(i, j), state.active(i)
+        gap_away = -min(tp.scores(i, state.w)[active]) / tp.n + before @ tp.scores(i, state.w) / tp.n
+        ref.STEPS["away"](state, i, j)
+        after = state.alpha()[i]
+        assert after.min() >= 0
+        assert after.sum() == pytest.approx(1, abs=1e-13)
+        worst = active[int(np.argmin(tp.scores(i, state.w)[active]))]
+        if len(active) > 1 and gap_away > gap + 1e-9:
+            kinds.append("away")
+            others = np.delete(np.arange(len(after)), active)
+            assert not after[others].any()  # no new labeling
+        elif gap > gap_away + 1e-9:
+            kinds.append("fw")
+            assert after[j] >= before[j]
+        assert worst in active
+    assert set(kinds) == {"away", "fw"}
+
+
+def test_corrective_steps_optimise_over_the_stored_labelings():
+    tp, lam = chain(3, lengths=(3,)), 0.1
+    state = ref.State(tp, lam)
+    for i in order_of(tp, 6):
+        j = tp.argmax(i, state.w)
+        state.store(i, j)
+        A, b, blocks = ref.dual_matrices(tp, lam)
+        columns, rest = blocks[i][list(state.stored[i])], state.w - state.w_i[i]
+        best = ref.simplex_qp(A[:, columns], b[columns] - lam * A[:, columns].T @ rest, [np.arange(len(columns))], lam)
+        ref.STEPS["corrective"](state, i, j, corrections=500)
+        np.testing.assert_allclose(state.w, rest + A[:, columns] @ best, atol=1e-5)
+    few, one = ref.State(tp, lam), ref.State(tp, lam)
+    for i in order_of(tp, 6):
+        j = tp.argmax(i, few.w)
+        few.store(i, j), one.store(i, j)
+        ref.STEPS["corrective"](few, i, j, corrections=1), ref.STEPS["pairwise"](one, i, j)
+        np.testing.assert_array_equal(few.w, one.w)
+
+
+def test_gap_sampling_visits_all_first_and_then_follows_the_estimates():
+    tp, lam = chain(0), 0.1
+    u = draws_of(tp, 12)
+    result = ref.block_fw(tp, lam, len(u), "gap", u, refresh=4)
+    np.testing.assert_array_equal(result.blocks[: tp.n], np.arange(tp.n))
+    w, ell, n = result.run.last.w, result.run.last.ell, tp.n
+    for k in range(n, len(u)):
+        share = np.cumsum(result.estimates[k]) / result.estimates[k].sum()
+        i = result.blocks[k]
+        assert (share[i - 1] if i else 0) <= u[k] < share[i] + 1e-15
+        after = result.estimates[k + 1] if k + 1 < len(u) else result.estimates[k]
+        if k + 1 < len(u) and (k + 1) % (4 * n):
+            expected = result.estimates[k].copy()
+            expected[i] = result.run.gaps[k]  # the gap before the step
+            np.testing.assert_allclose(after, expected, atol=1e-15)
+        elif k + 1 < len(u):  # exact gaps sum to the duality gap
+            exact = ref.primal(tp, w[k + 1], lam) - ref.dual_value(w[k + 1], ell[k + 1], lam)
+            assert after.sum() == pytest.approx(exact, abs=1e-12)
+    assert result.calls[-1] == 12 * n + 3 * n
+
+
+def test_inverse_cdf_and_the_other_orders():
+    assert [ref.inverse_cdf([0, 1, 0, 3], u) for u in (0, 0.24, 0.25, 0.99)] == [1, 1, 3, 3]
+    assert ref.inverse_cdf(np.zeros(4), 0.6) == 2
+    tp, lam = chain(0), 0.1
+    greedy = ref.block_fw(tp, lam, 60, "max_gap", refresh=1)
+    for k in range(tp.n, 60):
+        assert greedy.estimates[k][greedy.blocks[k]] == greedy.estimates[k].max()
+    curvature = np.array([0, 0, 1.0, 0, 0])
+    u = draws_of(tp, 2)
+    assert set(ref.block_fw(tp, lam, 10, "lipschitz", u, curvature=curvature).blocks) == {2}
+    ideal = ref.block_fw(tp, lam, 30, "ideal")
+    assert ideal.blocks[0] == np.argmax([L.max() ** 2 for L in tp.loss] / ref.curvature_bound(tp, lam))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_cache_hits_are_free_and_leave_the_estimates_alone(step):
+    tp, lam, F, nu = chain(0), 0.1, 0.25, 0.01
+    order, size = order_of(tp, 60), 6
+    result = ref.block_fw(tp, lam, len(order), "order", order, step, (F, nu), size, refresh=5)
+    assert 0 < result.hits.sum() < len(order)
+    total, refreshes = 1.0, 0
+    for k in range(len(order) - 1):
+        gap, threshold = result.run.gaps[k], max(F * result.estimates[k][order[k]], nu / tp.n * total)
+        refreshed = (k + 1) % (5 * tp.n) == 0
+        refreshes += refreshed
+        if result.hits[k]:
+            assert gap >= threshold
+            assert refreshed or np.array_equal(result.estimates[k + 1], result.estimates[k])
+        elif not refreshed:
+            assert result.estimates[k + 1][order[k]] == max(gap, 0)
+        total = result.estimates[k + 1].sum() if refreshed else total
+        assert result.calls[k] == np.count_nonzero(~result.hits[: k + 1]) + refreshes * tp.n
+    assert max(len(stored) for stored in result.stored) <= size
+
+
+def test_a_cache_hit_needs_the_local_and_the_global_threshold():
+    tp, lam = chain(0), 0.1
+    state = ref.State(tp, lam)
+    for i in order_of(tp, 10):
+        j = tp.argmax(i, state.w)
+        state.store(i, j)
+        ref.STEPS["pairwise"](state, i, j)
+    i = max(range(tp.n), key=lambda i: state.corner_gap(i, state.best(i, list(state.stored[i]))))
+    gap = state.corner_gap(i, state.best(i, list(state.stored[i])))
+    assert gap > 1e-6
+    for margin, hit in ((1 - 1e-9, True), (1 + 1e-9, False)):
+        local = ref.cached_corner(state, i, (0.25, 0.01), margin * gap / 0.25, 0.0)
+        shared = ref.cached_corner(state, i, (0.25, 0.01), 0.0, margin * gap * tp.n / 0.01)
+        assert (local is not None, shared is not None) == (hit, hit)
+        if hit:
+            assert local == shared == max(state.stored[i], key=lambda j: tp.scores(i, state.w)[j])
+
+
+def test_the_first_refresh_replaces_the_global_gap():
+    tp, lam = chain(0), 0.01
+    order = order_of(tp, 40)
+    for global_gap, early in ((5.0, False), (0.0, True)):
+        hits = ref.block_fw(
+            tp, lam, len(order), "order", order, "pairwise", (1e-9, 1.0), refresh=10, global_gap=global_gap
+        ).hits
+        assert hits[: 10 * tp.n].any() == early
+        assert hits[10 * tp.n :].any()
+
+
+def test_a_full_store_drops_the_worst_inactive_labeling_first():
+    tp = chain(0, n=1, lengths=(2,))
+    state = ref.State(tp, 1.0, size=3)
+    others = [j for j in range(9) if j != tp.truth[0]]
+    state.store(0, others[0]), state.store(0, others[1])
+    state.w = np.random.default_rng(0).normal(size=tp.d)
+    scores = tp.scores(0, state.w)
+    worst, better = sorted(others[:2], key=lambda j: scores[j])
+    state.store(0, others[2])
+    assert set(state.stored[0]) == {tp.truth[0], better, others[2]}
+    state.stored[0] = dict.fromkeys([tp.truth[0], better, others[2]], 1 / 3)
+    state.store(0, worst)  # all active: the limit gives way ...
+    assert len(state.stored[0]) == 4
+    free = ref.State(tp, 1.0, size=3, drop_active=True)
+    free.stored[0] = dict.fromkeys([tp.truth[0], better, others[2]], 1 / 3)
+    free.store(0, worst)  # ... except for Frank-Wolfe steps
+    assert len(free.stored[0]) == 3
+
+
+def test_extreme_cache_parameters():
+    tp, lam = chain(0), 0.1
+    order = order_of(tp, 20)
+    never = ref.block_fw(tp, lam, len(order), "order", order, cache=(1e6, 0.01))
+    np.testing.assert_allclose(never.run.last.w, ref.bcfw(tp, lam, order).last.w, atol=1e-12)
+    assert not never.hits.any()
+    lazy = ref.block_fw(tp, lam, len(order), "order", order, cache=(1e-9, 1e-9))
+    assert lazy.hits.mean() > 0.5
+
+
+# Acceleration ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["pairwise", "corrective"])
+def test_the_certificate_of_the_accelerated_method(step):
+    tp, lam, kap, period = chain(1), 0.05, 3.0, 2
+    order = order_of(tp, 12)
+    result = ref.block_fw(tp, lam, len(order), "order", order, step, accelerate=(kap, period))
+    z, w_old, root = np.zeros(tp.d), np.zeros(tp.d), np.sqrt(1 / (1 + kap))
+    for k in range(1, len(order) + 1):
+        w, point, ell = result.run.last.w[k], result.point[k], result.run.last.ell[k]
+        if k % (period * tp.n) == 0:
+            before = point / (1 + kap) + kap / (1 + kap) * z
+            z, w_old = before + (1 - root) / (1 + root) * (before - w_old), before
+        np.testing.assert_allclose(w, point / (1 + kap) + kap / (1 + kap) * z, atol=1e-12)
+    gaps = ref.block_gaps(tp, result.alpha, lam, w)
+    gap = ref.primal(tp, w, lam) - ref.dual_value(point, ell, lam)
+    assert gap == pytest.approx(gaps.sum() + lam / 2 * (w - point) @ (w - point), abs=1e-12)
+    # the block gaps under w are the gap of the centred problem
+    v, prox = point / (1 + kap), kap * lam / 2
+    shifted = ell - lam * (1 + kap) / 2 * v @ v - lam * kap * v @ z + lam * kap / (2 * (1 + kap)) * z @ z
+    centred = ref.primal(tp, w, lam) + prox * (w - z) @ (w - z) - shifted
+    assert centred == pytest.approx(gaps.sum(), abs=1e-11)
+
+
+def test_a_new_centre_refreshes_the_estimates():
+    tp, lam, kap = chain(1), 0.05, 3.0
+    u = draws_of(tp, 7)
+    result = ref.block_fw(tp, lam, len(u), "gap", u, "pairwise", accelerate=(kap, 2))
+    np.testing.assert_array_equal(
+        result.calls, np.arange(1, len(u) + 1) + tp.n * (np.arange(1, len(u) + 1) // (2 * tp.n))
+    )
+    k = 6 * tp.n
+    exact = ref.block_fw(tp, lam, k, "gap", u[:k], "pairwise", accelerate=(kap, 2))
+    gaps = ref.block_gaps(tp, exact.alpha, lam, exact.run.last.w[-1])
+    np.testing.assert_allclose(result.estimates[k], gaps, atol=1e-12)
+    free = ref.block_fw(tp, lam, len(u), "uniform", u, "pairwise", accelerate=(kap, 2))
+    assert free.calls[-1] == len(u)
+
+
+def test_without_a_centre_nothing_is_accelerated():
+    tp, lam = chain(0), 0.1
+    order = order_of(tp, 10)
+    zero = ref.block_fw(tp, lam, len(order), "order", order, "pairwise", accelerate=(0.0, 1))
+    plain = ref.block_fw(tp, lam, len(order), "order", order, "pairwise")
+    np.testing.assert_allclose(zero.run.last.w, plain.run.last.w, atol=1e-12)
+
+
+def test_acceleration_helps():
+    tp, lam = chain(0), 0.2
+    order = order_of(tp, 100, seed=1)
+    best = ref.qp_optimum(tp, lam).dual
+    plain = ref.block_fw(tp, lam, len(order), "order", order, "corrective")
+    fast = ref.block_fw(tp, lam, len(order), "order", order, "corrective", accelerate=(3.0, 2))
+    assert ref.primal(tp, fast.run.last.w[-1], lam) - best < 0.1 * (ref.primal(tp, plain.run.last.w[-1], lam) - best)
