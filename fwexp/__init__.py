@@ -1,0 +1,34 @@
+"""fwexp: Frank-Wolfe methods for structural SVMs - train, certify, and reproduce the papers' experiments."""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+# Where each public name lives; modules are imported when a name is first used, for numba alone takes half a second.
+_HOME = {
+    "CallbackProblem": "fwexp.problems.callback",
+    "Result": "fwexp.run.result",
+    "chain_problem": "fwexp.problems.chain",
+    "enumerated_problem": "fwexp.problems.enumerated",
+    "evaluate": "fwexp.api",
+    "joint_feature": "fwexp.api",
+    "load_dataset": "fwexp.data",
+    "load_results": "fwexp.run.store",
+    "loss": "fwexp.api",
+    "max_oracle": "fwexp.api",
+    "multiclass_problem": "fwexp.problems.multiclass",
+    "predict": "fwexp.api",
+    "solve": "fwexp.api",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'fwexp' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

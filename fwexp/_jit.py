@@ -1,0 +1,141 @@
+"""Compilation settings: the one place that decides how kernels are compiled and where machine code is cached.
+
+numba's disk cache looks at the file that defines a kernel, not at what the kernel calls: edit an oracle and the cached
+solver keeps running the old one. So machine code is kept in a directory named after a hash of *all* sources of the
+package, and kernels specialised for problem classes from outside the package are not cached at all.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache, wraps
+from pathlib import Path
+
+import numba
+from numba.extending import overload, register_jitable
+
+__all__ = ["array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
+
+PACKAGE = Path(__file__).resolve().parent
+KEEP_DIRECTORIES = 4  # the caches of this many versions of the sources are kept
+KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
+
+
+@cache
+def cache_directory() -> Path:
+    """Return the directory of the machine code compiled from exactly these sources, and prune those of old sources."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fwexp" / "numba"
+    directory = base / digest.hexdigest()[:16]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        os.utime(directory)
+        prune(base)
+    except OSError:  # a home that cannot be written to: compile into a directory of this user below the temporary one
+        directory = Path(tempfile.gettempdir()) / f"fwexp-numba-{os.getuid()}" / directory.name
+        directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def prune(base: Path) -> None:
+    """Remove the cache directories below ``base`` that are neither among the newest nor recently used."""
+    with contextlib.suppress(OSError):  # another process may prune at the same time
+        ages = sorted(((path.stat().st_mtime, path) for path in base.iterdir() if path.is_dir()), reverse=True)
+        for used, path in ages[KEEP_DIRECTORIES:]:
+            if time.time() - used > KEEP_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _locked(save: Callable, directory: Path) -> Callable:
+    """Serialise writers: two processes that add different signatures at once would else share one file name."""
+
+    @wraps(save)
+    def save_overload(*args):
+        with (directory / "lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            save(*args)
+
+    return save_overload
+
+
+def njit(function: Callable | None = None, *, fastmath: bool = False):
+    """Compile ``function`` in nopython mode, cached on disk under a hash of the whole package.
+
+    Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release
+    the interpreter lock; loops over examples are spread over threads by ``fwexp._threads``.
+    """
+    if function is None:
+        return lambda function: njit(function, fastmath=fastmath)
+    directory = cache_directory()
+    # numba reads its cache directory when a function is decorated; the setting must not leak to other packages.
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(directory)
+    try:
+        dispatcher = numba.njit(cache=True, error_model="numpy", fastmath=fastmath, nogil=True)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+    dispatcher._cache.save_overload = _locked(dispatcher._cache.save_overload, directory)
+    return dispatcher
+
+
+def array_kernel(function: Callable) -> Callable:
+    """Compile an oracle that takes arrays only: cached, with ``fastmath``."""
+    return njit(function, fastmath=True)
+
+
+@cache
+def _uncached(dispatcher) -> Callable:
+    options = {key: dispatcher.targetoptions[key] for key in ("fastmath", "error_model", "nogil")}
+    return numba.njit(**options)(dispatcher.py_func)
+
+
+def specialise(kernel, problem) -> Callable:
+    """Return the form of ``kernel`` that fits ``problem``.
+
+    Families of this package run compiled and cached; tuples of arrays from outside run compiled, without a disk cache
+    (their sources are not part of the hash); anything else runs as plain Python.
+    """
+    if not isinstance(problem, tuple):
+        return kernel.py_func
+    if type(problem).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return kernel
+    return _uncached(kernel)
+
+
+def dispatched(stub: Callable) -> Callable:
+    """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument.
+
+    Classes register with ``function.register(cls)``. In compiled code the choice is made at compile time (numba's
+    ``overload``), in plain Python at run time, so that the same solver loop serves both.
+    """
+    implementations: dict[type, Callable] = {}
+
+    @wraps(stub)
+    def dispatch(first, *args):
+        for cls in type(first).__mro__:
+            if cls in implementations:
+                return implementations[cls](first, *args)
+        raise TypeError(f"{stub.__name__} is not available for {type(first).__name__}")
+
+    # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.
+    @overload(dispatch, strict=False, jit_options={"fastmath": True, "error_model": "numpy"})
+    def choose(first, *args):
+        cls = getattr(first, "instance_class", None)
+        return implementations.get(cls)
+
+    def register(*classes: type) -> Callable[[Callable], Callable]:
+        def add(function: Callable) -> Callable:
+            implementations.update(dict.fromkeys(classes, function))
+            return function
+
+        return add
+
+    dispatch.register = register
+    dispatch.implementations = implementations
+    return dispatch

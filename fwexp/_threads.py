@@ -1,0 +1,35 @@
+"""Loops over examples on several threads, with results that do not depend on how many."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+
+def num_threads() -> int:
+    """Return the number of threads: the processors of this process, at most ``OMP_NUM_THREADS`` if that is set.
+
+    joblib's workers are told their share of the machine in that variable.
+    """
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(processors, int(limit))) if limit.isdigit() else processors
+
+
+@cache
+def _pool(process_id: int, threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads)
+
+
+def for_shares(kernel: Callable, n: int, shares: int) -> None:
+    """Call ``kernel(share, start, end)`` for consecutive ranges that cover 0 .. n, one share after the other or at once.
+
+    ``kernel`` must release the interpreter lock and write to places of its own range only.
+    """
+    bounds = [(share, share * n // shares, (share + 1) * n // shares) for share in range(shares)]
+    threads = min(num_threads(), shares)
+    if threads == 1:
+        for bound in bounds:
+            kernel(*bound)
+    else:
+        list(_pool(os.getpid(), threads).map(lambda bound: kernel(*bound), bounds))

@@ -1,0 +1,248 @@
+"""Chains: sequence labelling with first-order transitions, by Viterbi.
+
+The joint feature map of the published code, up to the order of coordinates: with K labels and p features the public w
+holds ``w[f*K + k]`` (feature f, label k), then K weights of the first label, K of the last, and the transitions
+``[from*K + to]``, so d = K p + 2 K + K^2. The loss is the Hamming distance divided by the length.
+
+Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
+rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
+of parts is in ``chain_parts``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp.errors import ParameterError
+from fwexp.oracles.viterbi import viterbi
+from fwexp.problems import protocol
+from fwexp.problems.features import (
+    BinaryFeatures,
+    DenseFeatures,
+    SparseFeatures,
+    as_features,
+    packed_gram,
+    padded_width,
+    row_entries,
+    row_scores,
+)
+
+
+class ChainProblem(NamedTuple):
+    """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
+
+    n: int  # number of sequences
+    d: int  # length of the public w
+    num_states: int  # K
+    width: int  # length of a weight row, K padded
+    num_features: int  # p
+    num_weights: int  # length of the internal w
+    part_ptr: np.ndarray  # int64 (n + 1,)
+    label_ptr: np.ndarray  # int64 (n + 1,): positions label_ptr[i] .. label_ptr[i+1] belong to sequence i
+    labels: np.ndarray  # int32 (positions,); -1 in test sets only
+    x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per position
+    gram_ptr: np.ndarray  # int64 (n + 1,)
+    gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases)
+
+    def __repr__(self) -> str:
+        return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
+
+
+def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
+    """Build a problem from concatenated arrays.
+
+    Parameters
+    ----------
+    x : array or scipy.sparse of shape (positions, p)
+        Inputs; used as given, no constant is added.
+    y : int array (positions,)
+        Labels 0 .. num_states - 1, and -1 (never predicted, counted wrong) in test sets.
+    ptr : int array (n + 1,)
+        Sequence i holds the positions ``ptr[i] .. ptr[i+1]``.
+    num_states : int
+        K.
+    """
+    features = as_features(x)
+    p, width = int(x.shape[1]), padded_width(num_states)
+    label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
+    lengths = np.diff(label_ptr)
+    gram_ptr = np.concatenate(([0], np.cumsum(lengths * (lengths + 1) // 2)))
+    gram = np.empty(gram_ptr[-1])
+    packed_gram(features, label_ptr, gram_ptr, gram)
+    # The biases of the first and the last label act like one more feature there.
+    gram[gram_ptr[:-1]] += 1.0
+    gram[gram_ptr[1:] - 1] += 1.0
+    return ChainProblem(
+        n=len(lengths),
+        d=num_states * (p + 2 + num_states),
+        num_states=num_states,
+        width=width,
+        num_features=p,
+        num_weights=(p + 2 + num_states) * width,
+        part_ptr=(label_ptr + np.arange(len(label_ptr)) * num_states) * width,
+        label_ptr=label_ptr,
+        labels=np.ascontiguousarray(y, dtype=np.int32),
+        x=features,
+        gram_ptr=gram_ptr,
+        gram=gram,
+    )
+
+
+def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
+    """Build a sequence-labelling problem from your own arrays.
+
+    Parameters
+    ----------
+    X : list of (T_i, p) arrays or scipy.sparse matrices
+        Inputs of every sequence, used as given: no constant is added.
+    y : list of int arrays (T_i,)
+        Labels from 0. With ``num_states`` given, -1 is allowed and marks positions of a test set whose label is none of
+        them: never predicted, counted wrong; such a problem cannot be trained on.
+    num_states : int, optional
+        Number of labels K; by default the largest label plus one.
+
+    Returns
+    -------
+    ChainProblem
+        With ``n``, ``d = K p + 2 K + K^2``.
+
+    Raises
+    ------
+    ValueError
+        No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, labels out of
+        range.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> problem = fwexp.chain_problem([np.eye(3), np.eye(3)[:2]], [[0, 1, 1], [1, 0]])
+    >>> problem.n, problem.d
+    (2, 14)
+    """
+    X, y = list(X), [np.asarray(labels) for labels in y]
+    if not X:
+        raise ParameterError("X must hold at least one sequence, got n = 0")
+    if len(X) != len(y):
+        raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
+    X = [x if sp.issparse(x) else np.asarray(x, dtype=np.float64) for x in X]
+    for i, (x, labels) in enumerate(zip(X, y, strict=True)):
+        if x.ndim != 2 or labels.ndim != 1:
+            raise ParameterError(f"X[{i}] must have shape (T, p) and y[{i}] (T,), got {x.shape} and {labels.shape}")
+        if x.shape[0] != labels.shape[0] or x.shape[0] == 0:
+            raise ParameterError(f"X[{i}] and y[{i}] must have the same length T >= 1, got {x.shape[0]} and {len(labels)}")
+        if x.shape[1] != X[0].shape[1]:
+            raise ParameterError(f"X[{i}] must have {X[0].shape[1]} features like X[0], got {x.shape[1]}")
+        if labels.dtype.kind not in "iu":
+            raise ParameterError(f"y[{i}] must hold integers, got {labels.dtype}")
+    labels = np.concatenate(y).astype(np.int64)
+    lowest = 0 if num_states is None else -1
+    num_states = check_num_labels("num_states", num_states, labels)
+    if labels.min() < lowest or labels.max() >= num_states:
+        bad = labels.min() if labels.min() < lowest else labels.max()
+        raise ParameterError(f"labels in y must be in 0 .. {num_states - 1}, got {bad}")
+    stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
+    ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
+    return chain_from_arrays(stack, labels, ptr, num_states)
+
+
+def check_num_labels(name: str, given, labels: np.ndarray) -> int:
+    """Return the number of labels: ``given``, or the largest label plus one."""
+    if given is None:
+        return max(int(labels.max()) + 1, 1)
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+        raise ParameterError(f"{name} must be an integer >= 1, got {given!r}")
+    return int(given)
+
+
+@protocol.scores.register(ChainProblem)
+def _(problem, i, w, theta):
+    width, first, size = problem.width, problem.num_features * problem.width, problem.num_states * problem.width
+    transitions = w[first + 2 * width :]
+    for j in range(size):
+        theta[j] = transitions[j]
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    for t in range(length):
+        row_scores(problem.x, start + t, w, width, theta[size + t * width : size + (t + 1) * width])
+    last = size + (length - 1) * width
+    for k in range(width):
+        theta[size + k] += w[first + k]
+        theta[last + k] += w[first + width + k]
+
+
+@protocol.max_oracle.register(ChainProblem)
+def _(problem, i, theta, y, scratch):
+    width, size = problem.width, problem.num_states * problem.width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    per_error = 1.0 / length
+    # The augmented scores are a copy: theta stays the scores without loss.
+    augmented = scratch[length * width : 2 * length * width]
+    truth = 0.0
+    for j in range(length * width):
+        augmented[j] = theta[size + j] + per_error
+    for t in range(length):
+        label = problem.labels[start + t]
+        augmented[t * width + label] -= per_error
+        truth += theta[size + t * width + label]
+        if t > 0:
+            truth += theta[problem.labels[start + t - 1] * width + label]
+    return viterbi(augmented, theta[:size], problem.num_states, width, y[:length], scratch) - truth
+
+
+@protocol.decode.register(ChainProblem)
+def _(problem, i, theta, y, scratch):
+    size, length = problem.num_states * problem.width, problem.label_ptr[i + 1] - problem.label_ptr[i]
+    viterbi(theta[size:], theta[:size], problem.num_states, problem.width, y[:length], scratch)
+
+
+@protocol.loss.register(ChainProblem)
+def _(problem, i, y):
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    errors = 0
+    for t in range(length):
+        errors += y[t] != problem.labels[start + t]
+    return errors / length
+
+
+@protocol.as_labeling.register(ChainProblem)
+def _(problem, i, y):
+    labeling, length = np.asarray(y), problem.label_ptr[i + 1] - problem.label_ptr[i]
+    if labeling.shape != (length,) or labeling.dtype.kind not in "iu":
+        raise ParameterError(f"y must hold {length} integers for example {i}, got shape {labeling.shape}")
+    if labeling.min() < 0 or labeling.max() >= problem.num_states:
+        raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {labeling.tolist()}")
+    return labeling.astype(np.int32)
+
+
+@protocol.public_labeling.register(ChainProblem)
+def _(problem, i, y):
+    return np.array(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]], dtype=np.int64)
+
+
+@protocol.to_public.register(ChainProblem)
+def _(problem, w):
+    return np.ascontiguousarray(w.reshape(-1, problem.width)[:, : problem.num_states]).ravel()
+
+
+@protocol.from_public.register(ChainProblem)
+def _(problem, w):
+    rows = np.zeros((problem.num_weights // problem.width, problem.width))
+    rows[:, : problem.num_states] = np.reshape(w, (-1, problem.num_states))
+    return rows.ravel()
+
+
+@protocol.joint_feature.register(ChainProblem)
+def _(problem, i, y):
+    K, last = problem.num_states, problem.num_features + 1
+    y = np.asarray(y, dtype=np.int64)
+    columns, values = [], []
+    for t, label in enumerate(y):
+        indices, entries = row_entries(problem.x, problem.label_ptr[i] + t)
+        columns.append(indices * K + label)
+        values.append(entries)
+    columns.append((last - 1) * K + y[:1])
+    columns.append(last * K + y[-1:])
+    columns.append((last + 1 + y[:-1]) * K + y[1:])
+    values.append(np.ones(len(y) + 1))
+    columns = np.concatenate(columns)
+    return sp.csr_array((np.concatenate(values), (np.zeros_like(columns), columns)), shape=(1, problem.d))

@@ -1,0 +1,330 @@
+"""Vectors of parts of a chain: differences of two (expected) labelings.
+
+A labeling of length T has T of the T K unary parts and T - 1 of the K^2 transitions, and the expected parts of a dual
+block stay few as well (on handwriting 3 of 26 labels at a position and 30 of 676 transitions after 100 passes), so they
+are kept as entries (code, value); a code is the place of the part in theta.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp._jit import register_jitable
+from fwexp.problems import protocol
+from fwexp.problems.chain import ChainProblem
+from fwexp.problems.features import row_scatter, row_scatter_label
+
+CHUNK = 16  # entries of a block that lie side by side
+
+
+class ChainVector(NamedTuple):
+    """One vector of parts."""
+
+    codes: np.ndarray  # int32, distinct
+    values: np.ndarray  # float64
+    count: np.ndarray  # int64 (1,), the number of entries
+    place: np.ndarray  # int32, as long as theta: the entry of a code while a vector is built, else -1
+    unary: np.ndarray  # float64 (T_max * width,): the unary entries once more, as rows
+
+
+class ChainBlocks(NamedTuple):
+    """Expected parts of every example.
+
+    Entry e of example i lies at ``[e // CHUNK, i, e % CHUNK]``: there is room for all parts, but only the memory of
+    entries that occur is ever touched (the arrays start as untouched zero pages).
+    """
+
+    codes: np.ndarray  # int32 (chunks, n, CHUNK)
+    values: np.ndarray  # float64, likewise
+    count: np.ndarray  # int64 (n,)
+
+
+protocol.register_labelings(ChainProblem)
+
+
+def _theta_size(problem) -> int:
+    return int((np.diff(problem.part_ptr)).max())
+
+
+@protocol.workspace.register(ChainProblem)
+def _(problem):
+    length, size = int(np.diff(problem.label_ptr).max()), _theta_size(problem)
+    direction = ChainVector(
+        codes=np.zeros(size, dtype=np.int32),
+        values=np.zeros(size),
+        count=np.zeros(1, dtype=np.int64),
+        place=np.full(size, -1, dtype=np.int32),
+        unary=np.zeros(length * problem.width),
+    )
+    return protocol.Workspace(
+        theta=np.zeros(size),
+        direction=direction,
+        image=np.zeros(size),
+        y=np.zeros(length, dtype=np.int32),
+        scratch=np.zeros(2 * length * problem.width),
+    )
+
+
+@protocol.new_blocks.register(ChainProblem)
+def _(problem):
+    shape = (-(-_theta_size(problem) // CHUNK), problem.n, CHUNK)
+    return ChainBlocks(
+        codes=np.zeros(shape, dtype=np.int32),
+        values=np.zeros(shape),
+        count=np.zeros(problem.n, dtype=np.int64),
+    )
+
+
+@protocol.copy_blocks.register(ChainProblem)
+def _(problem, blocks):
+    copy = protocol.new_blocks(problem)
+    used = -(-int(blocks.count.max()) // CHUNK)
+    copy.codes[:used], copy.values[:used], copy.count[:] = blocks.codes[:used], blocks.values[:used], blocks.count
+    return copy
+
+
+@register_jitable
+def _add_entry(v, code, value):
+    """Add ``value`` to the entry of ``code``, a new one if there is none; ``place`` must be up to date."""
+    e = np.int64(v.place[code])
+    if e < 0:
+        e = v.count[0]
+        v.count[0] = e + 1
+        v.place[code] = e
+        v.codes[e] = code
+        v.values[e] = 0.0
+    v.values[e] += value
+
+
+@protocol.clear.register(ChainProblem)
+def _(problem, i, direction):
+    direction.count[0] = 0
+
+
+@protocol.add_psi.register(ChainProblem)
+def _(problem, i, y, c, direction):
+    width, size = problem.width, problem.num_states * problem.width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    for t in range(length):
+        truth = problem.labels[start + t]
+        wrong = truth != y[t]
+        if wrong:
+            _add_entry(direction, size + t * width + truth, c)
+            _add_entry(direction, size + t * width + y[t], -c)
+        if t > 0:
+            truth_before = problem.labels[start + t - 1]
+            if wrong or truth_before != y[t - 1]:
+                _add_entry(direction, truth_before * width + truth, c)
+                _add_entry(direction, y[t - 1] * width + y[t], -c)
+
+
+@protocol.close.register(ChainProblem)
+def _(problem, i, direction):
+    size = problem.num_states * problem.width
+    direction.unary[: problem.part_ptr[i + 1] - problem.part_ptr[i] - size] = 0.0
+    for e in range(direction.count[0]):
+        code = direction.codes[e]
+        direction.place[code] = -1
+        if code >= size:
+            direction.unary[code - size] = direction.values[e]
+
+
+@protocol.set_direction.register(ChainProblem)
+def _(problem, i, y, blocks, direction):
+    # The entries of the block come first and in its order, which is what add_to_block relies on.
+    direction.count[0] = blocks.count[i]
+    for e in range(blocks.count[i]):
+        code = blocks.codes[e // CHUNK, i, e % CHUNK]
+        direction.codes[e] = code
+        direction.values[e] = -blocks.values[e // CHUNK, i, e % CHUNK]
+        direction.place[code] = e
+    protocol.add_psi(problem, i, y, 1.0, direction)
+    protocol.close(problem, i, direction)
+
+
+@protocol.add_to_block.register(ChainProblem)
+def _(problem, i, direction, c, blocks):
+    count = blocks.count[i]
+    for e in range(count):
+        blocks.values[e // CHUNK, i, e % CHUNK] += c * direction.values[e]
+    for e in range(count, direction.count[0]):
+        if c * direction.values[e] != 0.0:
+            blocks.codes[count // CHUNK, i, count % CHUNK] = direction.codes[e]
+            blocks.values[count // CHUNK, i, count % CHUNK] = c * direction.values[e]
+            count += 1
+    blocks.count[i] = count
+
+
+@protocol.dot.register(ChainProblem)
+def _(problem, i, direction, theta):
+    total = 0.0
+    for e in range(direction.count[0]):
+        total += direction.values[e] * theta[direction.codes[e]]
+    return total
+
+
+@protocol.psi_score.register(ChainProblem)
+def _(problem, i, y, theta):
+    width, size = problem.width, problem.num_states * problem.width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    total = 0.0
+    for t in range(length):
+        truth, row = problem.labels[start + t], size + t * width
+        total += theta[row + truth] - theta[row + y[t]]
+        if t > 0:
+            total += theta[problem.labels[start + t - 1] * width + truth] - theta[y[t - 1] * width + y[t]]
+    return total
+
+
+@protocol.gram_scores.register(ChainProblem)
+def _(problem, i, direction, theta):
+    width, size = problem.width, problem.num_states * problem.width
+    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
+    theta[: size + length * width] = 0.0
+    for e in range(direction.count[0]):
+        if direction.codes[e] < size:
+            theta[direction.codes[e]] = direction.values[e]
+    for t in range(length):
+        out = theta[size + t * width : size + (t + 1) * width]
+        for u in range(length):
+            low, high = min(t, u), max(t, u)
+            product = problem.gram[problem.gram_ptr[i] + high * (high + 1) // 2 + low]
+            row = direction.unary[u * width : (u + 1) * width]
+            for k in range(width):
+                out[k] += product * row[k]
+
+
+@protocol.norm_sq.register(ChainProblem)
+def _(problem, i, direction):
+    width, size = problem.width, problem.num_states * problem.width
+    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
+    total = 0.0
+    for e in range(direction.count[0]):
+        if direction.codes[e] < size:
+            total += direction.values[e] * direction.values[e]
+    position = problem.gram_ptr[i]
+    for t in range(length):
+        row = direction.unary[t * width : (t + 1) * width]
+        for u in range(t + 1):
+            other = direction.unary[u * width : (u + 1) * width]
+            product = 0.0
+            for k in range(width):
+                product += row[k] * other[k]
+            total += (2.0 if u < t else 1.0) * problem.gram[position] * product
+            position += 1
+    return total
+
+
+@protocol.scatter.register(ChainProblem)
+def _(problem, i, direction, c, w):
+    width, first, size = problem.width, problem.num_features * problem.width, problem.num_states * problem.width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    rows = direction.unary
+    for t in range(length):
+        row_scatter(problem.x, start + t, rows[t * width : (t + 1) * width], c, width, w)
+    last = (length - 1) * width
+    for k in range(width):
+        w[first + k] += c * rows[k]
+        w[first + width + k] += c * rows[last + k]
+    transitions = w[first + 2 * width :]
+    for e in range(direction.count[0]):
+        if direction.codes[e] < size:
+            transitions[direction.codes[e]] += c * direction.values[e]
+
+
+@register_jitable
+def _scatter_part(problem, i, code, c, w):
+    """Add c times the features of one part of example i, given by its place in theta, to w."""
+    width, first, size = problem.width, problem.num_features * problem.width, problem.num_states * problem.width
+    if code < size:
+        w[first + 2 * width + code] += c
+        return
+    t, label = (code - size) // width, (code - size) % width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    row_scatter_label(problem.x, start + t, label, c, width, w)
+    if t == 0:
+        w[first + label] += c
+    if t == length - 1:
+        w[first + width + label] += c
+
+
+@protocol.scatter_block.register(ChainProblem)
+def _(problem, i, blocks, c, w):
+    for e in range(blocks.count[i]):
+        value = blocks.values[e // CHUNK, i, e % CHUNK]
+        _scatter_part(problem, i, blocks.codes[e // CHUNK, i, e % CHUNK], c * value, w)
+
+
+@protocol.scatter_psi.register(ChainProblem)
+def _(problem, i, y, c, w):
+    width, first = problem.width, problem.num_features * problem.width
+    transitions = w[first + 2 * width :]
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    for t in range(length):
+        truth = problem.labels[start + t]
+        if y[t] != truth:
+            row_scatter_label(problem.x, start + t, truth, c, width, w)
+            row_scatter_label(problem.x, start + t, y[t], -c, width, w)
+        if t > 0:
+            transitions[problem.labels[start + t - 1] * width + truth] += c
+            transitions[y[t - 1] * width + y[t]] -= c
+    w[first + problem.labels[start]] += c
+    w[first + y[0]] -= c
+    w[first + width + problem.labels[start + length - 1]] += c
+    w[first + width + y[length - 1]] -= c
+
+
+@protocol.radii_sq.register(ChainProblem)
+def _(problem):
+    # Unary parts: at most two labels, each with all positions, if inputs are nonnegative; in general by ||x_t|| ||x_u||.
+    # Transitions: T - 1 of the truth against T - 1 of y.
+    bounds = np.empty(problem.n)
+    for i, start in enumerate(problem.gram_ptr[:-1]):
+        length = int(problem.label_ptr[i + 1] - problem.label_ptr[i])
+        rows, columns = np.tril_indices(length)
+        gram = problem.gram[start : start + len(rows)]
+        bounds[i] = 2.0 * np.sum(np.where(rows == columns, 1.0, 2.0) * np.abs(gram)) + 2.0 * (length - 1) ** 2
+    return bounds
+
+
+# A running sum adds the transitions of all examples up, but keeps the unary rows of every position apart until weights
+# are asked for: K transition rows, then one row per position.
+
+
+@protocol.new_sums.register(ChainProblem)
+def _(problem, count):
+    return np.zeros((count, (problem.num_states + len(problem.labels)) * problem.width))
+
+
+@protocol.accumulate.register(ChainProblem)
+def _(problem, i, direction, c, total):
+    size, shift = problem.num_states * problem.width, problem.label_ptr[i] * problem.width
+    for e in range(direction.count[0]):
+        code = direction.codes[e]
+        total[code if code < size else code + shift] += c * direction.values[e]
+
+
+@protocol.accumulate_psi.register(ChainProblem)
+def _(problem, i, y, c, total):
+    width, size = problem.width, problem.num_states * problem.width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    for t in range(length):
+        truth, row = problem.labels[start + t], size + (start + t) * width
+        total[row + truth] += c
+        total[row + y[t]] -= c
+        if t > 0:
+            total[problem.labels[start + t - 1] * width + truth] += c
+            total[y[t - 1] * width + y[t]] -= c
+
+
+@protocol.scatter_sum.register(ChainProblem)
+def _(problem, total, c, w):
+    width, size = problem.width, problem.num_states * problem.width
+    transitions = w[(problem.num_features + 2) * width :]
+    for j in range(size):
+        transitions[j] += c * total[j]
+    for i in range(problem.n):
+        shift = problem.label_ptr[i] * width
+        for code in range(size, size + problem.label_ptr[i + 1] * width - shift):
+            if total[code + shift] != 0.0:
+                _scatter_part(problem, i, code, c * total[code + shift], w)

@@ -1,0 +1,212 @@
+"""Problems with a few explicit outputs per example: the psi vectors and losses are given as matrices.
+
+Small enough for textbook examples, constructed counterexamples, and to write any tiny problem out. The parts of an example
+are its outputs themselves: F_i' has the columns psi_i(y), and a dual block is kept as its weights on the simplex.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp.errors import ParameterError, unknown
+from fwexp.problems import protocol
+from fwexp.problems.dense_parts import register_dense_parts
+from fwexp.problems.multiclass import RESCALING
+
+
+class EnumeratedProblem(NamedTuple):
+    """A problem given by matrices; build it with ``fwexp.enumerated_problem``."""
+
+    n: int
+    d: int
+    num_weights: int  # d
+    part_ptr: np.ndarray  # int64 (n + 1,): outputs part_ptr[i] .. part_ptr[i+1] belong to example i
+    label_ptr: np.ndarray  # int64 (n + 1,): a labeling is the number of an output
+    labels: np.ndarray  # int32 (n,), the true output
+    psi: np.ndarray  # float64 (outputs, d), psi_i(y)
+    scale: np.ndarray  # float64 (outputs,), by which psi is multiplied: 1, or the losses for slack rescaling
+    losses: np.ndarray  # float64 (outputs,), L_i(y)
+
+    def __repr__(self) -> str:
+        return f"EnumeratedProblem(n={self.n}, d={self.d}, outputs={len(self.losses)})"
+
+
+def enumerated_problem(psi, losses, *, rescaling: str = "margin") -> EnumeratedProblem:
+    """Build a problem from explicit outputs.
+
+    Parameters
+    ----------
+    psi : list of (m_i, d) arrays
+        Rows psi_i(y) = phi(x_i, y_i) - phi(x_i, y), the row of the true output being 0.
+    losses : list of (m_i,) arrays
+        L_i(y) >= 0, 0 for the true output.
+    rescaling : {"margin", "slack"}
+        Slack rescaling replaces psi_i(y) by L_i(y) psi_i(y).
+
+    Returns
+    -------
+    EnumeratedProblem
+
+    Raises
+    ------
+    ValueError
+        No examples, shapes that do not fit, non-finite numbers, negative losses, an example without a true output.
+    """
+    psi = [np.array(rows, dtype=np.float64, ndmin=2) for rows in psi]
+    losses = [np.asarray(values, dtype=np.float64) for values in losses]
+    if not psi or len(psi) != len(losses):
+        raise ParameterError(f"psi and losses must have the same length n >= 1, got {len(psi)} and {len(losses)}")
+    labels = np.zeros(len(psi), dtype=np.int32)
+    for i, (rows, values) in enumerate(zip(psi, losses, strict=True)):
+        if values.shape != rows.shape[:1] or rows.shape[1] != psi[0].shape[1]:
+            raise ParameterError(
+                f"psi[{i}] must have shape (m, {psi[0].shape[1]}) and losses[{i}] (m,), got {rows.shape} and {values.shape}"
+            )
+        if not (np.isfinite(rows).all() and np.isfinite(values).all() and values.min() >= 0):
+            raise ParameterError(f"psi[{i}] and losses[{i}] must be finite, and losses >= 0")
+        true = np.flatnonzero((values == 0) & ~rows.any(axis=1))
+        if len(true) == 0:
+            raise ParameterError(f"one output of example {i} must be the true one, with loss 0 and psi = 0")
+        labels[i] = true[0]
+    if rescaling not in RESCALING:
+        raise ParameterError(unknown("rescaling", rescaling, RESCALING))
+    all_losses, all_psi = np.concatenate(losses), np.ascontiguousarray(np.concatenate(psi))
+    n, d = len(psi), all_psi.shape[1]
+    return EnumeratedProblem(
+        n=n,
+        d=d,
+        num_weights=d,
+        part_ptr=np.concatenate(([0], np.cumsum([len(values) for values in losses]))).astype(np.int64),
+        label_ptr=np.arange(n + 1, dtype=np.int64),
+        labels=labels,
+        psi=all_psi,
+        scale=all_losses.copy() if rescaling == "slack" else np.ones_like(all_losses),
+        losses=all_losses,
+    )
+
+
+protocol.register_labelings(EnumeratedProblem)
+register_dense_parts(EnumeratedProblem)
+
+
+@protocol.workspace.register(EnumeratedProblem)
+def _(problem):
+    size = int(np.diff(problem.part_ptr).max())
+    return protocol.Workspace(
+        theta=np.zeros(size),
+        direction=np.zeros(2 * size),
+        image=np.zeros(size),
+        y=np.zeros(1, dtype=np.int32),
+        scratch=np.zeros(0),
+    )
+
+
+@protocol.scores.register(EnumeratedProblem)
+def _(problem, i, w, theta):
+    start = problem.part_ptr[i]
+    for k in range(problem.part_ptr[i + 1] - start):
+        total = 0.0
+        for j in range(problem.d):
+            total += problem.psi[start + k, j] * w[j]
+        theta[k] = total
+
+
+@protocol.max_oracle.register(EnumeratedProblem)
+def _(problem, i, theta, y, scratch):
+    start = problem.part_ptr[i]
+    value = -1.0  # below that of the true output, 0
+    for k in range(problem.part_ptr[i + 1] - start):
+        violation = problem.losses[start + k] - problem.scale[start + k] * theta[k]
+        if violation > value:
+            value = violation
+            y[0] = k
+    return value
+
+
+@protocol.decode.register(EnumeratedProblem)
+def _(problem, i, theta, y, scratch):
+    y[0] = 0
+    for k in range(1, problem.part_ptr[i + 1] - problem.part_ptr[i]):
+        if theta[k] < theta[y[0]]:  # the score is that of the truth minus theta
+            y[0] = k
+
+
+@protocol.loss.register(EnumeratedProblem)
+def _(problem, i, y):
+    return problem.losses[problem.part_ptr[i] + y[0]]
+
+
+@protocol.add_psi.register(EnumeratedProblem)
+def _(problem, i, y, c, direction):
+    direction[y[0]] += c * problem.scale[problem.part_ptr[i] + y[0]]
+
+
+@protocol.psi_score.register(EnumeratedProblem)
+def _(problem, i, y, theta):
+    return problem.scale[problem.part_ptr[i] + y[0]] * theta[y[0]]
+
+
+@protocol.gram_scores.register(EnumeratedProblem)
+def _(problem, i, direction, theta):
+    start, size = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
+    for k in range(size):
+        theta[k] = 0.0
+    for j in range(problem.d):
+        total = 0.0
+        for k in range(size):
+            total += direction[k] * problem.psi[start + k, j]
+        for k in range(size):
+            theta[k] += total * problem.psi[start + k, j]
+
+
+@protocol.scatter.register(EnumeratedProblem)
+def _(problem, i, direction, c, w):
+    start = problem.part_ptr[i]
+    for k in range(problem.part_ptr[i + 1] - start):
+        value = c * direction[k]
+        if value != 0.0:
+            for j in range(problem.d):
+                w[j] += value * problem.psi[start + k, j]
+
+
+@protocol.scatter_psi.register(EnumeratedProblem)
+def _(problem, i, y, c, w):
+    row = problem.part_ptr[i] + y[0]
+    for j in range(problem.d):
+        w[j] += c * problem.scale[row] * problem.psi[row, j]
+
+
+@protocol.radii_sq.register(EnumeratedProblem)
+def _(problem):
+    return np.maximum.reduceat(problem.scale**2 * (problem.psi**2).sum(axis=1), problem.part_ptr[:-1])
+
+
+@protocol.to_public.register(EnumeratedProblem)
+def _(problem, w):
+    return w.copy()
+
+
+@protocol.from_public.register(EnumeratedProblem)
+def _(problem, w):
+    return np.array(w, dtype=np.float64)
+
+
+@protocol.as_labeling.register(EnumeratedProblem)
+def _(problem, i, y):
+    count = problem.part_ptr[i + 1] - problem.part_ptr[i]
+    if isinstance(y, bool) or not isinstance(y, (int, np.integer)) or not 0 <= y < count:
+        raise ParameterError(f"y must be an output 0 .. {count - 1} of example {i}, got {y!r}")
+    return np.array([y], dtype=np.int32)
+
+
+@protocol.public_labeling.register(EnumeratedProblem)
+def _(problem, i, y):
+    return int(y[0])
+
+
+@protocol.joint_feature.register(EnumeratedProblem)
+def _(problem, i, y):
+    # Only differences are known: phi is taken relative to the true output.
+    row = problem.part_ptr[i] + y[0]
+    return sp.csr_array(-problem.psi[row : row + 1])

@@ -1,0 +1,93 @@
+"""Evaluating weights on a whole problem: oracle calls of all examples, in parallel, one score pass for both decodings."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp._jit import njit, specialise
+from fwexp._threads import for_shares
+from fwexp.problems.protocol import decode, loss, max_oracle, new_labelings, scores, store_labeling, workspace
+
+SHARES = 8  # of the examples, dealt out to the threads
+
+_NOT_WANTED = np.empty(0)
+
+
+class Evaluation(NamedTuple):
+    """Means over the examples of a problem at given weights."""
+
+    hinge: float  # 1/n sum_i H_i(w), the loss term of P(w); NaN if not asked for
+    norm_sq: float  # ||w||^2
+    error: float  # mean task loss of the predictions; NaN if not asked for
+
+
+@njit
+def _decode_range(problem, start, end, w, buffers, hinge, losses, error, labelings):
+    """Decode the examples start .. end at w, with loss (if ``hinge`` is wanted), without it (if ``error`` is), or both.
+
+    Fills ``hinge`` with H_i(w), ``losses`` with L_i and ``labelings`` with the labeling of the max-oracle; ``error`` with
+    the task loss of the prediction and, unless there was a max-oracle call, ``labelings`` with the prediction.
+    """
+    theta, y, scratch = buffers.theta, buffers.y, buffers.scratch
+    for i in range(start, end):
+        scores(problem, i, w, theta)
+        if len(error) > 0:
+            decode(problem, i, theta, y, scratch)
+            error[i] = loss(problem, i, y)
+        if len(hinge) > 0:
+            hinge[i] = max_oracle(problem, i, theta, y, scratch)
+            losses[i] = loss(problem, i, y)
+        store_labeling(problem, i, y, labelings)
+
+
+class Evaluator:
+    """Evaluates weights on one problem again and again, reusing its buffers.
+
+    Parameters
+    ----------
+    problem : problem
+        Any family.
+    """
+
+    def __init__(self, problem) -> None:
+        self.problem = problem
+        self._kernel = specialise(_decode_range, problem)
+        # People's own oracles are not asked to be thread-safe.
+        self._buffers = [workspace(problem) for _ in range(min(SHARES, problem.n) if isinstance(problem, tuple) else 1)]
+        self.labelings = new_labelings(problem)
+
+    def __call__(self, w: np.ndarray, *, hinge: bool = True, error: bool = True) -> Evaluation:
+        """Return the means at internal weights w; ``labelings`` then holds the labelings of the last decoding."""
+        n = self.problem.n
+        errors = np.empty(n) if error else _NOT_WANTED
+        hinges = np.empty(n if hinge else 0)
+        losses = np.empty_like(hinges)
+        self._decode(w, hinges, losses, errors)
+        return Evaluation(
+            hinge=float(np.mean(hinges)) if hinge else np.nan,
+            norm_sq=float(w @ w),
+            error=float(np.mean(errors)) if error else np.nan,
+        )
+
+    def oracles(self, w: np.ndarray, errors: np.ndarray = _NOT_WANTED) -> tuple[np.ndarray, np.ndarray]:
+        """Call the max-oracle of every example at w; return H_i and L_i, each (n,), and keep the ``labelings``."""
+        hinges, losses = np.empty(self.problem.n), np.empty(self.problem.n)
+        self._decode(w, hinges, losses, errors)
+        return hinges, losses
+
+    def oracle(self, i: int, w: np.ndarray) -> float:
+        """Return H_i(w) and keep the labeling of the max-oracle of example i."""
+        hinges, losses = np.zeros(self.problem.n), np.zeros(self.problem.n)
+        self._kernel(self.problem, i, i + 1, w, self._buffers[0], hinges, losses, _NOT_WANTED, self.labelings)
+        return float(hinges[i])
+
+    def predict(self, w: np.ndarray):
+        """Return the predictions at w, in the storage of ``labelings``."""
+        self._decode(w, _NOT_WANTED, _NOT_WANTED, np.empty(self.problem.n))
+        return self.labelings
+
+    def _decode(self, w, hinges, losses, errors) -> None:
+        def share(k: int, start: int, end: int) -> None:
+            self._kernel(self.problem, start, end, w, self._buffers[k], hinges, losses, errors, self.labelings)
+
+        for_shares(share, self.problem.n, len(self._buffers))

@@ -1,0 +1,248 @@
+"""Input vectors x_t as rows of a matrix: dense, sparse, or sparse with unit values.
+
+Weights of a family that scores labels from inputs are rows of ``width`` contiguous numbers, one row per feature: the K
+scores of a label, padded with zeros so that rows fill whole vector registers. A family knows its inputs only through
+the three functions below; the choice between dense and sparse is made here, once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp._jit import dispatched, njit
+from fwexp.errors import ParameterError
+
+
+class DenseFeatures(NamedTuple):
+    """Rows of a (tokens, p) float64 array."""
+
+    values: np.ndarray
+
+
+class SparseFeatures(NamedTuple):
+    """CSR rows: int64 ``indptr``, int32 ``indices``, float64 ``values``."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+class BinaryFeatures(NamedTuple):
+    """CSR rows whose values are all 1: nothing is multiplied."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+
+
+def padded_width(num_labels: int) -> int:
+    """Return the length of a weight row: a power of two up to 8, then a multiple of 8."""
+    return 1 << (num_labels - 1).bit_length() if num_labels <= 8 else -(-num_labels // 8) * 8
+
+
+def as_features(x):
+    """Return ``x``, a float array or scipy.sparse matrix of shape (tokens, p), as one of the classes above."""
+    if not sp.issparse(x):
+        values = np.ascontiguousarray(x, dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise ParameterError("X must be finite, got NaN or infinity")
+        return DenseFeatures(values)
+    x = sp.csr_array(x, dtype=np.float64)
+    if not x.has_canonical_format:
+        x = x.copy()
+        x.sum_duplicates()
+    if not np.isfinite(x.data).all():
+        raise ParameterError("X must be finite, got NaN or infinity")
+    indptr, indices = x.indptr.astype(np.int64), np.ascontiguousarray(x.indices, dtype=np.int32)
+    if (x.data == 1.0).all():
+        return BinaryFeatures(indptr, indices)
+    return SparseFeatures(indptr, indices, np.ascontiguousarray(x.data))
+
+
+def row_entries(x, t: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the int64 columns and the values of row t (plain Python)."""
+    if isinstance(x, DenseFeatures):
+        columns = np.flatnonzero(x.values[t])
+        return columns, x.values[t, columns]
+    row = slice(x.indptr[t], x.indptr[t + 1])
+    columns = x.indices[row].astype(np.int64)
+    return columns, np.ones(len(columns)) if isinstance(x, BinaryFeatures) else x.values[row]
+
+
+@dispatched
+def row_scores(x, t, weights, width, out):
+    """Set ``out`` (width,) to sum_f x_t[f] weights[f], where ``weights`` is the flat array of rows."""
+
+
+@dispatched
+def row_scatter(x, t, row, c, width, weights):
+    """Add c x_t[f] row to the weight row of every feature f."""
+
+
+@dispatched
+def row_scatter_label(x, t, label, c, width, weights):
+    """Add c x_t[f] to the weight of (f, label) for every feature f."""
+
+
+@dispatched
+def row_dot(x, t, u):
+    """Return <x_t, x_u>."""
+
+
+@row_scores.register(DenseFeatures)
+def _(x, t, weights, width, out):
+    values = x.values[t]
+    out[:] = 0.0
+    f, p = 0, values.shape[0]
+    while f + 4 <= p:  # four rows at a time: a quarter of the loads and stores of ``out``
+        a, b, c, d = values[f], values[f + 1], values[f + 2], values[f + 3]
+        w0 = weights[f * width : (f + 1) * width]
+        w1 = weights[(f + 1) * width : (f + 2) * width]
+        w2 = weights[(f + 2) * width : (f + 3) * width]
+        w3 = weights[(f + 3) * width : (f + 4) * width]
+        for k in range(width):
+            out[k] += (a * w0[k] + b * w1[k]) + (c * w2[k] + d * w3[k])
+        f += 4
+    while f < p:
+        a = values[f]
+        w0 = weights[f * width : (f + 1) * width]
+        for k in range(width):
+            out[k] += a * w0[k]
+        f += 1
+
+
+@row_scores.register(SparseFeatures)
+def _(x, t, weights, width, out):
+    out[:] = 0.0
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        value, start = x.values[j], x.indices[j] * width
+        w = weights[start : start + width]
+        for k in range(width):
+            out[k] += value * w[k]
+
+
+@row_scores.register(BinaryFeatures)
+def _(x, t, weights, width, out):
+    out[:] = 0.0
+    j, end = x.indptr[t], x.indptr[t + 1]
+    while j + 4 <= end:  # as for dense rows
+        f0, f1 = np.int64(x.indices[j]) * width, np.int64(x.indices[j + 1]) * width
+        f2, f3 = np.int64(x.indices[j + 2]) * width, np.int64(x.indices[j + 3]) * width
+        w0, w1 = weights[f0 : f0 + width], weights[f1 : f1 + width]
+        w2, w3 = weights[f2 : f2 + width], weights[f3 : f3 + width]
+        for k in range(width):
+            out[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
+        j += 4
+    while j < end:
+        f0 = np.int64(x.indices[j]) * width
+        w0 = weights[f0 : f0 + width]
+        for k in range(width):
+            out[k] += w0[k]
+        j += 1
+
+
+@row_scatter.register(DenseFeatures)
+def _(x, t, row, c, width, weights):
+    for f in range(x.values.shape[1]):
+        value = c * x.values[t, f]
+        if value != 0.0:
+            w = weights[f * width : (f + 1) * width]
+            for k in range(width):
+                w[k] += value * row[k]
+
+
+@row_scatter.register(SparseFeatures)
+def _(x, t, row, c, width, weights):
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        value, start = c * x.values[j], np.int64(x.indices[j]) * width
+        w = weights[start : start + width]
+        for k in range(width):
+            w[k] += value * row[k]
+
+
+@row_scatter.register(BinaryFeatures)
+def _(x, t, row, c, width, weights):
+    nonzero = 0
+    for k in range(width):
+        nonzero += row[k] != 0.0
+    if nonzero == 0:
+        return
+    if 4 * nonzero <= width:
+        for k in range(width):
+            if row[k] != 0.0:
+                value = c * row[k]
+                for j in range(x.indptr[t], x.indptr[t + 1]):
+                    weights[np.int64(x.indices[j]) * width + k] += value
+        return
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        start = np.int64(x.indices[j]) * width
+        w = weights[start : start + width]
+        for k in range(width):
+            w[k] += c * row[k]
+
+
+@row_scatter_label.register(DenseFeatures)
+def _(x, t, label, c, width, weights):
+    for f in range(x.values.shape[1]):
+        weights[f * width + label] += c * x.values[t, f]
+
+
+@row_scatter_label.register(SparseFeatures)
+def _(x, t, label, c, width, weights):
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        weights[np.int64(x.indices[j]) * width + label] += c * x.values[j]
+
+
+@row_scatter_label.register(BinaryFeatures)
+def _(x, t, label, c, width, weights):
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        weights[np.int64(x.indices[j]) * width + label] += c
+
+
+@row_dot.register(DenseFeatures)
+def _(x, t, u):
+    total = 0.0
+    for f in range(x.values.shape[1]):
+        total += x.values[t, f] * x.values[u, f]
+    return total
+
+
+@row_dot.register(SparseFeatures)
+def _(x, t, u):
+    total = 0.0
+    j, k = x.indptr[t], x.indptr[u]
+    while j < x.indptr[t + 1] and k < x.indptr[u + 1]:  # indices are sorted
+        a, b = x.indices[j], x.indices[k]
+        if a == b:
+            total += x.values[j] * x.values[k]
+        if a <= b:
+            j += 1
+        if b <= a:
+            k += 1
+    return total
+
+
+@row_dot.register(BinaryFeatures)
+def _(x, t, u):
+    total = 0.0
+    j, k = x.indptr[t], x.indptr[u]
+    while j < x.indptr[t + 1] and k < x.indptr[u + 1]:
+        a, b = x.indices[j], x.indices[k]
+        if a == b:
+            total += 1.0
+        if a <= b:
+            j += 1
+        if b <= a:
+            k += 1
+    return total
+
+
+@njit
+def packed_gram(x, ptr, gram_ptr, out):
+    """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example: a packed lower triangle each."""
+    for i in range(ptr.shape[0] - 1):
+        position = gram_ptr[i]
+        for t in range(ptr[i], ptr[i + 1]):
+            for u in range(ptr[i], t + 1):
+                out[position] = row_dot(x, t, u)
+                position += 1

@@ -1,0 +1,247 @@
+"""Multiclass classification: the SVM of Crammer and Singer (2001), with margin or slack rescaling.
+
+phi(x, y) puts x into the block of class y: the public w holds ``w[f*K + k]`` for feature f and class k, d = K p. The loss
+is 0/1, or a matrix of costs L(y_i, y). Slack rescaling multiplies the margin violation by the loss (the paper's section
+2): psi_i(y) is replaced by L_i(y) psi_i(y), so H_i(w) = max_y L_i(y) (1 - <w, psi_i(y)>).
+
+With two classes this is the binary SVM: its weights are u = w_1 - w_0, and since the optimal w_0 = -w_1 its regularisation
+lam/2 ||w||^2 is (lam/2)/2 ||u||^2.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp.errors import ParameterError, unknown
+from fwexp.problems import protocol
+from fwexp.problems.chain import check_num_labels
+from fwexp.problems.dense_parts import register_dense_parts
+from fwexp.problems.features import (
+    BinaryFeatures,
+    DenseFeatures,
+    SparseFeatures,
+    as_features,
+    padded_width,
+    row_entries,
+    row_scatter,
+    row_scatter_label,
+    row_scores,
+)
+
+RESCALING = ("margin", "slack")
+
+
+class MulticlassProblem(NamedTuple):
+    """A set of labelled vectors; build it with ``fwexp.multiclass_problem``."""
+
+    n: int
+    d: int  # K p
+    num_classes: int  # K
+    width: int  # length of a weight row, K padded
+    num_features: int  # p
+    num_weights: int  # p * width
+    part_ptr: np.ndarray  # int64 (n + 1,): the parts of an example are its classes, padded
+    label_ptr: np.ndarray  # int64 (n + 1,)
+    labels: np.ndarray  # int32 (n,)
+    x: DenseFeatures | SparseFeatures | BinaryFeatures
+    norm_sq: np.ndarray  # float64 (n,), ||x_i||^2
+    costs: np.ndarray  # float64 (K, K), L(true, predicted)
+    scale: np.ndarray  # float64 (K, K), by which psi is multiplied: 1, or the costs for slack rescaling
+
+    def __repr__(self) -> str:
+        return f"MulticlassProblem(n={self.n}, d={self.d}, K={self.num_classes})"
+
+
+def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, rescaling: str = "margin"):
+    """Build a multiclass problem from your own arrays.
+
+    Parameters
+    ----------
+    X : (n, p) array or scipy.sparse matrix
+        Inputs, used as given: no constant is added.
+    y : int array (n,)
+        Classes from 0. With ``num_classes`` given, -1 is allowed and marks examples of a test set whose class is none of
+        them: never predicted, counted wrong; such a problem cannot be trained on.
+    num_classes : int, optional
+        Number of classes K; by default the largest class plus one.
+    costs : (K, K) array, optional
+        ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 0/1.
+    rescaling : {"margin", "slack"}
+        What the cost rescales; the same for 0/1 loss.
+
+    Returns
+    -------
+    MulticlassProblem
+        With ``n`` and ``d = K p``.
+
+    Raises
+    ------
+    ValueError
+        No examples, lengths that differ, non-finite features, classes out of range, bad costs.
+    """
+    x = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    labels = np.asarray(y)
+    if x.ndim != 2 or labels.ndim != 1:
+        raise ParameterError(f"X must have shape (n, p) and y (n,), got {x.shape} and {labels.shape}")
+    if x.shape[0] != labels.shape[0]:
+        raise ParameterError(f"X and y must have the same length, got {x.shape[0]} and {labels.shape[0]}")
+    if x.shape[0] == 0:
+        raise ParameterError("X must hold at least one example, got n = 0")
+    if labels.dtype.kind not in "iu":
+        raise ParameterError(f"y must hold integers, got {labels.dtype}")
+    lowest = 0 if num_classes is None else -1
+    num_classes = check_num_labels("num_classes", num_classes, labels)
+    if labels.min() < lowest or labels.max() >= num_classes:
+        bad = labels.min() if labels.min() < lowest else labels.max()
+        raise ParameterError(f"classes in y must be in 0 .. {num_classes - 1}, got {bad}")
+    if rescaling not in RESCALING:
+        raise ParameterError(unknown("rescaling", rescaling, RESCALING))
+    costs = _check_costs(costs, num_classes)
+    features, p, width, n = as_features(x), int(x.shape[1]), padded_width(num_classes), x.shape[0]
+    norms = x.multiply(x).sum(axis=1) if sp.issparse(x) else np.einsum("ij,ij->i", x, x)
+    return MulticlassProblem(
+        n=n,
+        d=num_classes * p,
+        num_classes=num_classes,
+        width=width,
+        num_features=p,
+        num_weights=p * width,
+        part_ptr=np.arange(n + 1, dtype=np.int64) * width,
+        label_ptr=np.arange(n + 1, dtype=np.int64),
+        labels=np.ascontiguousarray(labels, dtype=np.int32),
+        x=features,
+        norm_sq=np.ascontiguousarray(norms, dtype=np.float64).ravel(),
+        costs=costs,
+        scale=costs.copy() if rescaling == "slack" else np.ones_like(costs),
+    )
+
+
+def _check_costs(costs, num_classes: int) -> np.ndarray:
+    if costs is None:
+        return 1.0 - np.eye(num_classes)
+    costs = np.array(costs, dtype=np.float64, order="C")
+    if costs.shape != (num_classes, num_classes):
+        raise ParameterError(f"costs must have shape ({num_classes}, {num_classes}), got {costs.shape}")
+    if not np.isfinite(costs).all() or costs.min() < 0 or np.diag(costs).any():
+        raise ParameterError("costs must be finite and >= 0 with zeros on the diagonal")
+    return costs
+
+
+protocol.register_labelings(MulticlassProblem)
+register_dense_parts(MulticlassProblem)
+
+
+@protocol.workspace.register(MulticlassProblem)
+def _(problem):
+    width = problem.width
+    return protocol.Workspace(
+        theta=np.zeros(width),
+        direction=np.zeros(2 * width),
+        image=np.zeros(width),
+        y=np.zeros(1, dtype=np.int32),
+        scratch=np.zeros(0),
+    )
+
+
+@protocol.scores.register(MulticlassProblem)
+def _(problem, i, w, theta):
+    row_scores(problem.x, i, w, problem.width, theta)
+
+
+@protocol.max_oracle.register(MulticlassProblem)
+def _(problem, i, theta, y, scratch):
+    truth = problem.labels[i]
+    best, value = 0, -1.0  # below that of the true class, 0
+    for k in range(problem.num_classes):
+        violation = problem.costs[truth, k] - problem.scale[truth, k] * (theta[truth] - theta[k])
+        if violation > value:
+            best, value = k, violation
+    y[0] = best
+    return value
+
+
+@protocol.decode.register(MulticlassProblem)
+def _(problem, i, theta, y, scratch):
+    best = 0
+    for k in range(1, problem.num_classes):
+        if theta[k] > theta[best]:
+            best = k
+    y[0] = best
+
+
+@protocol.loss.register(MulticlassProblem)
+def _(problem, i, y):
+    truth = problem.labels[i]
+    return problem.costs[truth, y[0]] if truth >= 0 else 1.0
+
+
+@protocol.add_psi.register(MulticlassProblem)
+def _(problem, i, y, c, direction):
+    truth = problem.labels[i]
+    c = c * problem.scale[truth, y[0]]
+    direction[truth] += c
+    direction[y[0]] -= c
+
+
+@protocol.psi_score.register(MulticlassProblem)
+def _(problem, i, y, theta):
+    truth = problem.labels[i]
+    return problem.scale[truth, y[0]] * (theta[truth] - theta[y[0]])
+
+
+@protocol.gram_scores.register(MulticlassProblem)
+def _(problem, i, direction, theta):
+    for k in range(problem.width):
+        theta[k] = problem.norm_sq[i] * direction[k]
+
+
+@protocol.scatter.register(MulticlassProblem)
+def _(problem, i, direction, c, w):
+    row_scatter(problem.x, i, direction[: problem.width], c, problem.width, w)
+
+
+@protocol.scatter_psi.register(MulticlassProblem)
+def _(problem, i, y, c, w):
+    truth = problem.labels[i]
+    if y[0] != truth:
+        c = c * problem.scale[truth, y[0]]
+        row_scatter_label(problem.x, i, truth, c, problem.width, w)
+        row_scatter_label(problem.x, i, y[0], -c, problem.width, w)
+
+
+@protocol.radii_sq.register(MulticlassProblem)
+def _(problem):
+    return 2.0 * problem.norm_sq * (problem.scale.max(axis=1) ** 2)[problem.labels]
+
+
+@protocol.to_public.register(MulticlassProblem)
+def _(problem, w):
+    return np.ascontiguousarray(w.reshape(-1, problem.width)[:, : problem.num_classes]).ravel()
+
+
+@protocol.from_public.register(MulticlassProblem)
+def _(problem, w):
+    rows = np.zeros((problem.num_features, problem.width))
+    rows[:, : problem.num_classes] = np.reshape(w, (-1, problem.num_classes))
+    return rows.ravel()
+
+
+@protocol.as_labeling.register(MulticlassProblem)
+def _(problem, i, y):
+    label = np.asarray(y)
+    if label.shape not in ((), (1,)) or label.dtype.kind not in "iu" or not 0 <= label.item() < problem.num_classes:
+        raise ParameterError(f"y must be a class 0 .. {problem.num_classes - 1}, got {y!r}")
+    return np.array([label.item()], dtype=np.int32)
+
+
+@protocol.public_labeling.register(MulticlassProblem)
+def _(problem, i, y):
+    return int(y[0])
+
+
+@protocol.joint_feature.register(MulticlassProblem)
+def _(problem, i, y):
+    columns, values = row_entries(problem.x, i)
+    columns = columns * problem.num_classes + y[0]
+    return sp.csr_array((values, (np.zeros_like(columns), columns)), shape=(1, problem.d))

@@ -1,0 +1,281 @@
+"""What a solver may ask of a problem: every solver calls only these functions.
+
+A problem family is a ``NamedTuple`` of C-contiguous arrays with the fields ``n``, ``d`` (length of the public w),
+``num_weights`` (length of the internal w), ``part_ptr`` (int64 (n + 1,): example i has ``part_ptr[i+1] - part_ptr[i]``
+part scores) and ``label_ptr`` (int64 (n + 1,), likewise for the integers of its labeling). It registers an
+implementation of the functions below.
+
+The joint features are linear in short vectors of parts: psi_i(y) = F_i' p_i(y), where p_i(y) holds the parts of the true
+labeling minus those of y. A dual block is therefore kept as its expected parts (never as w_i in R^d), a step costs
+O(parts + nonzeros of the example), and with theta = F_i w every inner product with w is one with theta.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp._jit import dispatched, njit, specialise
+
+
+class Workspace(NamedTuple):
+    """Buffers of one thread. What a vector of parts is, and what the oracle needs, is the family's business."""
+
+    theta: np.ndarray  # float64, part scores F_i w
+    direction: np.ndarray  # a vector of parts: a float64 array, or what the family keeps instead
+    image: np.ndarray  # float64, part scores of a vector of parts (``gram_scores``)
+    y: np.ndarray  # int32, a labeling
+    scratch: np.ndarray  # float64
+
+
+# --- examples -------------------------------------------------------------------------------------------------------
+
+
+@dispatched
+def workspace(problem):
+    """Return a fresh ``Workspace``, large enough for every example (plain Python, not for kernels)."""
+
+
+@dispatched
+def scores(problem, i, w, theta):
+    """Set ``theta`` to the part scores of example i under the internal weights w, without loss."""
+
+
+@dispatched
+def rescale(problem, i, c, theta):
+    """Multiply ``theta`` by c: the part scores under c w."""
+
+
+@dispatched
+def max_oracle(problem, i, theta, y, scratch):
+    """Write a labeling y that maximises L_i(y) - <theta, p_i(y)> and return that maximum, H_i(w) >= 0."""
+
+
+@dispatched
+def decode(problem, i, theta, y, scratch):
+    """Write the prediction, a labeling of highest score without loss."""
+
+
+@dispatched
+def loss(problem, i, y):
+    """Return the task loss L_i(y) >= 0, 0 at the true labeling."""
+
+
+@dispatched
+def true_labeling(problem, i, y):
+    """Write the true labeling of example i to y."""
+
+
+@dispatched
+def new_labelings(problem):
+    """Return storage for one labeling per example (plain Python)."""
+
+
+@dispatched
+def store_labeling(problem, i, y, labelings):
+    """Copy y to place i of ``labelings``."""
+
+
+@dispatched
+def stored_labeling(problem, i, labelings):
+    """Return place i of ``labelings``, usable as a y."""
+
+
+@dispatched
+def labeling_lengths(problem):
+    """Return how many places of a storage each labeling needs, int64 (n,) (plain Python)."""
+
+
+@dispatched
+def new_storage(problem, places):
+    """Return storage for labelings that need so many places in all (plain Python)."""
+
+
+@dispatched
+def same_labeling(problem, i, y, storage, start):
+    """Whether the labeling stored from ``start`` on is y."""
+
+
+@dispatched
+def as_labeling(problem, i, y):
+    """Return a y from outside as the oracle would have written it; raise ``ParameterError`` if it is none (plain Python)."""
+
+
+@dispatched
+def public_labeling(problem, i, y):
+    """Return the labeling of example i in y as people see it (plain Python)."""
+
+
+@dispatched
+def radii_sq(problem):
+    """Return upper bounds on max_y ||psi_i(y)||^2, float64 (n,) (plain Python)."""
+
+
+# --- vectors of parts -----------------------------------------------------------------------------------------------
+
+
+@dispatched
+def new_blocks(problem):
+    """Return zero part vectors of all examples, the start of a dual variable (plain Python)."""
+
+
+@dispatched
+def copy_blocks(problem, blocks):
+    """Return a copy (plain Python)."""
+
+
+@dispatched
+def set_direction(problem, i, y, blocks, direction):
+    """Set ``direction`` to p_i(y) minus block i: the way from the block to the corner y."""
+
+
+@dispatched
+def clear(problem, i, direction):
+    """Begin a vector of parts of example i at 0; finish it with ``close`` before other functions see it."""
+
+
+@dispatched
+def add_psi(problem, i, y, c, direction):
+    """Add c p_i(y) to a vector that was begun with ``clear``."""
+
+
+@dispatched
+def close(problem, i, direction):
+    """Finish a vector that was begun with ``clear``."""
+
+
+@dispatched
+def psi_score(problem, i, y, theta):
+    """Return <theta, p_i(y)>, that is <w, psi_i(y)>."""
+
+
+@dispatched
+def gram_scores(problem, i, direction, theta):
+    """Set ``theta`` to F_i F_i' direction, so that ``psi_score`` with it gives <psi_i(y), F_i' direction>."""
+
+
+@dispatched
+def dot(problem, i, direction, theta):
+    """Return <direction, theta>, that is <F_i' direction, w>."""
+
+
+@dispatched
+def norm_sq(problem, i, direction):
+    """Return ||F_i' direction||^2."""
+
+
+@dispatched
+def add_to_block(problem, i, direction, c, blocks):
+    """Add c times ``direction`` to block i."""
+
+
+@dispatched
+def scatter(problem, i, direction, c, w):
+    """Add c F_i' direction to the internal weights w."""
+
+
+@dispatched
+def scatter_psi(problem, i, y, c, w):
+    """Add c psi_i(y) to the internal weights w."""
+
+
+@dispatched
+def scatter_block(problem, i, blocks, c, w):
+    """Add c times F_i' (block i) to the internal weights w."""
+
+
+# --- running sums of psi vectors, for averaged iterates ---------------------------------------------------------------
+
+
+@dispatched
+def new_sums(problem, count):
+    """Return ``count`` empty sums of vectors F_i' direction, a sequence of float64 arrays (plain Python)."""
+
+
+@dispatched
+def accumulate(problem, i, direction, c, total):
+    """Add c F_i' direction to the sum, at a cost that does not depend on the number of features."""
+
+
+@dispatched
+def accumulate_psi(problem, i, y, c, total):
+    """Add c psi_i(y) to the sum, likewise."""
+
+
+@dispatched
+def scatter_sum(problem, total, c, w):
+    """Add c times the sum to the internal weights w; O(size of the data)."""
+
+
+# --- weights --------------------------------------------------------------------------------------------------------
+
+
+@dispatched
+def to_public(problem, w):
+    """Return the float64 vector of length d, in the order that the family documents, of internal weights w."""
+
+
+@dispatched
+def from_public(problem, w):
+    """Return internal weights of a public w of length d."""
+
+
+@dispatched
+def joint_feature(problem, i, y):
+    """Return phi(x_i, y) as a (1, d) ``scipy.sparse.csr_array``."""
+
+
+@njit
+def _all_blocks(problem, blocks, c, w):
+    for i in range(problem.n):
+        scatter_block(problem, i, blocks, c, w)
+
+
+def blocks_to_weights(problem, blocks, c):
+    """Return the internal weights c sum_i F_i' (block i), computed from scratch."""
+    w = np.zeros(problem.num_weights)
+    specialise(_all_blocks, problem)(problem, blocks, c, w)
+    return w
+
+
+def register_labelings(*classes: type) -> None:
+    """Give families whose labelings are runs of integers (``label_ptr``; the true ones in ``labels``) what follows."""
+
+    @true_labeling.register(*classes)
+    def _(problem, i, y):
+        start = problem.label_ptr[i]
+        for t in range(problem.label_ptr[i + 1] - start):
+            y[t] = problem.labels[start + t]
+
+    @new_labelings.register(*classes)
+    def _(problem):
+        return np.zeros(problem.label_ptr[-1], dtype=np.int32)
+
+    @store_labeling.register(*classes)
+    def _(problem, i, y, labelings):
+        start = problem.label_ptr[i]
+        for t in range(problem.label_ptr[i + 1] - start):
+            labelings[start + t] = y[t]
+
+    @stored_labeling.register(*classes)
+    def _(problem, i, labelings):
+        return labelings[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+
+    @labeling_lengths.register(*classes)
+    def _(problem):
+        return np.diff(problem.label_ptr)
+
+    @new_storage.register(*classes)
+    def _(problem, places):
+        return np.zeros(places, dtype=np.int32)
+
+    @same_labeling.register(*classes)
+    def _(problem, i, y, storage, start):
+        equal = True
+        for t in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+            equal = equal and storage[start + t] == y[t]
+        return equal
+
+    @rescale.register(*classes)
+    def _(problem, i, c, theta):
+        for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+            theta[j] *= c
