@@ -1,0 +1,121 @@
+"""``fwexp data list|fetch|verify``."""
+
+# ruff: noqa: T201
+
+import sys
+from pathlib import Path
+
+from fwexp.data.files import resolve_data_dir
+from fwexp.data.registry import REGISTRY, DataFile
+from fwexp.errors import DataError, OptionError, ParameterError, unknown
+
+USAGE = """\
+usage: fwexp data [list|fetch|verify] [DATASET ...] [data_dir=DIR]
+
+  list      what there is, and whether its files are there (the default)
+  fetch     download missing or damaged files from their canonical sources
+  verify    check whole files: sizes, checksums, counts; exit code 1 if one is missing or damaged
+
+Without DATASET: all of them. DIR is FWEXP_DATA if that is set, else ~/.cache/fwexp.
+"""
+
+
+def main(args: list[str]) -> int:
+    """Run ``fwexp data`` with the arguments after ``data``.
+
+    Returns
+    -------
+    int
+        The exit code: 1 if a file is missing or damaged (verify) or could not be fetched, else 0.
+
+    Raises
+    ------
+    UserError
+        Unknown action, data set or key.
+    """
+    if "-h" in args or "--help" in args:
+        print(USAGE, end="")
+        return 0
+    words = [arg for arg in args if "=" not in arg]
+    settings = dict(arg.split("=", 1) for arg in args if "=" in arg)
+    action = words[0] if words else "list"
+    if action not in ACTIONS:
+        raise ParameterError(unknown("action of fwexp data", action, ACTIONS))
+    for name in words[1:]:
+        if name not in REGISTRY:
+            raise ParameterError(unknown("dataset", name, REGISTRY))
+    for key in settings:
+        if key not in ("data_dir", "results_dir"):  # the two that mean the same in every subcommand
+            raise OptionError(unknown("key of fwexp data", key, ("data_dir",)))
+    names = list(dict.fromkeys(words[1:])) or list(REGISTRY)
+    return ACTIONS[action](names, resolve_data_dir(settings.get("data_dir")))
+
+
+def _list(names: list[str], data_dir: Path) -> int:
+    rows = [("name", "title", "examples and dimension", "size", "files", "where")]
+    for name in names:
+        entry = REGISTRY[name]
+        missing = [file for file in entry.files if file.find(data_dir) is None]
+        size = sum(file.size for file in entry.files)
+        where = "in the package" if entry.files[0].url is None else str((data_dir / entry.files[0].path).parent)
+        rows.append((name, entry.title, entry.shape, _bytes(size), "missing" if missing else "present", where))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def _verify(names: list[str], data_dir: Path) -> int:
+    failed = False
+    for name in names:
+        for file in REGISTRY[name].files:
+            state, text = _state(file, data_dir)
+            if state == "missing":
+                text += f"; get it with `fwexp data fetch {name}`"
+            failed |= state != "ok"
+            print(f"{name:10} {state:8} {text}")
+    return int(failed)
+
+
+def _fetch(names: list[str], data_dir: Path) -> int:
+    from fwexp.data.fetch import fetch
+
+    failed = False
+    for name in names:
+        for file in REGISTRY[name].files:
+            state, text = _state(file, data_dir)
+            if state == "ok":
+                print(f"{name:10} present  {text}")
+                continue
+            if file.url is None:
+                print(f"fwexp: {text}; it comes with the package: install that again", file=sys.stderr)
+                failed = True
+                continue
+            try:
+                path = fetch(file, data_dir, progress=sys.stderr.isatty())
+            except DataError as error:
+                print(f"fwexp: {error}", file=sys.stderr)
+                failed = True
+            else:
+                kept = f" (the damaged file is kept: {text})" if state == "damaged" else ""
+                print(f"{name:10} fetched  {path} from {file.url}{kept}")
+    return int(failed)
+
+
+ACTIONS = {"list": _list, "fetch": _fetch, "verify": _verify}
+
+
+def _state(file: DataFile, data_dir: Path) -> tuple[str, str]:
+    """Return "ok", "missing" or "damaged", and a text that says of what file and why."""
+    path = file.find(data_dir)
+    if path is None:
+        return "missing", str(file.folder(data_dir) / file.path)
+    try:
+        return "ok", f"{path}: {file.check(path)}"
+    except DataError as error:
+        return "damaged", str(error)
+
+
+def _bytes(size: int) -> str:
+    """Return a size for people, unpacked."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"

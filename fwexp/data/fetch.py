@@ -1,0 +1,78 @@
+"""Download data files from their canonical sources."""
+
+import gzip
+import os
+import tempfile
+from pathlib import Path
+
+from fwexp.data.registry import DataFile
+from fwexp.errors import DataError
+
+
+def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
+    """Download ``file`` into ``data_dir``, check it, and only then give it its name.
+
+    A file that is there already is replaced, and kept beside the new one with the suffix ``.old``.
+
+    Parameters
+    ----------
+    file : DataFile
+        What to download.
+    data_dir : Path
+        The data folder; made if needed.
+    progress : bool
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Path
+        The downloaded file.
+
+    Raises
+    ------
+    DataError
+        The download failed, or what came is not the expected file.
+    """
+    import pooch
+
+    pooch.get_logger().setLevel("ERROR")  # it would propose a checksum to write into the code
+    target = data_dir / file.path
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # In the target's own folder, so that the last step is an atomic rename; removed whatever happens.
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
+            downloader = pooch.HTTPDownloader(progressbar=progress, timeout=60)
+            name = pooch.retrieve(file.url, known_hash=None, fname=target.name, path=folder, downloader=downloader)
+            _pack(Path(name))
+            try:
+                file.check(Path(name))
+            except DataError as error:
+                raise DataError(str(error).replace(name, f"what came from {file.url}")) from error
+            Path(name).chmod(0o666 & ~_umask())  # temporary files are private
+            old = file.find(data_dir)
+            if old is not None:
+                old.replace(old.with_name(old.name + ".old"))
+            Path(name).replace(target)
+    except OSError as error:  # requests' exceptions are OSErrors too
+        response = getattr(error, "response", None)
+        if response is not None:
+            response.close()  # pooch leaves it open
+        cause = getattr(error.args[0], "reason", error) if error.args else error
+        raise DataError(f"cannot get {file.url} into {target}: {' '.join(str(cause).split())}") from error
+    return target
+
+
+def _pack(path: Path) -> None:
+    """Pack a ``.gz`` file that was unpacked on the way.
+
+    Some servers declare gzip as the encoding of the transfer, which the HTTP library then undoes.
+    """
+    data = path.read_bytes()
+    if path.suffix == ".gz" and not data.startswith(b"\x1f\x8b"):
+        path.write_bytes(gzip.compress(data, mtime=0))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,100 @@
+import hashlib
+from datetime import date
+
+import numpy as np
+import pytest
+
+from fwexp.data import digits, load_dataset
+from fwexp.data.registry import PACKAGE, REGISTRY
+
+
+@pytest.fixture(scope="module")
+def source():
+    with np.load(PACKAGE / "digits.npz", allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+@pytest.fixture(scope="module")
+def parts(source):
+    return digits.draw(source["labels"])
+
+
+def test_file_is_the_recorded_one():
+    (file,) = REGISTRY["digits"].files
+    assert file.check(PACKAGE / file.path)
+
+
+def test_images_are_those_of_scikit_learn(source):
+    from sklearn.datasets import load_digits
+
+    original = load_digits()
+    assert source["images"].dtype == source["labels"].dtype == np.uint8
+    np.testing.assert_array_equal(source["images"], original.images)
+    np.testing.assert_array_equal(source["labels"], original.target)
+
+
+def test_source_and_licence_are_named(source):
+    text = str(source["source"])
+    for words in ("Alpaydin", "Kaynak", "UCI", "CC BY 4.0"):
+        assert words in text
+        assert words in digits.__doc__
+
+
+def test_shapes(parts):
+    assert [part.digits.shape for part in parts] == [(1000, 8), (500, 8)]
+    assert [part.images.shape for part in parts] == [(1000, 8), (500, 8)]
+
+
+def test_every_sequence_is_a_calendar_date(parts):
+    years = []
+    for part in parts:
+        for row in part.digits:
+            text = "".join(map(str, row))
+            day = date(int(text[:4]), int(text[4:6]), int(text[6:]))  # raises if there is no such day
+            years.append(day.year)
+    assert min(years) >= 1900
+    assert max(years) <= 2099
+    assert len(set(years)) > 190
+
+
+def test_images_show_the_digits_and_are_disjoint(parts, source):
+    for part in parts:
+        np.testing.assert_array_equal(source["labels"][part.images], part.digits)
+    train, test = parts
+    assert not np.intersect1d(train.images, test.images).size
+    pixels = source["images"].reshape(1797, 64)
+    assert len(np.unique(pixels, axis=0)) == 1797  # so that other indices are other images
+    assert len(np.unique(train.images)) > 1000
+    assert len(np.unique(test.images)) > 500
+
+
+def test_draws_never_change(parts):
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.digits.astype("<i8").tobytes())
+        digest.update(part.images.astype("<i8").tobytes())
+    assert digest.hexdigest() == "cf5e72f08e68d15f7221a62baf010e642365e6b785fdbc9d6ca5168e022631a4"
+
+
+def test_problems(parts, source):
+    train, test = load_dataset("digits")
+    assert (train.n, test.n, train.d, test.d, train.num_states) == (1000, 500, 770, 770, 10)
+    for problem, part in zip((train, test), parts, strict=True):
+        np.testing.assert_array_equal(problem.labels, part.digits.ravel())
+        np.testing.assert_array_equal(np.diff(problem.label_ptr), 8)
+        values = problem.x.values
+        np.testing.assert_array_equal(values[:, :64], source["images"][part.images.ravel()].reshape(-1, 64) / 16)
+        np.testing.assert_array_equal(values[:, 64], 1)
+
+
+def test_no_data_folder_is_needed(monkeypatch, tmp_path):
+    monkeypatch.setenv("FWEXP_DATA", str(tmp_path / "nowhere"))
+    assert load_dataset("digits")[0].n == 1000
+
+
+def test_make_npz_makes_the_same_arrays(source, tmp_path):
+    digits.make_npz(str(tmp_path / "again.npz"))
+    with np.load(tmp_path / "again.npz", allow_pickle=False) as again:
+        assert sorted(again.files) == sorted(source)
+        for name, array in source.items():
+            np.testing.assert_array_equal(again[name], array)

@@ -1,0 +1,83 @@
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fwexp.data import DATASETS, check_options, load_dataset, resolve_data_dir
+from fwexp.data.registry import PACKAGE
+from fwexp.errors import OptionError, ParameterError
+
+CONF = Path(__file__).parents[2] / "conf" / "dataset"
+
+
+def test_import_is_light():
+    code = "import sys, fwexp.data; print([m for m in ('numba', 'scipy', 'pandas', 'pooch') if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"
+
+
+def test_one_config_per_dataset():
+    names = {path.stem: yaml.safe_load(path.read_text())["name"] for path in CONF.glob("*.yaml")}
+    assert names == {name: name for name in DATASETS}
+
+
+def test_options_of_configs_are_accepted():
+    for path in CONF.glob("*.yaml"):
+        config = yaml.safe_load(path.read_text())
+        check_options(config.pop("name"), config)
+
+
+def test_defaults():
+    assert check_options("ocr").split == "ocr2"
+    assert check_options("ocr", {"split": "ocr"}).split == "ocr"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "kind", "message"),
+    [
+        ("orc", {}, ParameterError, "unknown dataset 'orc'; accepted: digits, ocr (did you mean 'ocr'?)"),
+        (None, {}, ParameterError, "unknown dataset 'None'; accepted: digits, ocr"),
+        ("ocr", {"split": "ocr3"}, ParameterError, "unknown split of dataset ocr 'ocr3'; accepted: ocr, ocr2"),
+        ("ocr", {"split": None}, ParameterError, "unknown split of dataset ocr 'None'; accepted: ocr, ocr2"),
+        ("ocr", {"split": ["ocr"]}, ParameterError, "unknown split of dataset ocr \"['ocr']\"; accepted: ocr, ocr2"),
+        ("ocr", {"spilt": "ocr"}, OptionError, "unknown option of dataset ocr 'spilt'; accepted: split"),
+        ("digits", {"split": "ocr"}, OptionError, "dataset digits has no options, got 'split'"),
+    ],
+)
+def test_wrong_names_and_options(name, options, kind, message, tmp_path):
+    # tmp_path is empty: what the user got wrong is found before any file is looked for
+    with pytest.raises(kind) as caught:
+        load_dataset(name, data_dir=tmp_path, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_data_dir(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("FWEXP_DATA", raising=False)
+    assert resolve_data_dir() == tmp_path / ".cache" / "fwexp"
+    monkeypatch.setenv("FWEXP_DATA", "/from/environment")
+    assert resolve_data_dir() == Path("/from/environment")
+    assert resolve_data_dir("/given") == Path("/given")
+    assert resolve_data_dir("~/given") == tmp_path / "given"
+    monkeypatch.setenv("FWEXP_DATA", "")
+    assert resolve_data_dir() == tmp_path / ".cache" / "fwexp"
+
+
+def test_only_the_named_folder_is_searched(monkeypatch, letter_file, tmp_path):
+    letter_file.write(tmp_path / "good")
+    monkeypatch.setenv("FWEXP_DATA", str(tmp_path / "good"))
+    assert load_dataset("ocr")[0].n == 2
+    with pytest.raises(ValueError, match=r"which is not in .*other"):
+        load_dataset("ocr", data_dir=tmp_path / "other")
+
+
+def test_sources(letter_file, tmp_path):
+    path = letter_file.write(tmp_path)
+    options = check_options("ocr")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert DATASETS["ocr"].sources(options, tmp_path) == {"ocr/letter.data": digest}
+    npz = hashlib.sha256((PACKAGE / "digits.npz").read_bytes()).hexdigest()
+    assert DATASETS["digits"].sources(check_options("digits"), tmp_path) == {"digits.npz": npz}
