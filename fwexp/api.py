@@ -1,0 +1,226 @@
+"""The functions that people call: train, predict, evaluate."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.problems import protocol
+from fwexp.problems.evaluation import Evaluation, Evaluator
+from fwexp.run import settings
+from fwexp.run.driver import Log, drive, finish
+from fwexp.run.progress import Progress
+from fwexp.run.result import Result
+from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
+from fwexp.solvers.sampling import check_order
+
+
+def solve(
+    problem,
+    solver: str = "auto",
+    *,
+    lam: float | str,
+    max_passes: float = 50,
+    gap_tol: float = 1e-3,
+    time_limit: float | None = None,
+    seed: int = 0,
+    test=None,
+    iterates: Sequence[str] | None = None,
+    iterate: str = "best",
+    schedule="default",
+    train_error: bool = False,
+    order: Sequence[int] | None = None,
+    warm_start: Result | None = None,
+    callback=None,
+    verbose: bool = False,
+    **options: Any,
+) -> Result:
+    """Train a structural SVM: minimise lam/2 ||w||^2 + 1/n sum_i H_i(w).
+
+    Parameters
+    ----------
+    problem : problem
+        Training set, from a constructor such as ``fwexp.chain_problem``.
+    solver : str
+        ``auto`` (the setting that measures best) or the name of a solver.
+    lam : float or "1/n"
+        Regularisation.
+    max_passes : float
+        Bound on oracle calls / n.
+    gap_tol : float
+        Stop at a logged point where the certified gap, in units of the objective, is at most this; 0 runs to
+        ``max_passes``. Ignored by methods without a dual point.
+    time_limit : float, optional
+        Solver seconds.
+    seed : int
+        Seed of the random choices.
+    test : problem, optional
+        Test set, whose error is logged.
+    iterates : sequence of str
+        Iterates to log, of ``last``, ``wavg``, ``tavg``, ``avg``; by default ``last`` and, where the solver has it,
+        ``wavg``.
+    iterate : str
+        Which iterate to return: the ``best`` logged one (lowest primal), or the final ``last``, ``wavg``, ...
+    schedule : "default", float or sequence of float
+        When to log, in passes; logging does not change a run.
+    train_error : bool
+        Whether to log the training error.
+    order : sequence of int, optional
+        Block indices from 0, one per step, instead of a sampling rule.
+    warm_start : Result, optional
+        Start from the dual variables of this result of the same solver on the same problem, at any lam.
+    callback : callable, optional
+        Called with every row of the trace, a dict.
+    verbose : bool
+        Whether to show progress on standard error.
+    **options
+        The solver's own options.
+
+    Returns
+    -------
+    Result
+        With weights ``w``, a certified ``gap`` and the ``trace``.
+
+    Raises
+    ------
+    ValueError
+        A value outside what a parameter accepts.
+    TypeError
+        An option that the solver does not have, or that cannot be combined.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> train, test = fwexp.load_dataset("digits")
+    >>> result = fwexp.solve(train, lam=0.01, max_passes=20, test=test)
+    >>> result.gap < 0.05
+    True
+    """
+    check_problem_type(problem)
+    if solver == "auto":
+        solver, best = resolve_auto(problem)
+        options = (best if order is None else {}) | options
+    cls = get_solver(solver)
+    if order is not None and ("sampling" in options or not cls.takes_order):
+        clash = "sampling" if cls.takes_order else f"solver {solver}, which visits no examples one by one"
+        raise OptionError(f"order excludes {clash}")
+    checked = check_options(cls, options)
+    check_needs(cls, problem)
+    _check_labels(problem)
+    lam = settings.check_lam(lam, problem.n)
+    seed, max_passes = settings.check_seed(seed), settings.check_max_passes(max_passes)
+    gap_tol, time_limit = settings.check_gap_tol(gap_tol), settings.check_time_limit(time_limit)
+    schedule = settings.check_schedule(schedule)
+    iterates = check_iterates(cls, checked, iterates, iterate)
+    if test is not None:
+        check_problem_type(test)
+        if test.d != problem.d:
+            raise ParameterError(f"test must have d = {problem.d} like problem, got {test.d}")
+    if order is not None:
+        order = check_order(order, problem.n, math.floor(max_passes * problem.n))
+    if warm_start is not None and (not isinstance(warm_start, Result) or warm_start.state.problem is not problem):
+        raise ParameterError("warm_start must be a Result on the same problem (bare weights are not dual feasible)")
+
+    state = warm_start.state if warm_start is not None else None
+    running = cls(problem, lam, checked, seed, iterates, order, state)
+    progress = Progress(max_passes, verbose, f"{solver} lam={lam:.3g}")
+    log = Log(running, iterates, iterate, test, train_error, callback, progress)
+    status, _ = drive(
+        running,
+        log,
+        max_passes=max_passes,
+        gap_tol=gap_tol,
+        time_limit=time_limit,
+        schedule=schedule,
+        progress=progress,
+    )
+    progress.close(str(status))
+    return finish(running, log, status, vars(checked) | {}, seed)
+
+
+def check_problem_type(problem) -> None:
+    """Refuse what is no problem."""
+    if type(problem) not in protocol.scores.implementations:
+        raise ParameterError(f"problem must come from a constructor such as fwexp.chain_problem, got {type(problem).__name__}")
+
+
+def _check_labels(problem) -> None:
+    labels = getattr(problem, "labels", None)
+    if labels is not None and labels.min() < 0:
+        raise ParameterError("labels of a training problem must be >= 0, got -1 (allowed in test problems only)")
+
+
+def check_iterates(cls, options, iterates, iterate: str) -> tuple[str, ...]:
+    """Return the iterates to log: those asked for, or by default ``last`` and, where there is one, ``wavg``."""
+    available = cls.available_iterates(options)
+    if iterates is None:
+        iterates = [name for name in ("last", "wavg") if name in available]
+        if iterate in available and iterate not in iterates:
+            iterates.append(iterate)
+    names = settings.check_iterates(iterates)
+    for name in names:
+        if name not in available:
+            raise ParameterError(f"solver {cls.name} has no iterate {name!r} here; accepted: {', '.join(available)}")
+    if iterate != "best" and iterate not in names:
+        raise ParameterError(unknown("iterate", iterate, ["best", *names]))
+    return names
+
+
+def check_weights(problem, w) -> np.ndarray:
+    """Return w as a finite float64 vector of length d."""
+    check_problem_type(problem)
+    weights = np.asarray(w, dtype=np.float64)
+    if weights.shape != (problem.d,):
+        raise ParameterError(f"w must have shape ({problem.d},), got {weights.shape}")
+    if not np.isfinite(weights).all():
+        raise ParameterError("w must be finite, got NaN or infinity")
+    return weights
+
+
+def check_index(problem, i) -> int:
+    """Return i as an index of an example."""
+    check_problem_type(problem)
+    if isinstance(i, bool) or not isinstance(i, (int, np.integer)) or not 0 <= i < problem.n:
+        raise ParameterError(f"i must be an integer in 0 .. {problem.n - 1}, got {i!r}")
+    return int(i)
+
+
+def joint_feature(problem, i: int, y):
+    """Return phi(x_i, y), the joint features of a labeling, as a (1, d) ``scipy.sparse.csr_array``."""
+    i = check_index(problem, i)
+    return protocol.joint_feature(problem, i, protocol.as_labeling(problem, i, y))
+
+
+def loss(problem, i: int, y) -> float:
+    """Return L_i(y), the task loss of labeling y for example i."""
+    i = check_index(problem, i)
+    return float(protocol.loss(problem, i, protocol.as_labeling(problem, i, y)))
+
+
+def max_oracle(problem, i: int, w) -> tuple[Any, float]:
+    """Return (y, H_i(w)): a labeling that maximises L_i(y) - <w, psi_i(y)>, and that maximum."""
+    i, weights = check_index(problem, i), check_weights(problem, w)
+    _check_labels(problem)
+    evaluator = Evaluator(problem)
+    value = evaluator.oracle(i, protocol.from_public(problem, weights))
+    return protocol.public_labeling(problem, i, protocol.stored_labeling(problem, i, evaluator.labelings)), value
+
+
+def predict(problem, w) -> list:
+    """Return the predicted labeling of every example: a highest-scoring one, without loss."""
+    weights = check_weights(problem, w)
+    labelings = Evaluator(problem).predict(protocol.from_public(problem, weights))
+    return [protocol.public_labeling(problem, i, protocol.stored_labeling(problem, i, labelings)) for i in range(problem.n)]
+
+
+def evaluate(problem, w) -> Evaluation:
+    """Return (hinge, norm_sq, error) at w: mean_i H_i(w), ||w||^2 and the mean task loss of the predictions.
+
+    ``hinge`` is NaN for test sets with labels that cannot be predicted (-1).
+    """
+    weights = check_weights(problem, w)
+    labels = getattr(problem, "labels", None)
+    known = labels is None or labels.min() >= 0
+    return Evaluator(problem)(protocol.from_public(problem, weights), hinge=known)

@@ -1,0 +1,78 @@
+"""``fwexp run``: Hydra composes what the arguments say; a single configuration is run here, a sweep by `fwexp.run.sweep`."""
+
+# ruff: noqa: T201
+
+import argparse
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from fwexp.config import canonical, conf_dir, places
+from fwexp.errors import OptionError
+from fwexp.run import runner, sweep
+from fwexp.run.hydra_errors import explain
+
+
+def main(arguments: list[str]) -> int:
+    """Run ``fwexp run`` with the arguments after ``run``, untouched, and return the exit code."""
+    composed = []
+
+    def remember(config) -> None:
+        composed.append((config, HydraConfig.get().sweeper))
+
+    sweep.register()
+    with _arguments(arguments):
+        try:
+            hydra.main(config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME, version_base="1.3")(remember)()
+            return _run(*composed[0]) if composed else 0
+        except (HydraException, OmegaConfBaseException) as error:
+            raise explain(error) from error
+        except ValueError as error:
+            if _raised_by_hydra(error):
+                raise explain(error) from error
+            raise
+        except SystemExit as end:  # of --help and the like
+            return int(end.code or 0)
+
+
+def _run(config, sweeper) -> int:
+    if "grids" in sweeper and list(sweeper.grids) != [{}]:
+        raise OptionError("this experiment stands for many runs; add -m to run them all")
+    where = places(config)
+    outcome = runner.run(runner.resolve(canonical(config), where["data_dir"]), **where)
+    if outcome.status == "failed":
+        raise sweep.RunsFailed(outcome.message)
+    if outcome.status == "stored":
+        sweep.say(outcome.message)
+    print(outcome.path)
+    if outcome.status == "interrupted":
+        raise KeyboardInterrupt
+    return 0
+
+
+def _raised_by_hydra(error: Exception) -> bool:
+    return Path(hydra.__file__).parent in Path(traceback.extract_tb(error.__traceback__)[-1].filename).parents
+
+
+@contextlib.contextmanager
+def _arguments(arguments: list[str]) -> Iterator[None]:
+    """Let Hydra find its arguments, raise its errors instead of printing them, and be brief about flags that it does not know."""
+
+    def refuse(parser: argparse.ArgumentParser, message: str) -> None:
+        raise OptionError(f"{message} (see fwexp run --help)")
+
+    with (
+        mock.patch.object(sys, "argv", ["fwexp run", *arguments]),
+        mock.patch.dict(os.environ, HYDRA_FULL_ERROR="1"),
+        mock.patch.object(argparse.ArgumentParser, "error", refuse),
+    ):
+        yield

@@ -1,0 +1,74 @@
+"""Hydra's errors, which take five to ten lines, as one line that names the bad value and the accepted ones."""
+
+from pathlib import Path
+
+from fwexp.config import conf_dir
+from fwexp.errors import OptionError, ParameterError, UserError, unknown
+
+JOBLIB_HINT = "; joblib comes with `pip install 'fwexp[parallel]'`"
+
+
+def explain(error: Exception) -> UserError:
+    """Return what the user got wrong, for an exception of Hydra or OmegaConf."""
+    from hydra.errors import MissingConfigException, OverrideParseException
+    from omegaconf.errors import OmegaConfBaseException
+
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        return _missing(error)
+    if isinstance(error, OverrideParseException):
+        lines = [line for line in str(error).splitlines()[1:] if not line.startswith("See ")]
+        return OptionError(f"cannot read {error.override!r}, expected key=value" + "".join(f" ({line})" for line in lines))
+    cause = error.__cause__ or error.__context__
+    inner = error if isinstance(error, OmegaConfBaseException) else cause
+    if isinstance(inner, OmegaConfBaseException) and inner.key is not None and "not in" in str(inner):
+        return _bad_key(inner, error)
+    text = str(error)
+    if text.startswith("Ambiguous value for argument"):
+        return OptionError(f"{text.splitlines()[0].split(maxsplit=4)[4]} has several values; -m runs them all")
+    if "requires --multirun" in text:
+        return OptionError(f"{_one_line(error)} (-m)")
+    parts = dict.fromkeys(_one_line(part) for part in (error, cause) if part is not None)
+    return OptionError(" ".join(filter(None, parts)))
+
+
+def _missing(error) -> UserError:
+    """Explain a name that is not in its group; groups may have folders, such as experiment/icml2013."""
+    path = str(error.missing_cfg_file)
+    if path.startswith("hydra/"):
+        group, _, name = path.rpartition("/")
+        names = error.options or []
+        hint = JOBLIB_HINT if name == "joblib" else ""
+        return ParameterError(unknown(group, name, names) + hint)
+    group, _, name = path.partition("/")
+    folder = conf_dir() / group
+    names = {file.relative_to(folder).with_suffix("").as_posix() for file in folder.rglob("*.yaml")} | set(error.options or ())
+    if not name:
+        return ParameterError(f"there is no configuration {path!r} in {conf_dir()}")
+    return ParameterError(unknown(group, name, names))
+
+
+def _bad_key(inner, error: Exception) -> UserError:
+    """Explain a key that the schema does not have; Hydra says in which file it stands."""
+    parent = inner.parent_node
+    full = inner.full_key or str(inner.key)
+    prefix = full.removesuffix(str(inner.key))
+    accepted = [prefix + str(key) for key in (parent or ()) if key not in ("hydra", "name")]
+    text = str(error)
+    where = ""
+    if text.startswith("In '"):
+        name = text.split("'")[1]
+        file = conf_dir() / f"{name}.yaml"
+        where = f"{_shown(file)}: " if file.exists() else f"{name}: "
+    if not accepted:
+        return OptionError(f"{where}unknown key {full!r}; {prefix.rstrip('.')} has no keys here")
+    return OptionError(where + unknown("key", full, accepted))
+
+
+def _shown(path: Path) -> str:
+    """Return a path relative to the working directory where it lies below it."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _one_line(error: BaseException) -> str:
+    """Return the first line of what an error says."""
+    return str(error).strip().split("\n")[0].strip()

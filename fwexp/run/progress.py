@@ -1,0 +1,82 @@
+"""How far a run is: a bar on a terminal, one line per logged pass where standard error goes to a file or pipe."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+_summaries = True
+
+
+@contextlib.contextmanager
+def without_summaries() -> Iterator[None]:
+    """Let runs end without saying how, for a caller that says it."""
+    global _summaries
+    _summaries = False
+    try:
+        yield
+    finally:
+        _summaries = True
+
+
+class Progress:
+    """What a run shows of itself on standard error.
+
+    Parameters
+    ----------
+    max_passes : float
+        The length of the bar.
+    enabled : bool
+        Whether to show anything.
+    label : str
+        What is run.
+    """
+
+    def __init__(self, max_passes: float, enabled: bool, label: str = "") -> None:
+        self._enabled = enabled
+        self._prefix = f"{label}: " if label else ""
+        self._last = (0.0, None, 0.0)
+        self._bar = None
+        if enabled and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                total=max_passes,
+                desc=label or None,
+                leave=False,
+                bar_format="{desc}{percentage:3.0f}%|{bar}| pass {n:.1f} of {total:g}{postfix}, {remaining} left",
+            )
+
+    def update(self, passes: float, gap: float | None, seconds: float) -> None:
+        """Say where the run is; cheap, so it may be called often."""
+        self._last = (passes, gap, seconds)
+        if self._bar is not None:
+            if _known(gap):
+                self._bar.set_postfix_str(f"gap {gap:.2e}", refresh=False)
+            self._bar.update(passes - self._bar.n)
+
+    def row(self, row: dict) -> None:
+        """Report a logged row of the last iterate at a whole pass."""
+        self._last = (row["passes"], row["gap"], row["time"])
+        if self._enabled and self._bar is None:
+            names = ("primal", "dual", "gap", "train_error", "test_error")
+            values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if _known(row.get(name)))
+            self._write(f"pass {row['passes']:g}{values}  time {row['time']:.2f} s")
+
+    def close(self, status: str) -> None:
+        """Remove the bar and say how the run ended."""
+        if self._bar is not None:
+            self._bar.close()
+        if self._enabled and _summaries:
+            passes, gap, seconds = self._last
+            certificate = f", gap {gap:.3g}" if _known(gap) else ""
+            self._write(f"{status} after {passes:.4g} passes{certificate}, {seconds:.2f} s")
+
+    def _write(self, text: str) -> None:
+        try:
+            print(self._prefix + text, file=sys.stderr, flush=True)  # noqa: T201
+        except BrokenPipeError:  # nobody reads any more: the run goes on in silence
+            self._enabled = False
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and value == value  # not NaN

@@ -1,0 +1,147 @@
+"""One run: from a canonical configuration to a folder in the store."""
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fwexp.errors import UserError
+from fwexp.run import store
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: ``status`` is that of the result, or ``"stored"`` already, ``"failed"``, ``"skipped"``."""
+
+    status: str
+    path: Path | None = None
+    message: str = ""
+
+
+def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=True) -> Outcome:
+    """Run a configuration and store the result, unless it is stored already.
+
+    Parameters
+    ----------
+    config : mapping
+        A canonical configuration; `resolve` it first.
+    results_dir, data_dir : path
+        The store and the folder of the data.
+    force : bool
+        Whether to run again what is stored.
+    verbose : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    Outcome
+        With status ``"failed"`` where the solver raised; the store then has a record of the error.
+
+    Raises
+    ------
+    UserError
+        What the user got wrong; nothing has been written.
+    """
+    store.check_writable(results_dir)
+    if not force and store.is_stored(results_dir, config):
+        return Outcome("stored", store.run_dir(results_dir, config), "stored already")
+    train, test = load(config["dataset"], data_dir)
+    try:
+        result = solve(config, train, test, verbose=verbose)
+    except UserError:
+        raise
+    except Exception as error:
+        return fail(error, config, results_dir)
+    try:
+        path = store.save(result, config, results_dir, sources=checksums(config["dataset"], data_dir))
+    except OSError as error:
+        return Outcome("failed", None, f"failed: cannot store the run: {error}")
+    return Outcome(result.status, path, f"{result.status}, {_numbers(result)}")
+
+
+def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
+    """Record a run that raised an exception."""
+    message = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
+    try:
+        path = store.save_failure(error, config, results_dir)
+    except OSError as second:
+        return Outcome("failed", None, f"{message} (and cannot record it: {second})")
+    return Outcome("failed", path, f"{message} (see {path})")
+
+
+def solve(config: Mapping, train, test, *, verbose=False):
+    """Call `fwexp.solve` as a canonical configuration says."""
+    import fwexp
+
+    solver = dict(config["solver"])
+    settings = {key: value for key, value in config.items() if key not in ("dataset", "solver")}
+    return fwexp.solve(train, solver.pop("name"), test=test, verbose=verbose, **settings, **solver)
+
+
+def resolve(config: Mapping, data_dir=None) -> dict:
+    """Return the configuration with solver ``auto`` replaced by what it stands for, which depends on the data."""
+    if config["solver"]["name"] != "auto":
+        return dict(config)
+    from fwexp.config import canonical
+    from fwexp.solvers import resolve_auto
+
+    train, _ = load(config["dataset"], data_dir)
+    name, options = resolve_auto(train)
+    return canonical({**config, "solver": {"name": name, **options}})
+
+
+def check(configs: Iterable[Mapping], data_dir=None) -> None:
+    """Load all data and see that the solvers can do with them, so that mistakes show before anything starts."""
+    from fwexp.solvers import check_needs, get_solver
+
+    for config in configs:
+        train, _ = load(config["dataset"], data_dir)
+        check_needs(get_solver(config["solver"]["name"]), train)
+
+
+def compile_kernels(configs: Iterable[Mapping], data_dir=None) -> None:
+    """Compile what will run, so that workers find machine code in the cache."""
+    for config in {(_text(config["dataset"]), _text(config["solver"])): config for config in configs}.values():
+        warm_up(config, *load(config["dataset"], data_dir))
+
+
+def warm_up(config: Mapping, train, test) -> None:
+    """Compile everything that a configuration runs: start it, and end before the first step."""
+    solve({**config, "max_passes": 1e-12}, train, test)
+
+
+def load(dataset: Mapping, data_dir=None):
+    """Return the training and the test problem, read once per process."""
+    return _load(_text(dataset), data_dir)
+
+
+def checksums(dataset: Mapping, data_dir=None) -> dict[str, str]:
+    """Return {file name: sha256} of the data, computed once per process."""
+    return _checksums(_text(dataset), data_dir)
+
+
+def _text(options: Mapping) -> str:
+    return json.dumps(options, sort_keys=True)
+
+
+@functools.cache
+def _load(dataset: str, data_dir):
+    from fwexp.data import load_dataset
+
+    return load_dataset(**json.loads(dataset), data_dir=data_dir)
+
+
+@functools.cache
+def _checksums(dataset: str, data_dir) -> dict[str, str]:
+    from fwexp.data import DATASETS, check_options
+
+    options = json.loads(dataset)
+    name = options.pop("name")
+    return DATASETS[name].sources(check_options(name, options), data_dir)
+
+
+def _numbers(result) -> str:
+    end = result.trace.iloc[-1]
+    certificate = "" if result.gap != result.gap else f"gap {result.gap:.3g}, "
+    return f"{certificate}{end['passes']:.4g} passes, {end['time']:.2f} s"

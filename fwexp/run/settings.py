@@ -1,0 +1,83 @@
+"""The settings of a run that every solver shares: their accepted values, stated once."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from numbers import Integral, Real
+
+from fwexp.errors import ParameterError, unknown
+
+ITERATES = ("last", "wavg", "tavg", "avg")
+MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
+
+
+def _is_real(value) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_lam(value, n: int | None = None) -> float | str:
+    """Return lam as a float, or exactly ``"1/n"`` (with ``n`` given: its value)."""
+    if isinstance(value, str) and value.replace(" ", "") == "1/n":
+        return "1/n" if n is None else 1.0 / n
+    if not _is_real(value) or not math.isfinite(value) or value <= 0:
+        raise ParameterError(f'lam must be a positive finite number or "1/n", got {value!r}')
+    return float(value)
+
+
+def check_seed(value) -> int:
+    """Return a nonnegative integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise ParameterError(f"seed must be an integer >= 0, got {value!r}")
+    return int(value)
+
+
+def check_max_passes(value) -> float:
+    """Return a positive finite number of passes."""
+    if not _is_real(value) or not math.isfinite(value) or value <= 0:
+        raise ParameterError(f"max_passes must be a positive finite number, got {value!r}")
+    return float(value)
+
+
+def check_gap_tol(value) -> float:
+    """Return a nonnegative finite gap."""
+    if not _is_real(value) or not math.isfinite(value) or value < 0:
+        raise ParameterError(f"gap_tol must be a finite number >= 0, got {value!r}")
+    return float(value)
+
+
+def check_time_limit(value) -> float | None:
+    """Return a positive number of solver seconds, or None."""
+    if value is None:
+        return None
+    if not _is_real(value) or math.isnan(value) or value <= 0:
+        raise ParameterError(f"time_limit must be a positive number of seconds or None (null), got {value!r}")
+    return float(value)
+
+
+def check_iterates(value) -> tuple[str, ...]:
+    """Return the iterates to log, without repetition, ``last`` first."""
+    names = [value] if isinstance(value, str) else list(value) if isinstance(value, Sequence) else []
+    if not names:
+        raise ParameterError(f"iterates must be a list of {', '.join(ITERATES)}, got {value!r}")
+    for name in names:
+        if name not in ITERATES:
+            raise ParameterError(unknown("iterate", name, ITERATES))
+    return tuple(name for name in ITERATES if name in names)
+
+
+def check_schedule(value) -> str | float | tuple[float, ...]:
+    """Return ``"default"``, a period in passes, or increasing pass counts."""
+    message = f'schedule must be "default", a positive number of passes or an increasing list of them, got {value!r}'
+    if isinstance(value, str):
+        if value != "default":
+            raise ParameterError(message)
+        return value
+    if _is_real(value):
+        if not math.isfinite(value) or value <= 0:
+            raise ParameterError(message)
+        return float(value)
+    if not isinstance(value, Sequence) or not all(_is_real(v) and math.isfinite(v) and v >= 0 for v in value):
+        raise ParameterError(message)
+    if any(b <= a for a, b in pairwise(value)):
+        raise ParameterError(message)
+    return tuple(float(v) for v in value)

@@ -1,0 +1,242 @@
+"""Sweeps: many runs, through Hydra's launchers.
+
+`expand` and `execute` serve ``fwexp figure`` and people's scripts; `GridSweeper` is the same behind ``fwexp run -m``. What is
+stored is left out before anything is launched, so a repeated sweep continues an interrupted one.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, RunMode
+
+from fwexp.config import canonical, conf_dir, places, quote, register_schema, to_overrides
+from fwexp.errors import UserError
+from fwexp.run import grids, runner, store
+from fwexp.run.hydra_errors import explain
+from fwexp.run.progress import without_summaries
+from fwexp.run.runner import Outcome
+
+CONFIG_NAME = "config"
+
+
+@dataclass
+class SweeperOptions:
+    """The keys of ``hydra.sweeper``; see `fwexp.run.grids`."""
+
+    _target_: str = "hydra_plugins.fwexp.GridSweeper"
+    grids: Any = field(default_factory=lambda: [{}])
+    smoke: Any = field(default_factory=dict)
+    preset: str = "full"
+
+
+class RunsFailed(Exception):
+    """Some runs of a sweep failed; the others have finished."""
+
+
+class GridSweeper(Sweeper):
+    """Hydra's way into a sweep: ``fwexp run -m``."""
+
+    def __init__(self, grids, smoke, preset) -> None:
+        self._context = self._config = None
+
+    def setup(self, *, hydra_context, task_function, config) -> None:
+        """Take what Hydra hands over."""
+        self._context, self._config = hydra_context, config
+
+    def sweep(self, arguments: list[str]) -> None:
+        """Run all combinations of ``arguments``."""
+        hydra = self._config.hydra
+        configs, where = grids.expand(self._context.config_loader, [*hydra.overrides.hydra, *arguments], hydra.job.config_name)
+        _execute(configs, self._context, self._config, **where)
+
+
+def register() -> None:
+    """Make the schema and the sweeper known to Hydra."""
+    register_schema()
+    ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
+    module = GridSweeper.__module__
+    try:  # Hydra takes plugins from modules of this name only
+        GridSweeper.__module__ = "hydra_plugins.fwexp"
+        Plugins.instance().register(GridSweeper)
+    finally:
+        GridSweeper.__module__ = module
+
+
+def expand(overrides: Sequence[str], *, preset: str = "full") -> list[dict]:
+    """Return the canonical configurations of a sweep, each once, all of them validated.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+        What would follow ``fwexp run -m``, such as ``["+experiment=icml2013/fig1"]``.
+    preset : {"full", "smoke"}
+        Which values of the grids to take.
+    """
+    with _hydra() as loader:
+        return grids.expand(loader, [*overrides, f"hydra.sweeper.preset={quote(preset)}"], CONFIG_NAME)[0]
+
+
+def execute(configs: Sequence[Mapping], *, results_dir="results", data_dir=None, force=False, launcher="basic") -> None:
+    """Run what is not stored of a list of canonical configurations.
+
+    Parameters
+    ----------
+    configs : sequence of dict
+        As `expand` returns them.
+    results_dir, data_dir : path
+        The store and the folder of the data.
+    force : bool
+        Whether to run again what is stored.
+    launcher : str
+        One of Hydra's: ``basic``, ``joblib``.
+
+    Raises
+    ------
+    RunsFailed
+        A run failed; the others have finished.
+    KeyboardInterrupt
+        The sweep was interrupted; the current runs are kept as partial runs.
+    """
+    from hydra._internal.callbacks import Callbacks
+
+    with _hydra() as loader:
+        config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
+        context = HydraContext(config_loader=loader, callbacks=Callbacks())
+        _execute(configs, context, config, results_dir=results_dir, data_dir=data_dir, force=force)
+
+
+@contextlib.contextmanager
+def _hydra() -> Iterator:
+    """Start Hydra from Python and give its configuration loader; its errors become one line."""
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    register()
+    try:
+        with initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp"):
+            yield GlobalHydra.instance().config_loader()
+    except (HydraException, OmegaConfBaseException) as error:
+        raise explain(error) from error
+
+
+def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, force) -> None:
+    todo = [c for c in configs if force or not store.is_stored(results_dir, c)]
+    store.check_writable(results_dir)
+    runner.check(todo, data_dir)
+    say(f"{len(configs)} runs: {len(configs) - len(todo)} stored, {len(todo)} to run")
+    if not todo:
+        return
+    runner.compile_kernels(todo, data_dir)
+    launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
+    where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force}
+    common = [f"{key}={quote(value)}" for key, value in where.items()]
+    name = f"hydra.job.name={uuid.uuid4().hex}"
+    jobs = [[*to_overrides(c), *common, f"{name}:{number}/{len(todo)}"] for number, c in enumerate(todo, 1)]
+    with contextlib.nullcontext() if _runs_here(config.hydra.launcher) else _interrupts_passed_on():
+        returns = launcher.launch(jobs, initial_job_idx=0)
+    failed = sum(_failed(done) for done in returns)
+    if failed:
+        raise RunsFailed(f"{failed} of {len(todo)} runs failed; repeat the command to try them again")
+
+
+def job(config) -> Outcome:
+    """Run one configuration of a sweep; what launchers call, in this process or in a worker."""
+    hydra = HydraConfig.get()
+    here = _runs_here(hydra.launcher)
+    sweep_id, _, number = hydra.job.name.partition(":")
+    if not here and _is_stopped(sweep_id):
+        return Outcome("skipped")
+    where = places(config)
+    config = canonical(config)
+    try:
+        with without_summaries():
+            outcome = runner.run(config, **where, verbose=here and sys.stderr.isatty())
+    except UserError as error:
+        outcome = runner.fail(error, config, where["results_dir"])
+    names = f"{config['dataset']['name']} {config['solver']['name']} lam={config['lam']} seed={config['seed']}"
+    say(f"[{number}] {names}: {outcome.message}")
+    if outcome.status == "interrupted":
+        if here:
+            raise KeyboardInterrupt
+        _stopping.set()
+    return outcome
+
+
+def say(text: str) -> None:
+    """Write a line to standard error, unless nobody reads it."""
+    with contextlib.suppress(BrokenPipeError):
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _failed(done: JobReturn) -> bool:
+    if done.status is JobStatus.COMPLETED:
+        return done.return_value.status == "failed"
+    say(f"failed: {done._return_value!r}")  # the public property writes and raises
+    return True
+
+
+def _runs_here(launcher) -> bool:
+    return launcher._target_.endswith(".BasicLauncher")
+
+
+# A Ctrl-C on a terminal reaches the parent and all workers, a signal to the parent only the parent, which passes it on. So a
+# worker may hear of it twice, at any time: it never raises there, but ends the current run early and skips those that follow.
+
+_stopping = threading.Event()  # in a worker: no further runs of the current sweep
+_sweep_id = ""
+
+
+def _is_stopped(sweep_id: str) -> bool:
+    """Say, in a worker, whether the sweep was interrupted; from the first call on, an interrupt is heard."""
+    global _sweep_id
+    if sweep_id != _sweep_id:  # workers outlive a sweep
+        _stopping.clear()
+        _sweep_id = sweep_id
+    signal.signal(signal.SIGINT, lambda *_: _stopping.set())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    return _stopping.is_set()
+
+
+@contextlib.contextmanager
+def _interrupts_passed_on() -> Iterator[None]:
+    interrupted, done = threading.Event(), threading.Event()
+
+    def handle(*_) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+        say("interrupted: keeping the current runs as partial runs (again: give them up)")
+        for child in multiprocessing.active_children():
+            os.kill(child.pid, signal.SIGINT)
+
+    previous = signal.signal(signal.SIGINT, handle)
+    # Workers inherit that this thread blocks the signal, so it waits until they listen; another thread takes it for us.
+    threading.Thread(target=done.wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    except Exception as error:
+        if interrupted.is_set():
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        done.set()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.signal(signal.SIGINT, previous)
+    if interrupted.is_set():
+        raise KeyboardInterrupt

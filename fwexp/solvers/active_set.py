@@ -1,0 +1,259 @@
+"""Stored labelings of every example, with weights: the active sets of pairwise, away and corrective steps, and the oracle
+cache, in one structure.
+
+Example i has slots ``first[i] .. first[i+1]``, of which ``count[i]`` are taken; slot 0 is the true labeling, which starts
+with weight 1. Labelings are compared by content and kept as labels, never as feature vectors: their scores come from the
+part scores of the example, and the inner products <psi(a), psi(b)> of an example's labelings are computed once, when a
+labeling is stored. Scores are H-values at the current w, g_a = L_i(a) - <w, psi_i(a)>, so the block gap times n is
+max_y g_y - sum_a weight_a g_a.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp._jit import njit, register_jitable, specialise
+from fwexp.problems.protocol import (
+    add_psi,
+    clear,
+    close,
+    gram_scores,
+    labeling_lengths,
+    new_storage,
+    psi_score,
+    same_labeling,
+    scatter,
+    true_labeling,
+    workspace,
+)
+
+
+class ActiveSets(NamedTuple):
+    """The labelings of all examples, slot by slot."""
+
+    first: np.ndarray  # int64 (n + 1,), slots first[i] .. first[i+1] belong to example i
+    count: np.ndarray  # int64 (n,), slots in use
+    weight: np.ndarray  # float64 (slots,), 0 for labelings that are only cached
+    loss: np.ndarray  # float64 (slots,), L_i(a)
+    length: np.ndarray  # int64 (n,), places of a labeling in the storage
+    label_first: np.ndarray  # int64 (n,), where the labeling of slot 0 is stored; the others follow
+    storage: np.ndarray  # the labelings
+    gram_first: np.ndarray  # int64 (n,), where the room x room matrix of example i begins
+    gram: np.ndarray  # float64, <psi(a), psi(b)>
+    score: np.ndarray  # float64 (largest room,), g_a of the example at hand
+    change: np.ndarray  # float64 (largest room,), of its weights
+
+
+@njit
+def _store_truths(problem, sets, y):
+    for i in range(problem.n):
+        true_labeling(problem, i, y)
+        for t in range(sets.length[i]):
+            sets.storage[sets.label_first[i] + t] = y[t]
+
+
+@njit
+def _move(old, new):
+    """Copy everything in ``old`` to ``new``, which has at least as much room."""
+    for i in range(len(old.count)):
+        new.count[i] = old.count[i]
+        room_old, room_new = old.first[i + 1] - old.first[i], new.first[i + 1] - new.first[i]
+        for a in range(old.count[i]):
+            new.weight[new.first[i] + a] = old.weight[old.first[i] + a]
+            new.loss[new.first[i] + a] = old.loss[old.first[i] + a]
+            for t in range(a * old.length[i], (a + 1) * old.length[i]):
+                new.storage[new.label_first[i] + t] = old.storage[old.label_first[i] + t]
+            for b in range(old.count[i]):
+                value = old.gram[old.gram_first[i] + a * room_old + b]
+                new.gram[new.gram_first[i] + a * room_new + b] = value
+
+
+def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
+    """Return sets with ``room[i]`` slots for example i that hold the true labeling with weight 1; none if there is no room."""
+    first = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
+    length = np.asarray(labeling_lengths(problem), dtype=np.int64)
+    places = np.concatenate(([0], np.cumsum(room * length))).astype(np.int64)
+    squares = np.concatenate(([0], np.cumsum(room**2))).astype(np.int64)
+    empty = first[-1] == 0
+    weight = np.zeros(first[-1])
+    if not empty:
+        weight[first[:-1]] = 1.0
+    sets = ActiveSets(
+        first=first,
+        count=np.ones(problem.n, dtype=np.int64),
+        weight=weight,
+        loss=np.zeros(first[-1]),
+        length=length,
+        label_first=places[:-1].copy(),
+        storage=new_storage(problem, int(places[-1])),
+        gram_first=squares[:-1].copy(),
+        gram=np.zeros(squares[-1]),
+        score=np.zeros(int(room.max())),
+        change=np.zeros(int(room.max())),
+    )
+    if not empty:
+        specialise(_store_truths, problem)(problem, sets, workspace(problem).y)
+    return sets
+
+
+def grown(problem, sets: ActiveSets, size: int) -> ActiveSets:
+    """Return ``sets`` with twice the room for all examples that have little left; past ``size`` only for what has weight."""
+    room = np.diff(sets.first)
+    twice = np.where(room < size, np.minimum(2 * room, size), 2 * room)
+    return copied(problem, sets, np.where(4 * sets.count >= 3 * room, twice, room))
+
+
+def copied(problem, sets: ActiveSets, room: np.ndarray | None = None) -> ActiveSets:
+    """Return a copy, with more room if asked for."""
+    copy = new_active_sets(problem, np.diff(sets.first) if room is None else room)
+    specialise(_move, problem)(sets, copy)
+    return copy
+
+
+@register_jitable
+def labeling_at(sets, i, a):
+    """Return the labeling in slot a of example i, usable as a y."""
+    start = sets.label_first[i] + a * sets.length[i]
+    return sets.storage[start : start + sets.length[i]]
+
+
+@register_jitable
+def score_all(problem, i, theta, sets):
+    """Set ``score`` to g_a of all labelings of example i and ``change`` to 0."""
+    first = sets.first[i]
+    sets.score[0] = sets.change[0] = 0.0
+    for a in range(1, sets.count[i]):
+        sets.score[a] = sets.loss[first + a] - psi_score(problem, i, labeling_at(sets, i, a), theta)
+        sets.change[a] = 0.0
+
+
+@register_jitable
+def mean_score(i, sets):
+    """Return sum_a weight_a g_a, the score of the block."""
+    total = 0.0
+    for a in range(1, sets.count[i]):
+        total += sets.weight[sets.first[i] + a] * sets.score[a]
+    return total
+
+
+@register_jitable
+def best_stored(i, sets):
+    """Return the slot of the highest score."""
+    best = 0
+    for a in range(1, sets.count[i]):
+        if sets.score[a] > sets.score[best]:
+            best = a
+    return best
+
+
+@register_jitable
+def worst_active(i, sets):
+    """Return the slot of the lowest score among those with weight: the away corner."""
+    worst = -1
+    for a in range(sets.count[i]):
+        if sets.weight[sets.first[i] + a] > 0.0 and (worst < 0 or sets.score[a] < sets.score[worst]):
+            worst = a
+    return worst
+
+
+@register_jitable
+def store(problem, i, y, loss, theta, size, sets, work):
+    """Return the slot of labeling y, stored now if it is new; -1 if there is no room for it.
+
+    With ``size`` labelings stored, a new one takes the place of the one without weight whose score is lowest; if all have
+    weight, the set grows. Needs the scores of ``score_all`` and keeps them up to date.
+    """
+    for a in range(sets.count[i]):
+        if same_labeling(problem, i, y, sets.storage, sets.label_first[i] + a * sets.length[i]):
+            return a
+    first, room = sets.first[i], sets.first[i + 1] - sets.first[i]
+    slot = sets.count[i]
+    if slot >= size:
+        for a in range(1, sets.count[i]):
+            if sets.weight[first + a] == 0.0 and (slot == sets.count[i] or sets.score[a] < sets.score[slot]):
+                slot = a
+    if slot >= room:
+        return -1
+    if slot == sets.count[i]:
+        sets.count[i] = slot + 1
+    for t in range(sets.length[i]):
+        sets.storage[sets.label_first[i] + slot * sets.length[i] + t] = y[t]
+    sets.weight[first + slot] = 0.0
+    sets.loss[first + slot] = loss
+    sets.score[slot] = loss - psi_score(problem, i, y, theta)
+    sets.change[slot] = 0.0
+    clear(problem, i, work.direction)
+    add_psi(problem, i, y, 1.0, work.direction)
+    close(problem, i, work.direction)
+    gram_scores(problem, i, work.direction, work.image)
+    for a in range(sets.count[i]):
+        product = psi_score(problem, i, labeling_at(sets, i, a), work.image) if a > 0 else 0.0
+        sets.gram[sets.gram_first[i] + slot * room + a] = product
+        sets.gram[sets.gram_first[i] + a * room + slot] = product
+    return slot
+
+
+@register_jitable
+def gram_entry(i, a, b, sets):
+    """Return <psi(a), psi(b)>."""
+    return sets.gram[sets.gram_first[i] + a * (sets.first[i + 1] - sets.first[i]) + b]
+
+
+@register_jitable
+def distance_sq(i, a, b, sets):
+    """Return ||psi(a) - psi(b)||^2."""
+    return gram_entry(i, a, a, sets) + gram_entry(i, b, b, sets) - 2.0 * gram_entry(i, a, b, sets)
+
+
+@register_jitable
+def move_weight(i, a, b, amount, lam_n, sets):
+    """Move weight from slot a to slot b, and update the scores for the w that results."""
+    first = sets.first[i]
+    sets.weight[first + b] += amount
+    sets.change[b] += amount
+    # A drop step empties a slot exactly.
+    sets.weight[first + a] = 0.0 if amount == sets.weight[first + a] else sets.weight[first + a] - amount
+    sets.change[a] -= amount
+    for c in range(sets.count[i]):
+        sets.score[c] -= amount / lam_n * (gram_entry(i, b, c, sets) - gram_entry(i, a, c, sets))
+
+
+@register_jitable
+def pairwise_step(i, a, b, lam_n, sets):
+    """Move the weight from a to b that maximises the dual, at most all there is; return whether any was moved."""
+    gap = sets.score[b] - sets.score[a]
+    available = sets.weight[sets.first[i] + a]
+    if a == b or gap <= 0.0:
+        return False
+    curvature = distance_sq(i, a, b, sets) / lam_n
+    move_weight(i, a, b, available if gap >= available * curvature else gap / curvature, lam_n, sets)
+    return True
+
+
+@register_jitable
+def set_change(problem, i, sets, direction):
+    """Set ``direction`` to sum_a change_a p(a); return the change of n ell_i."""
+    loss_change = 0.0
+    clear(problem, i, direction)
+    for a in range(1, sets.count[i]):
+        if sets.change[a] != 0.0:
+            add_psi(problem, i, labeling_at(sets, i, a), sets.change[a], direction)
+            loss_change += sets.change[a] * sets.loss[sets.first[i] + a]
+    close(problem, i, direction)
+    return loss_change
+
+
+@njit
+def _weights(problem, sets, direction, c, w, losses):
+    for i in range(problem.n):
+        for a in range(sets.count[i]):
+            sets.change[a] = sets.weight[sets.first[i] + a]
+        losses[i] = set_change(problem, i, sets, direction)
+        scatter(problem, i, direction, c, w)
+
+
+def from_scratch(problem, sets: ActiveSets, c: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the internal weights c sum_i sum_a weight_a psi_i(a) and the n ell_i (n,) that the sets stand for."""
+    w, losses = np.zeros(problem.num_weights), np.zeros(problem.n)
+    specialise(_weights, problem)(problem, sets, workspace(problem).direction, c, w, losses)
+    return w, losses

@@ -1,0 +1,133 @@
+"""What a solver is: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.problems import protocol
+
+
+class Point(NamedTuple):
+    """An iterate: internal weights and the dual objective that goes with them (NaN where there is none)."""
+
+    w: np.ndarray
+    dual: float
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a solver that has none."""
+
+
+class Solver(ABC):
+    """Base class of the solvers; a subclass is one file that reads like its algorithm.
+
+    Parameters
+    ----------
+    problem : problem
+        Any family that has what ``needs`` names.
+    lam : float
+        Regularisation.
+    options : Options
+        The solver's own options.
+    seed : int
+        Seed of the random choices.
+    iterates : tuple of str
+        The iterates that will be asked for, out of the class's ``iterates``.
+    order : int array, optional
+        Block indices, one per step, instead of a sampling rule.
+    warm_start : Solver, optional
+        A solver of the same class on the same problem, whose dual variables are the start.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    Options: ClassVar[type] = NoOptions
+    needs: ClassVar[tuple[str, ...]]  # functions of the protocol beyond vectors of parts
+    iterates: ClassVar[tuple[str, ...]] = ("last",)
+    stochastic: ClassVar[bool] = False  # whether the seed matters
+    has_dual: ClassVar[bool] = True
+    takes_order: ClassVar[bool] = False
+
+    step: int = 0
+    oracle_calls: int = 0
+    cache_hits: int = 0  # steps that needed no oracle call
+    calls_per_step: int = 1  # the fewest oracle calls by which the solver can advance
+
+    def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
+        self.problem, self.lam, self.options = problem, lam, options
+        self.start(seed, iterates, order, warm_start)
+
+    @classmethod
+    def available_iterates(cls, options) -> tuple[str, ...]:
+        """Return the iterates that exist with these options."""
+        return cls.iterates
+
+    @abstractmethod
+    def start(self, seed, iterates, order, warm_start) -> None:
+        """Set up the state at step 0."""
+
+    @abstractmethod
+    def advance(self, calls: int, max_steps: int) -> None:
+        """Take steps while neither ``oracle_calls > calls`` nor ``step > max_steps`` would result; 0, 0 only compiles."""
+
+    @abstractmethod
+    def point(self, iterate: str) -> Point:
+        """Return an iterate."""
+
+    def exact_dual(self) -> float:
+        """Return the dual objective of the last iterate, recomputed from the dual variables where they are kept."""
+        return self.point("last").dual
+
+    def extras(self) -> dict[str, float]:
+        """Return the solver's own columns of the trace: ``gap_estimate``, ``cache_hits``, ``atoms``."""
+        return {}
+
+
+def check_options(cls: type[Solver], given) -> object:
+    """Return ``cls.Options`` made from a mapping.
+
+    Raises
+    ------
+    OptionError
+        An option that the solver does not have.
+    ParameterError
+        A value that the option does not accept.
+    """
+    return cls.Options(**check_fields(f"solver {cls.name}", cls.Options, given, defaults=False))
+
+
+def check_fields(owner: str, options: type, given, *, defaults: bool = True) -> dict:
+    """Return a mapping of the fields of an options dataclass, with every value checked.
+
+    A field's metadata may list the accepted values (``choices``) or hold a function that returns the checked value
+    (``check``).
+    """
+    known = {field.name: field for field in fields(options)}
+    checked = {name: field.default for name, field in known.items()} if defaults else {}
+    for key, value in given.items():
+        if key not in known:
+            raise OptionError(f"{owner}: " + unknown("option", key, list(known) or ["none"]))
+        choices, check = known[key].metadata.get("choices"), known[key].metadata.get("check")
+        if choices is not None and (type(value) is not type(choices[0]) or value not in choices):
+            allowed = ", ".join(str(c).lower() if isinstance(c, bool) else str(c) for c in choices)
+            raise ParameterError(f"{owner}: {key} must be one of {allowed}; got {value!r}")
+        checked[key] = check(value) if check is not None else value
+    return checked
+
+
+def check_needs(cls: type[Solver], problem) -> None:
+    """Refuse, before anything is compiled, a problem that lacks what the solver needs."""
+    missing = [name for name in cls.needs if type(problem) not in getattr(protocol, name).implementations]
+    if missing:
+        raise OptionError(f"solver {cls.name} needs {', '.join(missing)}, which {type(problem).__name__} does not have")
+
+
+def clipped_step(gap, curvature):
+    """Return the exact line-search step gap / curvature, clipped to [0, 1] (1 where the dual is linear and rises)."""
+    if gap <= 0.0:
+        return 0.0
+    return 1.0 if gap >= curvature else gap / curvature

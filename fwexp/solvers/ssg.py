@@ -1,0 +1,135 @@
+"""Stochastic subgradient descent with the Pegasos step (Lacoste-Julien et al., ICML 2013, section 5 and Appendix E).
+
+At step k = 0, 1, ..., for the drawn example i and step size 1/(lam (k + 1)),
+
+    y* = argmax_y H_i(y; w_k),   w_{k+1} = (1 - 1/(k+1)) w_k + psi_i(y*)/(lam (k+1)),
+
+so w_k = S_k/(lam k) with S_k = sum_{s<=k} psi_s. With the harmonic numbers H_k the averages are sums over the same psi_s:
+
+    wavg_k = 2 ((k+1) S_k - sum_s s psi_s) / (lam k (k+1))                      weights proportional to the step
+    avg_k  = (H_k S_k - sum_s H_{s-1} psi_s) / (lam k)                          mean of w_1 .. w_k
+    tavg_k = (H_k S_k - H_{K0-1} S_{K0} - sum_{s>K0} H_{s-1} psi_s) / (lam (k - K0 + 1))     mean of w_{K0} .. w_k
+
+with K0 the last power of two <= k. There is no dual point, hence no gap.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp._jit import njit, specialise
+from fwexp.errors import OptionError
+from fwexp.problems.protocol import (
+    accumulate_psi,
+    max_oracle,
+    new_sums,
+    rescale,
+    scatter_psi,
+    scatter_sum,
+    scores,
+    workspace,
+)
+from fwexp.solvers.averaging import AVG, KINDS, TAVG, WAVG, last_power_of_two
+from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.sampling import given_draws, order_draws
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of ``ssg``."""
+
+    sampling: str = field(default="uniform", metadata={"choices": ("uniform", "perm", "cyclic")})
+
+
+class State(NamedTuple):
+    """S_k, what the averages need, and the step."""
+
+    psi_sum: np.ndarray  # S_k as internal weights
+    kinds: np.ndarray  # int64 (m,), the averages that are kept
+    sums: np.ndarray  # m weighted sums of psi_s; with tavg among the kinds one more, S_k
+    harmonic: np.ndarray  # float64 (1,), H_k
+    step: np.ndarray  # int64 (1,), k
+
+
+@njit
+def _steps(problem, state, work, order, lam):
+    """Take one step per index in ``order``; modifies ``state`` and ``work``."""
+    sums = state.sums
+    for i in order:
+        k = state.step[0]
+        scores(problem, i, state.psi_sum, work.theta)
+        if k > 0:
+            rescale(problem, i, 1.0 / (lam * k), work.theta)
+        max_oracle(problem, i, work.theta, work.y, work.scratch)
+        scatter_psi(problem, i, work.y, 1.0, state.psi_sum)
+        k += 1
+        for j in range(len(state.kinds)):
+            if state.kinds[j] == WAVG:
+                accumulate_psi(problem, i, work.y, float(k), sums[j])
+            elif state.kinds[j] == AVG:
+                accumulate_psi(problem, i, work.y, state.harmonic[0], sums[j])
+            else:
+                total = sums[len(sums) - 1]
+                accumulate_psi(problem, i, work.y, 1.0, total)
+                if k == last_power_of_two(k):  # k is K0: the average starts anew
+                    sums[j][:] = state.harmonic[0] * total
+                else:
+                    accumulate_psi(problem, i, work.y, state.harmonic[0], sums[j])
+        state.step[0] = k
+        state.harmonic[0] += 1.0 / k
+
+
+@njit
+def _subtract_sum(problem, total, w):
+    scatter_sum(problem, total, -1.0, w)
+
+
+class SSG(Solver):
+    """Stochastic subgradient descent."""
+
+    name = "ssg"
+    title = "stochastic subgradient"
+    Options = Options
+    needs = ("max_oracle",)
+    iterates = ("last", "wavg", "tavg", "avg")
+    stochastic = True
+    has_dual = False
+    takes_order = True
+
+    def start(self, seed, iterates, order, warm_start):
+        if warm_start is not None:
+            raise OptionError("solver ssg has no dual variables to start from; accepted: bcfw, fw")
+        problem = self.problem
+        rule = self.options.sampling
+        self.draws = order_draws(rule, problem.n, seed) if order is None else given_draws(order)
+        self.work = workspace(problem)
+        kinds = np.array([KINDS[name] for name in iterates if name in KINDS], dtype=np.int64)
+        sums = new_sums(problem, len(kinds) + int(TAVG in kinds))
+        w = np.zeros(problem.num_weights)
+        self.state = State(w, kinds, sums, np.zeros(1), np.zeros(1, dtype=np.int64))
+
+    def advance(self, calls, max_steps):
+        order = self.draws.take(max(0, min(calls, max_steps) - self.step))
+        specialise(_steps, self.problem)(self.problem, self.state, self.work, order, self.lam)
+
+    @property
+    def step(self):
+        return int(self.state.step[0])
+
+    oracle_calls = step
+
+    def point(self, iterate):
+        state, k = self.state, self.step
+        if k == 0:
+            return Point(state.psi_sum.copy(), np.nan)
+        if iterate == "last":
+            return Point(state.psi_sum / (self.lam * k), np.nan)
+        first = last_power_of_two(k)
+        # wavg, avg, tavg = scale * (factor * S - sum)
+        factor = {"wavg": k + 1.0}.get(iterate, state.harmonic[0])
+        scale = {"wavg": 2.0 / (k * (k + 1.0)), "avg": 1.0 / k, "tavg": 1.0 / (k - first + 1.0)}[iterate] / self.lam
+        w = factor * state.psi_sum
+        total = state.sums[int(np.flatnonzero(state.kinds == KINDS[iterate])[0])]
+        specialise(_subtract_sum, self.problem)(self.problem, total, w)
+        return Point(scale * w, np.nan)
