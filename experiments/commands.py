@@ -1,0 +1,89 @@
+"""``fwexp figure``."""
+
+# ruff: noqa: T201
+
+from fwexp.errors import OptionError, ParameterError, unknown
+
+USAGE = """\
+usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
+                    [hydra/launcher=basic|joblib]
+
+  NAME              the figure; without it, a list of all figures
+  --dry-run         only say which runs are missing
+  --preset smoke    few seeds and passes: does it work at all?
+  hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
+                    the figure shows no seconds
+
+Runs what is missing, then writes DIR/figures/NAME.png, .svg and .csv (the numbers in the picture).
+"""
+KEYS = ("results_dir", "data_dir", "hydra/launcher")
+
+
+def main(args: list[str]) -> int:
+    """Run ``fwexp figure`` with the arguments after ``figure``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown figure, flag or key.
+    """
+    from fwexp.experiments import FIGURES, make_figure
+    from fwexp.experiments.figure import missing_runs
+
+    if "-h" in args or "--help" in args:
+        print(USAGE, end="")
+        return 0
+    names, preset, dry_run, keys = _parse(args)
+    if not names:
+        width = max(map(len, FIGURES))
+        print(*(f"{name:{width}}  {figure.title}" for name, figure in FIGURES.items()), sep="\n")
+        return 0
+    (name,) = names
+    FIGURES.find(name)
+    places = {"results_dir": keys.get("results_dir", "results"), "preset": preset}
+    if dry_run:
+        missing, total = missing_runs(name, **places)
+        for config in missing:
+            print(describe(config))
+        print(f"{name}: {total} runs, {len(missing)} missing")
+        return 0
+    for path in make_figure(name, data_dir=keys.get("data_dir"), launcher=keys.get("hydra/launcher"), **places):
+        print(path)
+    return 0
+
+
+def describe(config: dict) -> str:
+    """One line that tells a run of a figure from the others."""
+    options = [f"solver.{key}={value}" for key, value in config["solver"].items() if key != "name"]
+    facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes")]
+    return " ".join([f"solver={config['solver']['name']}", f"dataset={config['dataset']['name']}", *facts, *options])
+
+
+def _parse(args: list[str]) -> tuple[list[str], str, bool, dict[str, str]]:
+    """Names, preset, whether it is a dry run, and the key=value pairs."""
+    names, preset, dry_run, keys = [], "full", False, {}
+    rest = iter(args)
+    for arg in rest:
+        if arg == "--dry-run":
+            dry_run = True
+        elif arg == "--preset" or arg.startswith("--preset="):
+            preset = arg.partition("=")[2] if "=" in arg else next(rest, "")
+        elif arg.startswith("-"):
+            raise OptionError(unknown("flag of fwexp figure", arg, ("--dry-run", "--preset")))
+        elif "=" in arg:
+            key, _, value = arg.partition("=")
+            if key not in KEYS:
+                raise OptionError(unknown("key of fwexp figure", key, KEYS))
+            if not value:
+                raise ParameterError(f"{key} must not be empty")
+            keys[key] = value
+        else:
+            names.append(arg)
+    if len(names) > 1:
+        raise OptionError(f"fwexp figure makes one figure at a time, got {' '.join(names)}")
+    return names, preset, dry_run, keys

@@ -1,0 +1,149 @@
+"""From the name of a figure to its files: run what is missing, read exactly the figure's runs, draw, save."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the catalogue.
+
+    Attributes
+    ----------
+    name : str
+        ``<paper>/<figure>``; also the name of its preset in ``conf/experiment`` and of its files below ``figures/``.
+    title : str
+        One line that says what it shows.
+    data : callable
+        From results, as ``load_results`` gives them, to the tidy frame that is drawn.
+    draw : callable
+        From that frame to a matplotlib Figure.
+    timed : bool
+        Whether it shows seconds: then its runs take turns.
+    """
+
+    name: str
+    title: str
+    data: Callable
+    draw: Callable
+    timed: bool = False
+
+    @property
+    def preset(self) -> str:
+        """The experiment preset that defines the figure's runs."""
+        return self.name
+
+    @property
+    def launcher(self) -> str:
+        """Hydra's launcher for the figure's runs: side by side, where that is installed and disturbs no clock."""
+        parallel = find_spec("hydra_plugins.hydra_joblib_launcher") if find_spec("hydra_plugins") else None
+        return "joblib" if parallel and not self.timed else "basic"
+
+
+def make_figure(
+    name: str,
+    results_dir="results",
+    data_dir=None,
+    preset: str | None = None,
+    dry_run: bool = False,
+    *,
+    launcher: str | None = None,
+) -> list[Path]:
+    """Run what a figure needs and is not stored yet, then draw it.
+
+    Parameters
+    ----------
+    name : str
+        A name in the catalogue, such as ``icml2013/fig1``.
+    results_dir, data_dir : path
+        The store, and the folder of the data.
+    preset : {"full", "smoke"}, optional
+        Which values of the experiment preset to take; full if None.
+    dry_run : bool
+        Do nothing; return the files that would be written.
+    launcher : {"basic", "joblib"}, optional
+        Hydra's launcher for the runs; the figure's own if None.
+
+    Returns
+    -------
+    list of Path
+        The picture as PNG and SVG, and the numbers in it as CSV.
+
+    Raises
+    ------
+    RunsFailed
+        Runs failed. If others were there to draw, the picture is made, and says how many it lacks.
+    """
+    from fwexp.experiments import FIGURES
+    from fwexp.run import sweep
+
+    figure = FIGURES.find(name)
+    preset = preset or "full"
+    configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
+    stem = Path(results_dir) / "figures" / name
+    if dry_run:
+        return _paths(stem)
+    failure = None
+    try:
+        sweep.execute(configs, results_dir=results_dir, data_dir=data_dir, launcher=launcher or figure.launcher)
+    except sweep.RunsFailed as error:
+        failure = error
+    results = stored_results(configs, results_dir)
+    if len(results):
+        frame = figure.data(results)
+        notes = [] if preset == "full" else [f"{preset} preset"]
+        lacking = len(configs) - results["key"].nunique()
+        notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
+        save_figure(figure.draw(frame), frame, stem, note=", ".join(notes))
+    if failure is not None:
+        raise failure
+    return _paths(stem)
+
+
+def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:
+    """The configurations of a figure whose runs are not stored, and how many runs it has in all."""
+    from fwexp.experiments import FIGURES
+    from fwexp.run import store, sweep
+
+    configs = sweep.expand([f"+experiment={FIGURES.find(name).preset}"], preset=preset or "full")
+    return [config for config in configs if not store.is_stored(results_dir, config)], len(configs)
+
+
+def stored_results(configs: Sequence[dict], results_dir="results"):
+    """The results of exactly these configurations, as far as they are stored."""
+    from fwexp.run import store
+
+    return store.load_results(results_dir, key=[store.run_key(config) for config in configs])
+
+
+def save_figure(picture, frame, stem: Path, *, note: str = "") -> list[Path]:
+    """Save a matplotlib Figure as PNG and SVG and its frame as CSV; equal pictures give equal files.
+
+    Parameters
+    ----------
+    picture : matplotlib.figure.Figure
+        What was drawn.
+    frame : DataFrame
+        The numbers that were drawn.
+    stem : Path
+        The files' path without suffix.
+    note : str
+        A reservation to print in the picture's corner.
+    """
+    from fwexp.plots import style
+
+    png, svg, csv = paths = _paths(stem)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    with style.context():
+        if note:
+            picture.text(0.998, 0.002, note, ha="right", va="bottom", fontsize=7, color="#B00020", in_layout=False)
+        picture.savefig(png)
+        picture.savefig(svg, metadata={"Date": None})
+    frame.to_csv(csv, index=False, lineterminator="\n")
+    return paths
+
+
+def _paths(stem: Path) -> list[Path]:
+    return [stem.with_name(stem.name + suffix) for suffix in (".png", ".svg", ".csv")]

@@ -1,0 +1,13 @@
+"""The figure of ``make quickstart``: embedded data, no download."""
+
+from fwexp.experiments.figure import Figure
+from fwexp.plots import quickstart
+
+FIGURES = {
+    "quickstart": Figure(
+        name="quickstart",
+        title="BCFW, SSG and batch FW on handwritten dates",
+        data=quickstart.data,
+        draw=quickstart.draw,
+    ),
+}

@@ -1,0 +1,330 @@
+"""Curves against passes or time: from results to a tidy frame, and from the frame to panels.
+
+A figure is a tuple of `Panel`. `data` gives one row per panel, variant and position: the median over the runs, the best
+and the worst of them. `draw` reads that frame and nothing else.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fwexp.plots import style
+
+MEASURES = {
+    "suboptimality": ("primal suboptimality", "log"),
+    "gap": ("duality gap", "log"),
+    "primal": ("primal objective", "log"),
+    "test_error": ("test error (mean loss)", "linear"),
+    "train_error": ("training error (mean loss)", "linear"),
+}
+AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)"}
+
+FLOOR = 1e-12
+"""Differences of objectives below this are rounding; log axes end here."""
+
+STATISTICS = ["x", "median", "best", "worst", "runs", "diverged", "stopped"]
+COLUMNS = ["panel", "dataset", "lam", "variant", "axis", "measure", *STATISTICS]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: which runs, and what of them is drawn against what.
+
+    Attributes
+    ----------
+    key, title : str
+        ``a`` and the words behind it.
+    dataset : str
+        Name of the data set.
+    lam : float or "1/n"
+        Regularization, as the preset says it.
+    measure, axis : str
+        What is drawn (one of `MEASURES`) against what (one of `AXES`).
+    left : float
+        Where the positions begin; they have a log scale if this is not 0.
+    full : float
+        From this position on the panel shows all of every curve; before it, one may leave the panel.
+    yscale : {"linear", "log"}, optional
+        Scale of the measure; without it, the usual one in `MEASURES`.
+    split : str, optional
+        Split of the data set, where runs on several are in the figure.
+    """
+
+    key: str
+    title: str
+    dataset: str
+    lam: float | str
+    measure: str = "suboptimality"
+    axis: str = "passes"
+    left: float = 0.0
+    full: float = 1.0
+    yscale: str = ""
+    split: str = ""
+
+    def rows(self, results: pd.DataFrame) -> pd.DataFrame:
+        """The rows of `results` that belong to this panel."""
+        by_rule = results["lam_spec"].astype(str) == "1/n"
+        same = by_rule if self.lam == "1/n" else ~by_rule & np.isclose(results["lam"], float(self.lam), rtol=1e-9)
+        if self.split:
+            same &= results["split"] == self.split
+        return results[(results["dataset"] == self.dataset) & same]
+
+
+def suboptimality(results: pd.DataFrame) -> pd.DataFrame:
+    """`results` with the column ``suboptimality``: primal minus the highest dual seen.
+
+    That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not.
+    A figure names its runs, a dedicated reference run among them, so runs that it does not name cannot change it.
+    """
+    same = [column for column in ("dataset", "split", "lam") if column in results]
+    highest = results.groupby(same, dropna=False)["dual"].transform("max")
+    difference = results["primal"] - highest
+    broken = difference < -1e-8 * np.maximum(1.0, highest.abs())
+    if broken.any():
+        row = results[broken].iloc[0]
+        raise ValueError(
+            f"weak duality is broken: run {row['key']} ({row['solver']}, lam = {row['lam_spec']}) has primal "
+            f"{row['primal']:.17g} below the dual {highest[broken].iloc[0]:.17g} at {row['passes']:g} passes"
+        )
+    return results.assign(suboptimality=difference)
+
+
+def envelope(results: pd.DataFrame, measure: str, solvers: Iterable[str]) -> pd.DataFrame:
+    """`results` with `measure` of the given solvers replaced by its lowest value so far, run by run."""
+    lowest = results.groupby(["key", "iterate"])[measure].cummin()
+    return results.assign(**{measure: results[measure].where(~results["solver"].isin(list(solvers)), lowest)})
+
+
+def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFrame:
+    """Median, best and worst of a measure over runs that differ in their seed.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of one variant: one trace per ``key``, of one iterate.
+    measure : str
+        Column to summarize; lower is better. Rows where it is missing do not count.
+    axis : {"passes", "time"}
+        Column of the positions.
+
+    Returns
+    -------
+    DataFrame
+        Columns `STATISTICS`, one row per position that any run logged; empty if no run has the measure. ``diverged``
+        and ``stopped`` (by the clock or by hand) count runs, like ``runs``.
+
+    Notes
+    -----
+    Between the positions of its own log a run is interpolated linearly; if the measure has a log scale, in its
+    logarithm. Nothing is extrapolated: the positions end where the first run ends. Only a run that diverged goes on,
+    at infinity, so that the band shows it.
+    """
+    log = MEASURES[measure][1] == "log"
+    curves, diverged = [], []
+    for _, run in runs.groupby("key", sort=True):
+        kept = run[np.isfinite(run[measure])].drop_duplicates(axis, keep="last").sort_values(axis)
+        if len(kept):
+            curves.append((kept[axis].to_numpy(float), kept[measure].to_numpy(float)))
+            diverged.append(run["status"].iloc[0] == "diverged")
+    if not curves:
+        return pd.DataFrame(columns=STATISTICS)
+    ends = [x[-1] for (x, _), failed in zip(curves, diverged) if not failed]
+    first, last = max(x[0] for x, _ in curves), min(ends) if ends else max(x[-1] for x, _ in curves)
+    grid = np.unique(np.concatenate([x for x, _ in curves]))
+    grid = grid[(grid >= first) & (grid <= last)]
+    values = np.stack([_interpolate(grid, x, y, log) for x, y in curves])
+    stopped = runs[runs["status"].isin(["time_limit", "interrupted"])]["key"].nunique()
+    counts = {"runs": len(curves), "diverged": sum(diverged), "stopped": stopped}
+    middle, best, worst = np.median(values, axis=0), values.min(axis=0), values.max(axis=0)
+    return pd.DataFrame({"x": grid, "median": middle, "best": best, "worst": worst, **counts})
+
+
+def _interpolate(grid, x, y, log):
+    """`y` on the grid; infinite behind the end of the run."""
+    if log:
+        y = np.maximum(y, FLOOR)
+    if np.array_equal(grid, x):
+        return y
+    inner = np.exp(np.interp(grid, x, np.log(y))) if log else np.interp(grid, x, y)
+    return np.where(grid > x[-1], np.inf, inner)
+
+
+def data(
+    results: pd.DataFrame, panels: Sequence[Panel], *, hidden: Iterable[str] = (), lowest: Iterable[str] = ()
+) -> pd.DataFrame:
+    """The tidy frame of a figure: `COLUMNS`, one row per panel, variant and position.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As from ``load_results``: all runs of the figure, and no other.
+    panels : sequence of Panel
+        The panels of the figure.
+    hidden : iterable of str
+        Methods whose runs only serve as reference. All others are drawn, in every iterate that was logged.
+    lowest : iterable of str
+        Solvers drawn as the lower envelope of their suboptimality.
+    """
+    results = envelope(suboptimality(results), "suboptimality", lowest)
+    results = results[~style.methods(results).isin(list(hidden))]
+    results = results.assign(variant=style.variants(results))
+    frames = [pd.DataFrame(columns=COLUMNS)]
+    for panel in panels:
+        rows = panel.rows(results)
+        for variant in style.in_table_order(rows["variant"]):
+            runs = rows[rows["variant"] == variant]
+            _check_seeds(runs, variant, panel)
+            facts = {"panel": panel.key, "dataset": panel.dataset, "lam": str(panel.lam), "variant": variant}
+            frames.append(
+                bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure)
+            )
+    filled = [frame for frame in frames if len(frame)] or frames[:1]
+    return pd.concat(filled, ignore_index=True)[COLUMNS]
+
+
+def _check_seeds(runs, variant, panel):
+    """Refuse to take the median over runs that differ in more than their seed."""
+    keys = runs.groupby("seed")["key"].nunique()
+    if keys.max() > 1:
+        raise ValueError(f"panel {panel.key}: {keys.max()} runs of {variant} have seed {keys.idxmax()}, expected one")
+
+
+def draw(frame: pd.DataFrame, panels: Sequence[Panel], *, columns: int = 3, height: float = 1.75):
+    """Draw all panels of a figure, `columns` to a row, with one legend for all; return the matplotlib Figure."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(panels) // columns)
+    with style.context():
+        figure = Figure(figsize=(style.TEXT, height * rows + 0.5), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for panel, ax in zip(panels, grid.flat):
+            draw_panel(frame, panel, ax)
+        for ax in grid.flat[len(panels) :]:
+            ax.set_axis_off()
+        _share_labels(grid)
+        _legend(figure, frame, style.TEXT)
+    return figure
+
+
+def draw_panel(frame: pd.DataFrame, panel: Panel, ax=None):
+    """Draw one panel and return its axes; without `ax`, on a new figure of its own, one column wide, with a legend."""
+    from matplotlib.figure import Figure
+
+    frame = frame[frame["panel"] == panel.key]
+    with style.context():
+        if ax is not None:
+            _draw_curves(frame, panel, ax)
+            return ax
+        figure = Figure(figsize=(style.COLUMN, 2.5), layout="constrained")
+        ax = figure.subplots()
+        _draw_curves(frame, panel, ax)
+        _legend(figure, frame, style.COLUMN)
+    return ax
+
+
+def _share_labels(grid):
+    """Say once what all panels of a row, or of a column, have in common."""
+    for row in grid:
+        if len({ax.get_ylabel() for ax in row}) == 1:
+            for ax in row[1:]:
+                ax.set_ylabel("")
+    for column in grid.T:
+        if len({ax.get_xlabel() for ax in column}) == 1:
+            for ax in column[:-1]:
+                ax.set_xlabel("")
+
+
+def _draw_curves(frame, panel, ax):
+    from matplotlib.ticker import LogLocator
+
+    label, usual = MEASURES[panel.measure]
+    yscale = panel.yscale or usual
+    ax.set(title=f"({panel.key}) {panel.title}", xlabel=AXES[panel.axis], ylabel=label)
+    ax.set(xscale="log" if panel.left else "linear", yscale=yscale)
+    variants = style.in_table_order(frame["variant"])
+    if not variants:
+        ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center", color="#444444")
+        return
+    bottom, top = _limits(frame, panel, yscale)
+    right = frame["x"].max()
+    for variant in variants:
+        curve = frame[frame["variant"] == variant].sort_values("x")
+        look = style.line(variant)
+        if curve["runs"].iloc[0] > 1:
+            worst = curve["worst"].clip(upper=1e3 * top)  # infinite where a run diverged
+            ax.fill_between(curve["x"], curve["best"], worst, color=look.color, alpha=0.18, linewidth=0, zorder=2)
+        ax.plot(
+            curve["x"],
+            curve["median"],
+            label=look.label,
+            markevery=_marked(curve["x"].to_numpy(), panel, right, style.marker_offset(variant)),
+            zorder=4 if look.filled else 3,
+            **look.properties(),
+        )
+        _mark_end(curve, look, ax, middle=right / 2)
+    ax.set_xlim(panel.left, 1.1 * right if panel.left else 1.02 * right)
+    ax.set_ylim(bottom, top)
+    if panel.left:
+        ax.xaxis.set_major_formatter("{x:g}")
+    if yscale == "log" and top / bottom < 50:  # powers of ten would be too few
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter("")
+
+
+def _marked(x, panel, right, offset):
+    """Indices of the points that get a marker: about five of them, evenly spread over the width of the panel."""
+    places = offset + np.arange(0.0, 1.0, 0.2)
+    targets = panel.left * (right / panel.left) ** places if panel.left else right * places
+    return sorted({int(abs(x - target).argmin()) for target in targets if x[0] <= target <= x[-1]})
+
+
+def _limits(frame, panel, yscale):
+    """The range of the measure over the positions that the panel promises to show, with a little air."""
+    shown = frame[frame["x"] >= min(panel.full, frame["x"].max())]
+    low, high = shown["best"].min(), shown["worst"][np.isfinite(shown["worst"])].max()
+    if yscale == "log":
+        low = shown["best"][shown["best"] > 0].min()
+        air = max(high / low, 10.0) ** 0.05
+        return low / air, high * air
+    air = 0.06 * max(high - low, 1e-3)
+    return max(low - air, 0.0), high + air
+
+
+def _mark_end(curve, look, ax, middle):
+    """A cross where runs diverged, a bar where they were stopped: these curves do not end like the others."""
+    from matplotlib.patheffects import withStroke
+
+    finite = curve[np.isfinite(curve["median"])]
+    runs, diverged, stopped = (int(curve[column].iloc[0]) for column in ("runs", "diverged", "stopped"))
+    for count, word, marker in ((diverged, "diverged", "x"), (stopped, "stopped early", "|")):
+        if count and len(finite):
+            end = tuple(finite[["x", "median"]].iloc[-1])
+            ax.plot(*end, marker, color=look.color, markersize=8, markeredgewidth=1.6, clip_on=False, zorder=6)
+            text = word if runs == 1 else f"{count} of {runs} {word}"
+            side = {"xytext": (6, 0), "va": "center"} if end[0] < middle else {"xytext": (-2, 5), "ha": "right"}
+            note = ax.annotate(text, end, textcoords="offset points", fontsize=7, color=look.color, zorder=6, **side)
+            note.set_path_effects([withStroke(linewidth=2, foreground="white")])
+
+
+def _legend(figure, frame, width):
+    """One legend below a figure `width` inches wide, in the order of the table; it says what line and band are."""
+    from matplotlib.lines import Line2D
+
+    looks = [style.line(variant) for variant in style.in_table_order(frame["variant"])]
+    if not looks:
+        return
+    widest = 0.062 * max(len(look.label) for look in looks) + 0.55  # inches: letters, the line before, space behind
+    rows = -(-len(looks) // max(1, int((width + 0.15) / widest)))
+    runs = int(frame["runs"].max())
+    figure.legend(
+        handles=[Line2D([], [], label=look.label, **look.properties()) for look in looks],
+        title=f"random methods: median of {runs} runs, band from best to worst" if runs > 1 else None,
+        loc="outside lower center",
+        ncols=-(-len(looks) // rows),
+        handlelength=2.6,
+        columnspacing=1.4,
+        borderaxespad=0.2,
+    )

@@ -1,0 +1,58 @@
+"""Made-up results with the columns of ``load_results``."""
+
+import numpy as np
+import pandas as pd
+
+OPTIMUM = 0.1  # of every made-up problem
+PASSES = np.concatenate([[0.0], 2.0 ** np.arange(-7, 0), np.arange(1.0, 51.0), [60.0, 80.0, 130.0]])
+
+
+def make_run(
+    solver="bcfw", lam=0.01, seed=0, iterate="last", *, dataset="ocr", level=1.0, status="max_passes", **options
+):
+    """The rows of one run and iterate: suboptimality ``level / (1 + passes)``, times a factor by seed."""
+    distance = level * (1 + 0.1 * np.sin(seed + np.log1p(PASSES))) / (1 + PASSES)
+    spec = "1/n" if lam == "1/n" else float(lam)
+    frame = pd.DataFrame(
+        {
+            "iterate": iterate,
+            "step": (PASSES * 1280).astype(int),
+            "oracle_calls": (PASSES * 1280).astype(int),
+            "passes": PASSES,
+            "time": PASSES * 0.05,
+            "primal": OPTIMUM + distance,
+            "dual": np.nan if solver == "ssg" else OPTIMUM - distance / 2,
+            "test_error": 0.1 + 0.3 * distance,
+        }
+    )
+    frame["gap"] = frame["primal"] - frame["dual"]
+    departures = "".join(f",{name}={value}" for name, value in sorted(options.items()))
+    return frame.assign(
+        train_error=np.nan,
+        dataset=dataset,
+        split="ocr2" if dataset == "ocr" else None,
+        solver=solver,
+        lam=1 / 1280 if lam == "1/n" else float(lam),
+        lam_spec=str(spec),
+        seed=seed,
+        key=f"{dataset}/{solver}{departures}/{lam}/{seed}",
+        status=status,
+        **{f"solver.{name}": value for name, value in ({"sampling": "uniform", "line_search": True} | options).items()},
+    )
+
+
+def concat(*runs):
+    return pd.concat(runs, ignore_index=True)
+
+
+def make_figure(dataset="ocr", lams=(0.01, 0.001, "1/n"), seeds=range(10)):
+    """The results of a whole figure: what its preset names, the reference run included."""
+    runs = []
+    for lam in lams:
+        for seed in seeds:
+            for iterate, gain in (("last", 1.0), ("wavg", 0.3)):
+                runs.append(make_run("bcfw", lam, seed, iterate, dataset=dataset, level=gain))
+                runs.append(make_run("ssg", lam, seed, iterate, dataset=dataset, level=6 * gain))
+        runs.append(make_run("fw", lam, dataset=dataset, level=3.0))
+        runs.append(make_run("bcfw", lam, dataset=dataset, level=0.01, sampling="perm"))
+    return concat(*runs)

@@ -1,0 +1,252 @@
+import dataclasses
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fwexp.plots import curves, style
+from fwexp.plots.curves import Panel
+from tests.plots.made_up import OPTIMUM, PASSES, concat, make_figure, make_run
+
+PANEL = Panel("a", "OCR, λ = 0.01", "ocr", 0.01)
+
+
+# -- suboptimality --
+
+
+def test_suboptimality_is_measured_from_the_highest_dual_of_any_run_at_that_lam():
+    best = make_run("bcfw", 0.01, sampling="perm")
+    best.loc[7, "dual"] = OPTIMUM - 1e-6  # not the last one, not of a drawn run
+    results = concat(make_run("bcfw", 0.01), make_run("ssg", 0.01), best, make_run("bcfw", 0.001).assign(dual=OPTIMUM))
+    found = curves.suboptimality(results)
+    at = found["lam"] == 0.01
+    assert np.allclose(found["suboptimality"][at], found["primal"][at] - (OPTIMUM - 1e-6), atol=1e-15)
+    assert np.allclose(found["suboptimality"][~at], found["primal"][~at] - OPTIMUM, atol=1e-15)
+
+
+def test_a_run_on_other_data_or_at_another_lam_changes_nothing():
+    panel = dataclasses.replace(PANEL, split="ocr2")
+    alone = curves.data(make_figure(), [panel])
+    better = [make_run("bcfw", 0.01, dataset="digits", level=1e-6), make_run("bcfw", 0.02, level=1e-6)]
+    better.append(make_run("bcfw", 0.01, level=1e-6).assign(split="ocr", key="small"))
+    pd.testing.assert_frame_equal(curves.data(concat(make_figure(), *better), [panel]), alone)
+
+
+def test_a_reference_run_bounds_the_optimum_but_is_not_drawn():
+    runs, reference = make_run("bcfw"), make_run("bcfw", sampling="perm", level=1e-3)
+    loose = curves.data(runs, [PANEL])
+    tight = curves.data(concat(runs, reference), [PANEL], hidden=["bcfw-perm"])
+    assert set(tight["variant"]) == {"bcfw"}
+    gain = reference["dual"].max() - runs["dual"].max()
+    assert gain > 0
+    assert np.allclose(loose["median"] - tight["median"], gain, atol=1e-12)
+
+
+def test_a_primal_below_a_dual_is_reported():
+    wrong = make_run("fw")
+    wrong.loc[3, "primal"] = OPTIMUM - 0.9
+    with pytest.raises(ValueError, match=r"weak duality is broken: run ocr/fw/0.01/0 .* primal -0.8.* below the dual"):
+        curves.suboptimality(concat(make_run("bcfw"), wrong))
+
+
+def test_lam_as_a_rule_and_as_a_number_are_different_panels():
+    results = concat(make_run("bcfw", "1/n"), make_run("bcfw", 1 / 1280, seed=1))
+    by_rule, by_number = (Panel("a", "", "ocr", lam).rows(results) for lam in ("1/n", 1 / 1280))
+    assert set(by_rule["seed"]) == {0}
+    assert set(by_number["seed"]) == {1}
+
+
+def test_the_envelope_never_rises_and_leaves_other_solvers_alone():
+    results = concat(make_run("fw"), make_run("fw", iterate="wavg"), make_run("ssg"))
+    rng = np.random.default_rng(0)
+    results["primal"] = rng.uniform(size=len(results))
+    lowest = curves.envelope(results, "primal", ["fw"])
+    for iterate in ("last", "wavg"):
+        mine = (results["solver"] == "fw") & (results["iterate"] == iterate)
+        assert np.array_equal(lowest["primal"][mine], np.minimum.accumulate(results["primal"][mine]))
+    other = results["solver"] == "ssg"
+    assert np.array_equal(lowest["primal"][other], results["primal"][other])
+
+
+# -- bands --
+
+
+def test_a_band_of_runs_on_one_grid_is_their_median_minimum_and_maximum():
+    runs = concat(*[make_run("bcfw", seed=seed) for seed in range(5)])
+    values = runs.pivot(index="passes", columns="seed", values="gap")
+    band = curves.bands(runs, "gap")
+    assert np.array_equal(band["x"], PASSES)
+    assert np.array_equal(band["median"], values.median(axis=1))
+    assert np.array_equal(band["best"], values.min(axis=1))
+    assert np.array_equal(band["worst"], values.max(axis=1))
+    assert set(band["runs"]) == {5}
+    assert (band["best"] < band["worst"]).all()
+
+
+@pytest.mark.parametrize(("measure", "between"), [("gap", 1e-3), ("test_error", 0.505)])
+def test_between_its_own_positions_a_run_is_a_straight_line_on_its_scale(measure, between):
+    one = pd.DataFrame({"key": "one", "status": "max_passes", "passes": [0.0, 2.0, 4.0], measure: [1e-2, 1e-2, 1e-2]})
+    two = pd.DataFrame({"key": "two", "status": "max_passes", "passes": [0.0, 1.0, 3.0], measure: [1.0, 1.0, 1e-6]})
+    if measure == "test_error":
+        two[measure] = [1.0, 1.0, 0.01]
+    band = curves.bands(concat(one, two), measure).set_index("x")
+    assert list(band.index) == [0, 1, 2, 3]  # up to the end of the run that ends first
+    assert band.loc[2.0, "worst" if measure == "test_error" else "best"] == pytest.approx(between)
+    assert band.loc[3.0, "best"] == pytest.approx(two[measure].iloc[-1])
+
+
+def test_positions_in_time_are_those_of_every_run():
+    slow = make_run("bcfw", seed=1).assign(time=PASSES * 0.1)
+    band = curves.bands(concat(make_run("bcfw"), slow), "gap", axis="time")
+    assert band["x"].is_monotonic_increasing
+    assert band["x"].max() == PASSES[-1] * 0.05
+    assert set(PASSES * 0.05) <= set(band["x"])
+
+
+def test_rows_logged_at_the_same_passes_count_once_with_the_last_value():
+    run = pd.DataFrame(
+        {"key": "k", "status": "max_passes", "passes": [0.0, 1.0, 1.0, 2.0], "gap": [8.0, 4.0, 3.0, 1.0]}
+    )
+    assert list(curves.bands(run, "gap")["median"]) == [8.0, 3.0, 1.0]
+
+
+def test_a_measure_that_no_run_has_gives_no_curve():
+    assert len(curves.bands(make_run("ssg"), "gap")) == 0
+    frame = curves.data(concat(make_run("ssg"), make_run("bcfw")), [Panel("a", "", "ocr", 0.01, measure="gap")])
+    assert set(frame["variant"]) == {"bcfw"}
+
+
+def test_a_diverged_run_goes_on_at_infinity():
+    bad = make_run("bcfw", seed=1, status="diverged")
+    bad.loc[bad["passes"] > 20, ["primal", "gap"]] = np.nan
+    band = curves.bands(concat(make_run("bcfw"), bad, make_run("bcfw", seed=2)), "gap")
+    assert band["x"].max() == 130
+    late = band["x"] > 20
+    assert np.isinf(band["worst"][late]).all()
+    assert np.isfinite(band["worst"][~late]).all()
+    assert np.isfinite(band["median"]).all()
+    assert set(band["diverged"]) == {1}
+
+
+def test_rounding_does_not_reach_a_log_scale():
+    run = make_run("bcfw").assign(gap=np.where(PASSES > 100, -1e-17, 1.0))
+    assert curves.bands(run, "gap")["best"].min() == curves.FLOOR
+
+
+def test_runs_that_differ_in_more_than_the_seed_are_not_averaged():
+    runs = concat(make_run("bcfw", refresh=0), make_run("bcfw", refresh=10), make_run("bcfw", seed=1))
+    with pytest.raises(ValueError, match="panel a: 2 runs of bcfw have seed 0, expected one"):
+        curves.data(runs, [PANEL])
+
+
+# -- the frame and the picture --
+
+
+def test_the_frame_does_not_depend_on_the_order_of_the_results():
+    results = make_figure()
+    shuffled = pd.concat(run for _, run in sorted(results.groupby("key"), key=lambda item: hash(item[0])))
+    pd.testing.assert_frame_equal(curves.data(shuffled, [PANEL]), curves.data(results, [PANEL]))
+
+
+def test_no_results_give_an_empty_frame_that_can_be_drawn():
+    frame = curves.data(make_run("bcfw", 0.5), [PANEL])
+    assert list(frame.columns) == curves.COLUMNS
+    assert len(frame) == 0
+    assert [text.get_text() for text in curves.draw_panel(frame, PANEL).texts] == ["no run"]
+
+
+def _lines(ax):
+    return {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+
+
+def test_lines_and_bands_are_the_frame():
+    frame = curves.data(make_figure(), [PANEL], hidden=["bcfw-perm"])
+    ax = curves.draw_panel(frame, PANEL)
+    lines = _lines(ax)
+    assert list(lines) == ["BCFW", "BCFW-wavg", "SSG", "SSG-wavg", "FW"]
+    for variant, curve in frame.groupby("variant"):
+        x, y = lines[style.line(variant).label].get_data()
+        assert np.array_equal(x, curve["x"])
+        assert np.array_equal(y, curve["median"])
+    bands = [curve for _, curve in frame.groupby("variant") if curve["runs"].iloc[0] > 1]
+    assert len(ax.collections) == len(bands) == 4
+    for variant, collection in zip(["bcfw", "bcfw-wavg", "ssg", "ssg-wavg"], ax.collections):
+        curve = frame[frame["variant"] == variant]
+        corners = {tuple(corner) for corner in collection.get_paths()[0].vertices}
+        assert set(zip(curve["x"], curve["best"])) | set(zip(curve["x"], curve["worst"])) == corners
+
+
+def test_a_picture_of_the_saved_table_is_the_same_picture():
+    frame = curves.data(make_figure(), [PANEL], hidden=["bcfw-perm"])
+    read = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
+    drawn, again = _lines(curves.draw_panel(frame, PANEL)), _lines(curves.draw_panel(read, PANEL))
+    assert list(drawn) == list(again)
+    for label, line in drawn.items():
+        assert np.array_equal(line.get_xydata(), again[label].get_xydata())
+
+
+def test_a_solver_looks_the_same_whatever_else_is_drawn():
+    def looks(frame):
+        lines = _lines(curves.draw_panel(frame, PANEL))
+        return {label: (line.get_color(), line.get_marker(), line.get_linestyle()) for label, line in lines.items()}
+
+    results = make_figure()
+    everything = looks(curves.data(results, [PANEL], hidden=["bcfw-perm"]))
+    for solvers, number in ((["fw"], 1), (["bcfw"], 2), (["fw", "ssg"], 3), (["ssg", "bcfw"], 4)):
+        fewer = looks(curves.data(results[results["solver"].isin(solvers)], [PANEL], hidden=["bcfw-perm"]))
+        assert fewer.items() <= everything.items()
+        assert len(fewer) == number
+
+
+def test_the_panel_shows_all_curves_from_its_start_on():
+    frame = curves.data(make_figure(), [PANEL], hidden=["bcfw-perm"])
+    bottom, top = curves.draw_panel(frame, PANEL).get_ylim()
+    shown = frame[frame["x"] >= 1]
+    assert bottom < shown["best"].min()
+    assert shown["worst"].max() < top < frame["worst"].max()
+
+
+def test_axes_say_what_they_are():
+    ax = curves.draw_panel(curves.data(make_run(), [PANEL]), PANEL)
+    assert ax.get_title(loc="left") == "(a) OCR, λ = 0.01"
+    assert ax.get_xlabel() == "effective passes (oracle calls / n)"
+    assert ax.get_ylabel() == "primal suboptimality"
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+
+
+@pytest.mark.parametrize(
+    ("status", "seeds", "text", "marker"),
+    [
+        ("diverged", 1, "diverged", "x"),
+        ("diverged", 3, "1 of 3 diverged", "x"),
+        ("time_limit", 1, "stopped early", "|"),
+    ],
+)
+def test_runs_that_ended_badly_are_marked(status, seeds, text, marker):
+    bad = make_run("fw", status=status)
+    bad = bad[bad["passes"] <= 20]
+    good = [make_run("fw", seed=seed) for seed in range(1, seeds)]
+    ax = curves.draw_panel(curves.data(concat(make_run("bcfw"), bad, *good), [PANEL]), PANEL)
+    assert [note.get_text() for note in ax.texts] == [text]
+    (mark,) = [line for line in ax.lines if line.get_linestyle() == "None"]
+    assert mark.get_marker() == marker
+    assert mark.get_color() == style.line("fw").color
+
+
+def test_good_runs_are_not_marked():
+    frame = curves.data(concat(make_run("bcfw", status="converged"), make_run("ssg")), [PANEL])
+    ax = curves.draw_panel(frame, PANEL)
+    assert len(ax.texts) == 0
+    assert len(ax.lines) == 2
+
+
+def test_panels_share_what_is_common_to_a_row_or_column():
+    panels = [
+        Panel(key, "", "ocr", lam, measure)
+        for measure, keys in (("suboptimality", "abc"), ("test_error", "def"))
+        for key, lam in zip(keys, (0.01, 0.001, "1/n"))
+    ]
+    figure = curves.draw(curves.data(make_figure(seeds=[0]), panels), panels)
+    assert [ax.get_ylabel() for ax in figure.axes] == ["primal suboptimality", "", "", "test error (mean loss)", "", ""]
+    assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False] * 3 + [True] * 3

@@ -1,0 +1,124 @@
+import itertools
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from fwexp.plots import style
+from tests.plots.made_up import concat, make_run
+
+
+def test_no_two_variants_look_alike():
+    looks = {}
+    for variant, line in style.LINES.items():
+        looks.setdefault((line.color, line.marker, line.dashes, line.filled), []).append(variant)
+    assert [names for names in looks.values() if len(names) > 1] == []
+
+
+def test_no_two_methods_claim_the_same_runs():
+    claims = [(m.solver, tuple(sorted(m.departures.items()))) for m in style.METHODS.values()]
+    assert len(set(claims)) == len(claims)
+    for name, m in style.METHODS.items():
+        assert style.method(m.solver, style.PLAIN.get(m.solver, {}) | dict(m.departures)) == name
+
+
+def test_averages_keep_the_hue_and_change_the_line():
+    for name in style.METHODS:
+        look = style.line(name)
+        for average in ("wavg", "tavg", "avg"):
+            averaged = style.line(f"{name}-{average}")
+            assert averaged.color == look.color
+            assert averaged.label == f"{look.label}-{average}"
+            assert averaged.dashes != look.dashes
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "expected"),
+    [
+        ("bcfw", {}, "bcfw"),
+        ("bcfw", {"sampling": "uniform", "line_search": True, "cache": float("nan"), "refresh": 10}, "bcfw"),
+        ("bcfw", {"sampling": "perm", "line_search": True}, "bcfw-perm"),
+        ("bcfw", {"line_search": False}, "bcfw-predefined"),
+        ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}, "bcpfw-gap-cache"),
+        ("bcfw", {"sampling": "gap", "step": "pairwise", "cache.F": 0.25, "cache.nu": 0.01}, "bcpfw-gap-cache"),
+        ("bcfw", {"cache": False, "cache.F": float("nan")}, "bcfw"),
+        ("bcfw", {"sampling": "gap", "line_search": False}, "bcfw[line_search=False][sampling=gap]"),
+        ("fw", {"line_search": False}, "fw-predefined"),
+        ("ssg", {"sampling": "perm"}, "ssg"),
+        ("mine", {"sampling": "perm"}, "mine"),
+    ],
+)
+def test_method_follows_from_solver_and_options(solver, options, expected):
+    assert style.method(solver, options) == expected
+
+
+def test_variants_of_a_frame_where_solvers_have_different_options():
+    frame = concat(
+        make_run("bcfw", iterate="wavg", step="fw"),
+        make_run("bcfw", sampling="perm"),
+        make_run("ssg").drop(columns=["solver.line_search"]),
+    )
+    assert list(pd.unique(style.variants(frame))) == ["bcfw-wavg", "bcfw-perm", "ssg"]
+
+
+@pytest.mark.parametrize("others", [[], ["bcfw"], ["zzz", "bcfw-wavg", "ssg"], ["ssg", "fw"]])
+def test_an_unknown_method_looks_the_same_in_any_company(others):
+    before = style.line("mine"), style.line("mine-wavg")
+    for other in others:
+        style.line(other)
+    assert (style.line("mine"), style.line("mine-wavg")) == before
+    assert style.line("mine").color == style.line("mine-wavg").color
+    assert style.line("mine").dashes != style.line("mine-wavg").dashes
+
+
+def test_order_is_that_of_the_table_and_unknown_ones_come_last():
+    names = ["mine", "fw", "bcfw-wavg", "another", "ssg", "bcfw"]
+    for shuffled in itertools.permutations(names, len(names)):
+        assert style.in_table_order(shuffled) == ["bcfw", "bcfw-wavg", "ssg", "fw", "another", "mine"]
+
+
+@pytest.mark.parametrize("kind", ["trichromacy", "protanopia", "deuteranopia"])
+def test_the_main_methods_can_be_told_apart_with_common_kinds_of_color_vision(kind):
+    company = ["bcfw", "ssg", "fw", "online_eg", "one_slack", "bcfw-predefined", "fw-predefined"]
+    seen = {name: _lab(VISION[kind] @ _linear(style.METHODS[name].color)) for name in company}
+    for one, two in itertools.combinations(company, 2):
+        assert np.linalg.norm(seen[one] - seen[two]) > 15, (one, two)  # 2 is just noticeable, side by side
+
+
+def test_the_style_ends_with_its_block(monkeypatch):
+    monkeypatch.setitem(matplotlib.rcParams, "lines.linewidth", 7.25)
+    before = dict(matplotlib.rcParams)
+    with style.context():
+        assert matplotlib.rcParams["lines.linewidth"] == 1.3
+        assert matplotlib.rcParams["svg.hashsalt"] == "fwexp"
+        smallest = min(value for key, value in matplotlib.rcParams.items() if _is_font_size(key, value))
+        assert smallest >= 7
+    assert dict(matplotlib.rcParams) == before
+
+
+def _is_font_size(key, value):
+    return key in style._RC and ("size" in key and ("label" in key or "font" in key or "title" in key)) and value > 0
+
+
+def _linear(color):
+    """Linear sRGB."""
+    rgb = np.array(matplotlib.colors.to_rgb(color))
+    return np.where(rgb > 0.04045, ((rgb + 0.055) / 1.055) ** 2.4, rgb / 12.92)
+
+
+def _lab(linear):
+    """CIELAB of linear sRGB, white D65."""
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(
+        linear, 0, 1
+    )
+    x, y, z = np.cbrt(np.maximum(xyz / [0.9505, 1.0, 1.089], 216 / 24389))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+# Linear sRGB as seen without red or green cones (Viénot, Brettel, Mollon 1999).
+VISION = {
+    "trichromacy": np.eye(3),
+    "protanopia": np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]]),
+    "deuteranopia": np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]]),
+}
