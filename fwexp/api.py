@@ -100,8 +100,10 @@ def solve(
     """
     check_problem_type(problem)
     if solver == "auto":
-        solver, best = resolve_auto(problem)
-        options = (best if order is None else {}) | options
+        solver, best = resolve_auto(problem, iterates if iterate in ("best", "last") else [iterate])
+        if order is not None:
+            del best["sampling"]
+        options = best | options
     cls = get_solver(solver)
     if order is not None and ("sampling" in options or not cls.takes_order):
         clash = "sampling" if cls.takes_order else f"solver {solver}, which visits no examples one by one"

@@ -151,6 +151,11 @@ def _(problem, i, y):
     return problem.loss(i, y[0])
 
 
+@protocol.loss_weight.register(CallbackProblem)
+def _(problem, i, y):
+    return 1.0
+
+
 @protocol.true_labeling.register(CallbackProblem)
 def _(problem, i, y):
     y[0] = problem.y[i]

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
+from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import protocol
 from fwexp.problems.features import (
@@ -193,6 +194,40 @@ def _(problem, i, theta, y, scratch):
 def _(problem, i, theta, y, scratch):
     size, length = problem.num_states * problem.width, problem.label_ptr[i + 1] - problem.label_ptr[i]
     viterbi(theta[size:], theta[:size], problem.num_states, problem.width, y[:length], scratch)
+
+
+@protocol.tilt.register(ChainProblem)
+def _(problem, i, theta, c, potentials):
+    width, size = problem.width, problem.num_states * problem.width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    for j in range(size + length * width):
+        potentials[j] += c * theta[j]
+    for t in range(length):  # up to a constant, a wrong label adds as much as the true one takes away
+        potentials[size + t * width + problem.labels[start + t]] -= c / length
+
+
+@protocol.expectation_oracle.register(ChainProblem)
+def _(problem, i, potentials, mean, scratch):
+    width, size = problem.width, problem.num_states * problem.width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    end = size + length * width
+    pairs, marginals = mean[:size], mean[size:end]
+    log_z = forward_backward(potentials[size:end], potentials[:size], problem.num_states, width, marginals, pairs, scratch)
+    for j in range(end):
+        mean[j] = -mean[j]
+    mean_loss = 0.0
+    for t in range(length):
+        label = problem.labels[start + t]
+        mean[size + t * width + label] += 1.0
+        mean_loss += mean[size + t * width + label] / length
+        if t > 0:
+            mean[problem.labels[start + t - 1] * width + label] += 1.0
+    return log_z, mean_loss
+
+
+@protocol.expectation_scratch.register(ChainProblem)
+def _(problem):
+    return np.zeros(scratch_size(int(np.diff(problem.label_ptr).max()), problem.num_states, problem.width))
 
 
 @protocol.loss.register(ChainProblem)

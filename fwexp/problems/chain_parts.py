@@ -142,6 +142,18 @@ def _(problem, i, y, blocks, direction):
     protocol.close(problem, i, direction)
 
 
+@protocol.set_dense.register(ChainProblem)
+def _(problem, i, values, direction):
+    size = problem.num_states * problem.width
+    count = problem.part_ptr[i + 1] - problem.part_ptr[i]
+    direction.count[0] = count
+    for code in range(count):
+        direction.codes[code] = code
+        direction.values[code] = values[code]
+    for j in range(count - size):
+        direction.unary[j] = values[size + j]
+
+
 @protocol.add_to_block.register(ChainProblem)
 def _(problem, i, direction, c, blocks):
     count = blocks.count[i]

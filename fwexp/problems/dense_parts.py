@@ -39,6 +39,11 @@ def register_dense_parts(*classes: type) -> None:
         for j in range(problem.part_ptr[i + 1] - start):
             direction[j] -= blocks[start + j]
 
+    @protocol.set_dense.register(*classes)
+    def _(problem, i, values, direction):
+        for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+            direction[j] = values[j]
+
     @protocol.dot.register(*classes)
     def _(problem, i, direction, theta):
         total = 0.0

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, unknown
+from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.dense_parts import register_dense_parts
 from fwexp.problems.multiclass import RESCALING
@@ -130,6 +131,29 @@ def _(problem, i, theta, y, scratch):
     for k in range(1, problem.part_ptr[i + 1] - problem.part_ptr[i]):
         if theta[k] < theta[y[0]]:  # the score is that of the truth minus theta
             y[0] = k
+
+
+@protocol.tilt.register(EnumeratedProblem)
+def _(problem, i, theta, c, potentials):
+    start = problem.part_ptr[i]
+    for k in range(problem.part_ptr[i + 1] - start):
+        potentials[k] += c * (problem.losses[start + k] - problem.scale[start + k] * theta[k])
+
+
+@protocol.expectation_oracle.register(EnumeratedProblem)
+def _(problem, i, potentials, mean, scratch):
+    start, count = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
+    log_z = softmax(potentials, count, scratch)
+    mean_loss = 0.0
+    for k in range(count):
+        mean[k] = problem.scale[start + k] * scratch[k]
+        mean_loss += problem.losses[start + k] * scratch[k]
+    return log_z, mean_loss
+
+
+@protocol.expectation_scratch.register(EnumeratedProblem)
+def _(problem):
+    return np.zeros(int(np.diff(problem.part_ptr).max()))
 
 
 @protocol.loss.register(EnumeratedProblem)

@@ -6,7 +6,7 @@ import numpy as np
 
 from fwexp._jit import njit, specialise
 from fwexp._threads import for_shares
-from fwexp.problems.protocol import decode, loss, max_oracle, new_labelings, scores, store_labeling, workspace
+from fwexp.problems.protocol import decode, loss, loss_weight, max_oracle, new_labelings, scores, store_labeling, workspace
 
 SHARES = 8  # of the examples, dealt out to the threads
 
@@ -18,15 +18,16 @@ class Evaluation(NamedTuple):
 
     hinge: float  # 1/n sum_i H_i(w), the loss term of P(w); NaN if not asked for
     norm_sq: float  # ||w||^2
-    error: float  # mean task loss of the predictions; NaN if not asked for
+    error: float  # mean task loss of the predictions (``loss_weight``); NaN if not asked for
 
 
 @njit
-def _decode_range(problem, start, end, w, buffers, hinge, losses, error, labelings):
+def _decode_range(problem, start, end, w, buffers, hinge, losses, error, weight, labelings):
     """Decode the examples start .. end at w, with loss (if ``hinge`` is wanted), without it (if ``error`` is), or both.
 
     Fills ``hinge`` with H_i(w), ``losses`` with L_i and ``labelings`` with the labeling of the max-oracle; ``error`` with
-    the task loss of the prediction and, unless there was a max-oracle call, ``labelings`` with the prediction.
+    the task loss of the prediction, ``weight`` with how much it counts in the mean and, unless there was a max-oracle
+    call, ``labelings`` with the prediction.
     """
     theta, y, scratch = buffers.theta, buffers.y, buffers.scratch
     for i in range(start, end):
@@ -34,6 +35,7 @@ def _decode_range(problem, start, end, w, buffers, hinge, losses, error, labelin
         if len(error) > 0:
             decode(problem, i, theta, y, scratch)
             error[i] = loss(problem, i, y)
+            weight[i] = loss_weight(problem, i, y)
         if len(hinge) > 0:
             hinge[i] = max_oracle(problem, i, theta, y, scratch)
             losses[i] = loss(problem, i, y)
@@ -62,11 +64,12 @@ class Evaluator:
         errors = np.empty(n) if error else _NOT_WANTED
         hinges = np.empty(n if hinge else 0)
         losses = np.empty_like(hinges)
-        self._decode(w, hinges, losses, errors)
+        weights = np.empty_like(errors)
+        self._decode(w, hinges, losses, errors, weights)
         return Evaluation(
             hinge=float(np.mean(hinges)) if hinge else np.nan,
             norm_sq=float(w @ w),
-            error=float(np.mean(errors)) if error else np.nan,
+            error=float(np.average(errors, weights=weights)) if error else np.nan,
         )
 
     def oracles(self, w: np.ndarray, errors: np.ndarray = _NOT_WANTED) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +81,7 @@ class Evaluator:
     def oracle(self, i: int, w: np.ndarray) -> float:
         """Return H_i(w) and keep the labeling of the max-oracle of example i."""
         hinges, losses = np.zeros(self.problem.n), np.zeros(self.problem.n)
-        self._kernel(self.problem, i, i + 1, w, self._buffers[0], hinges, losses, _NOT_WANTED, self.labelings)
+        self._kernel(self.problem, i, i + 1, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings)
         return float(hinges[i])
 
     def predict(self, w: np.ndarray):
@@ -86,8 +89,10 @@ class Evaluator:
         self._decode(w, _NOT_WANTED, _NOT_WANTED, np.empty(self.problem.n))
         return self.labelings
 
-    def _decode(self, w, hinges, losses, errors) -> None:
+    def _decode(self, w, hinges, losses, errors, weights=None) -> None:
+        weights = np.empty_like(errors) if weights is None else weights
+
         def share(k: int, start: int, end: int) -> None:
-            self._kernel(self.problem, start, end, w, self._buffers[k], hinges, losses, errors, self.labelings)
+            self._kernel(self.problem, start, end, w, self._buffers[k], hinges, losses, errors, weights, self.labelings)
 
         for_shares(share, self.problem.n, len(self._buffers))

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, unknown
+from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.chain import check_num_labels
 from fwexp.problems.dense_parts import register_dense_parts
@@ -168,6 +169,31 @@ def _(problem, i, theta, y, scratch):
         if theta[k] > theta[best]:
             best = k
     y[0] = best
+
+
+@protocol.tilt.register(MulticlassProblem)
+def _(problem, i, theta, c, potentials):
+    truth = problem.labels[i]
+    for k in range(problem.num_classes):
+        potentials[k] += c * (problem.costs[truth, k] - problem.scale[truth, k] * (theta[truth] - theta[k]))
+
+
+@protocol.expectation_oracle.register(MulticlassProblem)
+def _(problem, i, potentials, mean, scratch):
+    truth = problem.labels[i]
+    log_z = softmax(potentials, problem.num_classes, scratch)
+    mean_loss, total = 0.0, 0.0
+    for k in range(problem.num_classes):
+        mean[k] = -problem.scale[truth, k] * scratch[k]
+        total -= mean[k]
+        mean_loss += problem.costs[truth, k] * scratch[k]
+    mean[truth] += total
+    return log_z, mean_loss
+
+
+@protocol.expectation_scratch.register(MulticlassProblem)
+def _(problem):
+    return np.zeros(problem.width)
 
 
 @protocol.loss.register(MulticlassProblem)

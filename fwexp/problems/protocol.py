@@ -61,6 +61,11 @@ def loss(problem, i, y):
 
 
 @dispatched
+def loss_weight(problem, i, y):
+    """Return how much L_i(y) counts in the mean loss of predictions: 1, unless the error of a set is a ratio of two sums."""
+
+
+@dispatched
 def true_labeling(problem, i, y):
     """Write the true labeling of example i to y."""
 
@@ -106,6 +111,27 @@ def public_labeling(problem, i, y):
 
 
 @dispatched
+def tilt(problem, i, theta, c, potentials):
+    """Add c H_i(y; w), up to a constant, to the log-potential of every labeling y of example i.
+
+    Log-potentials are kept by parts, in as many numbers as ``theta``; zeros are the uniform distribution.
+    """
+
+
+@dispatched
+def expectation_oracle(problem, i, potentials, mean, scratch):
+    """Take the distribution in proportion to exp(log-potential); return its log-partition and its expected loss.
+
+    ``mean``, as long as ``theta``, is set to the expectation of p_i(y); ``set_dense`` makes it a vector of parts.
+    """
+
+
+@dispatched
+def expectation_scratch(problem):
+    """Return the buffer that ``expectation_oracle`` needs (plain Python)."""
+
+
+@dispatched
 def radii_sq(problem):
     """Return upper bounds on max_y ||psi_i(y)||^2, float64 (n,) (plain Python)."""
 
@@ -141,6 +167,11 @@ def add_psi(problem, i, y, c, direction):
 @dispatched
 def close(problem, i, direction):
     """Finish a vector that was begun with ``clear``."""
+
+
+@dispatched
+def set_dense(problem, i, values, direction):
+    """Set ``direction`` to the vector of parts with these values, one for every part score in ``theta``."""
 
 
 @dispatched
@@ -245,6 +276,10 @@ def register_labelings(*classes: type) -> None:
         start = problem.label_ptr[i]
         for t in range(problem.label_ptr[i + 1] - start):
             y[t] = problem.labels[start + t]
+
+    @loss_weight.register(*classes)
+    def _(problem, i, y):
+        return 1.0
 
     @new_labelings.register(*classes)
     def _(problem):

@@ -20,6 +20,7 @@ from fwexp.config import canonical, conf_dir, places
 from fwexp.errors import OptionError
 from fwexp.run import runner, sweep
 from fwexp.run.hydra_errors import explain
+from fwexp.run.progress import say
 
 
 def main(arguments: list[str]) -> int:
@@ -52,7 +53,7 @@ def _run(config, sweeper) -> int:
     if outcome.status == "failed":
         raise sweep.RunsFailed(outcome.message)
     if outcome.status == "stored":
-        sweep.say(outcome.message)
+        say(outcome.message)
     print(outcome.path)
     if outcome.status == "interrupted":
         raise KeyboardInterrupt

@@ -4,6 +4,13 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
+
+def say(text: str) -> None:
+    """Write a line to standard error, unless nobody reads it."""
+    with contextlib.suppress(BrokenPipeError):
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
 _summaries = True
 
 
@@ -60,7 +67,7 @@ class Progress:
         if self._enabled and self._bar is None:
             names = ("primal", "dual", "gap", "train_error", "test_error")
             values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if _known(row.get(name)))
-            self._write(f"pass {row['passes']:g}{values}  time {row['time']:.2f} s")
+            say(self._prefix + f"pass {row['passes']:g}{values}  time {row['time']:.2f} s")
 
     def close(self, status: str) -> None:
         """Remove the bar and say how the run ended."""
@@ -69,13 +76,7 @@ class Progress:
         if self._enabled and _summaries:
             passes, gap, seconds = self._last
             certificate = f", gap {gap:.3g}" if _known(gap) else ""
-            self._write(f"{status} after {passes:.4g} passes{certificate}, {seconds:.2f} s")
-
-    def _write(self, text: str) -> None:
-        try:
-            print(self._prefix + text, file=sys.stderr, flush=True)  # noqa: T201
-        except BrokenPipeError:  # nobody reads any more: the run goes on in silence
-            self._enabled = False
+            say(self._prefix + f"{status} after {passes:.4g} passes{certificate}, {seconds:.2f} s")
 
 
 def _known(value: float | None) -> bool:

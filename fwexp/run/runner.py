@@ -87,7 +87,7 @@ def resolve(config: Mapping, data_dir=None) -> dict:
     from fwexp.solvers import resolve_auto
 
     train, _ = load(config["dataset"], data_dir)
-    name, options = resolve_auto(train)
+    name, options = resolve_auto(train, config["iterates"])
     return canonical({**config, "solver": {"name": name, **options}})
 
 

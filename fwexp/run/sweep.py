@@ -5,11 +5,7 @@ stored is left out before anything is launched, so a repeated sweep continues an
 """
 
 import contextlib
-import multiprocessing
-import os
-import signal
 import sys
-import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +20,9 @@ from hydra.types import HydraContext, RunMode
 
 from fwexp.config import canonical, conf_dir, places, quote, register_schema, to_overrides
 from fwexp.errors import UserError
-from fwexp.run import grids, runner, store
+from fwexp.run import grids, interrupts, runner, store
 from fwexp.run.hydra_errors import explain
-from fwexp.run.progress import without_summaries
+from fwexp.run.progress import say, without_summaries
 from fwexp.run.runner import Outcome
 
 CONFIG_NAME = "config"
@@ -147,7 +143,7 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     common = [f"{key}={quote(value)}" for key, value in where.items()]
     name = f"hydra.job.name={uuid.uuid4().hex}"
     jobs = [[*to_overrides(c), *common, f"{name}:{number}/{len(todo)}"] for number, c in enumerate(todo, 1)]
-    with contextlib.nullcontext() if _runs_here(config.hydra.launcher) else _interrupts_passed_on():
+    with contextlib.nullcontext() if _runs_here(config.hydra.launcher) else interrupts.passed_on():
         returns = launcher.launch(jobs, initial_job_idx=0)
     failed = sum(_failed(done) for done in returns)
     if failed:
@@ -157,30 +153,26 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
 def job(config) -> Outcome:
     """Run one configuration of a sweep; what launchers call, in this process or in a worker."""
     hydra = HydraConfig.get()
-    here = _runs_here(hydra.launcher)
     sweep_id, _, number = hydra.job.name.partition(":")
-    if not here and _is_stopped(sweep_id):
-        return Outcome("skipped")
     where = places(config)
     config = canonical(config)
+    if _runs_here(hydra.launcher):
+        outcome = _run_and_say(number, config, where, verbose=sys.stderr.isatty())
+        if outcome.status == "interrupted":
+            raise KeyboardInterrupt
+        return outcome
+    return interrupts.run_in_worker(sweep_id, lambda: _run_and_say(number, config, where)) or Outcome("skipped")
+
+
+def _run_and_say(number: str, config: dict, where: dict, *, verbose=False) -> Outcome:
     try:
         with without_summaries():
-            outcome = runner.run(config, **where, verbose=here and sys.stderr.isatty())
+            outcome = runner.run(config, **where, verbose=verbose)
     except UserError as error:
         outcome = runner.fail(error, config, where["results_dir"])
     names = f"{config['dataset']['name']} {config['solver']['name']} lam={config['lam']} seed={config['seed']}"
     say(f"[{number}] {names}: {outcome.message}")
-    if outcome.status == "interrupted":
-        if here:
-            raise KeyboardInterrupt
-        _stopping.set()
     return outcome
-
-
-def say(text: str) -> None:
-    """Write a line to standard error, unless nobody reads it."""
-    with contextlib.suppress(BrokenPipeError):
-        print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _failed(done: JobReturn) -> bool:
@@ -192,51 +184,3 @@ def _failed(done: JobReturn) -> bool:
 
 def _runs_here(launcher) -> bool:
     return launcher._target_.endswith(".BasicLauncher")
-
-
-# A Ctrl-C on a terminal reaches the parent and all workers, a signal to the parent only the parent, which passes it on. So a
-# worker may hear of it twice, at any time: it never raises there, but ends the current run early and skips those that follow.
-
-_stopping = threading.Event()  # in a worker: no further runs of the current sweep
-_sweep_id = ""
-
-
-def _is_stopped(sweep_id: str) -> bool:
-    """Say, in a worker, whether the sweep was interrupted; from the first call on, an interrupt is heard."""
-    global _sweep_id
-    if sweep_id != _sweep_id:  # workers outlive a sweep
-        _stopping.clear()
-        _sweep_id = sweep_id
-    signal.signal(signal.SIGINT, lambda *_: _stopping.set())
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    return _stopping.is_set()
-
-
-@contextlib.contextmanager
-def _interrupts_passed_on() -> Iterator[None]:
-    interrupted, done = threading.Event(), threading.Event()
-
-    def handle(*_) -> None:
-        if interrupted.is_set():
-            raise KeyboardInterrupt
-        interrupted.set()
-        say("interrupted: keeping the current runs as partial runs (again: give them up)")
-        for child in multiprocessing.active_children():
-            os.kill(child.pid, signal.SIGINT)
-
-    previous = signal.signal(signal.SIGINT, handle)
-    # Workers inherit that this thread blocks the signal, so it waits until they listen; another thread takes it for us.
-    threading.Thread(target=done.wait, daemon=True).start()
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    except Exception as error:
-        if interrupted.is_set():
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        done.set()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        signal.signal(signal.SIGINT, previous)
-    if interrupted.is_set():
-        raise KeyboardInterrupt

@@ -30,9 +30,9 @@ WATCH_CENTRES, WATCH_FACTOR = 10, 0.7
 
 @dataclass(frozen=True)
 class AccelerateOptions:
-    """kap and the period in passes."""
+    """The weight of the centre, by default as `chosen_kap` has it, and the period in passes."""
 
-    kap: float = 10.0
+    kap: float | None = None
     period: float = 2.0
 
 
@@ -44,9 +44,21 @@ def check_accelerate(value) -> bool | dict:
         raise ParameterError(f"solver.accelerate of bcfw must be true, false or a mapping of kap and period, got {value!r}")
     given = check_fields("solver.accelerate of bcfw", AccelerateOptions, value)
     for name, number in given.items():
+        if name == "kap" and number is None:
+            continue
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < float("inf"):
             raise ParameterError(f"solver.accelerate.{name} of bcfw must be a positive number, got {number!r}")
-    return {name: float(number) for name, number in given.items()}
+    return {name: number if number is None else float(number) for name, number in given.items()}
+
+
+def chosen_kap(radii_sq: np.ndarray, lam: float) -> float | None:
+    """Return kap = clip(R^2/(2 lam n), 1, 10), or None (no acceleration) where that ratio is below 1.
+
+    R^2, the mean of the bounds ``radii_sq`` (n,) on ||psi_i(y)||^2, against lam n says how ill conditioned the problem is:
+    a well conditioned one converges in a few passes, and centres would only hold it back.
+    """
+    ratio = float(np.mean(radii_sq)) / (2.0 * lam * len(radii_sq))
+    return min(ratio, 10.0) if ratio >= 1.0 else None
 
 
 class Centre:
@@ -58,17 +70,20 @@ class Centre:
         Number of examples.
     lam : float
         Regularisation of the original problem.
-    options : AccelerateOptions
+    kap : float
+        Weight of the centre.
+    period : float
+        Passes between new centres, at first.
     w : ndarray
         A a at the start, which becomes the first centre.
     """
 
-    def __init__(self, n: int, lam: float, options: AccelerateOptions, w: np.ndarray) -> None:
-        self.kap, self._lam = options.kap, lam
+    def __init__(self, n: int, lam: float, kap: float, period: float, w: np.ndarray) -> None:
+        self.kap, self._lam = kap, lam
         self.lam = lam * (1.0 + self.kap)  # lam', for block steps
         root = np.sqrt(1.0 / (1.0 + self.kap))
         self._beta = (1.0 - root) / (1.0 + root)
-        self._period = max(1, round(options.period * n))
+        self._period = max(1, round(period * n))
         self.next_step = self._period
         self._z, self._w_old = w.copy(), w.copy()
         self._moves, self._watched = 0, np.inf

@@ -136,12 +136,23 @@ def mean_score(i, sets):
     return total
 
 
+# An exact step between two labelings leaves their scores equal. Ties go to the labeling that was stored first, whatever
+# rounding says; scores are equal if they differ by less than this, relative to their size (at least 1).
+TIE = 1e-12
+
+
+@register_jitable
+def exceeds(score, other):
+    """Whether a score is higher than another by more than rounding."""
+    return score - other > TIE * max(1.0, abs(score), abs(other))
+
+
 @register_jitable
 def best_stored(i, sets):
     """Return the slot of the highest score."""
     best = 0
     for a in range(1, sets.count[i]):
-        if sets.score[a] > sets.score[best]:
+        if exceeds(sets.score[a], sets.score[best]):
             best = a
     return best
 
@@ -151,7 +162,7 @@ def worst_active(i, sets):
     """Return the slot of the lowest score among those with weight: the away corner."""
     worst = -1
     for a in range(sets.count[i]):
-        if sets.weight[sets.first[i] + a] > 0.0 and (worst < 0 or sets.score[a] < sets.score[worst]):
+        if sets.weight[sets.first[i] + a] > 0.0 and (worst < 0 or exceeds(sets.score[worst], sets.score[a])):
             worst = a
     return worst
 

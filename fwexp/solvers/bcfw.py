@@ -23,7 +23,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.evaluation import SHARES
 from fwexp.problems.protocol import blocks_to_weights, copy_blocks, new_blocks, radii_sq, workspace
 from fwexp.solvers import active_set, gap_tree
-from fwexp.solvers.acceleration import AccelerateOptions, Centre, check_accelerate
+from fwexp.solvers.acceleration import AccelerateOptions, Centre, check_accelerate, chosen_kap
 from fwexp.solvers.averaging import averaged, new_averages
 from fwexp.solvers.base import Point, Solver, check_fields
 from fwexp.solvers.block import (
@@ -140,8 +140,9 @@ class BCFW(Solver):
         self.next_refresh = max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf
         self.centre = None
         if options.accelerate is not False:
-            given = options.accelerate if isinstance(options.accelerate, dict) else {}
-            self.centre = Centre(problem.n, self.lam, AccelerateOptions(**given), self.state.w)
+            given = AccelerateOptions(**options.accelerate) if isinstance(options.accelerate, dict) else AccelerateOptions()
+            kap = given.kap or chosen_kap(_radii_sq(problem), self.lam)
+            self.centre = Centre(problem.n, self.lam, kap, given.period, self.state.w) if kap else None
         self._share_work = None
 
     def _start_dual(self, warm_start) -> None:
@@ -178,7 +179,7 @@ class BCFW(Solver):
         if order is not None:
             self.draws = given_draws(order)
         elif kind == IN_ORDER:
-            weights = radii_sq(problem) if sampling == "lipschitz" else None
+            weights = _radii_sq(problem) if sampling == "lipschitz" else None
             self.draws = order_draws(sampling, problem.n, seed, weights)
         else:
             self.draws = uniform_draws(seed)
@@ -294,6 +295,14 @@ class BCFW(Solver):
         if self.steps == STEPS["fw"]:
             return blocks_to_weights(self.problem, self.state.blocks, c), self.state.losses
         return active_set.from_scratch(self.problem, self.sets, c)
+
+
+def _radii_sq(problem) -> np.ndarray:
+    """Return the bounds on ||psi_i(y)||^2 that Lipschitz sampling and the choice of kap need."""
+    if type(problem) not in radii_sq.implementations:
+        name = type(problem).__name__
+        raise OptionError(f"sampling=lipschitz and accelerate=true need radii_sq, which {name} does not have; give kap instead")
+    return radii_sq(problem)
 
 
 def _cache(options: Options) -> Cache:

@@ -145,9 +145,11 @@ def next_example(rule, k, used):
         return rule.order[used]
     if k < len(rule.order):
         return rule.order[k]
-    if rule.kind == BY_GAP and rule.tree.total[1] > 0.0:
+    if rule.kind == LARGEST_GAP:
+        return gap_tree.argmax(rule.tree)
+    if rule.tree.total[1] > 0.0:
         return gap_tree.draw(rule.tree, rule.uniforms[used])
-    return gap_tree.argmax(rule.tree)
+    return int(rule.uniforms[used] * len(rule.order))
 
 
 @register_jitable

@@ -32,14 +32,12 @@ class State:
         return [j for j, weight in self.stored[i].items() if weight > 0]
 
     def best(self, i, labels):
-        """The labeling with the highest H_i among ``labels`` (the first of several)."""
-        scores = self.tp.scores(i, self.w)
-        return max(labels, key=lambda j: scores[j])
+        """The labeling with the highest H_i among ``labels`` (the first of several, see `first_of_best`)."""
+        return first_of_best(labels, self.tp.scores(i, self.w))
 
     def worst(self, i, labels):
         """The labeling with the lowest H_i among ``labels`` (the first of several)."""
-        scores = self.tp.scores(i, self.w)
-        return min(labels, key=lambda j: scores[j])
+        return first_of_best(labels, -self.tp.scores(i, self.w))
 
     def store(self, i, j):
         """Remember labeling j. When full, the inactive one with the lowest score goes; failing that, none goes.
@@ -66,6 +64,15 @@ class State:
         for a, stored in zip(alpha, self.stored, strict=True):
             a[list(stored)] = list(stored.values())
         return alpha
+
+
+def first_of_best(labels, scores):
+    """The first label whose score no later one exceeds by more than rounding: exact steps leave scores equal."""
+    best = labels[0]
+    for j in labels[1:]:
+        if scores[j] - scores[best] > 1e-12 * max(1, abs(scores[j]), abs(scores[best])):
+            best = j
+    return best
 
 
 def fw_step(state, i, j):

@@ -1,0 +1,84 @@
+"""Ctrl-C in a sweep with workers: each keeps its current run as a partial run, and starts no other one.
+
+A terminal signals the parent and all workers, ``kill`` the parent alone. So that every worker hears of it exactly once, workers
+leave the terminal's process group, and the parent passes the signal on and waits for them.
+"""
+
+import contextlib
+import multiprocessing.resource_tracker
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+from fwexp.run.progress import say
+
+
+@contextlib.contextmanager
+def passed_on() -> Iterator[None]:
+    """Pass an interrupt on to the worker processes, and raise KeyboardInterrupt when they are done; at once for a second one."""
+    interrupted, done = threading.Event(), threading.Event()
+
+    def handle(*_) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+        say("interrupted: keeping the current runs as partial runs (again: give them up)")
+        for child in multiprocessing.active_children():
+            os.kill(child.pid, signal.SIGINT)
+
+    previous = signal.signal(signal.SIGINT, handle)
+    # Workers inherit from this thread that the signal is blocked: it waits until they listen. Another thread takes it for us.
+    threading.Thread(target=done.wait, daemon=True).start()
+    multiprocessing.resource_tracker.ensure_running()  # it would unblock the signal when it starts
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    except Exception as error:
+        if interrupted.is_set():
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        done.set()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.signal(signal.SIGINT, previous)
+    if interrupted.is_set():
+        raise KeyboardInterrupt
+
+
+class _Worker:
+    """What a worker process knows of interrupts."""
+
+    sweep_id = ""
+    stopping = False  # no further runs of this sweep
+    busy = False  # in a run, which may be ended early
+
+    def hear(self, *_) -> None:
+        self.stopping = True
+        if self.busy:
+            raise KeyboardInterrupt
+
+
+_worker = _Worker()
+
+
+def run_in_worker(sweep_id: str, run: Callable):
+    """Return ``run()``, or None if the sweep was interrupted before it had begun; called in a worker process."""
+    if sweep_id != _worker.sweep_id:  # workers outlive a sweep
+        _worker.sweep_id, _worker.stopping = sweep_id, False
+        if os.getpgrp() != os.getpid():
+            os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, _worker.hear)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    if _worker.stopping:
+        return None
+    try:
+        _worker.busy = True
+        outcome = run()
+    except KeyboardInterrupt:
+        return None
+    finally:
+        _worker.busy = False
+    if outcome.status == "interrupted":
+        _worker.stopping = True
+    return outcome

@@ -1,0 +1,214 @@
+"""Sampling, steps, cache, refresh and acceleration of bcfw against the literal transcription, step by step, and the optimum."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.problems.protocol import to_public
+from fwexp.solvers import SOLVERS, active_set, check_options, gap_tree
+from tests import reference as ref
+
+BIG = 10**9
+LAM = 0.2
+
+
+def tiny(seed=0, n=6, K=3, p=2, lengths=(1, 2, 3)):
+    """The same chain problem twice: enumerated for the transcription, and compiled."""
+    X, y = ref.random_chains(np.random.default_rng(seed), n, K, p, lengths)[:2]
+    return ref.tiny_chain(X, y, K), fwexp.chain_problem(X, y, K)
+
+
+def start(problem, seed=0, lam=LAM, order=None, iterates=("last",), **options):
+    """A solver at step 0."""
+    cls = SOLVERS["bcfw"]
+    return cls(problem, lam, check_options(cls, options), seed, iterates, order)
+
+
+def order_without_repeats(n, steps, seed):
+    """Random blocks, never the same twice in a row.
+
+    After an exact pairwise step the scores of both labelings are equal; visited again at once, rounding would decide.
+    """
+    rng = np.random.default_rng(seed)
+    order = [int(rng.integers(n))]
+    while len(order) < steps:
+        order.append(int((order[-1] + rng.integers(1, n)) % n))
+    return np.array(order)
+
+
+def steps_without_ties(blocks, step):
+    """How many steps of the transcription can be compared: for steps that leave ties, up to an immediate repetition."""
+    repeats = np.flatnonzero(np.diff(blocks) == 0)
+    return len(blocks) if step in ("fw", "away") or len(repeats) == 0 else int(repeats[0]) + 1
+
+
+@pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
+@pytest.mark.parametrize("sampling", ["order", "gap", "max_gap"])
+@pytest.mark.parametrize("cache", [False, {"F": 0.25, "nu": 0.01, "size": 50}])
+def test_steps_equal_the_transcription(step, sampling, cache):
+    compared = hits = 0
+    for seed in (0, 2, 3, 4):  # with 1 the oracle's best labelings tie at one step, and rounding decides
+        tp, problem = tiny(seed)
+        steps = 20 * tp.n
+        order = order_without_repeats(tp.n, steps, seed) if sampling == "order" else None
+        draws = np.random.default_rng(seed).random(steps) if order is None else order
+        rule = (cache["F"], cache["nu"]) if cache else None
+        wanted = ref.block_fw(tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3)
+        choice = {} if sampling == "order" else {"sampling": sampling}
+        solver = start(problem, seed=seed, order=order, step=step, cache=cache, refresh=3, **choice)
+        last = steps_without_ties(wanted.blocks, step)
+        for k in range(1, last + 1):
+            solver.advance(BIG, k)
+            assert solver.step == k
+            w = to_public(problem, solver.point("last").w)
+            np.testing.assert_allclose(w, wanted.run.last.w[k], rtol=1e-9, atol=1e-10)
+            assert solver.state.ell[0] == pytest.approx(wanted.run.last.ell[k], abs=1e-10)
+        assert solver.cache_hits == wanted.hits[:last].sum()
+        # A refresh that is due after the last step has not happened here.
+        assert solver.oracle_calls == wanted.calls[last - 1] - (tp.n if last % (3 * tp.n) == 0 else 0)
+        compared, hits = compared + last, hits + solver.cache_hits
+    assert compared >= (4 * 20 * 6 if step in ("fw", "away") or sampling == "order" else 4 * 6)
+    assert (hits > 0) == bool(cache) or compared < 100
+
+
+@pytest.mark.parametrize("step", ["fw", "corrective"])
+def test_acceleration_equals_the_transcription(step):
+    tp, problem = tiny(2)
+    steps, period = 18 * tp.n, 2
+    order = order_without_repeats(tp.n, steps, 5)
+    wanted = ref.block_fw(tp, LAM, steps, sampling="order", draws=order, step=step, accelerate=(3.0, period))
+    solver = start(problem, order=order, step=step, accelerate={"kap": 3.0, "period": period})
+    for k in range(1, steps + 1):
+        solver.advance(BIG, k)
+        point = solver.point("last")
+        if k % (period * tp.n):  # the transcription shifts w at the end of a period, the solver before the next step
+            np.testing.assert_allclose(to_public(problem, point.w), wanted.run.last.w[k], rtol=1e-9, atol=1e-10)
+        image = wanted.point[k]
+        assert point.dual == pytest.approx(wanted.run.last.ell[k] - 0.5 * LAM * (image @ image), abs=1e-10)
+        assert solver.exact_dual() == pytest.approx(point.dual, abs=1e-10)
+
+
+@pytest.mark.parametrize("accelerate", [False, True])
+@pytest.mark.parametrize("cache", [False, True])
+@pytest.mark.parametrize("sampling", ["uniform", "perm", "cyclic", "gap", "max_gap", "lipschitz"])
+@pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
+def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate):
+    tp, problem = tiny(2)
+    lam, gap_tol = (1.0, 1e-4) if step == "fw" else (0.3, 1e-8)
+    best = ref.qp_optimum(tp, lam)
+    rows = []
+    result = fwexp.solve(
+        problem,
+        "bcfw",
+        lam=lam,
+        sampling=sampling,
+        step=step,
+        cache=cache,
+        accelerate=accelerate,
+        max_passes=8000,
+        gap_tol=gap_tol,
+        schedule=25,
+        callback=rows.append,
+    )
+    assert result.status == "converged"
+    assert result.primal == pytest.approx(best.primal, abs=1.01 * gap_tol)
+    duals = np.array([row["dual"] for row in rows if row["iterate"] == "last"])
+    primals = np.array([row["primal"] for row in rows])
+    assert duals.max() <= best.dual + 1e-10
+    assert primals.min() >= best.primal - 1e-10
+    if not accelerate:
+        assert np.diff(duals).min(initial=0.0) >= -1e-12
+
+
+@pytest.mark.parametrize("step", ["pairwise", "away", "corrective"])
+def test_active_sets_stay_consistent_over_many_steps(step):
+    _, problem = tiny(4, n=5, K=3, lengths=(2, 3))
+    solver = start(problem, step=step, sampling="uniform", cache={"F": 0.25, "nu": 0.01, "size": 4}, lam=0.05)
+    solver.advance(BIG, 100_000)
+    sets = solver.sets
+    w, losses = active_set.from_scratch(problem, sets, 1.0 / (0.05 * problem.n))
+    scale = np.abs(w).max()
+    np.testing.assert_allclose(solver.state.w, w, atol=1e-10 * scale)
+    np.testing.assert_allclose(solver.state.losses, losses, atol=1e-10)
+    assert sets.weight.min() >= 0.0
+    totals = [sets.weight[a : a + count].sum() for a, count in zip(sets.first, sets.count)]
+    np.testing.assert_allclose(totals, 1.0, atol=1e-10)
+
+
+def test_active_sets_are_bounded_by_the_setting_except_for_weight():
+    _, problem = tiny(5, n=6, K=4, lengths=(3, 4))
+    solver = start(problem, step="corrective", cache={"F": 0.25, "nu": 0.01, "size": 5}, lam=0.01)
+    most_active = np.zeros(problem.n)
+    for steps in range(1, 60 * problem.n):
+        solver.advance(BIG, steps)
+        sets = solver.sets
+        for i in range(problem.n):
+            active = np.count_nonzero(sets.weight[sets.first[i] : sets.first[i] + sets.count[i]])
+            most_active[i] = max(most_active[i], active)
+            assert sets.count[i] <= max(5, most_active[i] + 1)
+    assert most_active.max() > 5 or sets.count.max() == 5
+
+
+def test_stored_inner_products_are_those_of_the_features():
+    tp, problem = tiny(6)
+    solver = start(problem, step="corrective")
+    solver.advance(200, BIG)
+    sets = solver.sets
+    for i in range(problem.n):
+        room, count = sets.first[i + 1] - sets.first[i], sets.count[i]
+        gram = sets.gram[sets.gram_first[i] :][: room * room].reshape(room, room)[:count, :count]
+        labels = [tuple(active_set.labeling_at(sets, i, a)) for a in range(count)]
+        assert len(set(labels)) == count
+        rows = np.array([tp.psi[i][[tuple(y) for y in tp.labelings[i]].index(y)] for y in labels])
+        np.testing.assert_allclose(gram, rows @ rows.T, atol=1e-12)
+
+
+def test_tree_draws_like_the_cumulative_sum_and_finds_the_largest():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 7, 64, 100):
+        values = rng.random(n) * (rng.random(n) < 0.6)
+        values[rng.integers(n)] = 0.5
+        tree = gap_tree.new_tree(values)
+        for i in rng.integers(n, size=20):
+            values[i] = rng.random() * (rng.random() < 0.5)
+            gap_tree.update(tree, i, values[i])
+        if values.sum() > 0:
+            for uniform in rng.random(200):
+                drawn = gap_tree.draw(tree, uniform)
+                assert values[drawn] > 0
+                assert drawn == np.searchsorted(np.cumsum(values), uniform * values.sum(), side="right")
+        assert values[gap_tree.argmax(tree)] == values.max()
+
+
+def test_warm_start_at_another_lam_keeps_the_dual_variables():
+    _, problem = tiny(7)
+    for options in ({}, {"step": "corrective"}, {"step": "pairwise", "accelerate": True}):
+        first = fwexp.solve(problem, "bcfw", lam=0.5, max_passes=20, gap_tol=0, **options)
+        again = fwexp.solve(problem, "bcfw", lam=0.25, max_passes=1, gap_tol=0, warm_start=first, **options)
+        w = first.state._from_scratch()[0]
+        ell = first.state.state.losses.mean()
+        assert again.trace.dual[0] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-12)
+        assert again.trace.dual.max() >= again.trace.dual[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"sampling": "gaps"}, "sampling must be one of"),
+        ({"step": "newton"}, "step must be one of"),
+        ({"cache": "yes"}, "cache"),
+        ({"cache": {"F": -1}}, "F"),
+        ({"cache": {"size": 1}}, "size"),
+        ({"cache": {"G": 1}}, "unknown option 'G'"),
+        ({"accelerate": {"kap": 0}}, "kap"),
+        ({"accelerate": {"period": float("nan")}}, "period"),
+        ({"refresh": -1}, "refresh"),
+        ({"step": "away", "line_search": False}, "line_search"),
+        ({"accelerate": True, "iterates": ["last", "wavg"]}, "no iterate 'wavg'"),
+    ],
+)
+def test_bad_options_are_named_on_one_line(options, text):
+    _, problem = tiny()
+    with pytest.raises((ValueError, TypeError), match=text) as error:
+        fwexp.solve(problem, "bcfw", lam=1.0, **options)
+    assert "\n" not in str(error.value)
