@@ -1,6 +1,8 @@
 """The catalogue of figures: which runs each needs, and how they become a picture.
 
-``FIGURES["icml2013/fig1"]`` is loaded when it is asked for, so that knowing the names costs nothing.
+``FIGURES["icml2013/fig1"]`` is loaded when it is asked for, so that knowing the names costs nothing. A new figure is a preset
+``conf/experiment/<paper>/<figure>.yaml``, which names its runs, two functions in ``plots/<paper>.py``, and an entry in
+``experiments/<paper>.py`` and below.
 """
 
 from collections.abc import Iterator, Mapping

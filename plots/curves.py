@@ -21,6 +21,9 @@ MEASURES = {
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)"}
 
+REFERENCE = "bccfw-accelerated"
+"""The method of the run that presets name to bound the optimum from below."""
+
 FLOOR = 1e-12
 """Differences of objectives below this are rounding; log axes end here."""
 
@@ -151,9 +154,7 @@ def _interpolate(grid, x, y, log):
     return np.where(grid > x[-1], np.inf, inner)
 
 
-def data(
-    results: pd.DataFrame, panels: Sequence[Panel], *, hidden: Iterable[str] = (), lowest: Iterable[str] = ()
-) -> pd.DataFrame:
+def data(results: pd.DataFrame, panels: Sequence[Panel], *, hidden: Iterable[str] = (), lowest: Iterable[str] = ()) -> pd.DataFrame:
     """The tidy frame of a figure: `COLUMNS`, one row per panel, variant and position.
 
     Parameters
@@ -177,9 +178,7 @@ def data(
             runs = rows[rows["variant"] == variant]
             _check_seeds(runs, variant, panel)
             facts = {"panel": panel.key, "dataset": panel.dataset, "lam": str(panel.lam), "variant": variant}
-            frames.append(
-                bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure)
-            )
+            frames.append(bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure))
     filled = [frame for frame in frames if len(frame)] or frames[:1]
     return pd.concat(filled, ignore_index=True)[COLUMNS]
 
@@ -249,6 +248,8 @@ def _draw_curves(frame, panel, ax):
         return
     bottom, top = _limits(frame, panel, yscale)
     right = frame["x"].max()
+    ax.set_xlim(panel.left, 1.1 * right if panel.left else 1.02 * right)
+    ax.set_ylim(bottom, top)
     for variant in variants:
         curve = frame[frame["variant"] == variant].sort_values("x")
         look = style.line(variant)
@@ -264,8 +265,6 @@ def _draw_curves(frame, panel, ax):
             **look.properties(),
         )
         _mark_end(curve, look, ax, middle=right / 2)
-    ax.set_xlim(panel.left, 1.1 * right if panel.left else 1.02 * right)
-    ax.set_ylim(bottom, top)
     if panel.left:
         ax.xaxis.set_major_formatter("{x:g}")
     if yscale == "log" and top / bottom < 50:  # powers of ten would be too few
@@ -284,9 +283,12 @@ def _marked(x, panel, right, offset):
 def _limits(frame, panel, yscale):
     """The range of the measure over the positions that the panel promises to show, with a little air."""
     shown = frame[frame["x"] >= min(panel.full, frame["x"].max())]
-    low, high = shown["best"].min(), shown["worst"][np.isfinite(shown["worst"])].max()
+    values = shown[["best", "median", "worst"]].to_numpy()
+    values = values[np.isfinite(values) & ((values > 0) | (yscale == "linear"))]
+    if not values.size:
+        return FLOOR, 1.0
+    low, high = values.min(), values.max()
     if yscale == "log":
-        low = shown["best"][shown["best"] > 0].min()
         air = max(high / low, 10.0) ** 0.05
         return low / air, high * air
     air = 0.06 * max(high - low, 1e-3)

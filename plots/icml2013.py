@@ -3,8 +3,6 @@
 from fwexp.plots import curves
 from fwexp.plots.curves import Panel
 
-REFERENCE = "bcfw-perm"
-"""The long run of each preset that only serves to bound the optimum from below."""
 BATCH = ("fw", "one_slack", "n_slack", "fcfw")
 
 FIG1 = (
@@ -16,7 +14,7 @@ FIG1 = (
 
 def fig1_data(results):
     """Primal suboptimality against effective passes; of the batch methods the lower envelope, as in the paper."""
-    return curves.data(results, FIG1, hidden=[REFERENCE], lowest=BATCH)
+    return curves.data(results, FIG1, hidden=[curves.REFERENCE], lowest=BATCH)
 
 
 def fig1_draw(frame):

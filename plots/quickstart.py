@@ -3,7 +3,6 @@
 from fwexp.plots import curves
 from fwexp.plots.curves import Panel
 
-REFERENCE = "bcfw-perm"
 LAMS = (0.1, 0.01, "1/n")
 PANELS = tuple(
     Panel(key, f"handwritten dates, λ = {lam}", "digits", lam, measure, left=2**-7, yscale="log")
@@ -14,7 +13,7 @@ PANELS = tuple(
 
 def data(results):
     """Primal suboptimality and test error against effective passes, for three lam."""
-    return curves.data(results, PANELS, hidden=[REFERENCE], lowest=["fw"])
+    return curves.data(results, PANELS, hidden=[curves.REFERENCE], lowest=["fw"])
 
 
 def draw(frame):

@@ -142,10 +142,7 @@ def methods(results: pd.DataFrame) -> pd.Series:
     """The method of every row of `results`: ``bcfw``, ``bcfw-perm``, ..."""
     options = [column for column in results.columns if column.startswith("solver.")]
     runs = results.drop_duplicates("key")[["key", "solver", *options]].to_dict("records")
-    names = {
-        run["key"]: method(run["solver"], {option.removeprefix("solver."): run[option] for option in options})
-        for run in runs
-    }
+    names = {run["key"]: method(run["solver"], {option.removeprefix("solver."): run[option] for option in options}) for run in runs}
     return results["key"].map(names)
 
 

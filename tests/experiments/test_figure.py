@@ -15,7 +15,7 @@ NAME = "quickstart"
 def made(tmp_path_factory):
     """A store with the figure's smoke runs, and the figure's files."""
     folder = tmp_path_factory.mktemp("results")
-    return folder, make_figure(NAME, folder, preset="smoke")
+    return folder, make_figure(NAME, folder, preset="smoke", launcher="basic")
 
 
 def test_a_figure_is_two_pictures_and_a_table(made):
@@ -45,7 +45,7 @@ def test_a_second_call_runs_nothing_and_gives_the_same_files(made, monkeypatch):
     folder, paths = made
     before = [path.read_bytes() for path in paths]
     monkeypatch.setattr(runner, "solve", lambda *_, **__: pytest.fail("a stored run was run again"))
-    assert make_figure(NAME, folder, preset="smoke") == paths
+    assert make_figure(NAME, folder, preset="smoke", launcher="basic") == paths
     assert [path.read_bytes() for path in paths] == before
 
 
@@ -57,7 +57,7 @@ def test_runs_that_the_preset_does_not_name_do_not_change_it(made):
     duals = store.load_results(folder).groupby("lam")["dual"].max()
     named = store.load_results(folder, key=_smoke_keys()).groupby("lam")["dual"].max()
     assert (duals > 1.5 * named).all()  # they would change it if they were looked at
-    make_figure(NAME, folder, preset="smoke")
+    make_figure(NAME, folder, preset="smoke", launcher="basic")
     assert paths[2].read_bytes() == before
 
 
@@ -75,7 +75,7 @@ def test_failed_runs_are_said_in_the_picture_and_raised(made, tmp_path, monkeypa
     notes = []
     monkeypatch.setattr("fwexp.experiments.figure.save_figure", lambda *_, note: notes.append(note))
     with pytest.raises(sweep.RunsFailed):
-        make_figure(NAME, tmp_path, preset="smoke")
+        make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
     assert notes == [f"smoke preset, 1 of {len(keys)} runs failed"]
 
 

@@ -7,9 +7,7 @@ OPTIMUM = 0.1  # of every made-up problem
 PASSES = np.concatenate([[0.0], 2.0 ** np.arange(-7, 0), np.arange(1.0, 51.0), [60.0, 80.0, 130.0]])
 
 
-def make_run(
-    solver="bcfw", lam=0.01, seed=0, iterate="last", *, dataset="ocr", level=1.0, status="max_passes", **options
-):
+def make_run(solver="bcfw", lam=0.01, seed=0, iterate="last", *, dataset="ocr", level=1.0, status="max_passes", **options):
     """The rows of one run and iterate: suboptimality ``level / (1 + passes)``, times a factor by seed."""
     distance = level * (1 + 0.1 * np.sin(seed + np.log1p(PASSES))) / (1 + PASSES)
     spec = "1/n" if lam == "1/n" else float(lam)
@@ -54,5 +52,6 @@ def make_figure(dataset="ocr", lams=(0.01, 0.001, "1/n"), seeds=range(10)):
                 runs.append(make_run("bcfw", lam, seed, iterate, dataset=dataset, level=gain))
                 runs.append(make_run("ssg", lam, seed, iterate, dataset=dataset, level=6 * gain))
         runs.append(make_run("fw", lam, dataset=dataset, level=3.0))
-        runs.append(make_run("bcfw", lam, dataset=dataset, level=0.01, sampling="perm"))
+        reference = {"sampling": "perm", "step": "corrective", "accelerate": True}
+        runs.append(make_run("bcfw", lam, dataset=dataset, level=0.01, **reference))
     return concat(*runs)

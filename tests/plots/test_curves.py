@@ -105,9 +105,7 @@ def test_positions_in_time_are_those_of_every_run():
 
 
 def test_rows_logged_at_the_same_passes_count_once_with_the_last_value():
-    run = pd.DataFrame(
-        {"key": "k", "status": "max_passes", "passes": [0.0, 1.0, 1.0, 2.0], "gap": [8.0, 4.0, 3.0, 1.0]}
-    )
+    run = pd.DataFrame({"key": "k", "status": "max_passes", "passes": [0.0, 1.0, 1.0, 2.0], "gap": [8.0, 4.0, 3.0, 1.0]})
     assert list(curves.bands(run, "gap")["median"]) == [8.0, 3.0, 1.0]
 
 
@@ -161,7 +159,7 @@ def _lines(ax):
 
 
 def test_lines_and_bands_are_the_frame():
-    frame = curves.data(make_figure(), [PANEL], hidden=["bcfw-perm"])
+    frame = curves.data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
     ax = curves.draw_panel(frame, PANEL)
     lines = _lines(ax)
     assert list(lines) == ["BCFW", "BCFW-wavg", "SSG", "SSG-wavg", "FW"]
@@ -178,7 +176,7 @@ def test_lines_and_bands_are_the_frame():
 
 
 def test_a_picture_of_the_saved_table_is_the_same_picture():
-    frame = curves.data(make_figure(), [PANEL], hidden=["bcfw-perm"])
+    frame = curves.data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
     read = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
     drawn, again = _lines(curves.draw_panel(frame, PANEL)), _lines(curves.draw_panel(read, PANEL))
     assert list(drawn) == list(again)
@@ -192,19 +190,43 @@ def test_a_solver_looks_the_same_whatever_else_is_drawn():
         return {label: (line.get_color(), line.get_marker(), line.get_linestyle()) for label, line in lines.items()}
 
     results = make_figure()
-    everything = looks(curves.data(results, [PANEL], hidden=["bcfw-perm"]))
+    everything = looks(curves.data(results, [PANEL], hidden=[curves.REFERENCE]))
     for solvers, number in ((["fw"], 1), (["bcfw"], 2), (["fw", "ssg"], 3), (["ssg", "bcfw"], 4)):
-        fewer = looks(curves.data(results[results["solver"].isin(solvers)], [PANEL], hidden=["bcfw-perm"]))
+        fewer = looks(curves.data(results[results["solver"].isin(solvers)], [PANEL], hidden=[curves.REFERENCE]))
         assert fewer.items() <= everything.items()
         assert len(fewer) == number
 
 
 def test_the_panel_shows_all_curves_from_its_start_on():
-    frame = curves.data(make_figure(), [PANEL], hidden=["bcfw-perm"])
+    frame = curves.data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
     bottom, top = curves.draw_panel(frame, PANEL).get_ylim()
     shown = frame[frame["x"] >= 1]
     assert bottom < shown["best"].min()
     assert shown["worst"].max() < top < frame["worst"].max()
+
+
+def test_a_panel_without_a_number_that_fits_its_scale_can_be_drawn():
+    perfect = dataclasses.replace(PANEL, measure="test_error", yscale="log", left=0.01)
+    ax = curves.draw_panel(curves.data(make_run().assign(test_error=0.0), [perfect]), perfect)
+    assert ax.get_ylim()[0] > 0
+    hopeless = make_run(status="diverged").assign(primal=np.where(PASSES > 0.1, np.nan, 1.0))
+    ax = curves.draw_panel(curves.data(hopeless, [PANEL]), PANEL)
+    assert [note.get_text() for note in ax.texts] == ["diverged"]
+
+
+def test_an_error_of_zero_does_not_hide_the_others_on_a_log_scale():
+    panel = dataclasses.replace(PANEL, measure="test_error", yscale="log")
+    run = make_run()
+    run.loc[20, "test_error"] = 0.0
+    assert curves.draw_panel(curves.data(run, [panel]), panel).get_ylim()[0] > 0.01
+
+
+def test_positions_on_a_log_scale_are_plain_numbers():
+    panel = dataclasses.replace(PANEL, left=2**-7)
+    ax = curves.draw_panel(curves.data(make_run(), [panel]), panel)
+    assert ax.get_xscale() == "log"
+    assert ax.get_xlim()[0] == 2**-7
+    assert ax.xaxis.get_major_formatter()(0.01) == "0.01"
 
 
 def test_axes_say_what_they_are():

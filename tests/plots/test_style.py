@@ -109,9 +109,7 @@ def _linear(color):
 
 def _lab(linear):
     """CIELAB of linear sRGB, white D65."""
-    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(
-        linear, 0, 1
-    )
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(linear, 0, 1)
     x, y, z = np.cbrt(np.maximum(xyz / [0.9505, 1.0, 1.089], 216 / 24389))
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
