@@ -52,13 +52,14 @@ def check_accelerate(value) -> bool | dict:
 
 
 def chosen_kap(radii_sq: np.ndarray, lam: float) -> float | None:
-    """Return kap = clip(R^2/(2 lam n), 1, 10), or None (no acceleration) where that ratio is below 1.
+    """Return kap = min(sqrt(R^2/(2 lam n)), 10), or None (no acceleration) where that is below 1.
 
     R^2, the mean of the bounds ``radii_sq`` (n,) on ||psi_i(y)||^2, against lam n says how ill conditioned the problem is:
-    a well conditioned one converges in a few passes, and centres would only hold it back.
+    a well conditioned one converges in a few passes, and centres would only hold it back. The square root and the bound 10
+    are what measured best, or close to it, for lam n from 0.1 to 1000 on handwriting, digits and Gaussian classes.
     """
-    ratio = float(np.mean(radii_sq)) / (2.0 * lam * len(radii_sq))
-    return min(ratio, 10.0) if ratio >= 1.0 else None
+    kap = float(np.sqrt(np.mean(radii_sq) / (2.0 * lam * len(radii_sq))))
+    return min(kap, 10.0) if kap >= 1.0 else None
 
 
 class Centre:
@@ -86,6 +87,11 @@ class Centre:
         self._period = max(1, round(period * n))
         self.next_step = self._period
         self._z, self._w_old = w.copy(), w.copy()
+        self._moves, self._watched = 0, np.inf
+
+    def change_lam(self, lam: float) -> None:
+        """Keep centre, momentum and w for another lam; the certificate is watched anew."""
+        self._lam, self.lam = lam, lam * (1.0 + self.kap)
         self._moves, self._watched = 0, np.inf
 
     def image(self, w: np.ndarray) -> np.ndarray:
