@@ -41,6 +41,7 @@ class _Catalogue(Mapping):
 FIGURES = _Catalogue(
     {
         "quickstart": ("quickstart",),
-        "icml2013": ("icml2013/fig1",),
+        "icml2013": (*(f"icml2013/fig{k}" for k in range(1, 6)), "icml2013/table1"),
+        "icml2016": tuple(f"icml2016/fig{k}" for k in (1, 2, 3, 5)),
     }
 )

@@ -14,7 +14,7 @@ usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [
   hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
                     the figure shows no seconds
 
-Runs what is missing, then writes DIR/figures/NAME.png, .svg and .csv (the numbers in the picture).
+Runs what is missing, then writes DIR/figures/NAME.png, .svg and .csv (the numbers in the picture); a table: .md and .csv.
 """
 KEYS = ("results_dir", "data_dir", "hydra/launcher")
 
@@ -59,7 +59,7 @@ def main(args: list[str]) -> int:
 
 def describe(config: dict) -> str:
     """One line that tells a run of a figure from the others."""
-    options = [f"solver.{key}={value}" for key, value in config["solver"].items() if key != "name"]
+    options = [f"{group}.{key}={value}" for group in ("dataset", "solver") for key, value in config[group].items() if key != "name"]
     facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes")]
     return " ".join([f"solver={config['solver']['name']}", f"dataset={config['dataset']['name']}", *facts, *options])
 

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+PICTURE = (".png", ".svg", ".csv")
+TABLE = (".md", ".csv")
+"""The files of a figure and of a table; the last one has the numbers."""
+
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the catalogue.
+    """A figure, or a table, of the catalogue.
 
     Attributes
     ----------
@@ -19,9 +23,11 @@ class Figure:
     data : callable
         From results, as ``load_results`` gives them, to the tidy frame that is drawn.
     draw : callable
-        From that frame to a matplotlib Figure.
+        From that frame to a matplotlib Figure; of a table, to Markdown.
     timed : bool
         Whether it shows seconds: then its runs take turns.
+    suffixes : tuple of str
+        `PICTURE` or `TABLE`.
     """
 
     name: str
@@ -29,6 +35,7 @@ class Figure:
     data: Callable
     draw: Callable
     timed: bool = False
+    suffixes: tuple[str, ...] = PICTURE
 
     @property
     def preset(self) -> str:
@@ -69,7 +76,7 @@ def make_figure(
     Returns
     -------
     list of Path
-        The picture as PNG and SVG, and the numbers in it as CSV.
+        The picture as PNG and SVG, or the table as Markdown, and the numbers in it as CSV.
 
     Raises
     ------
@@ -84,7 +91,7 @@ def make_figure(
     configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
     stem = Path(results_dir) / "figures" / name
     if dry_run:
-        return _paths(stem)
+        return _paths(stem, figure.suffixes)
     failure = None
     try:
         sweep.execute(configs, results_dir=results_dir, data_dir=data_dir, launcher=launcher or figure.launcher)
@@ -99,7 +106,7 @@ def make_figure(
         save_figure(figure.draw(frame), frame, stem, note=", ".join(notes))
     if failure is not None:
         raise failure
-    return _paths(stem)
+    return _paths(stem, figure.suffixes)
 
 
 def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:
@@ -119,31 +126,39 @@ def stored_results(configs: Sequence[dict], results_dir="results"):
 
 
 def save_figure(picture, frame, stem: Path, *, note: str = "") -> list[Path]:
-    """Save a matplotlib Figure as PNG and SVG and its frame as CSV; equal pictures give equal files.
+    """Save a matplotlib Figure as PNG and SVG, or Markdown, and its frame as CSV; equal pictures give equal files.
 
     Parameters
     ----------
-    picture : matplotlib.figure.Figure
+    picture : matplotlib.figure.Figure or str
         What was drawn.
     frame : DataFrame
         The numbers that were drawn.
     stem : Path
         The files' path without suffix.
     note : str
-        A reservation to print in the picture's corner.
+        A reservation to print in the picture's corner, or below the table.
     """
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    paths = _paths(stem, TABLE if isinstance(picture, str) else PICTURE)
+    if isinstance(picture, str):
+        paths[0].write_text(picture + (f"\n**{note}**\n" if note else ""))
+    else:
+        _save_picture(picture, paths, note)
+    frame.to_csv(paths[-1], index=False, lineterminator="\n")
+    return paths
+
+
+def _save_picture(picture, paths, note):
     from fwexp.plots import style
 
-    png, svg, csv = paths = _paths(stem)
-    stem.parent.mkdir(parents=True, exist_ok=True)
+    png, svg, _ = paths
     with style.context():
         if note:
             picture.text(0.998, 0.002, note, ha="right", va="bottom", fontsize=7, color="#B00020", in_layout=False)
         picture.savefig(png)
         picture.savefig(svg, metadata={"Date": None})
-    frame.to_csv(csv, index=False, lineterminator="\n")
-    return paths
 
 
-def _paths(stem: Path) -> list[Path]:
-    return [stem.with_name(stem.name + suffix) for suffix in (".png", ".svg", ".csv")]
+def _paths(stem: Path, suffixes) -> list[Path]:
+    return [stem.with_name(stem.name + suffix) for suffix in suffixes]

@@ -11,13 +11,16 @@ _HOME = {
     "chain_problem": "fwexp.problems.chain",
     "enumerated_problem": "fwexp.problems.enumerated",
     "evaluate": "fwexp.api",
+    "grid_search": "fwexp.path",
     "joint_feature": "fwexp.api",
     "load_dataset": "fwexp.data",
     "load_results": "fwexp.run.store",
     "loss": "fwexp.api",
+    "matching_problem": "fwexp.problems.matching",
     "max_oracle": "fwexp.api",
     "multiclass_problem": "fwexp.problems.multiclass",
     "predict": "fwexp.api",
+    "regularization_path": "fwexp.path",
     "solve": "fwexp.api",
 }
 

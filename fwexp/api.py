@@ -122,7 +122,7 @@ def solve(
             raise ParameterError(f"test must have d = {problem.d} like problem, got {test.d}")
     if order is not None:
         order = check_order(order, problem.n, math.floor(max_passes * problem.n))
-    if warm_start is not None and (not isinstance(warm_start, Result) or warm_start.state.problem is not problem):
+    if warm_start is not None and (not isinstance(warm_start, Result) or warm_start.state.given is not problem):
         raise ParameterError("warm_start must be a Result on the same problem (bare weights are not dual feasible)")
 
     state = warm_start.state if warm_start is not None else None

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from fwexp.errors import OptionError, UserError, unknown
+from fwexp.errors import OptionError, RunsFailed, UserError, unknown
 
 USAGE = """\
 usage: fwexp COMMAND [ARGUMENT ...]
@@ -38,16 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except UserError as error:
         return _complain(error, 2)
+    except RunsFailed as error:
+        return _complain(error, 1)
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
     except BrokenPipeError:
         # Who read our output has seen enough, as in `fwexp ls | head`; Python would complain once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:
-        if type(error).__name__ == "RunsFailed":  # its module is heavy
-            return _complain(error, 1)
-        raise
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -103,7 +103,7 @@ def quote(value) -> str:
         case str():
             return QuotedString(value, Quote.single).with_quotes()
         case Mapping():
-            return "{" + ",".join(f"{quote(key)}:{quote(item)}" for key, item in value.items()) + "}"
+            return "{" + ",".join(f"{key}:{quote(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
             return "[" + ",".join(quote(item) for item in value) + "]"
     return repr(value)

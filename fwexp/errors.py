@@ -20,6 +20,10 @@ class DataError(UserError, ValueError):
     """A data file that is missing or damaged."""
 
 
+class RunsFailed(Exception):
+    """Runs failed, through nobody's mistake in asking for them; the others have finished. Exit code 1."""
+
+
 def unknown(kind: str, value: object, accepted: Iterable[str]) -> str:
     """Return the message for a name that is not in ``accepted``, with the closest match as a suggestion."""
     names = sorted(accepted)

@@ -18,6 +18,7 @@ MEASURES = {
     "primal": ("primal objective", "log"),
     "test_error": ("test error (mean loss)", "linear"),
     "train_error": ("training error (mean loss)", "linear"),
+    "gap_ratio": ("true / estimated gap", "log"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)"}
 
@@ -81,7 +82,8 @@ def suboptimality(results: pd.DataFrame) -> pd.DataFrame:
     That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not.
     A figure names its runs, a dedicated reference run among them, so runs that it does not name cannot change it.
     """
-    same = [column for column in ("dataset", "split", "lam") if column in results]
+    options = [column for column in results if column.startswith("dataset.")]
+    same = [column for column in ("dataset", "split", "lam", *options) if column in results]
     highest = results.groupby(same, dropna=False)["dual"].transform("max")
     difference = results["primal"] - highest
     broken = difference < -1e-8 * np.maximum(1.0, highest.abs())
@@ -154,7 +156,14 @@ def _interpolate(grid, x, y, log):
     return np.where(grid > x[-1], np.inf, inner)
 
 
-def data(results: pd.DataFrame, panels: Sequence[Panel], *, hidden: Iterable[str] = (), lowest: Iterable[str] = ()) -> pd.DataFrame:
+def data(
+    results: pd.DataFrame,
+    panels: Sequence[Panel],
+    *,
+    hidden: Iterable[str] = (),
+    lowest: Iterable[str] = (),
+    apart: Iterable[str] = (),
+) -> pd.DataFrame:
     """The tidy frame of a figure: `COLUMNS`, one row per panel, variant and position.
 
     Parameters
@@ -164,13 +173,17 @@ def data(results: pd.DataFrame, panels: Sequence[Panel], *, hidden: Iterable[str
     panels : sequence of Panel
         The panels of the figure.
     hidden : iterable of str
-        Methods whose runs only serve as reference. All others are drawn, in every iterate that was logged.
+        Methods, in every iterate, and single variants that are not drawn: they serve as reference, or are in the runs
+        because another figure draws them. All others are drawn, in every iterate that was logged.
     lowest : iterable of str
         Solvers drawn as the lower envelope of their suboptimality.
+    apart : iterable of str
+        Options in which methods differ in this figure, see `style.method`.
     """
+    hidden, apart = list(hidden), list(apart)
     results = envelope(suboptimality(results), "suboptimality", lowest)
-    results = results[~style.methods(results).isin(list(hidden))]
-    results = results.assign(variant=style.variants(results))
+    results = results.assign(variant=style.variants(results, apart))
+    results = results[~(style.methods(results, apart).isin(hidden) | results["variant"].isin(hidden))]
     frames = [pd.DataFrame(columns=COLUMNS)]
     for panel in panels:
         rows = panel.rows(results)
@@ -203,7 +216,7 @@ def draw(frame: pd.DataFrame, panels: Sequence[Panel], *, columns: int = 3, heig
         for ax in grid.flat[len(panels) :]:
             ax.set_axis_off()
         _share_labels(grid)
-        _legend(figure, frame, style.TEXT)
+        legend(figure, frame, style.TEXT)
     return figure
 
 
@@ -219,7 +232,7 @@ def draw_panel(frame: pd.DataFrame, panel: Panel, ax=None):
         figure = Figure(figsize=(style.COLUMN, 2.5), layout="constrained")
         ax = figure.subplots()
         _draw_curves(frame, panel, ax)
-        _legend(figure, frame, style.COLUMN)
+        legend(figure, frame, style.COLUMN)
     return ax
 
 
@@ -236,7 +249,7 @@ def _share_labels(grid):
 
 
 def _draw_curves(frame, panel, ax):
-    from matplotlib.ticker import LogLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator
 
     label, usual = MEASURES[panel.measure]
     yscale = panel.yscale or usual
@@ -268,7 +281,7 @@ def _draw_curves(frame, panel, ax):
     if panel.left:
         ax.xaxis.set_major_formatter("{x:g}")
     if yscale == "log" and top / bottom < 50:  # powers of ten would be too few
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if top / bottom > 5 else MaxNLocator(5))
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_formatter("")
 
@@ -311,7 +324,7 @@ def _mark_end(curve, look, ax, middle):
             note.set_path_effects([withStroke(linewidth=2, foreground="white")])
 
 
-def _legend(figure, frame, width):
+def legend(figure, frame, width):
     """One legend below a figure `width` inches wide, in the order of the table; it says what line and band are."""
     from matplotlib.lines import Line2D
 

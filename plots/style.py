@@ -5,7 +5,7 @@ iterate that was looked at. The hue says the method and the dashes say the itera
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 
 # What the bare name of a solver means in a legend. A run that differs in one of these options is another method;
-# options not listed here change how a method is run, not what it is called.
+# options not listed here change how a method is run, not what it is called - unless a figure is about them and says so.
 PLAIN = {
     "bcfw": {"sampling": "uniform", "line_search": True, "step": "fw", "cache": False, "accelerate": False},
     "fw": {"line_search": True},
@@ -53,6 +53,13 @@ PLAIN = {
 # Okabe and Ito's colours for the methods of the first paper, mostly Paul Tol's muted ones for the rest: both can be
 # told apart with any common kind of colour vision. Entries are added, never changed: a method keeps its look for ever.
 _CACHED = (0, (6, 1.2, 1, 1.2))
+_GAP = {"sampling": "gap"}
+
+
+def _regime(F, nu):
+    return _GAP | {"cache": True, "cache.F": F, "cache.nu": nu}
+
+
 METHODS = {
     "bcfw": Method("BCFW", "#0072B2", "o", "bcfw"),
     "bcfw-predefined": Method("BCFW, 2n/(k+2n)", "#56B4E9", "s", "bcfw", {"line_search": False}),
@@ -61,6 +68,16 @@ METHODS = {
     "bcfw-lipschitz": Method("BCFW, Lipschitz", "#999933", "h", "bcfw", {"sampling": "lipschitz"}),
     "bcfw-max_gap": Method("BCFW, largest gap", "#B35806", "X", "bcfw", {"sampling": "max_gap"}),
     "bcfw-gap": Method("BCFW + gap", "#E69F00", "D", "bcfw", {"sampling": "gap"}),
+    # Settings that figures are about: how often gaps are refreshed, and when the cache may answer.
+    "bcfw-gap-1": Method("gap, every pass", "#E3B505", "s", "bcfw", _GAP | {"refresh": 1.0}),
+    "bcfw-gap-5": Method("gap, every 5 passes", "#F07F13", "^", "bcfw", _GAP | {"refresh": 5.0}),
+    "bcfw-gap-10": Method("gap, every 10 passes", "#C8442B", "v", "bcfw", _GAP | {"refresh": 10.0}),
+    "bcfw-gap-100": Method("gap, every 100 passes", "#8F1D5F", "P", "bcfw", _GAP | {"refresh": 100.0}),
+    "bcfw-gap-never": Method("gap, never refreshed", "#3D0F52", "X", "bcfw", _GAP | {"refresh": 0.0}),
+    "cache-local": Method("cache, F = 0.25, ν = 0.01", "#225EA8", "o", "bcfw", _regime(0.25, 0.01), _CACHED),
+    "cache-global": Method("cache, F = 0.01, ν = 1", "#117733", "^", "bcfw", _regime(0.01, 1.0), _CACHED),
+    "cache-rare": Method("cache, F = 5, ν = 10", "#666666", "s", "bcfw", _regime(5.0, 10.0), _CACHED),
+    "cache-eager": Method("cache, F = 0.01, ν = 0.001", "#AA3377", "v", "bcfw", _regime(0.01, 0.001), _CACHED),
     "bcfw-cache": Method("BCFW + cache", "#0072B2", "<", "bcfw", {"cache": True}, _CACHED),
     "bcfw-gap-cache": Method("BCFW + gap + cache", "#E69F00", ">", "bcfw", {"sampling": "gap", "cache": True}, _CACHED),
     "bcpfw": Method("BCPFW", "#882255", "^", "bcfw", {"step": "pairwise"}),
@@ -115,13 +132,14 @@ LINES = {
 }
 
 
-def method(solver: str, options: Mapping[str, Any]) -> str:
+def method(solver: str, options: Mapping[str, Any], apart: Iterable[str] = ()) -> str:
     """Name of the method that `solver` is with these `options`, as in `METHODS`.
 
-    A setting that the table does not know is named after the options in which it departs from the plain solver.
+    Runs that differ in an option of `apart` are different methods too. A setting that the table does not know is named
+    after the options in which it departs from the plain solver.
     """
     departures = {}
-    for option, plain in PLAIN.get(solver, {}).items():
+    for option, plain in (PLAIN.get(solver, {}) | dict.fromkeys(apart)).items():
         value = options.get(option)
         if any(name.startswith(f"{option}.") and not _missing(options[name]) for name in options):
             value = True  # cache and accelerate: on, with whatever settings, is on
@@ -138,17 +156,21 @@ def _missing(value):
     return value is None or (isinstance(value, float) and value != value)
 
 
-def methods(results: pd.DataFrame) -> pd.Series:
-    """The method of every row of `results`: ``bcfw``, ``bcfw-perm``, ..."""
+def methods(results: pd.DataFrame, apart: Iterable[str] = ()) -> pd.Series:
+    """The method of every row of `results`: ``bcfw``, ``bcfw-perm``, ...; `apart` as in `method`."""
+    apart = tuple(apart)
     options = [column for column in results.columns if column.startswith("solver.")]
     runs = results.drop_duplicates("key")[["key", "solver", *options]].to_dict("records")
-    names = {run["key"]: method(run["solver"], {option.removeprefix("solver."): run[option] for option in options}) for run in runs}
+    names = {}
+    for run in runs:
+        given = {option.removeprefix("solver."): run[option] for option in options}
+        names[run["key"]] = method(run["solver"], given, apart)
     return results["key"].map(names)
 
 
-def variants(results: pd.DataFrame) -> pd.Series:
-    """The variant of every row of `results`: ``bcfw``, ``bcfw-wavg``, ..."""
-    return methods(results) + results["iterate"].map(lambda iterate: _average("", iterate))
+def variants(results: pd.DataFrame, apart: Iterable[str] = ()) -> pd.Series:
+    """The variant of every row of `results`: ``bcfw``, ``bcfw-wavg``, ...; `apart` as in `method`."""
+    return methods(results, apart) + results["iterate"].map(lambda iterate: _average("", iterate))
 
 
 def line(variant: str) -> Line:

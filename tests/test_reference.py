@@ -29,9 +29,7 @@ shapes = st.tuples(st.integers(1, 5), st.integers(1, 4))
 
 @given(
     shapes.flatmap(
-        lambda s: st.tuples(
-            arrays(int, s, elements=st.integers(-1, 1)), arrays(int, (s[1], s[1]), elements=st.integers(-1, 1))
-        )
+        lambda s: st.tuples(arrays(int, s, elements=st.integers(-1, 1)), arrays(int, (s[1], s[1]), elements=st.integers(-1, 1)))
     )
 )
 def test_viterbi_breaks_ties_like_brute_force(potentials):
@@ -242,9 +240,7 @@ def test_the_degraded_oracle_is_as_bad_as_allowed_and_still_converges(nu, delta)
         j, n = oracle(tp, query), tp.n
         gaps = np.array(
             [
-                query.lam * (query.w_i - tp.corner(query.i, c, lam)[0]) @ query.w
-                - query.ell_i
-                + tp.corner(query.i, c, lam)[1]
+                query.lam * (query.w_i - tp.corner(query.i, c, lam)[0]) @ query.w - query.ell_i + tp.corner(query.i, c, lam)[1]
                 for c in range(len(tp.loss[query.i]))
             ]
         )

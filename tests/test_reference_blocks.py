@@ -198,9 +198,7 @@ def test_the_first_refresh_replaces_the_global_gap():
     tp, lam = chain(0), 0.01
     order = order_of(tp, 40)
     for global_gap, early in ((5.0, False), (0.0, True)):
-        hits = ref.block_fw(
-            tp, lam, len(order), "order", order, "pairwise", (1e-9, 1.0), refresh=10, global_gap=global_gap
-        ).hits
+        hits = ref.block_fw(tp, lam, len(order), "order", order, "pairwise", (1e-9, 1.0), refresh=10, global_gap=global_gap).hits
         assert hits[: 10 * tp.n].any() == early
         assert hits[10 * tp.n :].any()
 
@@ -263,9 +261,7 @@ def test_a_new_centre_refreshes_the_estimates():
     tp, lam, kap = chain(1), 0.05, 3.0
     u = draws_of(tp, 7)
     result = ref.block_fw(tp, lam, len(u), "gap", u, "pairwise", accelerate=(kap, 2))
-    np.testing.assert_array_equal(
-        result.calls, np.arange(1, len(u) + 1) + tp.n * (np.arange(1, len(u) + 1) // (2 * tp.n))
-    )
+    np.testing.assert_array_equal(result.calls, np.arange(1, len(u) + 1) + tp.n * (np.arange(1, len(u) + 1) // (2 * tp.n)))
     k = 6 * tp.n
     exact = ref.block_fw(tp, lam, k, "gap", u[:k], "pairwise", accelerate=(kap, 2))
     gaps = ref.block_gaps(tp, exact.alpha, lam, exact.run.last.w[-1])

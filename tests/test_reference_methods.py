@@ -84,8 +84,7 @@ def test_the_linear_kernel_is_the_plain_method(line_search):
         np.testing.assert_allclose(run.alpha @ A.T, plain.last.w, atol=1e-10)
         np.testing.assert_allclose(run.wavg @ A.T, plain.wavg.w, atol=1e-10)
         objectives = [
-            (ref.dual_value(w, ell, lam), ref.primal(tp, w, lam))
-            for w, ell in zip(plain.last.w, plain.last.ell, strict=True)
+            (ref.dual_value(w, ell, lam), ref.primal(tp, w, lam)) for w, ell in zip(plain.last.w, plain.last.ell, strict=True)
         ]
         np.testing.assert_allclose(np.stack([run.dual, run.primal], axis=1), objectives, atol=1e-10)
 

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from fwexp.data import digits, ocr
+from fwexp.data import conll2000, digits, hansards, ocr
 from fwexp.data.files import resolve_data_dir, sha256
 from fwexp.data.registry import REGISTRY, locate
 from fwexp.errors import OptionError, ParameterError, unknown
@@ -50,6 +50,8 @@ class Dataset:
 DATASETS: dict[str, Dataset] = {
     "digits": Dataset("digits", digits.Options, digits.read),
     "ocr": Dataset("ocr", ocr.Options, ocr.read),
+    "conll2000": Dataset("conll2000", conll2000.Options, conll2000.read),
+    "hansards": Dataset("hansards", hansards.Options, hansards.read),
 }
 
 
@@ -59,7 +61,7 @@ def load_dataset(name: str, *, data_dir: str | Path | None = None, **options):
     Parameters
     ----------
     name : str
-        ``"digits"`` (embedded) or ``"ocr"``.
+        ``"digits"`` (embedded), ``"ocr"``, ``"conll2000"`` or ``"hansards"``.
     data_dir : path, optional
         The folder of the data files; by default the environment variable ``FWEXP_DATA``, else ``~/.cache/fwexp``.
     **options

@@ -1,4 +1,4 @@
-"""``fwexp data list|fetch|verify``."""
+"""``fwexp data list|fetch|verify|prepare``."""
 
 # ruff: noqa: T201
 
@@ -10,11 +10,12 @@ from fwexp.data.registry import REGISTRY, DataFile
 from fwexp.errors import DataError, OptionError, ParameterError, unknown
 
 USAGE = """\
-usage: fwexp data [list|fetch|verify] [DATASET ...] [data_dir=DIR]
+usage: fwexp data [list|fetch|verify|prepare] [DATASET ...] [data_dir=DIR]
 
   list      what there is, and whether its files are there (the default)
   fetch     download missing or damaged files from their canonical sources
   verify    check whole files: sizes, checksums, counts; exit code 1 if one is missing or damaged
+  prepare   read the files now, and keep what takes long to compute (hansards: about a minute) for later runs
 
 Without DATASET: all of them. DIR is FWEXP_DATA if that is set, else ~/.cache/fwexp.
 """
@@ -26,7 +27,7 @@ def main(args: list[str]) -> int:
     Returns
     -------
     int
-        The exit code: 1 if a file is missing or damaged (verify) or could not be fetched, else 0.
+        The exit code: 1 if a file is missing or damaged (verify, prepare) or could not be fetched, else 0.
 
     Raises
     ------
@@ -102,7 +103,22 @@ def _fetch(names: list[str], data_dir: Path) -> int:
     return int(failed)
 
 
-ACTIONS = {"list": _list, "fetch": _fetch, "verify": _verify}
+def _prepare(names: list[str], data_dir: Path) -> int:
+    from fwexp.data import DATASETS, check_options
+
+    failed = False
+    for name in names:
+        try:
+            train, test = DATASETS[name].load(check_options(name), data_dir)
+        except DataError as error:
+            print(f"fwexp: {error}", file=sys.stderr)
+            failed = True
+        else:
+            print(f"{name:10} prepared n {train.n} + {test.n}, d {train.d}")
+    return int(failed)
+
+
+ACTIONS = {"list": _list, "fetch": _fetch, "verify": _verify, "prepare": _prepare}
 
 
 def _state(file: DataFile, data_dir: Path) -> tuple[str, str]:

@@ -43,6 +43,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
             downloader = pooch.HTTPDownloader(progressbar=progress, timeout=60)
             name = pooch.retrieve(file.url, known_hash=None, fname=target.name, path=folder, downloader=downloader)
+            _drop_lines(Path(name), file.skip)
             _pack(Path(name))
             try:
                 file.check(Path(name))
@@ -60,6 +61,12 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
         cause = getattr(error.args[0], "reason", error) if error.args else error
         raise DataError(f"cannot get {file.url} into {target}: {' '.join(str(cause).split())}") from error
     return target
+
+
+def _drop_lines(path: Path, count: int) -> None:
+    """Remove lines at the start of a text."""
+    if count:
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[count:]))
 
 
 def _pack(path: Path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from fwexp.data.files import read_lines
 from fwexp.data.registry import locate
-from fwexp.errors import DataError
+from fwexp.errors import DataError, ParameterError
 
 NUM_PIXELS = 128
 NUM_STATES = 26
@@ -50,9 +50,16 @@ class Options:
     ----------
     split : {"ocr2", "ocr"}
         ``ocr2`` trains on folds 1-9 and tests on fold 0; ``ocr`` trains on fold 0 and tests on folds 1-9.
+    n : int, optional
+        Train on a random sample of this many words, in the order of the file; a larger sample contains the smaller ones.
     """
 
     split: str = field(default="ocr2", metadata={"choices": ("ocr2", "ocr")})
+    n: int | None = field(default=None, metadata={"added_later": True})
+
+    def __post_init__(self) -> None:
+        if self.n is not None and (isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1):
+            raise ParameterError(f"n of dataset ocr must be an integer >= 1, got {self.n!r}")
 
 
 class Letters(NamedTuple):
@@ -76,7 +83,19 @@ def read(options: Options, data_dir: Path):
         if not words.any():
             folds = ", ".join(map(str, np.unique(letters.folds)))
             raise DataError(f"{path}: no {part} words for split {options.split}; the folds in the file are {folds}")
+    if options.n is not None:
+        train = sample(train, options.n)
     return tuple(chain_from_arrays(*chain_arrays(letters, words), NUM_STATES) for words in (train, test))
+
+
+def sample(words: np.ndarray, n: int) -> np.ndarray:
+    """Return the mask of n of the words where the mask ``words`` is true."""
+    chosen = np.flatnonzero(words)
+    if n > len(chosen):
+        raise ParameterError(f"n of dataset ocr must be at most {len(chosen)}, the number of training words, got {n}")
+    mask = np.zeros_like(words)
+    mask[np.random.default_rng(0).permutation(chosen)[:n]] = True
+    return mask
 
 
 def read_letters(path: Path) -> Letters:

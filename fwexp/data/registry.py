@@ -31,12 +31,15 @@ class DataFile:
         Bytes of the unpacked content.
     check : callable
         ``check(path) -> str`` says what was found to be right, or raises DataError.
+    skip : int
+        How many lines of what ``url`` gives come before the content of the file.
     """
 
     path: str
     url: str | None
     size: int
     check: Callable[[Path], str]
+    skip: int = 0
 
     def folder(self, data_dir: Path) -> Path:
         """Return the folder that ``path`` is relative to."""
@@ -66,6 +69,12 @@ def _check_letters(path: Path) -> str:
 def _conll2000(name: str, size: int, sha256: str) -> DataFile:
     url = f"https://www.clips.uantwerpen.be/conll2000/chunking/{name}"
     return DataFile(f"conll2000/{name}", url, size, partial(check_text, size=size, sha256=sha256))
+
+
+def _hansards(name: str, upstream: str, size: int, sha256: str, skip: int = 0) -> DataFile:
+    # A copy of the shared task's texts, in UTF-8 and cut to 25,000 pairs; its own archives hold 1.1 million in Latin-1.
+    url = f"https://raw.githubusercontent.com/pdekker12/nlp2/master/data/{upstream}"
+    return DataFile(f"hansards/{name}", url, size, partial(check_text, size=size, sha256=sha256), skip)
 
 
 REGISTRY: dict[str, Entry] = {
@@ -98,11 +107,35 @@ REGISTRY: dict[str, Entry] = {
         ),
     ),
     "conll2000": Entry(
-        title="text chunking (CoNLL-2000); fetch and verify only, so far",
+        title="text chunking (CoNLL-2000)",
         shape="n 8936 + 2012, d 1643026",
         files=(
             _conll2000("train.txt.gz", 2842164, "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea"),
             _conll2000("test.txt.gz", 639396, "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628"),
+        ),
+    ),
+    "hansards": Entry(
+        title="word alignment, English and French (NAACL 2003)",
+        shape="n 5000 + 347, d 95",
+        files=(
+            _hansards("test.e", "test.e", 36939, "d73d6edcf34615f9f9489d0c234a44eadb3294635d10c9ceb77c22afca46bb39"),
+            _hansards("test.f", "test.f", 42709, "7aece2a76346cd3e36a43d6e2958bf08bd22a24469e50c7e21da90fe49e0402d"),
+            _hansards("test.wa", "test.wa.nonullalign", 209027, "eedb9a219cb672a79130557fd4a4bc698565078c6a64abe8d9b18c3bb3ec0651"),
+            # Upstream put the 447 test sentences first.
+            _hansards(
+                "train.25000.e.gz",
+                "combination25000.e",
+                2407926,
+                "8f02119a6c8fefc3242fac9f8d793b1a9495a333cbdb980134976fdf85965d70",
+                skip=447,
+            ),
+            _hansards(
+                "train.25000.f.gz",
+                "combination25000.f",
+                2905917,
+                "a2db728a3479cd96815592d9ef7b7e1fef798fe702ae95dd74bc22dc17e02da8",
+                skip=447,
+            ),
         ),
     ),
 }

@@ -52,7 +52,9 @@ class CallbackProblem:
         if len(y) == 0:
             raise ParameterError("y must hold at least one labeling, got n = 0")
         self.y, self.features, self.loss, self.max_oracle, self.decode = y, features, loss, max_oracle, decode
-        first = features(0, y[0])
+        first = _row(features(0, y[0]))
+        if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
+            raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
         self.n, self.d = len(y), int(first.shape[-1])
         self.num_weights = self.d
 
@@ -61,14 +63,14 @@ class CallbackProblem:
 
     def phi(self, i: int, y: Any):
         """Return phi(x_i, y) as an array or a ``SparseVector``, checked."""
-        phi = self.features(i, y)
-        if phi.shape[-1] != self.d or phi.size == 0:
+        phi = _row(self.features(i, y))
+        if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
         if sp.issparse(phi):
             phi = SparseVector.from_row(phi)
             finite = np.isfinite(phi.values).all()
         else:
-            phi = np.asarray(phi, dtype=np.float64).reshape(self.d)
+            phi = phi.reshape(self.d)
             finite = np.isfinite(phi).all()
         if not finite:
             raise ParameterError(f"features({i}, y) must be finite, got NaN or infinity")
@@ -77,6 +79,10 @@ class CallbackProblem:
     def psi(self, i: int, y: Any):
         """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y)."""
         return self.phi(i, self.y[i]) - self.phi(i, y)
+
+
+def _row(features):
+    return features if sp.issparse(features) else np.asarray(features, dtype=np.float64)
 
 
 class SparseVector:
@@ -91,7 +97,9 @@ class SparseVector:
     def from_row(cls, row) -> "SparseVector":
         """Make one from a scipy.sparse row."""
         row = sp.csr_array(row, dtype=np.float64)
-        row.sum_duplicates()
+        if not row.has_canonical_format:
+            row = row.copy()  # the caller's own may be at hand
+            row.sum_duplicates()
         return cls(row.indices.astype(np.int64), row.data)
 
     def __add__(self, other: "SparseVector") -> "SparseVector":
@@ -310,4 +318,4 @@ def _(problem, w):
 
 @protocol.joint_feature.register(CallbackProblem)
 def _(problem, i, y):
-    return sp.csr_array(problem.features(i, y[0]).reshape(1, problem.d), dtype=np.float64)
+    return sp.csr_array(_row(problem.features(i, y[0])).reshape(1, problem.d), dtype=np.float64)

@@ -67,15 +67,9 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
     features = as_features(x)
     p, width = int(x.shape[1]), padded_width(num_states)
     label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
-    lengths = np.diff(label_ptr)
-    gram_ptr = np.concatenate(([0], np.cumsum(lengths * (lengths + 1) // 2)))
-    gram = np.empty(gram_ptr[-1])
-    packed_gram(features, label_ptr, gram_ptr, gram)
-    # The biases of the first and the last label act like one more feature there.
-    gram[gram_ptr[:-1]] += 1.0
-    gram[gram_ptr[1:] - 1] += 1.0
+    gram_ptr, gram = _gram(features, label_ptr)
     return ChainProblem(
-        n=len(lengths),
+        n=len(label_ptr) - 1,
         d=num_states * (p + 2 + num_states),
         num_states=num_states,
         width=width,
@@ -85,6 +79,32 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
         label_ptr=label_ptr,
         labels=np.ascontiguousarray(y, dtype=np.int32),
         x=features,
+        gram_ptr=gram_ptr,
+        gram=gram,
+    )
+
+
+def _gram(features, label_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``gram_ptr`` and ``gram`` of a problem."""
+    lengths = np.diff(label_ptr)
+    gram_ptr = np.concatenate(([0], np.cumsum(lengths * (lengths + 1) // 2)))
+    gram = np.empty(gram_ptr[-1])
+    packed_gram(features, label_ptr, gram_ptr, gram)
+    # The biases of the first and the last label act like one more feature there.
+    gram[gram_ptr[:-1]] += 1.0
+    gram[gram_ptr[1:] - 1] += 1.0
+    return gram_ptr, gram
+
+
+@protocol.with_inputs.register(ChainProblem)
+def _(problem, x, num_features):
+    K = problem.num_states
+    gram_ptr, gram = _gram(x, problem.label_ptr)
+    return problem._replace(
+        d=K * (num_features + 2 + K),
+        num_features=num_features,
+        num_weights=(num_features + 2 + K) * problem.width,
+        x=x,
         gram_ptr=gram_ptr,
         gram=gram,
     )
@@ -247,6 +267,15 @@ def _(problem, i, y):
     if labeling.min() < 0 or labeling.max() >= problem.num_states:
         raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {labeling.tolist()}")
     return labeling.astype(np.int32)
+
+
+@protocol.all_labelings.register(ChainProblem)
+def _(problem, i, limit):
+    K, length = problem.num_states, int(problem.label_ptr[i + 1] - problem.label_ptr[i])
+    if K**length > limit:
+        raise ParameterError(f"example {i} has {K}^{length} labelings, more than the {limit} that can be written out")
+    # the first position fastest: Viterbi breaks ties from the last one backwards
+    return np.indices((K,) * length, dtype=np.int32)[::-1].reshape(length, -1).T.copy()
 
 
 @protocol.public_labeling.register(ChainProblem)

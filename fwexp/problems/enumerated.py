@@ -224,6 +224,14 @@ def _(problem, i, y):
     return np.array([y], dtype=np.int32)
 
 
+@protocol.all_labelings.register(EnumeratedProblem)
+def _(problem, i, limit):
+    count = int(problem.part_ptr[i + 1] - problem.part_ptr[i])
+    if count > limit:
+        raise ParameterError(f"example {i} has {count} outputs, more than the {limit} that can be written out")
+    return np.arange(count, dtype=np.int32)[:, None]
+
+
 @protocol.public_labeling.register(EnumeratedProblem)
 def _(problem, i, y):
     return int(y[0])

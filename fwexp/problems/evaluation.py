@@ -6,7 +6,7 @@ import numpy as np
 
 from fwexp._jit import njit, specialise
 from fwexp._threads import for_shares
-from fwexp.problems.protocol import decode, loss, loss_weight, max_oracle, new_labelings, scores, store_labeling, workspace
+from fwexp.problems.protocol import decode, inner, loss, loss_weight, max_oracle, new_labelings, scores, store_labeling, workspace
 
 SHARES = 8  # of the examples, dealt out to the threads
 
@@ -58,8 +58,11 @@ class Evaluator:
         self._buffers = [workspace(problem) for _ in range(min(SHARES, problem.n) if isinstance(problem, tuple) else 1)]
         self.labelings = new_labelings(problem)
 
-    def __call__(self, w: np.ndarray, *, hinge: bool = True, error: bool = True) -> Evaluation:
-        """Return the means at internal weights w; ``labelings`` then holds the labelings of the last decoding."""
+    def __call__(self, w: np.ndarray, *, hinge: bool = True, error: bool = True, norm_sq: float | None = None) -> Evaluation:
+        """Return the means at internal weights w; ``labelings`` then holds the labelings of the last decoding.
+
+        ``norm_sq`` is ||w||^2 where that is known already.
+        """
         n = self.problem.n
         errors = np.empty(n) if error else _NOT_WANTED
         hinges = np.empty(n if hinge else 0)
@@ -68,7 +71,7 @@ class Evaluator:
         self._decode(w, hinges, losses, errors, weights)
         return Evaluation(
             hinge=float(np.mean(hinges)) if hinge else np.nan,
-            norm_sq=float(w @ w),
+            norm_sq=inner(self.problem, w, w) if norm_sq is None else norm_sq,
             error=float(np.average(errors, weights=weights)) if error else np.nan,
         )
 

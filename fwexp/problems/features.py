@@ -85,8 +85,8 @@ def row_scatter_label(x, t, label, c, width, weights):
 
 
 @dispatched
-def row_dot(x, t, u):
-    """Return <x_t, x_u>."""
+def row_dot(x, t, z, u):
+    """Return <x_t, z_u> for inputs z of the same class as x."""
 
 
 @row_scores.register(DenseFeatures)
@@ -200,21 +200,22 @@ def _(x, t, label, c, width, weights):
 
 
 @row_dot.register(DenseFeatures)
-def _(x, t, u):
+def _(x, t, z, u):
+    a, b = x.values[t], z.values[u]
     total = 0.0
-    for f in range(x.values.shape[1]):
-        total += x.values[t, f] * x.values[u, f]
+    for f in range(len(a)):
+        total += a[f] * b[f]
     return total
 
 
 @row_dot.register(SparseFeatures)
-def _(x, t, u):
+def _(x, t, z, u):
     total = 0.0
-    j, k = x.indptr[t], x.indptr[u]
-    while j < x.indptr[t + 1] and k < x.indptr[u + 1]:  # indices are sorted
-        a, b = x.indices[j], x.indices[k]
+    j, k = x.indptr[t], z.indptr[u]
+    while j < x.indptr[t + 1] and k < z.indptr[u + 1]:  # indices are sorted
+        a, b = x.indices[j], z.indices[k]
         if a == b:
-            total += x.values[j] * x.values[k]
+            total += x.values[j] * z.values[k]
         if a <= b:
             j += 1
         if b <= a:
@@ -223,11 +224,11 @@ def _(x, t, u):
 
 
 @row_dot.register(BinaryFeatures)
-def _(x, t, u):
+def _(x, t, z, u):
     total = 0.0
-    j, k = x.indptr[t], x.indptr[u]
-    while j < x.indptr[t + 1] and k < x.indptr[u + 1]:
-        a, b = x.indices[j], x.indices[k]
+    j, k = x.indptr[t], z.indptr[u]
+    while j < x.indptr[t + 1] and k < z.indptr[u + 1]:
+        a, b = x.indices[j], z.indices[k]
         if a == b:
             total += 1.0
         if a <= b:
@@ -244,5 +245,14 @@ def packed_gram(x, ptr, gram_ptr, out):
         position = gram_ptr[i]
         for t in range(ptr[i], ptr[i + 1]):
             for u in range(ptr[i], t + 1):
-                out[position] = row_dot(x, t, u)
+                out[position] = row_dot(x, t, x, u)
                 position += 1
+
+
+@njit
+def row_norms_sq(x, rows):
+    """Return ||x_t||^2 of all rows."""
+    out = np.empty(rows)
+    for t in range(rows):
+        out[t] = row_dot(x, t, x, t)
+    return out

@@ -25,6 +25,7 @@ from fwexp.problems.features import (
     as_features,
     padded_width,
     row_entries,
+    row_norms_sq,
     row_scatter,
     row_scatter_label,
     row_scores,
@@ -100,7 +101,6 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
         raise ParameterError(unknown("rescaling", rescaling, RESCALING))
     costs = _check_costs(costs, num_classes)
     features, p, width, n = as_features(x), int(x.shape[1]), padded_width(num_classes), x.shape[0]
-    norms = x.multiply(x).sum(axis=1) if sp.issparse(x) else np.einsum("ij,ij->i", x, x)
     return MulticlassProblem(
         n=n,
         d=num_classes * p,
@@ -112,7 +112,7 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
         label_ptr=np.arange(n + 1, dtype=np.int64),
         labels=np.ascontiguousarray(labels, dtype=np.int32),
         x=features,
-        norm_sq=np.ascontiguousarray(norms, dtype=np.float64).ravel(),
+        norm_sq=row_norms_sq(features, n),
         costs=costs,
         scale=costs.copy() if rescaling == "slack" else np.ones_like(costs),
     )
@@ -259,6 +259,24 @@ def _(problem, i, y):
     if label.shape not in ((), (1,)) or label.dtype.kind not in "iu" or not 0 <= label.item() < problem.num_classes:
         raise ParameterError(f"y must be a class 0 .. {problem.num_classes - 1}, got {y!r}")
     return np.array([label.item()], dtype=np.int32)
+
+
+@protocol.all_labelings.register(MulticlassProblem)
+def _(problem, i, limit):
+    if problem.num_classes > limit:
+        raise ParameterError(f"example {i} has {problem.num_classes} classes, more than the {limit} that can be written out")
+    return np.arange(problem.num_classes, dtype=np.int32)[:, None]
+
+
+@protocol.with_inputs.register(MulticlassProblem)
+def _(problem, x, num_features):
+    return problem._replace(
+        d=problem.num_classes * num_features,
+        num_features=num_features,
+        num_weights=num_features * problem.width,
+        x=x,
+        norm_sq=row_norms_sq(x, problem.n),
+    )
 
 
 @protocol.public_labeling.register(MulticlassProblem)

@@ -136,6 +136,19 @@ def radii_sq(problem):
     """Return upper bounds on max_y ||psi_i(y)||^2, float64 (n,) (plain Python)."""
 
 
+@dispatched
+def all_labelings(problem, i, limit):
+    """Return all labelings of example i, int32 (m, places), or raise ``ParameterError`` if m > ``limit`` (plain Python).
+
+    In the order in which the max-oracle prefers them.
+    """
+
+
+@dispatched
+def with_inputs(problem, x, num_features):
+    """Return the same examples with other inputs, one row each where there was one (plain Python)."""
+
+
 # --- vectors of parts -----------------------------------------------------------------------------------------------
 
 
@@ -238,6 +251,16 @@ def scatter_sum(problem, total, c, w):
 
 
 # --- weights --------------------------------------------------------------------------------------------------------
+
+
+@dispatched
+def inner(problem, u, v):
+    """Return <u, v> of internal weights (plain Python); the plain product unless a family says otherwise."""
+
+
+@inner.register(object)
+def _(problem, u, v):
+    return float(u @ v)
 
 
 @dispatched

@@ -13,13 +13,11 @@ from unittest import mock
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
 
 from fwexp.config import canonical, conf_dir, places
-from fwexp.errors import OptionError
+from fwexp.errors import OptionError, RunsFailed
 from fwexp.run import runner, sweep
-from fwexp.run.hydra_errors import explain
+from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.progress import say
 
 
@@ -35,7 +33,7 @@ def main(arguments: list[str]) -> int:
         try:
             hydra.main(config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME, version_base="1.3")(remember)()
             return _run(*composed[0]) if composed else 0
-        except (HydraException, OmegaConfBaseException) as error:
+        except COMPOSING as error:
             raise explain(error) from error
         except ValueError as error:
             if _raised_by_hydra(error):
@@ -51,7 +49,7 @@ def _run(config, sweeper) -> int:
     where = places(config)
     outcome = runner.run(runner.resolve(canonical(config), where["data_dir"]), **where)
     if outcome.status == "failed":
-        raise sweep.RunsFailed(outcome.message)
+        raise RunsFailed(outcome.message)
     if outcome.status == "stored":
         say(outcome.message)
     print(outcome.path)

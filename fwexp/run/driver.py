@@ -29,8 +29,8 @@ def log_points(schedule, n: int, max_calls: int) -> Iterator[int]:
     so many passes; a sequence: at these pass counts.
     """
     before = 0
-    for passes in _pass_counts(schedule):
-        calls = min(math.ceil(passes * n), max_calls)
+    for passes in _pass_counts(schedule, n):
+        calls = min(math.ceil(passes * n - 1e-9), max_calls)
         if calls > before:
             yield calls
             before = calls
@@ -40,7 +40,7 @@ def log_points(schedule, n: int, max_calls: int) -> Iterator[int]:
         yield max_calls
 
 
-def _pass_counts(schedule) -> Iterator[float]:
+def _pass_counts(schedule, n: int) -> Iterator[float]:
     if isinstance(schedule, tuple):
         yield from schedule
         return
@@ -48,13 +48,13 @@ def _pass_counts(schedule) -> Iterator[float]:
         count = 0
         while True:
             count += 1
-            yield count * schedule
+            yield count * max(schedule, 1.0 / n)
     for exponent in range(-7, 0):
         yield 2.0**exponent
     passes = 1
     while True:
         yield passes
-        passes = passes + 1 if passes < 50 else math.ceil(1.1 * passes)
+        passes = passes + 1 if passes < 50 else -(-11 * passes // 10)
 
 
 class Clock:
@@ -89,6 +89,11 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
+def _quiet():
+    """Numbers that are not finite end a run, and its status says so: numpy need not warn."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
 class Log:
     """The trace of a run and the best certificate so far."""
 
@@ -96,7 +101,7 @@ class Log:
         self.solver, self.iterates, self.iterate = solver, iterates, iterate
         self.train_error, self.callback, self.progress = train_error, callback, progress
         self.evaluate = Evaluator(solver.problem)
-        self.evaluate_test = None if test is None else Evaluator(test)
+        self.evaluate_test = None if test is None else Evaluator(solver.view(test))
         self.rows: list[dict] = []
         self.w, self.w_iterate = None, iterate
         self.primal, self.dual, self.dual_is_last = math.inf, -math.inf, False
@@ -112,10 +117,13 @@ class Log:
         common = {"step": solver.step, "oracle_calls": solver.oracle_calls, "passes": solver.oracle_calls / n}
         extras = {"gap_estimate": math.nan, "cache_hits": math.nan, "atoms": math.nan} | solver.extras()
         for name in self.iterates:
-            point = solver.point(name)
-            value = self.evaluate(point.w, error=self.train_error)
-            primal = 0.5 * solver.lam * value.norm_sq + value.hinge
-            test_error = math.nan if self.evaluate_test is None else self.evaluate_test(point.w, hinge=False).error
+            with _quiet():
+                point = solver.point(name)
+                value = self.evaluate(point.w, error=self.train_error, norm_sq=point.norm_sq)
+                primal = 0.5 * solver.lam * value.norm_sq + value.hinge
+                test_error = math.nan
+                if self.evaluate_test is not None:
+                    test_error = self.evaluate_test(point.w, hinge=False, norm_sq=value.norm_sq).error
             row = {"iterate": name, **common, "time": seconds, "primal": primal, "dual": point.dual}
             row |= {"gap": primal - point.dual, "train_error": value.error, "test_error": test_error, **extras}
             self.rows.append(row)
@@ -163,7 +171,7 @@ def drive(
             while ended() is None and solver.oracle_calls < target:
                 before = (solver.step, solver.oracle_calls, clock.seconds)
                 portion = max(int(rate * CHUNK_SECONDS), solver.calls_per_step)
-                with clock:
+                with clock, _quiet():
                     solver.advance(min(target, solver.oracle_calls + portion), max_steps)
                 if (solver.step, solver.oracle_calls) == before[:2]:
                     break

@@ -2,22 +2,27 @@
 
 from pathlib import Path
 
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
 from fwexp.config import conf_dir
 from fwexp.errors import OptionError, ParameterError, UserError, unknown
+
+COMPOSING = (HydraException, OmegaConfBaseException, YAMLError)  # what goes wrong while a configuration is composed
 
 JOBLIB_HINT = "; joblib comes with `pip install 'fwexp[parallel]'`"
 
 
 def explain(error: Exception) -> UserError:
     """Return what the user got wrong, for an exception of Hydra or OmegaConf."""
-    from hydra.errors import MissingConfigException, OverrideParseException
-    from omegaconf.errors import OmegaConfBaseException
-
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         return _missing(error)
     if isinstance(error, OverrideParseException):
         lines = [line for line in str(error).splitlines()[1:] if not line.startswith("See ")]
         return OptionError(f"cannot read {error.override!r}, expected key=value" + "".join(f" ({line})" for line in lines))
+    if isinstance(error, YAMLError):
+        return OptionError(" ".join(str(error).split()))
     cause = error.__cause__ or error.__context__
     inner = error if isinstance(error, OmegaConfBaseException) else cause
     if isinstance(inner, OmegaConfBaseException) and inner.key is not None and "not in" in str(inner):

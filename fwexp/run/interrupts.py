@@ -17,6 +17,9 @@ from fwexp.run.progress import say
 @contextlib.contextmanager
 def passed_on() -> Iterator[None]:
     """Pass an interrupt on to the worker processes, and raise KeyboardInterrupt when they are done; at once for a second one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python hears of signals in its main thread only
+        return
     interrupted, done = threading.Event(), threading.Event()
 
     def handle(*_) -> None:

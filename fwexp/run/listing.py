@@ -2,7 +2,8 @@
 
 # ruff: noqa: T201
 
-from fwexp.errors import OptionError, ParameterError
+from fwexp.config import conf_dir
+from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.store import Run, find_runs
 
 USAGE = """\
@@ -30,10 +31,13 @@ def main(arguments: list[str]) -> int:
         filters[key] = value
     filters.pop("data_dir", None)  # accepted by all commands; nothing to do with it here
     results_dir = filters.pop("results_dir", "results")
+    for key in {"solver", "dataset"} & filters.keys():
+        _check_names(key, filters[key].split(","), find_runs(results_dir, include=INCLUDE))
     runs = find_runs(results_dir, include=INCLUDE, **{key: _values(text) for key, text in filters.items()})
     if not runs:
         print(f"no runs in {results_dir}" + (" match" if filters else ""))
         return 0
+    runs.sort(key=lambda run: [str(run.columns().get(name)) for name in ("dataset", "solver", "lam_spec", "seed")])
     rows = [COLUMNS, *(_row(run) for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -42,6 +46,14 @@ def main(arguments: list[str]) -> int:
         if run.status == "failed":
             print(f"{run.key[:12]}: {' '.join(run.record['error'].split())}")
     return 0
+
+
+def _check_names(group: str, names: list[str], runs: list[Run]) -> None:
+    """Refuse names that neither ``conf/`` nor the store knows."""
+    known = {path.stem for path in (conf_dir() / group).glob("*.yaml")} | {run.columns()[group] for run in runs}
+    for name in names:
+        if name not in known:
+            raise ParameterError(unknown(group, name, known))
 
 
 def _values(text: str) -> list:

@@ -50,7 +50,7 @@ class Progress:
                 total=max_passes,
                 desc=label or None,
                 leave=False,
-                bar_format="{desc}{percentage:3.0f}%|{bar}| pass {n:.1f} of {total:g}{postfix}, {remaining} left",
+                bar_format="{desc} {percentage:3.0f}%|{bar}| pass {n:.1f} of {total:g}{postfix}, {remaining} left",
             )
 
     def update(self, passes: float, gap: float | None, seconds: float) -> None:

@@ -54,7 +54,8 @@ class Result:
     Attributes
     ----------
     w : ndarray (d,)
-        Weights, in the order that the problem family documents.
+        Weights, in the order that the problem family documents; kernel solvers have coefficients instead, in the same
+        order with the training inputs in place of features.
     primal, dual, gap : float
         P(w), the highest dual objective seen, and their difference: P(w) is at most ``gap`` above the optimum. NaN for
         methods without a dual point.
@@ -90,7 +91,7 @@ class Result:
         """Return the predicted labeling of every example of ``problem``."""
         from fwexp.api import predict
 
-        return predict(problem, self.w)
+        return predict(problem if self.state is None else self.state.view(problem), self.w)
 
     def __repr__(self) -> str:
         last = self.trace.iloc[-1]

@@ -16,7 +16,8 @@ import shutil
 import traceback
 import uuid
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,8 @@ def _matches(run: Run, name: str, wanted) -> bool:
     columns = run.columns()
     if name not in columns:
         return run.status == "damaged"  # it might be one of those asked for
-    return any(_equal(name, columns, value) for value in (wanted if isinstance(wanted, list | tuple | set) else [wanted]))
+    several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+    return any(_equal(name, columns, value) for value in (wanted if several else [wanted]))
 
 
 def _equal(name: str, columns: Mapping, value) -> bool:
@@ -266,7 +268,7 @@ def _equal(name: str, columns: Mapping, value) -> bool:
         return columns[name] == value
     if isinstance(value, str):
         return columns["lam_spec"] == value.replace(" ", "")
-    return math.isclose(columns["lam"], value, rel_tol=1e-12)
+    return isinstance(value, Real) and math.isclose(columns["lam"], value, rel_tol=1e-12)
 
 
 def _flat(prefix: str, options: Mapping) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
 
 from fwexp.config import canonical, conf_dir, places, quote, register_schema, to_overrides
-from fwexp.errors import UserError
+from fwexp.errors import RunsFailed, UserError
 from fwexp.run import grids, interrupts, runner, store
-from fwexp.run.hydra_errors import explain
+from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.progress import say, without_summaries
 from fwexp.run.runner import Outcome
 
@@ -36,10 +36,6 @@ class SweeperOptions:
     grids: Any = field(default_factory=lambda: [{}])
     smoke: Any = field(default_factory=dict)
     preset: str = "full"
-
-
-class RunsFailed(Exception):
-    """Some runs of a sweep failed; the others have finished."""
 
 
 class GridSweeper(Sweeper):
@@ -71,7 +67,7 @@ def register() -> None:
         GridSweeper.__module__ = module
 
 
-def expand(overrides: Sequence[str], *, preset: str = "full") -> list[dict]:
+def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
     """Return the canonical configurations of a sweep, each once, all of them validated.
 
     Parameters
@@ -79,10 +75,11 @@ def expand(overrides: Sequence[str], *, preset: str = "full") -> list[dict]:
     overrides : sequence of str
         What would follow ``fwexp run -m``, such as ``["+experiment=icml2013/fig1"]``.
     preset : {"full", "smoke"}
-        Which values of the grids to take.
+        Which values of the grids to take; full if nothing is said.
     """
+    chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
     with _hydra() as loader:
-        return grids.expand(loader, [*overrides, f"hydra.sweeper.preset={quote(preset)}"], CONFIG_NAME)[0]
+        return grids.expand(loader, [*overrides, *chosen], CONFIG_NAME)[0]
 
 
 def execute(configs: Sequence[Mapping], *, results_dir="results", data_dir=None, force=False, launcher="basic") -> None:
@@ -119,14 +116,12 @@ def _hydra() -> Iterator:
     """Start Hydra from Python and give its configuration loader; its errors become one line."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
 
     register()
     try:
         with initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp"):
             yield GlobalHydra.instance().config_loader()
-    except (HydraException, OmegaConfBaseException) as error:
+    except COMPOSING as error:
         raise explain(error) from error
 
 
@@ -143,8 +138,11 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     common = [f"{key}={quote(value)}" for key, value in where.items()]
     name = f"hydra.job.name={uuid.uuid4().hex}"
     jobs = [[*to_overrides(c), *common, f"{name}:{number}/{len(todo)}"] for number, c in enumerate(todo, 1)]
-    with contextlib.nullcontext() if _runs_here(config.hydra.launcher) else interrupts.passed_on():
-        returns = launcher.launch(jobs, initial_job_idx=0)
+    try:
+        with contextlib.nullcontext() if _runs_here(config.hydra.launcher) else interrupts.passed_on():
+            returns = launcher.launch(jobs, initial_job_idx=0)
+    except Exception as error:  # a worker was killed, for instance
+        raise RunsFailed(f"the sweep broke off: {type(error).__name__}: {error}") from error
     failed = sum(_failed(done) for done in returns)
     if failed:
         raise RunsFailed(f"{failed} of {len(todo)} runs failed; repeat the command to try them again")

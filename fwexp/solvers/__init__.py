@@ -2,14 +2,18 @@
 
 from fwexp.errors import ParameterError, unknown
 from fwexp.problems.protocol import radii_sq
+from fwexp.solvers.approximate import ApproxBCFW
 from fwexp.solvers.base import Solver, check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.fw import FW
+from fwexp.solvers.kernel_bcfw import KernelBCFW
+from fwexp.solvers.kernel_fw import KernelFW
+from fwexp.solvers.online_eg import OnlineEG
 from fwexp.solvers.ssg import SSG
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver", "resolve_auto"]
 
-SOLVERS: dict[str, type[Solver]] = {cls.name: cls for cls in (BCFW, FW, SSG)}
+SOLVERS: dict[str, type[Solver]] = {cls.name: cls for cls in (BCFW, FW, SSG, OnlineEG, KernelBCFW, KernelFW, ApproxBCFW)}
 
 
 def get_solver(name: str) -> type[Solver]:

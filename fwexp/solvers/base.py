@@ -15,6 +15,7 @@ class Point(NamedTuple):
 
     w: np.ndarray
     dual: float
+    norm_sq: float | None = None  # ||w||^2, where the solver knows it
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,13 @@ class Solver(ABC):
     calls_per_step: int = 1  # the fewest oracle calls by which the solver can advance
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
-        self.problem, self.lam, self.options = problem, lam, options
+        self.given, self.lam, self.options = problem, lam, options
+        self.problem = self.view(problem)
         self.start(seed, iterates, order, warm_start)
+
+    def view(self, problem):
+        """Return a training or test problem as this solver sees it; its weights are for that problem."""
+        return problem
 
     @classmethod
     def available_iterates(cls, options) -> tuple[str, ...]:

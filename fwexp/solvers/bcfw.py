@@ -40,7 +40,9 @@ from fwexp.solvers.block import (
     Rule,
     State,
     exact_gaps,
+    full_step,
     run_steps,
+    step_to_truth,
 )
 from fwexp.solvers.sampling import given_draws, order_draws, uniform_draws
 
@@ -138,11 +140,8 @@ class BCFW(Solver):
         self._start_dual(warm_start)
         self._start_rule(seed, order)
         self.next_refresh = max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf
-        self.centre = None
-        if options.accelerate is not False:
-            given = AccelerateOptions(**options.accelerate) if isinstance(options.accelerate, dict) else AccelerateOptions()
-            kap = given.kap or chosen_kap(_radii_sq(problem), self.lam)
-            self.centre = Centre(problem.n, self.lam, kap, given.period, self.state.w) if kap else None
+        self.centre = self._radii_sq = None
+        self._choose_centre()
         self._share_work = None
 
     def _start_dual(self, warm_start) -> None:
@@ -172,6 +171,22 @@ class BCFW(Solver):
         if warm_start is not None:
             self.state.w[:] = self._from_scratch()[0]
 
+    def _choose_centre(self) -> None:
+        """Begin acceleration if that was asked for and pays at this lam, or begin it anew if a far larger kap does."""
+        accelerate = self.options.accelerate
+        if accelerate is False:
+            return
+        given = AccelerateOptions(**accelerate) if isinstance(accelerate, dict) else AccelerateOptions()
+        kap = given.kap
+        if kap is None:
+            self._radii_sq = _radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
+            kap = chosen_kap(self._radii_sq, self.lam)
+        if kap is not None and (self.centre is None or kap >= 2.0 * self.centre.kap):
+            if self.centre is not None:
+                self.state.w[:] = self.centre.image(self.state.w)
+            self.centre = Centre(self.problem.n, self.lam, kap, given.period, self.state.w)
+            self.centre.next_step += self.step
+
     def _start_rule(self, seed, order) -> None:
         """Set up the choice of examples; unknown gaps count as infinite, so gap rules visit all examples first."""
         problem, sampling = self.problem, self.options.sampling
@@ -188,7 +203,7 @@ class BCFW(Solver):
 
     def advance(self, calls, max_steps):
         if max_steps == 0:
-            self._run(0, 0)  # compiles
+            self._compile()
         counts = self.state.counts
         while counts[CALLS] < calls and counts[STEP] < max_steps:
             if self.centre is not None and counts[STEP] >= self.centre.next_step:
@@ -201,6 +216,14 @@ class BCFW(Solver):
                 self._refresh()
             elif not self._run(calls, max_steps):
                 return
+
+    def _compile(self) -> None:
+        """Have all kernels compiled that this run may need."""
+        self._run(0, 0)
+        if self.options.refresh_passes or self.options.needs_gaps:
+            specialise(exact_gaps, self.problem)(self.problem, 0, 0, self.state, self.sets, self.work, self.steps)
+        if len(self.sets.weight):
+            active_set.copied(self.problem, self.sets)
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
@@ -247,6 +270,50 @@ class BCFW(Solver):
         self.next_refresh = np.inf
         if self.options.refresh_passes:
             self.next_refresh = state.counts[STEP] + max(1, round(self.options.refresh_passes * problem.n))
+
+    def exact_gap(self) -> float:
+        """Compute all block gaps exactly, for n oracle calls, and return the gap P(w) - D(a)."""
+        self._refresh()
+        return self.known_gap
+
+    @property
+    def known_gap(self) -> float:
+        """The gap P(w) - D(a) as the last known block gaps have it: exact if no step was taken since ``exact_gap``."""
+        gap = float(np.mean(self.state.gaps))
+        if self.centre is not None:
+            difference = self.state.w - self.centre.image(self.state.w)
+            gap += 0.5 * self.lam * float(difference @ difference)
+        return gap
+
+    def full_step(self) -> None:
+        """Move all blocks to the corners that the oracle finds at the present w; without acceleration only."""
+        problem, state = self.problem, self.state
+        specialise(full_step, problem)(problem, state, self.sets, self.work, self.steps, self.cache.size)
+        state.ell[0] = state.losses.mean()
+        state.w[:] = self._from_scratch()[0]
+        state.counts[CALLS] += problem.n
+
+    def change_lam(self, lam: float) -> None:
+        """Go over to a smaller lam, with w as it is (Osokin et al., ICML 2016, Proposition 1).
+
+        With rho = lam'/lam, a step of size 1 - rho towards the true labelings (psi = 0, L = 0) scales all that wrong
+        labelings contribute to w and ell by rho, and A' = A/rho. So w = A' a' is what it was, ell' = rho ell, and
+        gap_i' = gap_i + (1 - rho)(ell_i - lam <w_i, w>).
+        """
+        gamma = 1.0 - lam / self.lam
+        if not 0.0 <= gamma < 1.0:
+            raise ParameterError(f"lam can be changed to positive values up to {self.lam!r} only, got {lam!r}")
+        problem, state = self.problem, self.state
+        specialise(step_to_truth, problem)(problem, state, self.sets, self.work, self.steps, gamma)
+        state.ell[0] = state.losses.mean()
+        if np.isfinite(state.gaps).all():
+            state.exact_gap[0] = state.gaps.mean()
+            if self.rule.kind != IN_ORDER:
+                gap_tree.fill(self.rule.tree, state.gaps)
+        self.lam = lam
+        if self.centre is not None:
+            self.centre.change_lam(lam)
+        self._choose_centre()
 
     @property
     def step(self):

@@ -22,6 +22,7 @@ from fwexp.problems.protocol import (
     scatter,
     scores,
     set_direction,
+    true_labeling,
 )
 from fwexp.solvers import active_set, gap_tree
 from fwexp.solvers.averaging import update_averages
@@ -232,3 +233,43 @@ def exact_gaps(problem, start, end, state, sets, work, step):
                     y = active_set.labeling_at(sets, i, a)
                     gap -= weight * (sets.loss[sets.first[i] + a] - active_set.psi_score(problem, i, y, work.theta))
         state.gaps[i] = max(gap, 0.0)
+
+
+@njit
+def full_step(problem, state, sets, work, step, size):
+    """Move every dual block to the corner that the oracle finds at w, with step size 1; w stays as it is."""
+    for i in range(problem.n):
+        scores(problem, i, state.w, work.theta)
+        max_oracle(problem, i, work.theta, work.y, work.scratch)
+        state.losses[i] = loss(problem, i, work.y)
+        if step == FW:
+            set_direction(problem, i, work.y, state.blocks, work.direction)
+            add_to_block(problem, i, work.direction, 1.0, state.blocks)
+        else:
+            active_set.score_all(problem, i, work.theta, sets)
+            slot = active_set.store(problem, i, work.y, state.losses[i], work.theta, size, sets, work)
+            for a in range(sets.count[i]):
+                sets.weight[sets.first[i] + a] = 1.0 if a == slot else 0.0
+
+
+@njit
+def step_to_truth(problem, state, sets, work, step, gamma):
+    """Move every dual block to its true labeling, with step size gamma; w stays as it is.
+
+    G_i grows by gamma sum_y a_i(y) H_i(y; w), for the true labeling has H_i = 0.
+    """
+    for i in range(problem.n):
+        scores(problem, i, state.w, work.theta)
+        if step == FW:
+            true_labeling(problem, i, work.y)
+            set_direction(problem, i, work.y, state.blocks, work.direction)  # minus the block, for psi_i(y_i) = 0
+            score = state.losses[i] + dot(problem, i, work.direction, work.theta)
+            add_to_block(problem, i, work.direction, gamma, state.blocks)
+        else:
+            active_set.score_all(problem, i, work.theta, sets)
+            score = active_set.mean_score(i, sets)
+            for a in range(sets.count[i]):
+                sets.weight[sets.first[i] + a] *= 1.0 - gamma
+            sets.weight[sets.first[i]] += gamma
+        state.losses[i] *= 1.0 - gamma
+        state.gaps[i] = max(state.gaps[i] + gamma * score, 0.0)

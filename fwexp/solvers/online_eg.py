@@ -9,6 +9,10 @@ where eta_i, the example's own step size, starts at 0.5, is halved until the dua
 during the first n steps and 5 times later; the block stays as it is if no trial improves it) and is multiplied by 1.05
 afterwards. Every trial is a call of the expectation oracle.
 
+A fall that rounding could have made counts as an improvement: once a distribution has all but settled on one labeling, the
+exact improvement of any small step is positive but far below what can be measured, and refusing such steps would halve
+eta_i until the block stands still for ever. For the same reason eta_i is kept below 1e8, where every step is a jump.
+
 The exponent is eta_i times the loss-augmented scores, not eta_i/n times them: with 1/n a step size of 0.5 would be too
 small by a factor of the order of n, and growing by 1.05 a visit it would take log(n)/log(1.05) passes to make up for it
 (about 180 on handwriting, n = 6251).
@@ -23,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
+from fwexp._jit import njit, register_jitable, specialise
 from fwexp.errors import OptionError
 from fwexp.problems.protocol import (
     dot,
@@ -40,7 +44,8 @@ from fwexp.solvers.averaging import averaged, new_averages, update_averages
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.sampling import given_draws, order_draws
 
-START, GROWTH = 0.5, 1.05  # of the step sizes
+START, GROWTH, LARGEST = 0.5, 1.05, 1e8  # of the step sizes
+ROUNDING = 1e-13  # of the change of the dual objective, relative to the scores
 HALVINGS_FIRST, HALVINGS_LATER = 2, 5  # at most, during the first n steps and after
 
 
@@ -68,16 +73,61 @@ class Trial(NamedTuple):
 
     potentials: np.ndarray
     mean: np.ndarray
-    scratch: np.ndarray
+    change: np.ndarray  # of the expected parts
+    scratch: np.ndarray  # of the expectation oracle
 
 
 STEP, CALLS = 0, 1
 
 
-@njit
+@register_jitable
 def most_trials(k, n):
     """Return the largest number of oracle calls that step k may need."""
     return 1 + (HALVINGS_FIRST if k < n else HALVINGS_LATER)
+
+
+@njit
+def _steps(problem, state, averages, work, trial, order, lam, max_calls):
+    """Take a step per index in ``order`` while ``max_calls`` suffices; modifies all that is mutable."""
+    lam_n, counts = lam * problem.n, state.counts
+    for i in order:
+        k = counts[STEP]
+        trials = most_trials(k, problem.n)
+        if counts[CALLS] + trials > max_calls:
+            return
+        start, size = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
+        potentials, mean = state.potentials[start : start + size], state.means[start : start + size]
+        scores(problem, i, state.w, work.theta)
+        largest = 1.0
+        for j in range(size):
+            largest = max(largest, abs(work.theta[j]))
+        step, loss_change = 0.0, 0.0
+        for halvings in range(trials):
+            # a_i(y) exp(eta_i H_i(y; w)) / Z_i
+            for j in range(size):
+                trial.potentials[j] = potentials[j]
+            tilt(problem, i, work.theta, state.eta[i], trial.potentials)
+            loss = expectation_oracle(problem, i, trial.potentials, trial.mean, trial.scratch)[1]
+            counts[CALLS] += 1
+            # n (D(new a) - D(a))
+            for j in range(size):
+                trial.change[j] = trial.mean[j] - mean[j]
+            set_dense(problem, i, trial.change, work.direction)
+            slope = loss - state.losses[i] - dot(problem, i, work.direction, work.theta)
+            if slope - 0.5 * norm_sq(problem, i, work.direction) / lam_n > -ROUNDING * largest:
+                for j in range(size):
+                    potentials[j] = trial.potentials[j]
+                    mean[j] = trial.mean[j]
+                step, loss_change = 1.0 / lam_n, loss - state.losses[i]
+                state.losses[i] = loss
+                state.ell[0] += loss_change / problem.n
+                scatter(problem, i, work.direction, step, state.w)
+                break
+            if halvings < trials - 1:
+                state.eta[i] *= 0.5
+        state.eta[i] = min(GROWTH * state.eta[i], LARGEST)
+        counts[STEP] = k + 1
+        update_averages(problem, averages, i, work.direction, step, loss_change / problem.n, k + 1)
 
 
 @njit
@@ -89,50 +139,77 @@ def _expectations(problem, state, trial):
 
 
 @njit
-def _weights(problem, state, direction, c, w):
+def _add_weights(problem, means, direction, c, w):
     """Add c sum_i F_i' E[p_i] to w."""
     for i in range(problem.n):
-        set_dense(problem, i, state.means[problem.part_ptr[i] : problem.part_ptr[i + 1]], direction)
+        set_dense(problem, i, means[problem.part_ptr[i] : problem.part_ptr[i + 1]], direction)
         scatter(problem, i, direction, c, w)
 
 
-@njit
-def _steps(problem, state, averages, work, trial, order, lam, max_calls):
-    """Take one step per index in ``order`` as long as ``max_calls`` suffices for it; modifies all that is mutable."""
-    lam_n, counts = lam * problem.n, state.counts
-    for i in order:
-        k = counts[STEP]
-        trials = most_trials(k, problem.n)
-        if counts[CALLS] + trials > max_calls:
-            return
-        start, size = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
-        potentials, mean = state.potentials[start : start + size], state.means[start : start + size]
-        scores(problem, i, state.w, work.theta)
-        loss_change = 0.0
-        for halvings in range(trials):
-            # a_i(y) exp(eta_i H_i(y; w)) / Z_i, by parts
-            for j in range(size):
-                trial.potentials[j] = potentials[j]
-            tilt(problem, i, work.theta, state.eta[i], trial.potentials)
-            loss = expectation_oracle(problem, i, trial.potentials, trial.mean, trial.scratch)[1]
-            counts[CALLS] += 1
-            # n (D_new - D), along the change of the expected parts
-            for j in range(size):
-                mean[j] = trial.mean[j] - mean[j]
-            set_dense(problem, i, mean, work.direction)
-            change = loss - state.losses[i]
-            rise = change - dot(problem, i, work.direction, work.theta) - 0.5 * norm_sq(problem, i, work.direction) / lam_n
-            for j in range(size):
-                mean[j] = trial.mean[j] - mean[j]
-            if rise > 0.0:
-                for j in range(size):
-                    potentials[j], mean[j] = trial.potentials[j], trial.mean[j]
-                state.losses[i] = loss
-                state.ell[0] += change / problem.n
-                scatter(problem, i, work.direction, 1.0 / lam_n, state.w)
-                loss_change = change
-                break
-            if halvings < trials - 1:
-                state.eta[i] *= 0.5
-        state.eta[i] *= GROWTH
-        counts[STEP] = k + 1
+class OnlineEG(Solver):
+    """Online exponentiated gradient."""
+
+    name = "online_eg"
+    title = "online exponentiated gradient"
+    Options = Options
+    needs = ("expectation_oracle",)
+    iterates = ("last", "wavg", "tavg", "avg")
+    stochastic = True
+    takes_order = True
+
+    def start(self, seed, iterates, order, warm_start):
+        problem, rule = self.problem, self.options.sampling
+        if warm_start is not None and not isinstance(warm_start, OnlineEG):
+            raise OptionError(f"solver online_eg cannot start from the dual variables of {warm_start.name}; accepted: online_eg")
+        self.draws = order_draws(rule, problem.n, seed) if order is None else given_draws(order)
+        self.averages = new_averages(problem, iterates)
+        self.work = workspace(problem)
+        parts, size = int(problem.part_ptr[-1]), int(np.diff(problem.part_ptr).max())
+        self.trial = Trial(np.zeros(size), np.zeros(size), np.zeros(size), expectation_scratch(problem))
+        self.state = State(
+            w=np.zeros(problem.num_weights),
+            ell=np.zeros(1),
+            potentials=np.zeros(parts) if warm_start is None else warm_start.state.potentials.copy(),
+            means=np.zeros(parts),
+            losses=np.zeros(problem.n),
+            eta=np.full(problem.n, START),
+            counts=np.zeros(2, dtype=np.int64),
+        )
+        specialise(_expectations, problem)(problem, self.state, self.trial)
+        self.state.w[:] = self._weights()
+        self.state.ell[0] = self.state.losses.mean()
+
+    def advance(self, calls, max_steps):
+        order = self.draws.peek(max(0, min(calls - self.oracle_calls, max_steps - self.step)))
+        before = self.step
+        kernel = specialise(_steps, self.problem)
+        kernel(self.problem, self.state, self.averages, self.work, self.trial, order, self.lam, calls)
+        self.draws.drop(self.step - before)
+
+    @property
+    def step(self):
+        return int(self.state.counts[STEP])
+
+    @property
+    def oracle_calls(self):
+        return int(self.state.counts[CALLS])
+
+    @property
+    def calls_per_step(self):
+        return most_trials(self.step, self.problem.n)
+
+    def point(self, iterate):
+        w, ell = self.state.w, self.state.ell[0]
+        if iterate != "last":
+            w, ell = averaged(self.problem, self.averages, iterate, w, ell, self.step)
+        return Point(w, ell - 0.5 * self.lam * (w @ w))
+
+    def exact_dual(self):
+        w = self._weights()
+        return self.state.losses.mean() - 0.5 * self.lam * (w @ w)
+
+    def _weights(self) -> np.ndarray:
+        """Return A a, computed from the expected parts."""
+        w, c = np.zeros(self.problem.num_weights), 1.0 / (self.lam * self.problem.n)
+        specialise(_add_weights, self.problem)(self.problem, self.state.means, self.work.direction, c, w)
+        return w

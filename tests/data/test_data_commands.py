@@ -153,6 +153,16 @@ def test_fetch_from_a_server_that_declares_gzip_as_encoding(server, tmp_path):
     assert gzip.decompress((tmp_path / "conll2000" / "train.txt.gz").read_bytes()) == TEXT
 
 
+def test_fetch_of_a_file_that_is_a_part_of_what_comes(server, tmp_path, monkeypatch):
+    (file,) = REGISTRY["conll2000"].files
+    monkeypatch.setitem(
+        REGISTRY, "conll2000", dataclasses.replace(REGISTRY["conll2000"], files=(dataclasses.replace(file, skip=2),))
+    )
+    server.body = b"another\nfile\n" + TEXT
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
+    assert gzip.decompress((tmp_path / "conll2000" / "train.txt.gz").read_bytes()) == TEXT
+
+
 def test_fetch_without_a_network(server, tmp_path, capsys, monkeypatch):
     (file,) = REGISTRY["conll2000"].files
     nobody = dataclasses.replace(file, url="http://127.0.0.1:9/train.txt.gz")
@@ -189,6 +199,7 @@ def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
         ["ocr", "damaged"],
         ["conll2000", "missing"],
         ["conll2000", "damaged"],
+        *[["hansards", "missing"]] * 5,
     ]
     assert "8 letters in 4 words, expected 52152 letters in 6877 words" in lines[1]
     assert lines[2].endswith(f"{tmp_path}/conll2000/train.txt.gz; get it with `fwexp data fetch conll2000`")
@@ -197,6 +208,15 @@ def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
 
 def test_verify_fails_where_a_file_is_missing(tmp_path):
     assert main(["verify", "digits", "ocr", f"data_dir={tmp_path}"]) == 1
+
+
+def test_prepare(letter_file, tmp_path, capsys):
+    letter_file.write(tmp_path)
+    assert main(["prepare", "ocr", "digits", f"data_dir={tmp_path}"]) == 0
+    assert capsys.readouterr().out == "ocr        prepared n 2 + 2, d 4082\ndigits     prepared n 1000 + 500, d 770\n"
+    assert main(["prepare", "ocr", "hansards", f"data_dir={tmp_path / 'none'}"]) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert [error.split(" needs ")[0] for error in errors] == ["fwexp: dataset ocr", "fwexp: dataset hansards"]
 
 
 def test_embedded_data_need_no_folder(tmp_path, capsys):
@@ -233,8 +253,8 @@ def test_help(capsys):
 @pytest.mark.parametrize(
     ("args", "kind", "message"),
     [
-        (["fetsch"], ParameterError, "unknown action of fwexp data 'fetsch'; accepted: fetch, list, verify"),
-        (["fetch", "orc"], ParameterError, "unknown dataset 'orc'; accepted: conll2000, digits, ocr"),
+        (["fetsch"], ParameterError, "unknown action of fwexp data 'fetsch'; accepted: fetch, list, prepare, verify"),
+        (["fetch", "orc"], ParameterError, "unknown dataset 'orc'; accepted: conll2000, digits, hansards, ocr"),
         (["list", "data-dir=x"], OptionError, "unknown key of fwexp data 'data-dir'; accepted: data_dir"),
         (["list", "--data_dir", "x"], ParameterError, "unknown dataset '--data_dir'"),
     ],
@@ -250,4 +270,4 @@ def test_wrong_arguments(args, kind, message, tmp_path, monkeypatch):
 @pytest.mark.data
 def test_verify_real_data(real_data, capsys):
     assert main(["verify", f"data_dir={real_data}"]) == 0
-    assert capsys.readouterr().out.count(" ok ") == 4
+    assert capsys.readouterr().out.count(" ok ") == 9

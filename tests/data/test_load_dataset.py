@@ -11,6 +11,7 @@ from fwexp.data.registry import PACKAGE
 from fwexp.errors import OptionError, ParameterError
 
 CONF = Path(__file__).parents[2] / "conf" / "dataset"
+ACCEPTED = ", ".join(sorted(DATASETS))
 
 
 def test_import_is_light():
@@ -38,12 +39,12 @@ def test_defaults():
 @pytest.mark.parametrize(
     ("name", "options", "kind", "message"),
     [
-        ("orc", {}, ParameterError, "unknown dataset 'orc'; accepted: digits, ocr (did you mean 'ocr'?)"),
-        (None, {}, ParameterError, "unknown dataset 'None'; accepted: digits, ocr"),
+        ("orc", {}, ParameterError, f"unknown dataset 'orc'; accepted: {ACCEPTED} (did you mean 'ocr'?)"),
+        (None, {}, ParameterError, f"unknown dataset 'None'; accepted: {ACCEPTED}"),
         ("ocr", {"split": "ocr3"}, ParameterError, "unknown split of dataset ocr 'ocr3'; accepted: ocr, ocr2"),
         ("ocr", {"split": None}, ParameterError, "unknown split of dataset ocr 'None'; accepted: ocr, ocr2"),
         ("ocr", {"split": ["ocr"]}, ParameterError, "unknown split of dataset ocr \"['ocr']\"; accepted: ocr, ocr2"),
-        ("ocr", {"spilt": "ocr"}, OptionError, "unknown option of dataset ocr 'spilt'; accepted: split"),
+        ("ocr", {"spilt": "ocr"}, OptionError, "unknown option of dataset ocr 'spilt'; accepted: n, split"),
         ("digits", {"split": "ocr"}, OptionError, "dataset digits has no options, got 'split'"),
     ],
 )

@@ -146,9 +146,7 @@ def test_next_id_that_is_not_the_next_line(letter_file, tmp_path):
 
 def test_a_letter_left_out_inside_a_word(letter_file, tmp_path):
     del letter_file.lines[3]
-    assert "FILE, line 3: next_id is '4', expected the id of the next line, '5'" in error_of(
-        letter_file.write(tmp_path)
-    )
+    assert "FILE, line 3: next_id is '4', expected the id of the next line, '5'" in error_of(letter_file.write(tmp_path))
 
 
 def test_empty_file(tmp_path):

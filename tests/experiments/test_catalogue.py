@@ -1,3 +1,4 @@
+import functools
 import itertools
 import subprocess
 import sys
@@ -7,9 +8,18 @@ import pytest
 from fwexp.config import conf_dir
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
-from fwexp.run import sweep
+from fwexp.experiments.figure import PICTURE, save_figure
+from fwexp.plots import style
+from fwexp.run import store, sweep
+from tests.plots.made_up import make_results
 
 PRESETS = conf_dir() / "experiment"
+EIGHT = {f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "-gap") for cache in ("", "-cache")}
+
+
+@functools.cache
+def _configs(name, preset="full"):
+    return sweep.expand([f"+experiment={FIGURES[name].preset}"], preset=preset)
 
 
 def test_every_figure_has_a_preset_and_every_preset_a_figure():
@@ -37,41 +47,105 @@ def test_the_names_cost_no_heavy_import():
 
 @pytest.mark.parametrize("path", sorted(PRESETS.rglob("*.yaml")), ids=lambda path: path.stem)
 def test_a_preset_fits_on_a_screen(path):
-    assert len(path.read_text().splitlines()) <= 45
+    assert len(path.read_text().splitlines()) <= 60
 
 
-# (figure, data set, lams, seeds of a random method, passes)
+# (figure, data set, lams, seeds of a random method, passes, random methods, batch methods)
 EXPECTED = [
-    ("quickstart", "digits", {0.1, 0.01, "1/n"}, 3, 50),
-    ("icml2013/fig1", "ocr", {0.01, 0.001, "1/n"}, 10, 130),
+    ("quickstart", "digits", {0.1, 0.01, "1/n"}, 3, 50, {"bcfw", "ssg"}, {"fw"}),
+    ("icml2013/fig1", "ocr", {0.01, 0.001, "1/n"}, 10, 130, {"bcfw", "ssg", "online_eg"}, {"fw", "one_slack"}),
+    ("icml2013/fig1", "conll2000", {"1/n"}, 10, 20, {"bcfw", "ssg"}, {"fw", "one_slack"}),
+    ("icml2013/fig1", "hansards", {0.001}, 10, 20, {"bcfw", "ssg"}, {"fw", "one_slack"}),
+    ("icml2013/fig2", "ocr", {0.01, 0.001, "1/n"}, 10, 130, {"bcfw", "bcfw-predefined"}, {"fw", "fw-predefined"}),
+    ("icml2013/fig3", "ocr", {0.01, 0.001, "1/n"}, 10, 130, {"bcfw", "ssg", "online_eg"}, set()),
+    ("icml2013/fig4", "conll2000", {0.01, 0.001, "1/n"}, 10, 20, {"bcfw", "ssg"}, set()),
+    ("icml2013/fig5", "hansards", {0.01, 0.001, "1/n"}, 10, 20, {"bcfw", "ssg"}, set()),
+    ("icml2016/fig1", "ocr", {0.001}, 5, 200, {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}, set()),
+    ("icml2016/fig3", "ocr", {0.001}, 5, 100, EIGHT, set()),
+    ("icml2016/fig5", "ocr", {0.1, 0.001, 0.0001}, 5, 100, EIGHT, set()),
+    ("icml2016/fig5", "conll2000", {0.1, 0.01, 0.0001}, 5, 40, EIGHT, set()),
 ]
 
 
-@pytest.mark.parametrize(("name", "dataset", "lams", "seeds", "passes"), EXPECTED)
-def test_a_preset_names_the_runs_of_its_figure(name, dataset, lams, seeds, passes):
-    configs = sweep.expand([f"+experiment={FIGURES[name].preset}"])
-    reference = [config for config in configs if config["solver"].get("accelerate")]
-    drawn = [config for config in configs if config not in reference]
-    assert {config["dataset"]["name"] for config in configs} == {dataset}
-    assert len(reference) == len(lams)
-    assert {config["lam"] for config in reference} == lams
-    assert all(config["max_passes"] > 3 * passes for config in reference)
-    assert {(c["max_passes"], c["gap_tol"], c["schedule"]) for c in drawn} == {(passes, 0, "default")}
-    for solver, number in (("bcfw", seeds), ("ssg", seeds), ("fw", 1)):
-        runs = [config for config in drawn if config["solver"]["name"] == solver]
+@pytest.mark.parametrize(("name", "dataset", "lams", "seeds", "passes", "random", "batch"), EXPECTED)
+def test_a_preset_names_the_runs_of_its_figure(name, dataset, lams, seeds, passes, random, batch):
+    configs = [config for config in _configs(name) if config["dataset"]["name"] == dataset]
+    apart = ["refresh"] if name == "icml2016/fig1" else []
+    runs = {"reference": [], **{method: [] for method in random | batch}}
+    for config in configs:
+        reference = config["solver"].get("accelerate")
+        runs["reference" if reference else style.method(config["solver"]["name"], config["solver"], apart)].append(config)
+    if name.startswith("icml2016"):  # gaps need no bound of the optimum
+        assert runs["reference"] == []
+    else:
+        assert len(runs["reference"]) == len(lams)
+        assert {config["lam"] for config in runs["reference"]} == lams
+        assert all(config["max_passes"] >= 3 * passes for config in runs["reference"])
+    for method, number in {**dict.fromkeys(random, seeds), **dict.fromkeys(batch, 1)}.items():
         expected = set(itertools.product(lams, range(number)))
-        assert {(config["lam"], config["seed"]) for config in runs} == expected
-        assert len(runs) == len(expected)
-        assert set(runs[0]["iterates"]) == {"last"} if solver == "fw" else {"last", "wavg"}
+        assert {(config["lam"], config["seed"]) for config in runs[method]} == expected
+        assert len(runs[method]) == len(expected)
+        assert {(config["max_passes"], config["gap_tol"]) for config in runs[method]} == {(passes, 0)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "solvers", "shared"),
+    [
+        ("icml2013/fig1", "icml2013/fig2", {"bcfw", "fw"}, 3 + 30 + 3),
+        ("icml2013/fig1", "icml2013/fig3", {"bcfw", "ssg", "online_eg"}, 3 + 90),
+        ("icml2013/fig1", "icml2013/fig4", {"ssg"}, 10),
+        ("icml2013/fig1", "icml2013/fig5", {"ssg"}, 10),
+        ("icml2013/fig1", "icml2013/table1", {"bcfw", "ssg", "online_eg", "fw", "one_slack"}, 1 + 30 + 2),
+        ("icml2016/fig5", "icml2016/fig3", {"bcfw"}, 40),
+    ],
+)
+def test_figures_share_runs(one, other, solvers, shared):
+    keys = [{store.run_key(config) for config in _configs(name) if config["solver"]["name"] in solvers} for name in (one, other)]
+    assert len(keys[0] & keys[1]) == shared
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
-    full, smoke = (sweep.expand([f"+experiment={FIGURES[name].preset}"], preset=preset) for preset in ("full", "smoke"))
+    full, smoke = _configs(name), _configs(name, "smoke")
     assert {config["max_passes"] for config in smoke} == {2}
-    assert len(smoke) < len(full) or len(full) < 25
+    assert len(smoke) < len(full) or len(full) < 27
 
     def curves(configs):
         return {(str(config["dataset"]), str(config["solver"]), config["lam"]) for config in configs}
 
     assert curves(smoke) == curves(full)
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].suffixes == PICTURE])
+def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path):
+    figure = FIGURES[name]
+    frame = figure.data(make_results(_configs(name, "smoke")))
+    picture = figure.draw(frame)
+    titled = [ax for ax in picture.axes if ax.get_title(loc="left")]
+    assert len(titled) == frame["panel"].nunique()
+    assert not any(text.get_text() == "no run" for ax in titled for text in ax.texts)
+    variants = frame["variant"].dropna().unique()
+    assert set(variants) <= set(style.LINES)
+    (legend,) = picture.legends
+    assert [text.get_text() for text in legend.get_texts()] == [style.line(name).label for name in style.in_table_order(variants)]
+    assert [path.suffix for path in save_figure(picture, frame, tmp_path / "figure")] == list(PICTURE)
+
+
+@pytest.mark.parametrize(
+    ("name", "panel", "variants"),
+    [
+        ("icml2013/fig1", "a", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "online_eg", "fw", "one_slack"}),
+        ("icml2013/fig1", "e", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "fw", "one_slack"}),
+        ("icml2013/fig2", "c", {"bcfw", "bcfw-predefined", "fw", "fw-predefined"}),
+        ("icml2013/fig3", "d", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg", "online_eg"}),
+        ("icml2013/fig4", "a", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg"}),
+        ("icml2016/fig1", "a", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
+        ("icml2016/fig1", "b", {f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never")}),
+        ("icml2016/fig2", "b", {"bcfw-gap", "cache-local", "cache-global", "cache-rare", "cache-eager"}),
+        ("icml2016/fig3", "b", EIGHT),
+        ("icml2016/fig5", "c4", EIGHT),
+    ],
+)
+def test_a_panel_has_the_curves_of_the_paper(name, panel, variants):
+    frame = FIGURES[name].data(make_results(_configs(name, "smoke")))
+    assert set(frame[frame["panel"] == panel]["variant"]) == variants

@@ -1,7 +1,11 @@
 """Made-up results with the columns of ``load_results``."""
 
+import zlib
+
 import numpy as np
 import pandas as pd
+
+from fwexp.run.store import Run, run_key
 
 OPTIMUM = 0.1  # of every made-up problem
 PASSES = np.concatenate([[0.0], 2.0 ** np.arange(-7, 0), np.arange(1.0, 51.0), [60.0, 80.0, 130.0]])
@@ -54,4 +58,21 @@ def make_figure(dataset="ocr", lams=(0.01, 0.001, "1/n"), seeds=range(10)):
         runs.append(make_run("fw", lam, dataset=dataset, level=3.0))
         reference = {"sampling": "perm", "step": "corrective", "accelerate": True}
         runs.append(make_run("bcfw", lam, dataset=dataset, level=0.01, **reference))
+    return concat(*runs)
+
+
+def make_results(configs):
+    """Made-up results of canonical configurations, such as those of a preset: every column is there."""
+    runs = []
+    for config in configs:
+        run = Run(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config["lam"] == "1/n" else {})
+        solver, dataset = config["solver"], config["dataset"]["name"]
+        level = 1 + zlib.crc32(str(sorted(solver.items())).encode()) % 7
+        for j, iterate in enumerate(config["iterates"]):
+            rows = make_run(solver["name"], config["lam"], config["seed"], iterate, dataset=dataset, level=level / (1 + j))
+            rows = rows[["iterate", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "test_error"]]
+            by_gap = solver.get("sampling") == "gap"
+            hits = rows["step"] // 2 if solver.get("cache") else np.nan
+            rows = rows.assign(gap_estimate=0.7 * rows["gap"] if by_gap else np.nan, cache_hits=hits)
+            runs.append(rows.assign(**run.columns()))
     return concat(*runs)

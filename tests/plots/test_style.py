@@ -20,7 +20,8 @@ def test_no_two_methods_claim_the_same_runs():
     claims = [(m.solver, tuple(sorted(m.departures.items()))) for m in style.METHODS.values()]
     assert len(set(claims)) == len(claims)
     for name, m in style.METHODS.items():
-        assert style.method(m.solver, style.PLAIN.get(m.solver, {}) | dict(m.departures)) == name
+        plain = style.PLAIN.get(m.solver, {})
+        assert style.method(m.solver, plain | dict(m.departures), apart=m.departures.keys() - plain.keys()) == name
 
 
 def test_averages_keep_the_hue_and_change_the_line():
@@ -51,6 +52,23 @@ def test_averages_keep_the_hue_and_change_the_line():
 )
 def test_method_follows_from_solver_and_options(solver, options, expected):
     assert style.method(solver, options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "apart", "expected"),
+    [
+        ({"sampling": "gap", "refresh": 10.0}, [], "bcfw-gap"),
+        ({"sampling": "gap", "refresh": 10.0}, ["refresh"], "bcfw-gap-10"),
+        ({"sampling": "gap", "refresh": 0.0}, ["refresh"], "bcfw-gap-never"),
+        ({"sampling": "gap", "refresh": None}, ["refresh"], "bcfw-gap"),
+        ({"refresh": float("nan")}, ["refresh"], "bcfw"),
+        ({"refresh": 20.0, "sampling": "gap"}, ["refresh"], "bcfw[refresh=20.0][sampling=gap]"),
+        ({"sampling": "gap", "cache.F": 0.25, "cache.nu": 0.01}, [], "bcfw-gap-cache"),
+        ({"sampling": "gap", "cache.F": 0.25, "cache.nu": 0.01}, ["cache.F", "cache.nu"], "cache-local"),
+    ],
+)
+def test_options_that_a_figure_is_about_set_methods_apart(options, apart, expected):
+    assert style.method("bcfw", options, apart) == expected
 
 
 def test_variants_of_a_frame_where_solvers_have_different_options():

@@ -1,0 +1,387 @@
+"""What must hold of a training problem, one short function per promise; the public face is ``fwexp.testing``.
+
+Functions of the protocol are called in plain Python and compared with vectors in R^d that are written out here; the last
+check compares compiled code with plain Python.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from fwexp.errors import ParameterError
+from fwexp.problems import protocol
+from fwexp.problems.evaluation import Evaluator
+
+TOL = 1e-9  # relative; sums may be taken in any order
+
+# What plain solvers and the evaluation call; some solvers need more.
+REQUIRED = (
+    *("workspace", "scores", "rescale", "max_oracle", "decode", "loss", "to_public", "from_public", "joint_feature"),
+    *("true_labeling", "as_labeling", "public_labeling", "new_labelings", "store_labeling", "stored_labeling"),
+    *("clear", "add_psi", "close", "psi_score", "dot", "norm_sq", "scatter", "scatter_psi"),
+    *("new_blocks", "copy_blocks", "set_direction", "add_to_block", "scatter_block"),
+    *("new_sums", "accumulate", "accumulate_psi", "scatter_sum"),
+)
+
+
+class CheckFailed(AssertionError):
+    """A promise that a problem or a solver does not keep."""
+
+
+def require(condition, message: str) -> None:
+    """Raise ``CheckFailed`` unless ``condition`` holds."""
+    if not condition:
+        raise CheckFailed(message)
+
+
+def close(a, b, scale: float = 1.0) -> bool:
+    """Whether two numbers or vectors are equal up to rounding of sums whose terms are of size ``scale``."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    size = max(scale, np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
+    return bool(np.isfinite(size)) and a.shape == b.shape and bool(np.abs(a - b).max(initial=0.0) <= TOL * size)
+
+
+class ProblemProbe:
+    """Some examples of a problem, weights and labelings to try on them, and the protocol's answers as vectors in R^d."""
+
+    def __init__(self, problem, seed: int, examples: int) -> None:
+        self.problem, self.seed = problem, seed
+        rng = np.random.default_rng(seed)
+        self.examples = sorted(int(i) for i in rng.choice(problem.n, min(problem.n, examples), replace=False))
+        self.random_weights = dict(enumerate((0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0), start=1))  # place in weights: size
+        self.decodes = getattr(problem, "decode", protocol.decode) is not None  # a CallbackProblem may go without
+
+    @cached_property
+    def work(self):
+        """Buffers."""
+        return protocol.workspace(self.problem)
+
+    def raw(self, i: int, y):
+        """Return a labeling as the oracle writes it."""
+        return protocol.as_labeling(self.problem, i, y)
+
+    def truth(self, i: int):
+        """Return the true labeling."""
+        protocol.true_labeling(self.problem, i, self.work.y)
+        return protocol.public_labeling(self.problem, i, self.work.y)
+
+    def loss(self, i: int, y) -> float:
+        """Return L_i(y)."""
+        return float(protocol.loss(self.problem, i, self.raw(i, y)))
+
+    def psi(self, i: int, y) -> np.ndarray:
+        """Return psi_i(y), by ``scatter_psi``."""
+        w = np.zeros(self.problem.num_weights)
+        protocol.scatter_psi(self.problem, i, self.raw(i, y), 1.0, w)
+        return protocol.to_public(self.problem, w)
+
+    def theta(self, i: int, w: np.ndarray):
+        """Return the part scores of example i at the public w: a buffer."""
+        protocol.scores(self.problem, i, protocol.from_public(self.problem, w), self.work.theta)
+        return self.work.theta
+
+    def parts(self, i: int, y, c: float = 1.0):
+        """Return c p_i(y): a buffer."""
+        direction = self.work.direction
+        protocol.clear(self.problem, i, direction)
+        protocol.add_psi(self.problem, i, self.raw(i, y), c, direction)
+        protocol.close(self.problem, i, direction)
+        return direction
+
+    def oracle(self, i: int, w: np.ndarray):
+        """Return the labeling and the value of the max-oracle at the public w."""
+        theta = self.theta(i, w)
+        value = protocol.max_oracle(self.problem, i, theta, self.work.y, self.work.scratch)
+        return protocol.public_labeling(self.problem, i, self.work.y), float(value)
+
+    def decode(self, i: int, w: np.ndarray):
+        """Return the prediction at the public w."""
+        protocol.decode(self.problem, i, self.theta(i, w), self.work.y, self.work.scratch)
+        return protocol.public_labeling(self.problem, i, self.work.y)
+
+    def image(self, i: int, direction) -> np.ndarray:
+        """Return F_i' direction."""
+        w = np.zeros(self.problem.num_weights)
+        protocol.scatter(self.problem, i, direction, 1.0, w)
+        return protocol.to_public(self.problem, w)
+
+    @cached_property
+    def weights(self) -> list[np.ndarray]:
+        """Public weights: 0, random ones that matter little, as much as, and more than the loss, and learned ones."""
+        rng, d = np.random.default_rng(self.seed), self.problem.d
+        zero = np.zeros(d)
+        first = [self.psi(i, self.oracle(i, zero)[0]) for i in self.examples]
+        size = max(max(float(np.linalg.norm(psi)) for psi in first), 1e-6)
+        weights = [zero, *(rng.normal(size=d) * scale / size for scale in self.random_weights.values())]
+        w = zero
+        for _ in range(3):
+            for i in self.examples:
+                w = w + self.psi(i, self.oracle(i, w)[0]) / size**2
+            weights.append(w)
+        return weights
+
+    @cached_property
+    def labelings(self) -> dict[int, list]:
+        """Labelings of every example: the true one, all that oracles return, and neighbours of these."""
+        rng, found = np.random.default_rng(self.seed), {}
+        for i in self.examples:
+            found[i] = [self.truth(i), *(self.oracle(i, w)[0] for w in self.weights)]
+            if self.decodes:
+                found[i] += [self.decode(i, w) for w in self.weights]
+            for _ in range(40 if isinstance(self.problem, tuple) else 0):  # else labelings are the user's own objects
+                a, b = (np.array(found[i][k]) for k in rng.integers(len(found[i]), size=2))
+                if a.ndim == 1:  # one place as in another labeling, or as another place of that
+                    place = rng.integers(len(a))
+                    a[place] = b[place] if rng.random() < 0.5 else b[rng.integers(len(b))]
+                    if self.is_labeling(i, a):
+                        found[i].append(a)
+        return found
+
+    def is_labeling(self, i: int, y) -> bool:
+        """Whether the family accepts y."""
+        try:
+            self.raw(i, y)
+        except ParameterError:
+            return False
+        return True
+
+    def pairs(self):
+        """Yield every example with each of its labelings."""
+        for i in self.examples:
+            for y in self.labelings[i]:
+                yield i, y
+
+    def value(self, i: int, y, w: np.ndarray) -> tuple[float, float]:
+        """Return L_i(y) - <w, psi_i(y)>, and the size of its terms."""
+        loss, psi = self.loss(i, y), self.psi(i, y)
+        return loss - float(psi @ w), loss + float(np.abs(psi) @ np.abs(w)) + 1.0
+
+
+# --- the checks -----------------------------------------------------------------------------------------------------
+
+
+def has_the_protocol(probe):
+    """All functions that solvers call are there, sizes are positive, arrays are contiguous."""
+    problem = probe.problem
+    missing = [name for name in REQUIRED if type(problem) not in getattr(protocol, name).implementations]
+    require(not missing, f"{type(problem).__name__} does not register {', '.join(missing)}")
+    for name in ("n", "d", "num_weights"):
+        value = getattr(problem, name)
+        require(isinstance(value, (int, np.integer)) and value > 0, f"{name} must be a positive integer, got {value!r}")
+    for name, value in problem._asdict().items() if isinstance(problem, tuple) else ():
+        require(not isinstance(value, np.ndarray) or value.flags.c_contiguous, f"the array {name} must be C-contiguous")
+
+
+def weights_survive_the_round_trip(probe):
+    """``to_public`` undoes ``from_public``, and both keep the norm."""
+    for w in probe.weights:
+        internal = protocol.from_public(probe.problem, w)
+        require(internal.shape == (probe.problem.num_weights,), f"from_public must have shape (num_weights,), got {internal.shape}")
+        require(np.array_equal(protocol.to_public(probe.problem, internal), w), "to_public(from_public(w)) must be w")
+        require(close(internal @ internal, w @ w), "from_public(w) must have the norm of w")
+
+
+def truth_costs_nothing(probe):
+    """L_i(y_i) = 0 and psi_i(y_i) = 0."""
+    for i in probe.examples:
+        truth = probe.truth(i)
+        require(probe.loss(i, truth) == 0, f"the loss of the true labeling of example {i} must be 0, got {probe.loss(i, truth)}")
+        require(not probe.psi(i, truth).any(), f"psi of the true labeling of example {i} must be 0")
+
+
+def losses_are_nonnegative(probe):
+    """L_i(y) >= 0 and finite."""
+    for i, y in probe.pairs():
+        require(0 <= probe.loss(i, y) < np.inf, f"loss({i}, y) must be finite and >= 0, got {probe.loss(i, y)}")
+
+
+def joint_features_give_psi(probe):
+    """psi_i(y) = phi(x_i, y_i) - phi(x_i, y), or L_i(y) times that (slack rescaling)."""
+    margin = slack = True
+    for i, y in probe.pairs():
+        phi = [protocol.joint_feature(probe.problem, i, probe.raw(i, z)) for z in (probe.truth(i), y)]
+        require(phi[1].shape == (1, probe.problem.d), f"joint_feature must have shape (1, {probe.problem.d}), got {phi[1].shape}")
+        difference, psi = (phi[0] - phi[1]).toarray().ravel(), probe.psi(i, y)
+        margin, slack = margin and close(psi, difference), slack and close(psi, probe.loss(i, y) * difference)
+        require(margin or slack, f"scatter_psi of example {i} must add phi(x, truth) - phi(x, y)")
+
+
+def oracle_returns_its_value(probe):
+    """``max_oracle`` returns H_i(w) = L_i(y) - <w, psi_i(y)> >= 0 of the labeling that it writes."""
+    for i in probe.examples:
+        for w in probe.weights:
+            y, value = probe.oracle(i, w)
+            wanted, size = probe.value(i, y, w)
+            require(close(value, wanted, size), f"max_oracle({i}) must return L - <w, psi> = {wanted}, got {value}")
+            require(value >= -TOL * size, f"H_{i}(w) must be >= 0, got {value}")
+
+
+def oracle_finds_the_maximum(probe):
+    """No labeling has a higher L_i(y) - <w, psi_i(y)> than that of ``max_oracle``."""
+    for i in probe.examples:
+        for w in probe.weights:
+            best = probe.oracle(i, w)[1]
+            for y in probe.labelings[i]:
+                value, size = probe.value(i, y, w)
+                require(value <= best + TOL * size, f"max_oracle({i}) found {best}, but {list_of(y)} has {value}")
+
+
+def decoding_finds_the_maximum(probe):
+    """No labeling has a higher score than the prediction."""
+    for i in probe.examples if probe.decodes else ():
+        phi = [protocol.joint_feature(probe.problem, i, probe.raw(i, y)) for y in probe.labelings[i]]
+        for w in probe.weights:
+            y = probe.decode(i, w)
+            own = protocol.joint_feature(probe.problem, i, probe.raw(i, y))
+            size = 1.0 + float((abs(own) @ np.abs(w)).item())
+            best = max(float((features @ w).item()) for features in phi)
+            require((own @ w).item() >= best - TOL * size, f"decode({i}) found {(own @ w).item()}, but another labeling has {best}")
+
+
+def oracles_leave_their_inputs_alone(probe):
+    """Oracles change neither w nor theta, and answer the same when asked again."""
+    for i in probe.examples:
+        for w in probe.weights:
+            internal = protocol.from_public(probe.problem, w)
+            before = internal.copy()
+            protocol.scores(probe.problem, i, internal, probe.work.theta)
+            theta = np.array(probe.work.theta)
+            answers = []
+            for _ in range(2):
+                protocol.max_oracle(probe.problem, i, probe.work.theta, probe.work.y, probe.work.scratch)
+                answers.append(protocol.public_labeling(probe.problem, i, probe.work.y))
+                if probe.decodes:
+                    protocol.decode(probe.problem, i, probe.work.theta, probe.work.y, probe.work.scratch)
+            require(np.array_equal(internal, before), f"oracles of example {i} must not change w")
+            require(np.array_equal(np.array(probe.work.theta), theta), f"oracles of example {i} must not change theta")
+            require(same(*answers), f"max_oracle({i}) must return the same labeling when called again")
+
+
+def labelings_are_stored(probe):
+    """What ``store_labeling`` keeps is what comes back."""
+    storage = protocol.new_labelings(probe.problem)
+    for _ in range(2):
+        for i in probe.examples:
+            protocol.store_labeling(probe.problem, i, probe.raw(i, probe.labelings[i][-1]), storage)
+    for i in probe.examples:
+        back = protocol.public_labeling(probe.problem, i, protocol.stored_labeling(probe.problem, i, storage))
+        require(same(back, probe.labelings[i][-1]), f"the stored labeling of example {i} must come back, got {list_of(back)}")
+
+
+def parts_have_the_inner_products_of_features(probe):
+    """psi_score, dot, norm_sq, rescale, gram_scores and scatter agree with psi_i(y) written out."""
+    problem = probe.problem
+    for k, (i, y) in enumerate(probe.pairs()):
+        psi, w, c = probe.psi(i, y), probe.weights[k % len(probe.weights)], 0.5 + k % 3
+        size = 1.0 + float(np.abs(psi) @ np.abs(w))
+        theta = probe.theta(i, w)
+        score = protocol.psi_score(problem, i, probe.raw(i, y), theta)
+        require(close(score, psi @ w, size), f"psi_score({i}) must be <w, psi>, got {score}")
+        direction = probe.parts(i, y, c)
+        require(close(protocol.dot(problem, i, direction, theta), c * (psi @ w), c * size), f"dot({i}) must be <direction, w>")
+        require(close(protocol.norm_sq(problem, i, direction), c * c * (psi @ psi)), f"norm_sq({i}) must be ||F' direction||^2")
+        require(close(probe.image(i, direction), c * psi), f"scatter({i}) must add F' direction")
+        protocol.rescale(problem, i, -2.0, theta)
+        scaled = protocol.psi_score(problem, i, probe.raw(i, y), theta)
+        require(close(scaled, -2.0 * (psi @ w), 2.0 * size), f"rescale({i}) must multiply the scores")
+        if type(problem) in protocol.gram_scores.implementations:
+            other = probe.labelings[i][0 if k % 2 else -1]
+            protocol.gram_scores(problem, i, direction, probe.work.image)
+            product = protocol.psi_score(problem, i, probe.raw(i, other), probe.work.image)
+            require(close(product, c * (probe.psi(i, other) @ psi)), f"gram_scores({i}) must give <psi(y), F' direction>")
+
+
+def blocks_move_towards_corners(probe):
+    """Blocks start at 0 and follow ``add_to_block``; directions and weights from blocks agree with vectors in R^d."""
+    problem, rng = probe.problem, np.random.default_rng(probe.seed)
+    blocks = protocol.new_blocks(problem)
+    rows = {i: np.zeros(problem.d) for i in probe.examples}
+    for step in range(8 * len(probe.examples)):
+        i = probe.examples[step % len(probe.examples)]
+        y = probe.labelings[i][rng.integers(len(probe.labelings[i]))]
+        gamma = (0.0, 0.25, 1.0, rng.random())[rng.integers(4)]
+        protocol.set_direction(problem, i, probe.raw(i, y), blocks, probe.work.direction)
+        wanted = probe.psi(i, y) - rows[i]
+        require(close(probe.image(i, probe.work.direction), wanted), f"set_direction({i}) must be p(y) minus the block")
+        norm_sq = protocol.norm_sq(problem, i, probe.work.direction)
+        require(close(norm_sq, wanted @ wanted), f"norm_sq({i}) of a direction must be ||F' direction||^2, got {norm_sq}")
+        protocol.add_to_block(problem, i, probe.work.direction, gamma, blocks)
+        rows[i] = rows[i] + gamma * wanted
+    copy = protocol.copy_blocks(problem, blocks)
+    for i in probe.examples:
+        for here in (blocks, copy):
+            w = np.zeros(problem.num_weights)
+            protocol.scatter_block(problem, i, here, 2.0, w)
+            require(close(protocol.to_public(problem, w), 2.0 * rows[i]), f"scatter_block({i}) must add F' block")
+    total = protocol.to_public(problem, protocol.blocks_to_weights(problem, blocks, 0.5))
+    require(close(total, 0.5 * sum(rows.values())), "blocks_to_weights must sum the blocks of all examples up")
+
+
+def sums_keep_what_is_added(probe):
+    """``scatter_sum`` gives back the sum of what was accumulated."""
+    problem, rng = probe.problem, np.random.default_rng(probe.seed)
+    sums, wanted = protocol.new_sums(problem, 2), np.zeros((2, problem.d))
+    for i, y in probe.pairs():
+        for j in range(2):
+            c = rng.normal()
+            protocol.accumulate(problem, i, probe.parts(i, y), c, sums[j])
+            protocol.accumulate_psi(problem, i, probe.raw(i, y), 2.0 * c, sums[j])
+            wanted[j] += 3.0 * c * probe.psi(i, y)
+    for total, vector in zip(sums, wanted, strict=True):
+        w = np.ones(problem.num_weights)
+        protocol.scatter_sum(problem, total, -0.5, w)
+        change = protocol.to_public(problem, w) - protocol.to_public(problem, np.ones(problem.num_weights))
+        require(close(change, -0.5 * vector), "scatter_sum must add c times what was accumulated")
+
+
+def radii_bound_the_features(probe):
+    """``radii_sq`` is at least ||psi_i(y)||^2, where the family has it."""
+    if type(probe.problem) in protocol.radii_sq.implementations:
+        radii = protocol.radii_sq(probe.problem)
+        for i, y in probe.pairs():
+            norm_sq = float(probe.psi(i, y) @ probe.psi(i, y))
+            require(norm_sq <= radii[i] * (1 + TOL) + TOL, f"radii_sq[{i}] must be at least ||psi||^2 = {norm_sq}, got {radii[i]}")
+
+
+def evaluation_agrees_with_single_calls(probe):
+    """The evaluation of all examples (compiled where the family is) agrees with calls one by one in plain Python."""
+    evaluator = Evaluator(probe.problem)
+    for k, w in enumerate(probe.weights):
+        errors = np.empty(probe.problem.n if probe.decodes else 0)
+        values = evaluator.oracles(protocol.from_public(probe.problem, w), errors)[0]
+        for i in probe.examples:
+            y, value = probe.oracle(i, w)
+            size = probe.value(i, y, w)[1]
+            require(close(values[i], value, size), f"H_{i} must be the same compiled and in plain Python, got {values[i]}, {value}")
+            if probe.decodes and k in probe.random_weights:  # elsewhere predictions may tie
+                error = probe.loss(i, probe.decode(i, w))
+                require(close(errors[i], error), f"the loss of the prediction of example {i} must be {error}, got {errors[i]}")
+
+
+def list_of(y):
+    """Return y in a form for messages."""
+    return y.tolist() if isinstance(y, np.ndarray) else y
+
+
+def same(a, b) -> bool:
+    """Whether two labelings are equal."""
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a == b)
+
+
+PROBLEM_CHECKS = (
+    has_the_protocol,
+    weights_survive_the_round_trip,
+    truth_costs_nothing,
+    losses_are_nonnegative,
+    joint_features_give_psi,
+    oracle_returns_its_value,
+    oracle_finds_the_maximum,
+    decoding_finds_the_maximum,
+    oracles_leave_their_inputs_alone,
+    labelings_are_stored,
+    parts_have_the_inner_products_of_features,
+    blocks_move_towards_corners,
+    sums_keep_what_is_added,
+    radii_bound_the_features,
+    evaluation_agrees_with_single_calls,
+)

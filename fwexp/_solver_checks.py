@@ -1,0 +1,360 @@
+"""What must hold of a solver, one short function per promise; the public face is ``fwexp.testing``."""
+
+import math
+import os
+import signal
+import threading
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fwexp._problem_checks import close, require
+from fwexp.errors import OptionError
+from fwexp.problems import protocol
+from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.evaluation import Evaluator
+from fwexp.run.driver import Log, drive, finish
+from fwexp.run.progress import Progress
+from fwexp.run.result import Result
+from fwexp.run.settings import ITERATES
+from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
+
+BIG = 10**9
+PASSES = 12  # of the runs that are compared
+LONG = 100  # passes after which the objective must be near the optimum
+
+
+class SolverProbe:
+    """A solver class with options, and a problem to run it on."""
+
+    def __init__(self, cls: type[Solver], problem, lam: float, options) -> None:
+        self.cls, self.problem, self.lam, self.options = cls, problem, lam, options
+        self.asked: list[int] = []
+
+    @property
+    def iterates(self) -> tuple[str, ...]:
+        """The iterates that exist with these options."""
+        return self.cls.available_iterates(self.options)
+
+    def new(self, *, seed: int = 0, order=None, warm_start=None, problem=None, lam: float | None = None) -> Solver:
+        """Return a solver at step 0 that keeps all its iterates."""
+        problem = self.problem if problem is None else problem
+        return self.cls(problem, lam or self.lam, self.options, seed, self.iterates, order, warm_start)
+
+    def ran(self, passes: float = PASSES, **arguments) -> Solver:
+        """Return a solver after so many passes."""
+        solver = self.new(**arguments)
+        solver.advance(0, 0)
+        self.go_on(solver, math.floor(passes * self.problem.n))
+        return solver
+
+    def go_on(self, solver: Solver, calls: int) -> None:
+        """Let a solver take oracle calls up to ``calls`` in all, as the driver does."""
+        before = -1
+        while before < solver.oracle_calls < calls and solver.step < 100 * calls:
+            before = solver.oracle_calls
+            solver.advance(calls, 100 * calls)
+
+    def weights(self, solver: Solver, iterate: str = "last") -> np.ndarray:
+        """Return public weights."""
+        return protocol.to_public(solver.problem, np.array(solver.point(iterate).w))
+
+    def primal(self, solver: Solver, iterate: str = "last") -> float:
+        """Return P at an iterate."""
+        point = solver.point(iterate)
+        value = Evaluator(solver.problem)(np.array(point.w), error=False, norm_sq=point.norm_sq)
+        return 0.5 * self.lam * value.norm_sq + value.hinge
+
+    @cached_property
+    def optimum(self) -> float:
+        """An upper bound on the optimum, nearly tight: by pairwise steps, or of a solver with its own view by itself."""
+        if self.new().problem is not self.problem:
+            solver = self.ran(10 * LONG)
+            return min(self.primal(solver, name) for name in self.iterates)
+        cls = SOLVERS["bcfw"]
+        step = {"step": "pairwise"} if type(self.problem) in protocol.gram_scores.implementations else {}
+        reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
+        reference.advance(10 * LONG * self.problem.n, BIG)
+        return self.primal(reference)
+
+    def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:
+        """Run the solver as ``fwexp.solve`` does; the class need not be registered."""
+        solver, progress = self.new(), Progress(max_passes, False)
+        log = Log(solver, self.iterates, "best", None, False, callback, progress)
+        status, _ = drive(
+            solver, log, max_passes=max_passes, gap_tol=gap_tol, time_limit=time_limit, schedule=1.0, progress=progress
+        )
+        return finish(solver, log, status, vars(self.options) | {}, 0)
+
+    def plain(self, **arguments) -> Solver | None:
+        """Return a solver on the same problem given by Python functions, or None if it needs more than these."""
+        try:
+            check_needs(self.cls, self.in_plain_python)
+            return self.new(problem=self.in_plain_python, **arguments)
+        except OptionError:
+            return None
+
+    @cached_property
+    def in_plain_python(self) -> CallbackProblem:
+        """The same problem given by Python functions; ``asked`` notes the examples of oracle calls."""
+        problem, work = self.problem, protocol.workspace(self.problem)
+
+        def truth(i):
+            protocol.true_labeling(problem, i, work.y)
+            return protocol.public_labeling(problem, i, work.y)
+
+        def max_oracle(i, w):
+            self.asked.append(i)
+            protocol.scores(problem, i, protocol.from_public(problem, w), work.theta)
+            protocol.max_oracle(problem, i, work.theta, work.y, work.scratch)
+            return protocol.public_labeling(problem, i, work.y)
+
+        return CallbackProblem(
+            [truth(i) for i in range(problem.n)],
+            features=lambda i, y: protocol.joint_feature(problem, i, protocol.as_labeling(problem, i, y)),
+            loss=lambda i, y: protocol.loss(problem, i, protocol.as_labeling(problem, i, y)),
+            max_oracle=max_oracle,
+        )
+
+
+def state_of(solver: Solver, iterates) -> tuple:
+    """Return all that is seen of a solver from outside, for comparison bit by bit."""
+    points = [solver.point(name) for name in iterates]
+    return (solver.step, solver.oracle_calls, *((np.array(p.w).tobytes(), np.float64(p.dual).tobytes()) for p in points))
+
+
+# --- the checks -----------------------------------------------------------------------------------------------------
+
+
+def declares_what_it_is(probe):
+    """Name, title, options and iterates are what the interface, the command line and the plots need."""
+    cls = probe.cls
+    require(isinstance(cls.name, str) and cls.name.isidentifier(), f"name must be an identifier, got {cls.name!r}")
+    require(isinstance(cls.title, str) and cls.title, "title must be a text for legends")
+    frozen = is_dataclass(cls.Options) and cls.Options.__dataclass_params__.frozen
+    require(frozen, "Options must be a frozen dataclass")
+    bare = [f.name for f in fields(cls.Options) if f.default is MISSING and f.default_factory is MISSING]
+    require(not bare, f"every option must have a default, but {', '.join(bare)} has none")
+    for name in cls.needs:
+        require(hasattr(getattr(protocol, name, None), "implementations"), f"needs {name!r}, which is not in the protocol")
+    require("last" in cls.iterates, "iterates must contain last")
+    require(set(cls.iterates) <= set(ITERATES), f"iterates must be among {', '.join(ITERATES)}, got {cls.iterates}")
+
+
+def refuses_unknown_options(probe):
+    """An option that does not exist is an error."""
+    try:
+        check_options(probe.cls, {"no_such_option": 1})
+    except OptionError:
+        return
+    require(False, "an unknown option must be refused")
+
+
+def starts_at_step_0(probe):
+    """A new solver has taken no step, compiling takes none, and all iterates are the start."""
+    solver = probe.new()
+    before = state_of(solver, probe.iterates)
+    solver.advance(0, 0)
+    require(solver.step == 0 and solver.oracle_calls == 0, "advance(0, 0) must only compile")
+    require(state_of(solver, probe.iterates) == before, "advance(0, 0) must not change the iterates")
+    for name in probe.iterates:
+        require(np.array_equal(probe.weights(solver, name), probe.weights(solver)), f"{name} must be the start at step 0")
+
+
+def keeps_its_bounds(probe):
+    """``advance`` exceeds neither bound, and moves when there is room for ``calls_per_step`` calls."""
+    solver = probe.new()
+    solver.advance(0, 0)
+    for _ in range(5 * probe.problem.n):
+        step, calls, need = solver.step, solver.oracle_calls, solver.calls_per_step
+        require(need >= 1, f"calls_per_step must be at least 1, got {need}")
+        solver.advance(calls + need, step + 3)
+        require(solver.oracle_calls <= calls + need, f"advance({calls + need}, ...) made {solver.oracle_calls} calls")
+        require(solver.step <= step + 3, f"advance(..., {step + 3}) went to step {solver.step}")
+        require((solver.step, solver.oracle_calls) != (step, calls), "advance must move if calls_per_step calls are allowed")
+
+
+def portions_do_not_matter(probe):
+    """Many short calls of ``advance``, looking at the iterates in between, give the same bits as one long call."""
+    whole, portions, calls = probe.ran(), probe.new(), PASSES * probe.problem.n
+    while portions.oracle_calls < calls:
+        before, target = (portions.step, portions.oracle_calls), portions.oracle_calls + portions.calls_per_step
+        portions.advance(min(target, calls), BIG)
+        state_of(portions, probe.iterates)
+        portions.extras()
+        if (portions.step, portions.oracle_calls) == before:
+            require(target > calls, "advance must move if calls_per_step calls are allowed")
+            break
+    require(state_of(portions, probe.iterates) == state_of(whole, probe.iterates), "a run in portions must equal a run at once")
+
+
+def the_seed_decides(probe):
+    """Runs with the same seed are the same; another seed matters if, and only if, the class says ``stochastic``."""
+    runs = [state_of(probe.ran(seed=seed), probe.iterates) for seed in (0, 0, 1)]
+    require(runs[0] == runs[1], "two runs with the same seed must be the same")
+    options = vars(probe.options)
+    if not probe.cls.stochastic:
+        require(runs[0] == runs[2], "the seed must not matter where stochastic is False")
+    elif options.get("sampling") not in ("cyclic", "max_gap"):
+        require(runs[0] != runs[2], "the seed must matter where stochastic is True")
+
+
+def follows_the_order(probe):
+    """A given order decides which examples are visited, whatever the seed."""
+    if not probe.cls.takes_order:
+        return
+    n, length = probe.problem.n, 200 * PASSES * probe.problem.n
+    forth, back, first = (np.resize(order, length).astype(np.int64) for order in (np.arange(n), np.arange(n)[::-1], [0]))
+    runs = [state_of(probe.ran(order=order, seed=s), probe.iterates) for order, s in ((forth, 0), (forth, 1), (back, 0))]
+    require(runs[0] == runs[1], "with a given order the seed must not matter")
+    require(n == 1 or runs[0] != runs[2], "another order must give another run")
+    plain = probe.plain(order=first)
+    if plain is not None:
+        probe.asked.clear()
+        plain.advance(1, 1)
+        require(probe.asked == [0], f"the first step of order = 0, 0, ... must call the oracle of example 0, not {probe.asked}")
+
+
+def averages_are_averages(probe):
+    """wavg weighs w_j by j, avg is the mean of w_1 .. w_k, tavg that since the last power of two; so are the duals' b'a."""
+    solver = probe.new()
+    solver.advance(0, 0)
+    path = [(probe.weights(solver), dual_loss(probe, solver, "last"))]
+    for k in range(1, 3 * probe.problem.n):
+        probe_step(solver, k)
+        path.append((probe.weights(solver), dual_loss(probe, solver, "last")))
+        steps, first = np.arange(k + 1.0), 1 << (k.bit_length() - 1)
+        kinds = {"wavg": steps, "avg": 1.0 * (steps > 0), "tavg": 1.0 * (steps >= first), "last": 1.0 * (steps == k)}
+        for name in probe.iterates:
+            weights = kinds[name] / kinds[name].sum()
+            wanted = [sum(c * point[part] for c, point in zip(weights, path, strict=True)) for part in range(2)]
+            require(close(probe.weights(solver, name), wanted[0]), f"{name} at step {k} is not the average it should be")
+            if probe.cls.has_dual:
+                got = dual_loss(probe, solver, name)
+                require(close(got, wanted[1]), f"b'a of {name} at step {k} must be {wanted[1]}, got {got}")
+
+
+def probe_step(solver: Solver, k: int) -> None:
+    """Take one step, to step k."""
+    solver.advance(BIG, k)
+    require(solver.step == k, f"advance({BIG}, {k}) must go to step {k}, got {solver.step}")
+
+
+def dual_loss(probe, solver: Solver, iterate: str) -> float:
+    """Return b'a = D + lam/2 ||w||^2, where w is A a."""
+    point = solver.point(iterate)
+    norm_sq = protocol.inner(solver.problem, point.w, point.w) if point.norm_sq is None else point.norm_sq
+    return point.dual + 0.5 * probe.lam * norm_sq
+
+
+def dual_points_are_lower_bounds(probe):
+    """No dual value exceeds the optimum, none is missing, and that of ``last`` can be recomputed from the dual variables."""
+    solver = probe.new()
+    solver.advance(0, 0)
+    for passes in range(PASSES + 1):
+        probe.go_on(solver, passes * probe.problem.n)
+        for name in probe.iterates:
+            dual = solver.point(name).dual
+            if not probe.cls.has_dual:
+                require(math.isnan(dual), f"the dual must be NaN where has_dual is False, got {dual}")
+                continue
+            bound = probe.optimum + 1e-9 * (1 + abs(probe.optimum))
+            require(dual <= bound, f"the dual of {name} must be a number <= the optimum {probe.optimum}, got {dual}")
+        exact, running = solver.exact_dual(), solver.point("last").dual
+        require(not probe.cls.has_dual or close(exact, running), f"exact_dual must be the dual {running} of last, got {exact}")
+
+
+def comes_near_the_optimum(probe):
+    """After 100 passes primal and dual values are less than a quarter of their distance at the start from the optimum."""
+    start, solver = probe.new(), probe.ran(LONG)
+    where = [(start, "last"), *((solver, name) for name in probe.iterates)]
+    distances = {"P(w)": [probe.primal(*place) - probe.optimum for place in where]}
+    if probe.cls.has_dual:
+        distances["D"] = [probe.optimum - running.point(name).dual for running, name in where]
+    for name, (before, *after) in distances.items():
+        near = min(after) <= 0.25 * before + 1e-9
+        require(near, f"{name} must come from a distance {before} of the optimum to a quarter, got {min(after)}")
+
+
+def leaves_the_problem_alone(probe):
+    """No array of the problem is changed."""
+
+    def arrays(value):
+        return [a for v in value for a in arrays(v)] if isinstance(value, tuple) else [np.array(value)]
+
+    if isinstance(probe.problem, tuple):
+        before = arrays(probe.problem)
+        probe.ran()
+        require(all(map(np.array_equal, before, arrays(probe.problem))), "the arrays of the problem must not be changed")
+
+
+def runs_in_plain_python(probe):
+    """On the same problem given by Python functions the solver takes the same steps."""
+    plain = probe.plain()
+    if plain is None:
+        return
+    compiled = probe.ran(4)
+    probe.go_on(plain, 4 * probe.problem.n)
+    require(plain.step == compiled.step, f"{compiled.step} steps on the problem, {plain.step} on its functions")
+    for name in probe.iterates:
+        equal = close(probe.weights(plain, name), probe.weights(compiled, name))
+        require(equal, f"{name} must be the same on the problem and on its functions")
+
+
+def starts_from_a_result(probe):
+    """A warm start has the dual variables of the other run, at any lam, or is refused with an ``OptionError``."""
+    first, duals, scales = probe.ran(), [], (1.0, 2.0, 4.0)
+    for scale in scales:
+        try:
+            again = probe.new(warm_start=first, lam=scale * probe.lam)
+        except OptionError:
+            return
+        require(again.step == 0, "a warm start must begin at step 0")
+        duals.append(again.point("last").dual)
+        again.advance(5 * probe.problem.n, BIG)
+    require(close(duals[0], first.exact_dual()), f"a warm start must have the dual {first.exact_dual()}, got {duals[0]}")
+    # A a is proportional to 1/lam, so the dual objective b'a - lam/2 ||A a||^2 of the same a is affine in 1/lam.
+    wanted = duals[1] + (duals[1] - duals[0]) * (1 / scales[2] - 1 / scales[1]) / (1 / scales[1] - 1 / scales[0])
+    require(close(duals[2], wanted), f"a warm start at another lam must have the dual {wanted}, got {duals[2]}")
+    require(state_of(first, probe.iterates) == state_of(probe.ran(), probe.iterates), "a warm start must not change the other run")
+
+
+def ends_in_every_status(probe):
+    """Runs end as max_passes, time_limit, converged (with a dual) and, in the main thread, interrupted."""
+    result = probe.solve()
+    require(result.status == "max_passes", f"status must be max_passes, got {result.status}")
+    passes = result.trace["passes"].iloc[-1]
+    require(PASSES - 1 < passes <= PASSES, f"a run of {PASSES} passes must not end at {passes}")
+    status = probe.solve(time_limit=1e-9, max_passes=1e6).status
+    require(status == "time_limit", f"status must be time_limit, got {status}")
+    if probe.cls.has_dual:
+        result = probe.solve(gap_tol=0.5, max_passes=1e4)
+        require(result.status == "converged" and result.gap <= 0.5 + 1e-9, f"status must be converged, got {result.status}")
+    if threading.current_thread() is threading.main_thread():
+
+        def interrupt(row):
+            if row["step"] > 0 and row["iterate"] == "last" and signal.getsignal(signal.SIGINT) is not before:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        before = signal.getsignal(signal.SIGINT)
+        status = probe.solve(callback=interrupt).status
+        require(status == "interrupted", f"status must be interrupted, got {status}")
+
+
+SOLVER_CHECKS = (
+    declares_what_it_is,
+    refuses_unknown_options,
+    starts_at_step_0,
+    keeps_its_bounds,
+    portions_do_not_matter,
+    the_seed_decides,
+    follows_the_order,
+    averages_are_averages,
+    dual_points_are_lower_bounds,
+    comes_near_the_optimum,
+    leaves_the_problem_alone,
+    runs_in_plain_python,
+    starts_from_a_result,
+    ends_in_every_status,
+)

@@ -1,0 +1,1 @@
+"""Word alignment: counting words that occur together, aligning them without supervision, and describing their pairs."""

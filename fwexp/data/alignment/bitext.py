@@ -1,0 +1,109 @@
+"""Sentence pairs as numbers, and how often words of both sides occur together."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp._jit import njit
+
+Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]  # sentence pairs, as lists of words
+
+
+class Lexicon(NamedTuple):
+    """The words of a text, and the word pairs that occur together in a sentence pair."""
+
+    e_words: dict[str, int]
+    f_words: dict[str, int]
+    codes: np.ndarray  # int64, ascending: e * len(f_words) + f of every word pair
+
+    @property
+    def e_of(self) -> np.ndarray:
+        """The first word of every word pair."""
+        return self.codes // len(self.f_words)
+
+    @property
+    def f_of(self) -> np.ndarray:
+        """The second word of every word pair."""
+        return self.codes % len(self.f_words)
+
+
+class Bitext(NamedTuple):
+    """Sentence pairs whose words are numbered by a lexicon; -1 stands for what it does not have."""
+
+    e: np.ndarray  # int32, the words of all sentences
+    f: np.ndarray
+    e_ptr: np.ndarray  # int64 (pairs + 1,): sentence s has the words e_ptr[s] .. e_ptr[s+1]
+    f_ptr: np.ndarray
+    cells: np.ndarray  # int32: of every sentence pair the E x F word pairs, row after row
+    cell_ptr: np.ndarray  # int64 (pairs + 1,)
+
+
+def number(pairs: Pairs) -> tuple[Lexicon, Bitext]:
+    """Return the lexicon of a text, and the text in its numbers."""
+    lexicon = Lexicon({}, {}, np.zeros(0, dtype=np.int64))
+    for e, f in pairs:
+        for word in e:
+            lexicon.e_words.setdefault(word, len(lexicon.e_words))
+        for word in f:
+            lexicon.f_words.setdefault(word, len(lexicon.f_words))
+    text = _words(lexicon, pairs)
+    codes, cells = np.unique(_codes(lexicon, text), return_inverse=True)
+    return lexicon._replace(codes=codes), text._replace(cells=cells.astype(np.int32))
+
+
+def look_up(lexicon: Lexicon, pairs: Pairs) -> Bitext:
+    """Return sentence pairs in the numbers of a lexicon."""
+    text = _words(lexicon, pairs)
+    codes = _codes(lexicon, text)
+    place = np.minimum(np.searchsorted(lexicon.codes, codes), len(lexicon.codes) - 1)
+    return text._replace(cells=np.where(lexicon.codes[place] == codes, place, -1).astype(np.int32))
+
+
+def _words(lexicon: Lexicon, pairs: Pairs) -> Bitext:
+    lengths = np.array([(len(e), len(f)) for e, f in pairs], dtype=np.int64)
+    e_ptr, f_ptr, cell_ptr = (np.concatenate(([0], np.cumsum(n))) for n in (lengths[:, 0], lengths[:, 1], lengths.prod(axis=1)))
+    e = np.array([lexicon.e_words.get(word, -1) for pair in pairs for word in pair[0]], dtype=np.int32)
+    f = np.array([lexicon.f_words.get(word, -1) for pair in pairs for word in pair[1]], dtype=np.int32)
+    return Bitext(e, f, e_ptr, f_ptr, np.zeros(0, dtype=np.int32), cell_ptr)
+
+
+def _codes(lexicon: Lexicon, text: Bitext) -> np.ndarray:
+    codes = np.empty(text.cell_ptr[-1], dtype=np.int64)
+    _fill_codes(text, len(lexicon.f_words), codes)
+    return codes
+
+
+@njit
+def _fill_codes(text, num_f, codes):
+    position = 0
+    for s in range(len(text.e_ptr) - 1):
+        for i in range(text.e_ptr[s], text.e_ptr[s + 1]):
+            for j in range(text.f_ptr[s], text.f_ptr[s + 1]):
+                known = text.e[i] >= 0 and text.f[j] >= 0
+                codes[position] = np.int64(text.e[i]) * num_f + text.f[j] if known else -1
+                position += 1
+
+
+def dice(lexicon: Lexicon, text: Bitext) -> np.ndarray:
+    """Return the Dice coefficient of every word pair: 2 C(e, f) / (C(e) + C(f)), where C counts sentence pairs."""
+    counts = []
+    for items, ptr, size in (
+        (text.cells, text.cell_ptr, len(lexicon.codes)),
+        (text.e, text.e_ptr, len(lexicon.e_words)),
+        (text.f, text.f_ptr, len(lexicon.f_words)),
+    ):
+        counts.append(np.zeros(size))
+        _count_sentences(items, ptr, np.full(size, -1), counts[-1])
+    together, e_count, f_count = counts
+    return 2.0 * together / (e_count[lexicon.e_of] + f_count[lexicon.f_of])
+
+
+@njit
+def _count_sentences(items, ptr, last, counts):
+    """Add to ``counts`` in how many sentences every item occurs; ``last`` starts at -1."""
+    for s in range(len(ptr) - 1):
+        for t in range(ptr[s], ptr[s + 1]):
+            if last[items[t]] != s:
+                last[items[t]] = s
+                counts[items[t]] += 1.0

@@ -1,0 +1,289 @@
+"""``conll2000``: text chunking, the shared task of CoNLL-2000 (Tjong Kim Sang and Buchholz), with the papers' features.
+
+``conll2000/train.txt.gz`` and ``test.txt.gz``, or unpacked, hold one token per line, ``word POS chunk`` with one space
+between, and an empty line after each sentence. A sequence is a sentence, its labels are the chunk tags O, B-TYPE, I-TYPE.
+
+Features of a token are a constant 1 and indicators of 19 attributes: words and POS tags of the token and up to two
+neighbours on either side, single and combined as `TEMPLATE` says. Words are lower-cased; a position outside the sentence
+has one symbol of its own. Per attribute, values that occur at least `MIN_COUNT` times in the training text have ids 1, 2,
+... in the order of first occurrence, and all others have 0: no feature. On the whole text that makes 1 + 74658 features,
+K = 22 and d = 22 * 74659 + 22 + 22 + 22^2 = 1643026.
+
+Labels are the chunk tags in the order of first occurrence in the training text; a tag that only the test text has
+(``I-LST``, 2 tokens) is -1 there: never predicted, counted wrong.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp.data.files import read_lines, resolve_data_dir
+from fwexp.data.parsed import parsed_arrays
+from fwexp.data.registry import locate
+from fwexp.errors import DataError, ParameterError
+
+# What is looked at, and at which positions relative to the token.
+TEMPLATE = (
+    ("word", -2),
+    ("word", -1),
+    ("word", 0),
+    ("word", 1),
+    ("word", 2),
+    ("word", -1, 0),
+    ("word", 0, 1),
+    ("pos", -2),
+    ("pos", -1),
+    ("pos", 0),
+    ("pos", 1),
+    ("pos", 2),
+    ("pos", -2, -1),
+    ("pos", -1, 0),
+    ("pos", 0, 1),
+    ("pos", 1, 2),
+    ("pos", -2, -1, 0),
+    ("pos", -1, 0, 1),
+    ("pos", 0, 1, 2),
+)
+REACH = 2  # the largest distance in the template
+MIN_COUNT = 3
+
+FORMAT = 1  # of the parsed form; to be raised when the same text gives other arrays
+
+TOKEN = re.compile(rb"([!-~]+) ([!-~]+) (O|[BI]-[!-~]+)")
+
+
+@dataclass(frozen=True)
+class Options:
+    """``conll2000`` has no options."""
+
+
+class Text(NamedTuple):
+    """The content of a file; sentence i has the tokens ``ptr[i] .. ptr[i+1]``."""
+
+    words: list[bytes]  # lower-cased
+    pos: list[bytes]
+    tags: list[bytes]
+    ptr: np.ndarray  # int64 (sentences + 1,)
+
+
+def read(options: Options, data_dir: Path):
+    """Return the training and the test problem."""
+    from fwexp.problems.chain import chain_from_arrays
+
+    arrays = _parsed(data_dir)
+    num_states = len(_label_names(arrays))
+    problems = []
+    for part in ("train", "test"):
+        labels = arrays[f"{part}_labels"]
+        labels = np.where(labels < num_states, labels, -1)
+        x = indicators(arrays[f"{part}_columns"], arrays["sizes"])
+        problems.append(chain_from_arrays(x, labels, arrays[f"{part}_ptr"], num_states))
+    return tuple(problems)
+
+
+def label_names(data_dir: str | Path | None = None) -> tuple[str, ...]:
+    """Return the chunk tags that the labels 0, 1, ... of the problems stand for.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        As for ``fwexp.load_dataset``.
+    """
+    return _label_names(_parsed(resolve_data_dir(data_dir)))
+
+
+def true_tags(data_dir: str | Path | None = None) -> list[list[str]]:
+    """Return the true chunk tags of every test sentence, those included that are -1 in the test problem.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        As for ``fwexp.load_dataset``.
+    """
+    arrays = _parsed(resolve_data_dir(data_dir))
+    tags = arrays["tags"][arrays["test_labels"]].tolist()
+    return [tags[start:end] for start, end in pairwise(arrays["test_ptr"].tolist())]
+
+
+def task_metrics(predictions: Sequence, data_dir: str | Path | None = None) -> dict[str, float]:
+    """Return what the shared task reports of predictions for the test problem.
+
+    Parameters
+    ----------
+    predictions : sequence of int arrays
+        One labeling per test sentence, as ``fwexp.predict(test, w)`` returns them.
+    data_dir : path, optional
+        As for ``fwexp.load_dataset``.
+
+    Returns
+    -------
+    dict
+        ``token_accuracy``, ``chunk_precision``, ``chunk_recall`` and ``chunk_f1``, all between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        Numbers of sentences or tokens that differ from those of the test text, or labels that do not exist.
+    """
+    from fwexp.metrics import chunk_scores
+
+    names = label_names(data_dir)
+    for labels in predictions:
+        if len(labels) and not 0 <= min(labels) <= max(labels) < len(names):
+            raise ParameterError(f"labels in predictions must be in 0 .. {len(names) - 1}, got {[int(label) for label in labels]}")
+    scores = chunk_scores(true_tags(data_dir), [[names[label] for label in labels] for labels in predictions])
+    return {
+        "token_accuracy": scores.accuracy,
+        "chunk_precision": scores.precision,
+        "chunk_recall": scores.recall,
+        "chunk_f1": scores.f1,
+    }
+
+
+def read_text(path: Path) -> Text:
+    """Read and validate a file.
+
+    Raises
+    ------
+    DataError
+        Names the file, the first bad line and what was expected there.
+    """
+    words, pos, tags, ptr = [], [], [], [0]
+    for number, line in read_lines(path):
+        line = line.rstrip(b"\r\n")
+        if token := TOKEN.fullmatch(line):
+            word, tag, chunk = token.groups()
+            words.append(word.lower())
+            pos.append(tag)
+            tags.append(chunk)
+        elif line:
+            raise DataError(f"{path}, line {number}: {_describe(line)}")
+        elif len(words) == ptr[-1]:
+            before = "at the start of the file" if number == 1 else "after an empty line"
+            raise DataError(f"{path}, line {number}: an empty sentence (an empty line {before}), expected a token")
+        else:
+            ptr.append(len(words))
+    if not words:
+        raise DataError(f"{path}: the file is empty, expected one token per line")
+    if len(words) > ptr[-1]:  # the empty line after the last sentence may be missing
+        ptr.append(len(words))
+    return Text(words, pos, tags, np.array(ptr, dtype=np.int64))
+
+
+def parse(train: Text, test: Text) -> dict[str, np.ndarray]:
+    """Return what the problems are made of.
+
+    Returns
+    -------
+    dict
+        ``train_columns``, ``test_columns``: int32 (tokens, 19), the ids of the attributes in the order of `TEMPLATE`;
+        ``sizes``: int64 (19,), the number of ids of each; ``train_labels``, ``test_labels``: int32 (tokens,), indices
+        into ``tags``, the chunk tags in the order of first occurrence in both texts; ``num_labels``: how many of them the
+        training text has; ``train_ptr``, ``test_ptr``: as in `Text`.
+    """
+    tags: dict[bytes, int] = {}
+    words: dict[bytes, int] = {}
+    pos: dict[bytes, int] = {}
+    arrays = {"train_ptr": train.ptr, "test_ptr": test.ptr}
+    arrays["train_labels"] = _number(train.tags, tags).astype(np.int32)
+    arrays["num_labels"] = np.array(len(tags))
+    arrays["test_labels"] = _number(test.tags, tags).astype(np.int32)
+    arrays["tags"] = np.array([tag.decode("ascii") for tag in tags])
+    # Of words and POS tags, 0 is the symbol of the positions outside the sentence.
+    numbered = [(_number(text.words, words) + 1, _number(text.pos, pos) + 1, text.ptr) for text in (train, test)]
+    bases = {"word": len(words) + 1, "pos": len(pos) + 1}
+    columns, sizes = ([], []), []
+    for codes in zip(*(_attributes(*sequences, bases) for sequences in numbered), strict=True):
+        values, ids = _vocabulary(codes[0])
+        sizes.append(len(values))
+        for column, code in zip(columns, codes, strict=True):
+            column.append(_look_up(code, values, ids))
+    arrays["sizes"] = np.array(sizes, dtype=np.int64)
+    arrays["train_columns"], arrays["test_columns"] = (np.column_stack(column) for column in columns)
+    return arrays
+
+
+def indicators(columns: np.ndarray, sizes: np.ndarray):
+    """Return the features as a ``csr_array`` of ones: the constant, then a block of ``sizes[c]`` for every column c.
+
+    Parameters
+    ----------
+    columns : int array (tokens, c)
+        Ids from 1; 0 is no feature.
+    sizes : int array (c,)
+        The largest id of every column.
+    """
+    from scipy.sparse import csr_array
+
+    starts = np.concatenate(([0], 1 + np.cumsum([0, *sizes[:-1]])))
+    ids = np.pad(columns, ((0, 0), (1, 0)), constant_values=1)
+    present = ids > 0
+    indices = (ids + (starts - 1).astype(np.int32))[present]
+    indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int32)
+    return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(columns), 1 + int(sizes.sum())))
+
+
+def _parsed(data_dir: Path) -> dict[str, np.ndarray]:
+    # The registry lists the training file first.
+    train, test = paths = tuple(locate("conll2000", data_dir).values())
+    return parsed_arrays("conll2000", FORMAT, paths, lambda: parse(read_text(train), read_text(test)))
+
+
+def _label_names(arrays) -> tuple[str, ...]:
+    return tuple(arrays["tags"][: arrays["num_labels"]].tolist())
+
+
+def _number(values: list[bytes], known: dict[bytes, int]) -> np.ndarray:
+    """Return the number of every value: that in ``known``, to which new values are added, counting on."""
+    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+
+
+def _attributes(words, pos, ptr, bases: dict[str, int]) -> Iterator[np.ndarray]:
+    """Yield, for every attribute of the template, one number per token that stands for the attribute's value."""
+    # REACH positions lie between two sentences, and before the first and after the last one.
+    sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    at = np.arange(ptr[-1]) + REACH * (sentence + 1)
+    padded = {name: np.zeros(ptr[-1] + REACH * len(ptr), dtype=np.int64) for name in bases}
+    padded["word"][at], padded["pos"][at] = words, pos
+    for name, *offsets in TEMPLATE:
+        code = np.zeros(len(at), dtype=np.int64)
+        for offset in offsets:
+            code = code * bases[name] + padded[name][at + offset]
+        yield code
+
+
+def _vocabulary(code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values to keep, ascending, and their ids: 1, 2, ... in the order of first occurrence."""
+    values, first, counts = np.unique(code, return_index=True, return_counts=True)
+    kept = counts >= MIN_COUNT
+    ids = np.empty(np.count_nonzero(kept), dtype=np.int32)
+    ids[np.argsort(first[kept])] = np.arange(1, len(ids) + 1)
+    return values[kept], ids
+
+
+def _look_up(code: np.ndarray, values: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Return the id of every code, 0 where it is not among ``values``."""
+    place = np.searchsorted(values, code)
+    known = np.append(values, -1)[place] == code  # codes are >= 0
+    return np.where(known, np.append(ids, np.int32(0))[place], np.int32(0))
+
+
+def _describe(line: bytes) -> str:
+    """Say what is wrong with a line that `read_text` refused."""
+    bad = re.search(rb"[^ -~]", line)
+    if bad:
+        return f"byte {_show(bad.group())} at column {bad.start() + 1}, expected printable ASCII"
+    columns = line.split(b" ")
+    if len(columns) != 3 or not all(columns):
+        return f"{_show(line)}, expected 'word POS chunk' with one space between"
+    return f"chunk tag is {_show(columns[2])}, expected O, B-TYPE or I-TYPE"
+
+
+def _show(value: bytes) -> str:
+    """Return a part of a line as printable text of bounded length."""
+    return ascii(value[:40])[1:] + ("..." if len(value) > 40 else "")

@@ -1,0 +1,287 @@
+"""``hansards``: English-French word alignment on the Canadian Hansards, the shared task of NAACL 2003 (Mihalcea and Pedersen).
+
+``hansards/test.e``, ``test.f`` and ``test.wa`` hold 447 sentence pairs with links made by hand, ``train.25000.e.gz`` and
+``train.25000.f.gz`` hold pairs without links. An example is a sentence pair; its output is a matching of words, as in
+``fwexp.matching_problem``, with English words as rows.
+
+The training pairs of the papers, their links and features are not public. Here, of the 25,000 pairs those with a sentence
+of more than `LONGEST` words and repeated ones (in lower case) are dropped. On what remains (19,434) an aligner is run
+without supervision in both directions, and words are counted for the features. Examples for training are the first 5000 of
+these pairs that are not among the test pairs and have a link; their true links are those found in both directions.
+
+Of the test pairs the first 100 are set aside, as in the papers (one number is chosen on them, the threshold of the Dice
+baseline); the other 347 are the test set. Its links are sure or possible, and its error is the alignment error rate.
+
+The features are indicators, see ``fwexp.data.alignment.features``; weight j belongs to the j-th name of `feature_names`.
+The aligner is the HMM of ``fwexp.data.alignment.hmm``, or eflomal where that is installed and asked for; eflomal reads the
+test sentences, too (without links). Alignment error rates on the test set, in percent, of what is not learned (`baselines`):
+
+    aligner    e to f    f to e    intersection    union    matching by Dice
+    hmm          14.1      14.5            10.4     17.0                29.3
+    eflomal       9.5       8.2             7.3     10.2                29.3
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp.data.files import read_lines, resolve_data_dir
+from fwexp.data.parsed import parsed_arrays
+from fwexp.data.registry import locate
+from fwexp.errors import DataError
+
+LONGEST = 60  # words
+NUM_TRAIN = 5000
+SET_ASIDE = 100
+BASELINES = ("e to f", "f to e", "intersection", "union", "dice")
+
+FORMAT = 1  # of the parsed form; to be raised when the same text gives other arrays
+
+LINK = re.compile(rb"(\d{1,9}) (\d{1,9}) (\d{1,9}) ([SP])")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of ``hansards``."""
+
+    aligner: str = field(default="hmm", metadata={"choices": ("hmm", "eflomal")})
+
+
+class Gold(NamedTuple):
+    """Sentence pairs with links made by hand, from 0; possible ones include the sure ones."""
+
+    pairs: list[tuple[list[str], list[str]]]
+    sure: list[np.ndarray]
+    possible: list[np.ndarray]
+
+
+def read(options: Options, data_dir: Path):
+    """Return the training and the test problem."""
+    return problems(_parsed(options, data_dir))
+
+
+def problems(arrays: dict[str, np.ndarray]):
+    """Return the training and the test problem of what `prepare` returns."""
+    from fwexp.problems.matching import matching_from_arrays
+
+    both = []
+    for part, links, possible in (("train", "links", None), ("test", "sure", "possible")):
+        x, num_features = _indicators(arrays[f"{part}_columns"])
+        truth = _split(arrays, f"{part}_{links}")
+        more = None if possible is None else _split(arrays, f"{part}_{possible}")
+        both.append(matching_from_arrays(x, num_features, arrays[f"{part}_shapes"], truth, possible=more))
+    return tuple(both)
+
+
+def feature_names() -> tuple[str, ...]:
+    """Return the names of the features, such as ``"dice 3"`` for the third bin of the Dice coefficient."""
+    from fwexp.data.alignment.features import SIZES
+
+    return tuple(f"{name} {value}" for name, size in SIZES.items() for value in range(1, size + 1))
+
+
+def task_metrics(predictions: Sequence, data_dir: str | Path | None = None) -> dict[str, float]:
+    """Return what the shared task reports of predictions for the test problem.
+
+    Parameters
+    ----------
+    predictions : sequence of int arrays (m, 2)
+        The links of every test sentence, as ``fwexp.predict(test, w)`` returns them.
+    data_dir : path, optional
+        As for ``fwexp.load_dataset``.
+
+    Returns
+    -------
+    dict
+        ``aer``, ``precision`` (of possible links) and ``recall`` (of sure links), all between 0 and 1.
+    """
+    from fwexp.metrics import alignment_scores
+
+    gold = read_gold(resolve_data_dir(data_dir))
+    return alignment_scores(gold.sure[SET_ASIDE:], gold.possible[SET_ASIDE:], predictions)._asdict()
+
+
+def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[str, float]]:
+    """Return `task_metrics` of alignments that are not learned.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        As for ``fwexp.load_dataset``.
+    **options
+        Of the data set.
+
+    Returns
+    -------
+    dict
+        For the aligner's two directions, their intersection and union, and matchings by Dice coefficient.
+    """
+    folder = resolve_data_dir(data_dir)
+    arrays = _parsed(Options(**options), folder)
+    return {name: task_metrics(_split(arrays, name), folder) for name in BASELINES}
+
+
+def read_sentences(path: Path) -> list[list[str]]:
+    """Read a text, one sentence per line with spaces between its words.
+
+    Raises
+    ------
+    DataError
+        Names the file, the line and what is wrong.
+    """
+    sentences = []
+    for number, line in read_lines(path):
+        try:
+            words = line.decode("utf-8").split()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}, line {number}: byte {error.start + 1} is not UTF-8") from error
+        if not words:
+            raise DataError(f"{path}, line {number}: an empty line, expected a sentence")
+        sentences.append(words)
+    return sentences
+
+
+def read_pairs(e_path: Path, f_path: Path) -> list[tuple[list[str], list[str]]]:
+    """Read two texts of which equal lines belong together.
+
+    Raises
+    ------
+    DataError
+        What `read_sentences` raises, or numbers of sentences that differ or are 0.
+    """
+    e, f = read_sentences(e_path), read_sentences(f_path)
+    if len(e) != len(f):
+        raise DataError(f"{e_path} and {f_path} must have the same number of lines, got {len(e)} and {len(f)}")
+    if not e:
+        raise DataError(f"{e_path}: the file is empty, expected one sentence per line")
+    return list(zip(e, f, strict=True))
+
+
+def read_gold(data_dir: Path) -> Gold:
+    """Read the sentence pairs that have links.
+
+    Raises
+    ------
+    DataError
+        Names the file, the line and what is wrong: a malformed link, or one out of range.
+    """
+    e_path, f_path, path = list(locate("hansards", data_dir).values())[:3]
+    pairs = read_pairs(e_path, f_path)
+    if len(pairs) <= SET_ASIDE:
+        raise DataError(f"{e_path}: {len(pairs)} sentences, expected more than the {SET_ASIDE} that are set aside")
+    sure, possible = [[] for _ in pairs], [[] for _ in pairs]
+    for number, line in read_lines(path):
+        link = LINK.fullmatch(line.rstrip(b"\r\n"))
+        if link is None:
+            shown = ascii(line[:40].rstrip(b"\r\n"))[1:]
+            raise DataError(f"{path}, line {number}: {shown}, expected 'SENTENCE E F S' or 'SENTENCE E F P', as in '0001 1 1 S'")
+        s, i, j = (int(part) for part in link.groups()[:3])
+        if not 1 <= s <= len(pairs):
+            raise DataError(f"{path}, line {number}: sentence is {s}, expected 1 .. {len(pairs)}")
+        for name, value, words in (("English", i, pairs[s - 1][0]), ("French", j, pairs[s - 1][1])):
+            if not 1 <= value <= len(words):
+                raise DataError(f"{path}, line {number}: {name} position is {value}, sentence {s} has 1 .. {len(words)}")
+        possible[s - 1].append((i - 1, j - 1))
+        if link.group(4) == b"S":
+            sure[s - 1].append((i - 1, j - 1))
+    as_arrays = ([np.array(links, dtype=np.int64).reshape(-1, 2) for links in side] for side in (sure, possible))
+    return Gold(pairs, *as_arrays)
+
+
+def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
+    """Align, count and describe.
+
+    Parameters
+    ----------
+    options : Options
+        Which aligner.
+    pairs : list of (words, words)
+        The text without links.
+    gold : Gold
+        The test sentences.
+
+    Returns
+    -------
+    dict
+        For ``train`` and ``test``: ``_columns``, uint8 (edges, attributes), see ``features.attributes``, and ``_shapes``,
+        int64 (n, 2), the lengths of the sentences. Links, as int16 (m, 2) with the numbers of links (n,) under the same
+        name and ``" counts"``: ``train_links``, ``test_sure``, ``test_possible``, and for the test sentences the `BASELINES`.
+    """
+    from fwexp.data.alignment import baselines, bitext, features, hmm
+
+    text = _distinct(pairs)
+    tests = [_lower(pair) for pair in gold.pairs]
+    lexicon, numbered = bitext.number(text)
+    numbered_tests = bitext.look_up(lexicon, tests)
+    if options.aligner == "eflomal":
+        from fwexp.data.alignment import eflomal
+
+        links = eflomal.align(text + tests)
+        found, found_tests = ([side[part] for side in links] for part in (slice(len(text)), slice(len(text), None)))
+    else:
+        found, found_tests = hmm.align(lexicon, numbered, numbered, numbered_tests)
+
+    links = [hmm.intersect(*both) for both in zip(*found, strict=True)]
+    known = set(tests)
+    chosen = [s for s, pair in enumerate(text) if pair not in known and len(links[s])][:NUM_TRAIN]
+    if not chosen:
+        raise DataError(f"hansards: no training pair of sentences with at most {LONGEST} words has a link, expected at least one")
+    statistics = features.count(lexicon, numbered)
+    arrays = {}
+    for part, these in (("train", [text[s] for s in chosen]), ("test", tests[SET_ASIDE:])):
+        arrays[f"{part}_columns"] = features.attributes(statistics, these, bitext.look_up(lexicon, these))
+        arrays[f"{part}_shapes"] = np.array([(len(e), len(f)) for e, f in these], dtype=np.int64)
+    aside = bitext.look_up(lexicon, tests[:SET_ASIDE])
+    threshold = baselines.best_threshold(statistics.dice, aside, gold.sure[:SET_ASIDE], gold.possible[:SET_ASIDE])
+    directions = [side[SET_ASIDE:] for side in found_tests]
+    sets = {
+        "train_links": [links[s] for s in chosen],
+        "test_sure": gold.sure[SET_ASIDE:],
+        "test_possible": gold.possible[SET_ASIDE:],
+        "e to f": directions[0],
+        "f to e": directions[1],
+        "intersection": [hmm.intersect(*both) for both in zip(*directions, strict=True)],
+        "union": [np.unique(np.concatenate(both), axis=0) for both in zip(*directions, strict=True)],
+        "dice": baselines.match_dice(statistics.dice, numbered_tests, threshold)[SET_ASIDE:],
+    }
+    for name, of_sentences in sets.items():
+        arrays[name] = np.concatenate(of_sentences).astype(np.int16)
+        arrays[f"{name} counts"] = np.array([len(pairs) for pairs in of_sentences])
+    return arrays
+
+
+def _parsed(options: Options, data_dir: Path) -> dict[str, np.ndarray]:
+    # The registry lists the three test files first.
+    paths = tuple(locate("hansards", data_dir).values())
+    name = f"hansards-{options.aligner}"
+    return parsed_arrays(name, FORMAT, paths, lambda: prepare(options, read_pairs(*paths[3:]), read_gold(data_dir)))
+
+
+def _lower(pair) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return tuple(tuple(word.lower() for word in words) for words in pair)
+
+
+def _distinct(pairs) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the sentence pairs in lower case without repeated and overlong ones."""
+    return list(dict.fromkeys(_lower(pair) for pair in pairs if max(map(len, pair)) <= LONGEST))
+
+
+def _split(arrays, name: str) -> list[np.ndarray]:
+    """Return the links of every sentence pair."""
+    return np.split(arrays[name].astype(np.int64), np.cumsum(arrays[f"{name} counts"])[:-1])
+
+
+def _indicators(columns: np.ndarray):
+    """Return the features of all edges, one for every attribute that has a value, and their number."""
+    from fwexp.data.alignment.features import SIZES
+    from fwexp.problems.features import BinaryFeatures
+
+    sizes = np.array(list(SIZES.values()))
+    first = np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int16)
+    present = columns > 0
+    indptr = np.concatenate(([0], np.cumsum(np.count_nonzero(present, axis=1))))
+    return BinaryFeatures(indptr, (columns + (first - 1))[present].astype(np.int32)), int(sizes.sum())

@@ -1,0 +1,176 @@
+"""What people of a field report of predictions, beside the loss that is trained for."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp.errors import ParameterError
+
+
+class ChunkScores(NamedTuple):
+    """What conlleval reports; ratios are between 0 and 1, and 0 where there is nothing to divide by."""
+
+    accuracy: float  # of tags
+    precision: float
+    recall: float
+    f1: float
+    correct: int  # chunks
+    predicted: int
+    true: int
+
+
+class AlignmentScores(NamedTuple):
+    """What is reported of word alignments (Och and Ney 2000); all between 0 and 1."""
+
+    aer: float  # alignment error rate
+    precision: float  # of predicted links, how many are possible
+    recall: float  # of sure links, how many are predicted
+
+
+def token_accuracy(problem, predictions: Sequence) -> float:
+    """Return the share of all positions of all sequences that are labelled right.
+
+    The loss that is trained for is an average of sequences; here long sequences count more.
+
+    Parameters
+    ----------
+    problem : ChainProblem
+        With the true labels; -1 counts as wrong.
+    predictions : sequence of int arrays
+        One labeling per sequence, as ``fwexp.predict`` returns them.
+
+    Raises
+    ------
+    ValueError
+        Not a chain, or numbers of sequences or positions that differ.
+    """
+    from fwexp.problems.chain import ChainProblem
+
+    if not isinstance(problem, ChainProblem):
+        raise ParameterError(f"problem must be made of sequences, got {type(problem).__name__}")
+    lengths = [len(labels) for labels in predictions]
+    _check_lengths("predictions", lengths, np.diff(problem.label_ptr).tolist())
+    return float(np.mean(np.concatenate([np.asarray(labels) for labels in predictions]) == problem.labels))
+
+
+def chunk_f1(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
+    """Return the F1 of chunks, between 0 and 1, as conlleval, the evaluation program of the CoNLL tasks, defines it.
+
+    A chunk is right if both its ends and its type are. `chunk_scores` says more, and what its arguments are.
+
+    Examples
+    --------
+    >>> from fwexp.metrics import chunk_f1
+    >>> chunk_f1([["B-NP", "I-NP", "O", "B-VP"]], [["B-NP", "I-NP", "B-NP", "B-VP"]])
+    0.8
+    """
+    return chunk_scores(true, predicted).f1
+
+
+def chunk_scores(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ChunkScores:
+    """Return the accuracy of tags, and precision, recall and F1 of chunks, as conlleval defines them.
+
+    A chunk begins at a tag ``B-TYPE``, and at an ``I-TYPE`` that does not continue one: at the start of a sentence, after
+    ``O`` and after a tag of another type. It goes on as long as tags ``I-TYPE`` of the same type follow, and ends with
+    its sentence at the latest.
+
+    Parameters
+    ----------
+    true, predicted : sequences of sequences of str
+        One tag per token of every sentence: ``O``, ``B-TYPE`` or ``I-TYPE``.
+
+    Raises
+    ------
+    ValueError
+        No tags, a tag of another form, or numbers of sentences or tokens that differ.
+    """
+    lengths = [len(tags) for tags in true]
+    _check_lengths("predicted", [len(tags) for tags in predicted], lengths)
+    if not sum(lengths):
+        raise ParameterError("true must hold at least one tag, got none")
+    right = sum(a == b for tags in zip(true, predicted, strict=True) for a, b in zip(*tags, strict=True))
+    found = {name: set(_chunks(name, sentences)) for name, sentences in (("true", true), ("predicted", predicted))}
+    correct, of_true, of_predicted = len(found["true"] & found["predicted"]), len(found["true"]), len(found["predicted"])
+    return ChunkScores(
+        accuracy=right / sum(lengths),
+        precision=correct / of_predicted if of_predicted else 0.0,
+        recall=correct / of_true if of_true else 0.0,
+        f1=2 * correct / (of_true + of_predicted) if of_true + of_predicted else 0.0,
+        correct=correct,
+        predicted=of_predicted,
+        true=of_true,
+    )
+
+
+def alignment_error_rate(sure: Sequence, possible: Sequence, predicted: Sequence) -> float:
+    """Return the alignment error rate 1 - (|A & S| + |A & P|) / (|A| + |S|) of predicted links A (Och and Ney 2000).
+
+    S are the sure links and P the possible ones, of all sentence pairs together; sure links are possible, whether or not
+    they are listed as such. `alignment_scores` says more.
+
+    Parameters
+    ----------
+    sure, possible, predicted : sequences of int arrays (m, 2)
+        The links (i, j) of every sentence pair.
+
+    Raises
+    ------
+    ValueError
+        Numbers of sentence pairs that differ, or no sure links.
+
+    Examples
+    --------
+    >>> from fwexp.metrics import alignment_error_rate
+    >>> alignment_error_rate([[(0, 0), (1, 1)]], [[(1, 2)]], [[(0, 0), (1, 2), (2, 1), (3, 3)]])
+    0.5
+    """
+    return alignment_scores(sure, possible, predicted).aer
+
+
+def alignment_scores(sure: Sequence, possible: Sequence, predicted: Sequence) -> AlignmentScores:
+    """Return the alignment error rate, precision and recall; arguments as for `alignment_error_rate`."""
+    for name, links in (("possible", possible), ("predicted", predicted)):
+        if len(links) != len(sure):
+            raise ParameterError(f"{name} must hold links of {len(sure)} sentence pairs, got {len(links)}")
+    a_and_s = a_and_p = of_a = of_s = 0
+    for groups in zip(sure, possible, predicted, strict=True):
+        s, p, a = ({tuple(map(int, link)) for link in links} for links in groups)
+        a_and_s += len(a & s)
+        a_and_p += len(a & (s | p))
+        of_a += len(a)
+        of_s += len(s)
+    if not of_s:
+        raise ParameterError("sure must hold at least one link, got none")
+    return AlignmentScores(
+        aer=1 - (a_and_s + a_and_p) / (of_a + of_s),
+        precision=a_and_p / of_a if of_a else 0.0,
+        recall=a_and_s / of_s,
+    )
+
+
+def _chunks(name: str, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield (sentence, first token, token after the last one, type) of every chunk."""
+    for i, tags in enumerate(sentences):
+        start, open_type = 0, None
+        for t, tag in enumerate(tags):
+            kind, _, of_type = tag.partition("-")
+            if kind not in ("B", "I") or not of_type:
+                if tag != "O":
+                    raise ParameterError(f"{name} tags must be O, B-TYPE or I-TYPE, got {tag!r}")
+                of_type = None
+            if open_type is not None and (kind != "I" or of_type != open_type):
+                yield i, start, t, open_type
+                open_type = None
+            if open_type is None and of_type is not None:
+                start, open_type = t, of_type
+        if open_type is not None:
+            yield i, start, len(tags), open_type
+
+
+def _check_lengths(name: str, lengths: list[int], expected: list[int]) -> None:
+    if len(lengths) != len(expected):
+        raise ParameterError(f"{name} must hold {len(expected)} sequences, got {len(lengths)}")
+    for i, (length, right) in enumerate(zip(lengths, expected, strict=True)):
+        if length != right:
+            raise ParameterError(f"{name}[{i}] must have length {right}, got {length}")

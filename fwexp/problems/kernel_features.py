@@ -1,0 +1,165 @@
+"""Inputs seen through a kernel, for structured kernels that are sums over parts.
+
+The kernel between two structures is sum_{t,t'} k(x_t, x'_t') [y_t = y'_t'] plus that of the parts without inputs (for chains:
+equal first labels, equal last labels, equal transitions). So w has, in place of a row of K weights per feature, a row of K
+coefficients per input of the training set,
+
+    <w, x_t e_k> = sum_u c[u, k] k(x_t, x_u),
+
+and a problem whose inputs are ``KernelFeatures`` is kernelised: scores are sums over the support, and steps change the
+coefficients of one example. Kernel values are computed when needed, never stored.
+
+Such weights have the inner product ``protocol.inner``, not the plain one.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp._jit import njit, register_jitable
+from fwexp._threads import for_shares
+from fwexp.problems import protocol
+from fwexp.problems.chain import ChainProblem
+from fwexp.problems.features import (
+    BinaryFeatures,
+    DenseFeatures,
+    SparseFeatures,
+    row_dot,
+    row_norms_sq,
+    row_scatter,
+    row_scatter_label,
+    row_scores,
+)
+from fwexp.problems.multiclass import MulticlassProblem
+
+KINDS = ("linear", "poly", "rbf")
+LINEAR, POLY, RBF = range(3)
+DENSE_SHARE = 0.1  # inputs with at least this share of nonzeros are kept as dense rows
+SHARES = 8  # of the training inputs, dealt out to the threads
+
+
+class Kernel(NamedTuple):
+    """linear <x, z>, poly (gamma <x, z> + coef0)^degree, or rbf exp(-gamma ||x - z||^2)."""
+
+    kind: int
+    degree: int
+    gamma: float
+    coef0: float
+
+
+class KernelFeatures(NamedTuple):
+    """Inputs of a problem, and those of the training set that weights refer to."""
+
+    x: DenseFeatures | SparseFeatures
+    x_sq: np.ndarray  # float64, ||x_t||^2
+    base: DenseFeatures | SparseFeatures  # of the class of x
+    base_sq: np.ndarray
+    kernel: Kernel
+
+
+def kernelised(problem, train, kernel: Kernel):
+    """Return ``problem`` with its inputs seen through a kernel, on weights that refer to the inputs of ``train``."""
+    columns, rows = train.num_features, _num_rows(train.x)
+    dense = _num_entries(train.x) >= DENSE_SHARE * rows * columns
+    base = _converted(train.x, columns, dense)
+    x = base if problem is train else _converted(problem.x, columns, dense)
+    base_sq = row_norms_sq(base, rows)
+    x_sq = base_sq if problem is train else row_norms_sq(x, _num_rows(x))
+    return protocol.with_inputs(problem, KernelFeatures(x, x_sq, base, base_sq, kernel), rows)
+
+
+def _num_rows(x) -> int:
+    return len(x.values) if isinstance(x, DenseFeatures) else len(x.indptr) - 1
+
+
+def _num_entries(x) -> int:
+    return x.values.size if isinstance(x, DenseFeatures) else int(x.indptr[-1])
+
+
+def _converted(x, columns: int, dense: bool):
+    """Return inputs as dense rows or as sparse ones."""
+    if isinstance(x, DenseFeatures) == dense and not isinstance(x, BinaryFeatures):
+        return x
+    if isinstance(x, DenseFeatures):
+        rows = sp.csr_array(x.values)
+        return SparseFeatures(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+    values = np.ones(len(x.indices)) if isinstance(x, BinaryFeatures) else x.values
+    if not dense:
+        return SparseFeatures(x.indptr, x.indices, values)
+    return DenseFeatures(sp.csr_array((values, x.indices, x.indptr), shape=(len(x.indptr) - 1, columns)).toarray())
+
+
+@register_jitable
+def kernel_value(kernel, product, a_sq, b_sq):
+    """Return k(a, b), given <a, b>, ||a||^2 and ||b||^2."""
+    if kernel.kind == LINEAR:
+        return product
+    if kernel.kind == POLY:
+        return (kernel.gamma * product + kernel.coef0) ** kernel.degree
+    return math.exp(-kernel.gamma * max(a_sq + b_sq - 2.0 * product, 0.0))
+
+
+@register_jitable
+def _any(row):
+    """Whether a row of coefficients is not zero."""
+    nonzero = 0
+    for k in range(len(row)):
+        nonzero += row[k] != 0.0
+    return nonzero > 0
+
+
+@row_scores.register(KernelFeatures)
+def _(x, t, weights, width, out):
+    out[:] = 0.0
+    for u in range(len(x.base_sq)):
+        row = weights[u * width : (u + 1) * width]
+        if _any(row):
+            value = kernel_value(x.kernel, row_dot(x.x, t, x.base, u), x.x_sq[t], x.base_sq[u])
+            for k in range(width):
+                out[k] += value * row[k]
+
+
+@row_scatter.register(KernelFeatures)
+def _(x, t, row, c, width, weights):
+    for k in range(width):
+        weights[t * width + k] += c * row[k]
+
+
+@row_scatter_label.register(KernelFeatures)
+def _(x, t, label, c, width, weights):
+    weights[t * width + label] += c
+
+
+@row_dot.register(KernelFeatures)
+def _(x, t, z, u):
+    return kernel_value(x.kernel, row_dot(x.x, t, z.x, u), x.x_sq[t], z.x_sq[u])
+
+
+@njit
+def _inner_range(x, start, end, u, v, width):
+    """Return sum_{t = start}^{end - 1} sum_s k(x_t, x_s) <u_t, v_s>."""
+    scores, total = np.empty(width), 0.0
+    for t in range(start, end):
+        row = u[t * width : (t + 1) * width]
+        if _any(row):
+            row_scores(x, t, v, width, scores)
+            for k in range(width):
+                total += row[k] * scores[k]
+    return total
+
+
+@protocol.inner.register(ChainProblem, MulticlassProblem)
+def _(problem, u, v):
+    x, size = problem.x, problem.num_features * problem.width
+    if not isinstance(x, KernelFeatures):
+        return float(u @ v)
+    x = x._replace(x=x.base, x_sq=x.base_sq)
+    totals = np.zeros(min(SHARES, problem.num_features))
+
+    def share(k: int, start: int, end: int) -> None:
+        totals[k] = _inner_range(x, start, end, u, v, problem.width)
+
+    for_shares(share, problem.num_features, len(totals))
+    return float(totals.sum() + u[size:] @ v[size:])

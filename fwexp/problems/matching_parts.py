@@ -1,0 +1,252 @@
+"""What solvers ask of matchings: the oracle, the losses, and vectors of parts, which are edges.
+
+d is small and examples have many edges, so inner products go through R^d: no edges x edges matrix is kept.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp._jit import dispatched, njit
+from fwexp.oracles.assignment import max_matching, scratch_size
+from fwexp.problems import protocol
+from fwexp.problems.dense_parts import register_dense_parts
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, row_entries, row_scatter_label
+from fwexp.problems.matching import POSSIBLE, SURE, MatchingProblem, as_matching, check_links
+
+
+@dispatched
+def row_product(x, t, w):
+    """Return <x_t, w>."""
+
+
+@row_product.register(DenseFeatures)
+def _(x, t, w):
+    total = 0.0
+    for f in range(x.values.shape[1]):
+        total += x.values[t, f] * w[f]
+    return total
+
+
+@row_product.register(SparseFeatures)
+def _(x, t, w):
+    total = 0.0
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        total += x.values[j] * w[x.indices[j]]
+    return total
+
+
+@row_product.register(BinaryFeatures)
+def _(x, t, w):
+    total = 0.0
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        total += w[x.indices[j]]
+    return total
+
+
+protocol.register_labelings(MatchingProblem)
+register_dense_parts(MatchingProblem)
+
+
+@protocol.workspace.register(MatchingProblem)
+def _(problem):
+    size, rows = int(np.diff(problem.part_ptr).max()), int(np.diff(problem.label_ptr).max())
+    return protocol.Workspace(
+        theta=np.zeros(size),
+        # After the vector itself there is room for its image in R^d.
+        direction=np.zeros(size + max(size, problem.d)),
+        image=np.zeros(size),
+        y=np.zeros(rows, dtype=np.int32),
+        scratch=np.zeros(size + scratch_size(rows, int(problem.columns.max()))),
+    )
+
+
+@protocol.scores.register(MatchingProblem)
+def _(problem, i, w, theta):
+    start = problem.part_ptr[i]
+    for j in range(problem.part_ptr[i + 1] - start):
+        theta[j] = row_product(problem.x, start + j, w)
+
+
+@protocol.max_oracle.register(MatchingProblem)
+def _(problem, i, theta, y, scratch):
+    start, rows = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    columns, size = problem.columns[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
+    # The loss of y is that of no links, plus precision for every link, less precision and recall for every true one.
+    augmented = scratch[:size]
+    for j in range(size):
+        augmented[j] = theta[j] + problem.precision[i]
+    constant = 0.0
+    for r in range(rows):
+        label = problem.labels[start + r]
+        if label > 0:
+            j = r * columns + label - 1
+            augmented[j] -= problem.precision[i] + problem.recall[i]
+            constant += problem.recall[i] - theta[j]
+    value = constant + max_matching(augmented, columns, y[:rows], scratch[size:])
+    return max(value, 0.0)  # that of the true labeling, which rounding must not undercut
+
+
+@protocol.decode.register(MatchingProblem)
+def _(problem, i, theta, y, scratch):
+    rows = problem.label_ptr[i + 1] - problem.label_ptr[i]
+    max_matching(theta, problem.columns[i], y[:rows], scratch)
+
+
+@protocol.loss.register(MatchingProblem)
+def _(problem, i, y):
+    start, rows = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    if len(problem.marks) > 0:
+        edges, columns = problem.part_ptr[i], problem.columns[i]
+        total, wrong = problem.num_sure[i], problem.num_sure[i]
+        for r in range(rows):
+            if y[r] > 0:
+                mark = problem.marks[edges + r * columns + y[r] - 1]
+                total += 1
+                wrong += 1 - (mark == SURE) - (mark >= POSSIBLE)
+        return wrong / total if total > 0 else 0.0
+    value = 0.0
+    for r in range(rows):
+        truth = problem.labels[start + r]
+        if y[r] != truth:
+            if y[r] > 0:
+                value += problem.precision[i]
+            if truth > 0:
+                value += problem.recall[i]
+    return value
+
+
+@protocol.loss_weight.register(MatchingProblem)
+def _(problem, i, y):
+    if len(problem.marks) == 0:
+        return 1.0
+    total = problem.num_sure[i]
+    for r in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+        total += y[r] > 0
+    return float(total)
+
+
+@protocol.add_psi.register(MatchingProblem)
+def _(problem, i, y, c, direction):
+    start, columns = problem.label_ptr[i], problem.columns[i]
+    for r in range(problem.label_ptr[i + 1] - start):
+        truth = problem.labels[start + r]
+        if y[r] != truth:
+            if truth > 0:
+                direction[r * columns + truth - 1] += c
+            if y[r] > 0:
+                direction[r * columns + y[r] - 1] -= c
+
+
+@protocol.psi_score.register(MatchingProblem)
+def _(problem, i, y, theta):
+    start, columns = problem.label_ptr[i], problem.columns[i]
+    total = 0.0
+    for r in range(problem.label_ptr[i + 1] - start):
+        truth = problem.labels[start + r]
+        if y[r] != truth:
+            if truth > 0:
+                total += theta[r * columns + truth - 1]
+            if y[r] > 0:
+                total -= theta[r * columns + y[r] - 1]
+    return total
+
+
+@protocol.scatter.register(MatchingProblem)
+def _(problem, i, direction, c, w):
+    start = problem.part_ptr[i]
+    for j in range(problem.part_ptr[i + 1] - start):
+        if direction[j] != 0.0:
+            row_scatter_label(problem.x, start + j, 0, c * direction[j], 1, w)
+
+
+@protocol.scatter_psi.register(MatchingProblem)
+def _(problem, i, y, c, w):
+    start, edges, columns = problem.label_ptr[i], problem.part_ptr[i], problem.columns[i]
+    for r in range(problem.label_ptr[i + 1] - start):
+        truth = problem.labels[start + r]
+        if y[r] != truth:
+            if truth > 0:
+                row_scatter_label(problem.x, edges + r * columns + truth - 1, 0, c, 1, w)
+            if y[r] > 0:
+                row_scatter_label(problem.x, edges + r * columns + y[r] - 1, 0, -c, 1, w)
+
+
+@protocol.gram_scores.register(MatchingProblem)
+def _(problem, i, direction, theta):
+    size = problem.part_ptr[i + 1] - problem.part_ptr[i]
+    vector = direction[size : size + problem.d]  # free, see the workspace
+    vector[:] = 0.0
+    protocol.scatter(problem, i, direction, 1.0, vector)
+    protocol.scores(problem, i, vector, theta)
+
+
+@protocol.norm_sq.register(MatchingProblem)
+def _(problem, i, direction):
+    size = problem.part_ptr[i + 1] - problem.part_ptr[i]
+    vector = direction[size : size + problem.d]
+    vector[:] = 0.0
+    protocol.scatter(problem, i, direction, 1.0, vector)
+    total = 0.0
+    for f in range(problem.d):
+        total += vector[f] * vector[f]
+    return total
+
+
+@njit
+def _radii_sq(problem, bounds):
+    """Bound every coordinate of psi_i(y) by the largest and smallest that one link per row can make it."""
+    truth, low, high = np.zeros(problem.d), np.zeros(problem.d), np.zeros(problem.d)
+    row_low, row_high, edge = np.zeros(problem.d), np.zeros(problem.d), np.zeros(problem.d)
+    for i in range(problem.n):
+        columns = problem.columns[i]
+        truth[:] = low[:] = high[:] = 0.0
+        for r in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+            row_low[:] = row_high[:] = 0.0
+            for c in range(columns):
+                edge[:] = 0.0
+                row_scatter_label(problem.x, problem.part_ptr[i] + r * columns + c, 0, 1.0, 1, edge)
+                row_low[:] = np.minimum(row_low, edge)
+                row_high[:] = np.maximum(row_high, edge)
+                if problem.labels[problem.label_ptr[i] + r] == c + 1:
+                    truth += edge
+            low += row_low
+            high += row_high
+        bounds[i] = np.sum(np.maximum(np.abs(truth - low), np.abs(truth - high)) ** 2)
+
+
+@protocol.radii_sq.register(MatchingProblem)
+def _(problem):
+    bounds = np.empty(problem.n)
+    _radii_sq(problem, bounds)
+    return bounds
+
+
+@protocol.to_public.register(MatchingProblem)
+def _(problem, w):
+    return w.copy()
+
+
+@protocol.from_public.register(MatchingProblem)
+def _(problem, w):
+    return np.array(w, dtype=np.float64)
+
+
+@protocol.as_labeling.register(MatchingProblem)
+def _(problem, i, y):
+    shape = (int(problem.label_ptr[i + 1] - problem.label_ptr[i]), int(problem.columns[i]))
+    return as_matching("y", check_links("y", y, shape), shape)
+
+
+@protocol.public_labeling.register(MatchingProblem)
+def _(problem, i, y):
+    rows = np.flatnonzero(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]])
+    return np.column_stack([rows, y[rows].astype(np.int64) - 1])
+
+
+@protocol.joint_feature.register(MatchingProblem)
+def _(problem, i, y):
+    phi = np.zeros(problem.d)
+    for r in np.flatnonzero(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]]):
+        columns, values = row_entries(problem.x, problem.part_ptr[i] + r * problem.columns[i] + y[r] - 1)
+        phi[columns] += values
+    return sp.csr_array(phi[np.newaxis])

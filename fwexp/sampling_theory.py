@@ -1,0 +1,160 @@
+"""When gap sampling pays: non-uniformity, the improvement that theory predicts, and an example where it is n-fold.
+
+Theorem 2 of Osokin et al. (ICML 2016) bounds the suboptimality of BCFW with exact gap sampling by that of uniform sampling
+with the curvature C divided by chi(gap)^3/chi(C_1 .. C_n), where chi measures how uneven nonnegative numbers are.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fwexp._jit import njit, specialise
+from fwexp.api import check_problem_type
+from fwexp.errors import ParameterError
+from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
+from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, workspace
+from fwexp.run import settings
+from fwexp.solvers import check_needs, check_options
+from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.block import exact_gaps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def chi(x) -> float:
+    """Return sqrt(1 + n^2 Var(p)) for p = x / sum(x): 1 if all n numbers are equal, sqrt(n) if all but one are 0.
+
+    The variance is that of the population; where all numbers are 0 nothing is uneven, and chi is 1.
+    """
+    x = np.asarray(x, dtype=np.float64)
+    if x.ndim != 1 or len(x) == 0 or not (np.isfinite(x).all() and x.min() >= 0.0):
+        raise ParameterError(f"chi needs a vector of finite numbers >= 0, got {x!r}")
+    total = x.sum()
+    return float(np.sqrt(1.0 + len(x) ** 2 * np.var(x / total))) if total > 0.0 else 1.0
+
+
+def curvature_bounds(radii_sq, lam: float) -> np.ndarray:
+    """Return C_i = 4 R_i^2/(lam n^2), the bounds on the block curvatures, for R_i^2 = max_y ||psi_i(y)||^2."""
+    radii_sq = np.asarray(radii_sq, dtype=np.float64)
+    return 4.0 * radii_sq / (lam * len(radii_sq) ** 2)
+
+
+def predicted_improvement(gaps, curvature) -> float:
+    """Return chi(gaps)^3/chi(curvature), by which Theorem 2 expects gap sampling to gain on uniform sampling."""
+    return chi(gaps) ** 3 / chi(curvature)
+
+
+@njit
+def _raise_radii(problem, w, work, radii_sq):
+    """Raise ``radii_sq`` to the ||psi_i(y)||^2 of the labelings that the oracle finds at w."""
+    for i in range(problem.n):
+        scores(problem, i, w, work.theta)
+        max_oracle(problem, i, work.theta, work.y, work.scratch)
+        clear(problem, i, work.direction)
+        add_psi(problem, i, work.y, 1.0, work.direction)
+        close(problem, i, work.direction)
+        radii_sq[i] = max(radii_sq[i], norm_sq(problem, i, work.direction))
+
+
+def improvement_along_run(
+    problem, *, lam: float, max_passes: float = 50, every: float = 1.0, seed: int = 0, **options
+) -> "pd.DataFrame":
+    """Run bcfw and look, every so many passes, at the block gaps that an exact computation finds.
+
+    Parameters
+    ----------
+    problem : problem
+        Training set.
+    lam : float or "1/n"
+    max_passes : float
+        Oracle calls / n of the run; looking on is not counted and changes nothing.
+    every : float
+        Passes between two looks.
+    seed : int
+    **options
+        Options of ``bcfw``.
+
+    Returns
+    -------
+    DataFrame
+        ``passes``, the true ``gap``, ``gap_estimate`` as the run knows it (infinite until all examples were visited),
+        ``chi_gaps``, ``chi_curvature`` with R_i from the largest psi seen so far, and ``improvement``.
+    """
+    import pandas as pd
+
+    check_problem_type(problem)
+    check_needs(BCFW, problem)
+    lam, seed = settings.check_lam(lam, problem.n), settings.check_seed(seed)
+    max_passes, every = settings.check_max_passes(max_passes), settings.check_schedule(every)
+    solver = BCFW(problem, lam, check_options(BCFW, options), seed)
+    work, radii_sq, rows, looks = workspace(problem), np.zeros(problem.n), [], 0
+    while True:
+        state = solver.state._replace(gaps=np.zeros(problem.n))  # the run's own estimates stay as they are
+        specialise(exact_gaps, problem)(problem, 0, problem.n, state, solver.sets, work, solver.steps)
+        specialise(_raise_radii, problem)(problem, state.w, work, radii_sq)
+        chi_gaps, chi_curvature = chi(state.gaps), chi(curvature_bounds(radii_sq, lam))
+        gaps = {"gap": float(state.gaps.mean()), "gap_estimate": solver.known_gap}
+        uneven = {"chi_gaps": chi_gaps, "chi_curvature": chi_curvature, "improvement": chi_gaps**3 / chi_curvature}
+        rows.append({"passes": solver.oracle_calls / problem.n} | gaps | uneven)
+        before = solver.oracle_calls, solver.step
+        while (solver.oracle_calls, solver.step) == before:
+            if looks * every >= max_passes:
+                return pd.DataFrame(rows)
+            looks += 1
+            solver.advance(round(min(looks * every, max_passes) * problem.n), solver.step + 100 * problem.n)
+
+
+def one_hard_example(n: int, outputs: int) -> EnumeratedProblem:
+    r"""Build a problem on which gap sampling is n times faster than Lipschitz and uniform sampling.
+
+    Example 0 has a true output and m = ``outputs`` wrong ones with orthonormal psi; each of the other n - 1 examples has one
+    wrong output, with a unit vector of its own for psi. All wrong outputs have loss 1. So R_i = 1 for all i, and Lipschitz
+    sampling is uniform sampling.
+
+    Parameters
+    ----------
+    n : int
+        Number of examples.
+    outputs : int
+        Wrong outputs m of example 0.
+
+    Returns
+    -------
+    EnumeratedProblem
+
+    Notes
+    -----
+    Let lam n > 1. The dual separates, for no two examples share a coordinate of w:
+
+        n D(a) = sum_{i>0} [s_i - s_i^2/(2 lam n)]  +  sum_y a_y - sum_y a_y^2/(2 lam n),
+
+    s_i being the weight of the wrong output of example i > 0, and a the weights of the wrong outputs of example 0.
+
+    *Example i > 0* is solved by its first visit: its derivative 1 - s_i/(lam n) is positive on [0, 1], so the line search
+    goes to s_i = 1, exactly, and gap_i = 0 from then on, whatever else happens.
+
+    *Example 0* is a minimisation of ||a||^2 over the simplex. The first visit puts all weight on one output, as above. If
+    k outputs have weight 1/k each, the oracle finds one of weight 0, if there is any, and the line search minimises
+    (1 - gamma)^2/k + gamma^2 at gamma = 1/(k + 1): now k + 1 outputs have weight 1/(k + 1) each. After k <= m visits
+
+        D* - D(a) = (1/k - 1/m)/(2 lam n^2),
+
+    and no method does better that gets one output of an example from each oracle call, for ||a||^2 >= 1/k where only k
+    weights are not 0. So D* - D falls to a given value exactly at the k-th visit to example 0, k the same for all rules.
+
+    *Uniform and Lipschitz sampling* visit example 0 with probability 1/n at every step: k n steps in expectation.
+
+    *Gap sampling* knows a gap_i > 0 of an example i > 0 (that before the step) after its first visit, and finds 0 at the
+    second, after which it is never drawn again. It takes at most k + 2 (n - 1) steps.
+
+    The ratio is at least k n/(k + 2 (n - 1)) and tends to n as k grows (m >= k). More cannot be gained where the dual
+    separates: if some rule takes K steps, then n K uniform ones visit every example K times on average.
+    """
+    for name, value, least in (("n", n, 1), ("outputs", outputs, 1)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise ParameterError(f"{name} must be an integer >= {least}, got {value!r}")
+    units = np.eye(outputs + n - 1)
+    truth = np.zeros((1, len(units)))
+    psi = [np.vstack([truth, units[:outputs]])] + [np.vstack([truth, row]) for row in units[outputs:]]
+    return enumerated_problem(psi, [np.repeat([0.0, 1.0], [1, len(rows) - 1]) for rows in psi])

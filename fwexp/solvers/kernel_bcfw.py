@@ -1,0 +1,119 @@
+"""Kernelised block-coordinate Frank-Wolfe (Lacoste-Julien et al., ICML 2013, Appendix B.5, Algorithm B.1).
+
+At step k, for the drawn i,
+
+    y* = argmax_y H_i(y; A a),   s_i = e_{y*},
+    gamma = 2n/(k + 2n), or by line search,
+    a_i <- (1 - gamma) a_i + gamma s_i,
+
+where a is kept as the labelings that have weight, and w = A a implicitly: <w, psi_i(y)> is a sum of kernel values between
+the inputs of example i and those of the support (``problems.kernel_features``). ``atoms`` counts the support vectors, the
+pairs (i, y) with a_i(y) > 0; true labelings, whose psi is 0, are none. The averages are those of a.
+
+With N input vectors in all and K classes, padded, memory is 8 N K bytes for the coefficients (as much again for each
+average), and 16 + 4 T + 8 m bytes for each of the m labelings of length T that an example has room for. A step costs
+T N_s (p + K), where N_s <= N inputs belong to support vectors.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fwexp._jit import njit, specialise
+from fwexp.errors import ParameterError
+from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
+from fwexp.problems.protocol import loss, max_oracle, scores
+from fwexp.solvers import active_set
+from fwexp.solvers.sparse import SAMPLING, UNLIMITED, SparseBCFW, step_towards
+
+FIRST_ROOM = 4  # labelings that an active set has room for at first
+
+
+def check_degree(value) -> int:
+    """Return a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ParameterError(f"degree of the kernel must be an integer >= 1, got {value!r}")
+    return value
+
+
+def check_gamma(value) -> float | None:
+    """Return a positive number, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise ParameterError(f"gamma of the kernel must be a positive number or null (1/number of features), got {value!r}")
+    return float(value)
+
+
+def check_coef0(value) -> float:
+    """Return a nonnegative number: less would not always be a kernel."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        raise ParameterError(f"coef0 of the kernel must be a number >= 0, got {value!r}")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """linear <x, z>, poly (gamma <x, z> + coef0)^degree, or rbf exp(-gamma ||x - z||^2); gamma is 1/p by default."""
+
+    kernel: str = field(default="linear", metadata={"choices": KINDS})
+    degree: int = field(default=3, metadata={"check": check_degree})
+    gamma: float | None = field(default=None, metadata={"check": check_gamma})
+    coef0: float = field(default=0.0, metadata={"check": check_coef0})
+    line_search: bool = field(default=True, metadata={"choices": (True, False)})
+
+
+@dataclass(frozen=True)
+class Options(KernelOptions):
+    """Options of ``kernel_bcfw``."""
+
+    sampling: str = field(default="uniform", metadata={"choices": SAMPLING})
+
+
+class Kernelised:
+    """Makes a solver see problems through the kernel of its options."""
+
+    def view(self, problem):
+        """Return the problem with kernelised inputs, on coefficients of the training inputs."""
+        options, train = self.options, self.given
+        gamma = options.gamma if options.gamma is not None else 1.0 / train.num_features
+        return kernelised(problem, train, Kernel(KINDS.index(options.kernel), options.degree, gamma, options.coef0))
+
+    def new_sets(self):
+        """Return active sets that grow when they have to."""
+        return active_set.new_active_sets(self.problem, np.full(self.problem.n, FIRST_ROOM))
+
+    def extras(self):
+        """Count the support vectors."""
+        sets = self.sets
+        return {"atoms": float(np.count_nonzero(sets.weight) - np.count_nonzero(sets.weight[sets.first[:-1]]))}
+
+
+@njit
+def _steps(problem, state, sets, averages, work, order, lam, line_search):
+    """Take a step per index in ``order``; modifies all that is mutable. Stops early where a set has no room."""
+    n = problem.n
+    for i in order:
+        scores(problem, i, state.w, work.theta)
+        max_oracle(problem, i, work.theta, work.y, work.scratch)
+        slot = active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, UNLIMITED, sets, work)
+        if slot < 0:
+            return
+        predefined = 2.0 * n / (state.steps[0] + 2.0 * n)
+        step_towards(problem, i, slot, line_search, predefined, lam, state, sets, averages, work)
+
+
+class KernelBCFW(Kernelised, SparseBCFW):
+    """Kernelised block-coordinate Frank-Wolfe."""
+
+    name = "kernel_bcfw"
+    title = "kernelised block-coordinate Frank-Wolfe"
+    Options = Options
+    needs = ("max_oracle", "with_inputs")
+
+    def take_steps(self, order):
+        before = self.step
+        kernel = specialise(_steps, self.problem)
+        kernel(self.problem, self.state, self.sets, self.averages, self.work, order, self.lam, self.options.line_search)
+        if self.step - before < len(order):
+            self.sets = active_set.grown(self.problem, self.sets, UNLIMITED)

@@ -1,0 +1,150 @@
+"""Checks for people who add a problem family or a solver of their own.
+
+``check_problem(problem)`` and ``check_solver("name")`` run all checks and raise ``CheckFailed`` at the first one that
+does not hold. ``problem_checks`` and ``solver_checks`` give the same checks one by one, with names, for example to pytest:
+
+    @pytest.mark.parametrize("check", problem_checks(my_problem), ids=str)
+    def test_my_problem(check):
+        check()
+
+What is checked stands in ``_problem_checks`` and ``_solver_checks``, one short function per promise.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from fwexp._problem_checks import PROBLEM_CHECKS, CheckFailed, ProblemProbe
+from fwexp._solver_checks import SOLVER_CHECKS, SolverProbe
+from fwexp.api import check_problem_type
+from fwexp.errors import UserError
+from fwexp.problems.chain import chain_problem
+from fwexp.run.settings import check_lam
+from fwexp.solvers import Solver, check_needs, check_options, get_solver
+
+__all__ = ["Check", "CheckFailed", "check_problem", "check_solver", "problem_checks", "solver_checks"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One named promise; call it to see whether it holds.
+
+    Attributes
+    ----------
+    name : str
+        What is checked.
+    """
+
+    name: str
+    function: Callable[[], None] = field(repr=False)
+
+    def __call__(self) -> None:
+        """Check it.
+
+        Raises
+        ------
+        CheckFailed
+            It does not hold; the message is one line.
+        """
+        try:
+            self.function()
+        except (CheckFailed, UserError) as error:
+            raise CheckFailed(f"{self.name}: {error}") from None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> Iterator[Check]:
+    """Yield the checks of a training problem: oracles, losses, features and all arithmetic on vectors of parts.
+
+    Parameters
+    ----------
+    problem : problem
+        Small enough for plain Python; labels of -1 are for test sets and fail.
+    seed : int
+        Seed of the weights at which oracles are called.
+    examples : int
+        How many examples are looked at.
+
+    Yields
+    ------
+    Check
+    """
+    check_problem_type(problem)
+    yield from _checks(PROBLEM_CHECKS, ProblemProbe(problem, seed, examples))
+
+
+def check_problem(problem, *, seed: int = 0, examples: int = 5) -> None:
+    """Run ``problem_checks``.
+
+    Raises
+    ------
+    CheckFailed
+        A check does not hold; the message is one line that starts with its name.
+
+    Examples
+    --------
+    >>> import fwexp, numpy as np
+    >>> from fwexp.testing import check_problem
+    >>> check_problem(fwexp.multiclass_problem(np.eye(3), [0, 1, 1]))
+    """
+    for check in problem_checks(problem, seed=seed, examples=examples):
+        check()
+
+
+def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> Iterator[Check]:
+    """Yield the checks of a solver: bounds, seeds, averages, dual points, progress and endings.
+
+    Parameters
+    ----------
+    solver : str or subclass of Solver
+        A name, or a class that need not be registered.
+    problem : problem, optional
+        Small training problem; by default chains.
+    lam : float
+        Regularisation.
+    **options
+        The solver's own options.
+
+    Yields
+    ------
+    Check
+    """
+    cls = get_solver(solver) if isinstance(solver, str) else solver
+    checked = check_options(cls, options)
+    problem = small_chains() if problem is None else problem
+    check_problem_type(problem)
+    check_needs(cls, problem)
+    yield from _checks(SOLVER_CHECKS, SolverProbe(cls, problem, check_lam(lam, problem.n), checked))
+
+
+def check_solver(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> None:
+    """Run ``solver_checks``.
+
+    Raises
+    ------
+    CheckFailed
+        A check does not hold; the message is one line that starts with its name.
+
+    Examples
+    --------
+    >>> from fwexp.testing import check_solver
+    >>> check_solver("bcfw", sampling="perm")
+    """
+    for check in solver_checks(solver, problem, lam=lam, **options):
+        check()
+
+
+def small_chains(n: int = 6, seed: int = 0):
+    """Return a chain problem with Gaussian inputs whose labels depend on them."""
+    rng = np.random.default_rng(seed)
+    X = [rng.normal(size=(rng.integers(1, 5), 3)) for _ in range(n)]
+    return chain_problem(X, [np.argmax(x + 0.5 * rng.normal(size=x.shape), axis=1) for x in X], 3)
+
+
+def _checks(functions, probe) -> Iterator[Check]:
+    for function in functions:
+        yield Check(function.__name__, partial(function, probe))

@@ -1,0 +1,107 @@
+"""Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), as far as OCR and CoNLL go."""
+
+import numpy as np
+import pandas as pd
+
+from fwexp.plots import curves, style
+from fwexp.plots.curves import Panel
+
+LAM = 0.001
+"""Of the figures at one lam: the paper's middle one on OCR."""
+
+FIG1 = (
+    Panel("a", f"OCR, λ = {LAM}", "ocr", LAM, "gap"),
+    Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap_ratio"),
+)
+FIG2_B = Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")
+FIG3 = (
+    Panel("a", f"OCR, λ = {LAM}", "ocr", LAM, "gap"),
+    Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap", "time", full=0.1),
+)
+FIG5 = tuple(
+    Panel(f"{letter}{row}", f"{title}, λ = {lam:g}", dataset, lam, "gap", axis, full=1.0 if axis == "passes" else 0.1)
+    for row, dataset, title, lams in ((1, "ocr", "OCR", (0.1, 0.001, 0.0001)), (3, "conll2000", "CoNLL", (0.1, 0.01, 0.0001)))
+    for row, axis in ((row, "passes"), (row + 1, "time"))
+    for letter, lam in zip("abc", lams)
+)
+
+
+def fig1_data(results):
+    """Gap, and true over estimated gap, for refreshes of the gaps every so many passes.
+
+    Both gaps are totals over all examples. The paper's caption has the ratio upside down; this is the way of its prose.
+    """
+    estimate = results["gap_estimate"].where(np.isfinite(results["gap_estimate"]) & (results["gap_estimate"] > 0))
+    return curves.data(results.assign(gap_ratio=results["gap"] / estimate), FIG1, apart=["refresh"])
+
+
+def fig1_draw(frame):
+    """Draw figure 1 from its tidy frame."""
+    return curves.draw(frame, FIG1, columns=2, height=2.2)
+
+
+def fig2_data(results):
+    """Share of steps that the cache answered, by F and nu (panel a), and the gap in some of these regimes (panel b)."""
+    names = style.methods(results, apart=["cache.F", "cache.nu"])
+    shown = curves.data(results[names.isin(list(style.METHODS))], [FIG2_B], apart=["cache.F", "cache.nu"])
+    cached = results[results["cache_hits"].notna()].assign(variant=names)
+    end = cached.groupby("key").last()
+    share = pd.DataFrame({"F": end["solver.cache.F"], "nu": end["solver.cache.nu"], "hits": end["cache_hits"] / end["step"]})
+    share = share.groupby(["F", "nu"], as_index=False)["hits"].median().assign(panel="a")
+    return pd.concat([share, shown], ignore_index=True)[["panel", "F", "nu", "hits", *curves.COLUMNS[1:]]]
+
+
+def fig2_draw(frame):
+    """Draw figure 2 from its tidy frame."""
+    from matplotlib.figure import Figure
+
+    with style.context():
+        figure = Figure(figsize=(style.TEXT, 2.9), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
+        _draw_hits(frame[frame["panel"] == "a"], left, figure)
+        curves.draw_panel(frame, FIG2_B, right)
+        curves.legend(figure, frame[frame["panel"] == "b"], style.TEXT)
+    return figure
+
+
+def _draw_hits(frame, ax, figure):
+    """A map of the shares of hits, with the regimes of panel b marked as they are there."""
+    share = frame.pivot(index="F", columns="nu", values="hits")
+    image = ax.imshow(share, origin="lower", cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for row, column in np.ndindex(share.shape):
+        value = share.iloc[row, column]
+        color = "white" if value > 0.6 else "black"
+        ax.text(column, row - 0.12, f"{100 * value:.0f} %", ha="center", va="center", fontsize=7, color=color)
+    for known in style.METHODS.values():
+        F, nu = known.departures.get("cache.F"), known.departures.get("cache.nu")
+        if F in share.index and nu in share.columns:
+            place = share.columns.get_loc(nu), share.index.get_loc(F) + 0.28
+            ax.plot(*place, known.marker, color=known.color, markersize=5.5, markeredgecolor="white")
+    ax.set(xlabel="ν (global criterion)", ylabel="F (local criterion)", title=f"(a) steps answered by the cache, λ = {LAM}")
+    ax.set_xticks(range(share.shape[1]), [f"{nu:g}" for nu in share.columns])
+    ax.set_yticks(range(share.shape[0]), [f"{F:g}" for F in share.index])
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    bar = figure.colorbar(image, ax=ax, format=lambda value, _: f"{100 * value:.0f} %", ticks=[0, 0.5, 1], aspect=30)
+    bar.outline.set_visible(False)
+
+
+def fig3_data(results):
+    """Gap of the eight methods against passes and time."""
+    return curves.data(results, FIG3)
+
+
+def fig3_draw(frame):
+    """Draw figure 3 from its tidy frame."""
+    return curves.draw(frame, FIG3, columns=2, height=2.3)
+
+
+def fig5_data(results):
+    """Gap of the eight methods against passes and time, on two data sets at three lam each."""
+    return curves.data(results, FIG5)
+
+
+def fig5_draw(frame):
+    """Draw figure 5 from its tidy frame."""
+    return curves.draw(frame, FIG5)

@@ -1,0 +1,429 @@
+import collections
+import gzip
+import hashlib
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+import scipy.io
+from hypothesis import strategies as st
+
+import fwexp
+from fwexp.data import DATASETS, conll2000, load_dataset, resolve_data_dir
+from fwexp.data.commands import main
+from fwexp.data.registry import locate
+from fwexp.errors import DataError, ParameterError
+from fwexp.metrics import token_accuracy
+
+# Imported before a test sets XDG_CACHE_HOME, which also says where compiled kernels are kept.
+from fwexp.problems.chain import ChainProblem
+from fwexp.problems.features import BinaryFeatures
+
+PARAGRAPH = """\
+The DT B-NP
+Big NNP I-NP
+cat NN I-NP
+sleeps VBZ B-VP
+. . O
+
+big JJ B-NP
+Cats NNS I-NP
+run VBP B-VP
+
+"""
+TRAIN = 3 * PARAGRAPH  # what occurs in it is kept
+TEST = """\
+a DT B-NP
+big JJ I-LST
+cat NN I-NP
+
+Runs VBZ B-VP
+
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A data folder with the texts above, and an empty cache beside it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "data"
+    write(folder)
+    return folder
+
+
+def write(folder, train=TRAIN, test=TEST):
+    (folder / "conll2000").mkdir(parents=True, exist_ok=True)
+    (folder / "conll2000" / "train.txt").write_text(train)
+    (folder / "conll2000" / "test.txt").write_text(test)
+
+
+def text_of(sentences):
+    """Return the `Text` of lists of (word, POS tag, chunk tag), as if read from a file."""
+    tokens = [tuple(value.encode() for value in token) for sentence in sentences for token in sentence]
+    words, pos, tags = (list(column) for column in zip(*tokens, strict=True))
+    return conll2000.Text([word.lower() for word in words], pos, tags, np.cumsum([0, *map(len, sentences)]))
+
+
+# Reading
+
+
+def test_content(folder):
+    text = conll2000.read_text(folder / "conll2000" / "train.txt")
+    assert text.words[:9] == [b"the", b"big", b"cat", b"sleeps", b".", b"big", b"cats", b"run", b"the"]
+    assert text.pos[:5] == [b"DT", b"NNP", b"NN", b"VBZ", b"."]
+    assert text.tags[:5] == [b"B-NP", b"I-NP", b"I-NP", b"B-VP", b"O"]
+    assert text.ptr.tolist() == [0, 5, 8, 13, 16, 21, 24]
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        lambda text: text.replace(b"\n", b"\r\n"),
+        lambda text: text.removesuffix(b"\n"),  # no empty line at the end
+        lambda text: text.rstrip(b"\n"),  # no line feed at the end either
+    ],
+)
+def test_line_ends_do_not_matter(pack, folder):
+    path = folder / "conll2000" / "train.txt"
+    expected = conll2000.read_text(path)
+    path.write_bytes(pack(path.read_bytes()))
+    text = conll2000.read_text(path)
+    np.testing.assert_array_equal(text.ptr, expected.ptr)
+    assert text[:3] == expected[:3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a DT\n", ", line 1: 'a DT', expected 'word POS chunk' with one space between"),
+        (b"a DT B-NP\nB-NP\n", ", line 2: 'B-NP', expected 'word POS chunk' with one space between"),
+        (b"a DT B-NP x\n", ", line 1: 'a DT B-NP x', expected 'word POS chunk' with one space between"),
+        (b"a  DT B-NP\n", ", line 1: 'a  DT B-NP', expected 'word POS chunk' with one space between"),
+        (b" a DT\n", ", line 1: ' a DT', expected 'word POS chunk' with one space between"),
+        (b"a DT B-NP\n  \n", ", line 2: '  ', expected 'word POS chunk' with one space between"),
+        (b"x" * 50 + b"\n", ", line 1: '" + "x" * 40 + "'..., expected 'word POS chunk' with one space between"),
+        (b"a\tDT\tB-NP\n", ", line 1: byte '\\t' at column 2, expected printable ASCII"),
+        (b"a DT B-NP\n\nna\xc3\xafve JJ O\n", ", line 3: byte '\\xc3' at column 3, expected printable ASCII"),
+        (b"a DT B-\x00\n", ", line 1: byte '\\x00' at column 8, expected printable ASCII"),
+        (b"a DT NP\n", ", line 1: chunk tag is 'NP', expected O, B-TYPE or I-TYPE"),
+        (b"a DT B-\n", ", line 1: chunk tag is 'B-', expected O, B-TYPE or I-TYPE"),
+        (b"a DT O-NP\n", ", line 1: chunk tag is 'O-NP', expected O, B-TYPE or I-TYPE"),
+        (b"a DT b-NP\n", ", line 1: chunk tag is 'b-NP', expected O, B-TYPE or I-TYPE"),
+        (b"\na DT B-NP\n", ", line 1: an empty sentence (an empty line at the start of the file), expected a token"),
+        (b"a DT O\n\n\na DT O\n", ", line 3: an empty sentence (an empty line after an empty line), expected a token"),
+        (b"a DT O\n\n\n", ", line 3: an empty sentence (an empty line after an empty line), expected a token"),
+        (b"", ": the file is empty, expected one token per line"),
+    ],
+)
+def test_malformed(text, message, folder):
+    path = folder / "conll2000" / "test.txt"
+    path.write_bytes(text)
+    with pytest.raises(DataError) as caught:
+        load_dataset("conll2000", data_dir=folder)
+    assert str(caught.value) == f"{path}{message}"
+
+
+def test_truncated_gzip(folder):
+    path = folder / "conll2000" / "train.txt.gz"
+    path.write_bytes(gzip.compress(TRAIN.encode())[:-10])
+    with pytest.raises(DataError, match=r"train\.txt\.gz: truncated or damaged after line \d+"):
+        load_dataset("conll2000", data_dir=folder)
+
+
+def test_missing_file(folder):
+    (folder / "conll2000" / "test.txt").unlink()
+    with pytest.raises(DataError, match=r"^dataset conll2000 needs conll2000/test.txt.gz \(or conll2000/test.txt\), which"):
+        load_dataset("conll2000", data_dir=folder)
+
+
+# Features
+
+
+def reference_columns(train, test):
+    """The rules of the template one by one, with dictionaries of tuples."""
+
+    def look(sentence, t, which):
+        if not 0 <= t < len(sentence):
+            return None
+        return sentence[t][0].lower() if which == "w" else sentence[t][1]
+
+    def attributes(sentence, t):
+        def w(offset):
+            return look(sentence, t + offset, "w")
+
+        def p(offset):
+            return look(sentence, t + offset, "p")
+
+        return [
+            w(-2),
+            w(-1),
+            w(0),
+            w(1),
+            w(2),
+            (w(-1), w(0)),
+            (w(0), w(1)),
+            p(-2),
+            p(-1),
+            p(0),
+            p(1),
+            p(2),
+            (p(-2), p(-1)),
+            (p(-1), p(0)),
+            (p(0), p(1)),
+            (p(1), p(2)),
+            (p(-2), p(-1), p(0)),
+            (p(-1), p(0), p(1)),
+            (p(0), p(1), p(2)),
+        ]
+
+    rows = {
+        part: [attributes(sentence, t) for sentence in sentences for t in range(len(sentence))]
+        for part, sentences in (("train", train), ("test", test))
+    }
+    ids = []
+    for column in zip(*rows["train"], strict=True):
+        counts = collections.Counter(column)  # in the order of first occurrence
+        kept = [value for value, count in counts.items() if count >= 3]
+        ids.append({value: number for number, value in enumerate(kept, 1)})
+    columns = {part: [[ids[c].get(value, 0) for c, value in enumerate(row)] for row in rows[part]] for part in ("train", "test")}
+    return columns["train"], columns["test"], [len(known) for known in ids]
+
+
+# Words and POS tags share names, and differ by case.
+SENTENCES = st.lists(
+    st.lists(st.tuples(st.sampled_from(["a", "A", "b", "pad"]), st.sampled_from(["a", "A", "PAD"]), st.just("O")), min_size=1),
+    min_size=1,
+)
+
+
+@hypothesis.given(train=SENTENCES, test=SENTENCES)
+def test_columns_follow_the_template(train, test):
+    arrays = conll2000.parse(text_of(train), text_of(test))
+    expected_train, expected_test, sizes = reference_columns(train, test)
+    assert arrays["train_columns"].tolist() == expected_train
+    assert arrays["test_columns"].tolist() == expected_test
+    assert arrays["sizes"].tolist() == sizes
+    for part in ("train", "test"):
+        assert arrays[f"{part}_columns"].dtype == np.int32
+
+
+def test_indicators():
+    x = conll2000.indicators(np.array([[1, 2], [0, 1], [0, 0]], dtype=np.int32), np.array([1, 2]))
+    assert x.toarray().tolist() == [[1, 1, 0, 1], [1, 0, 1, 0], [1, 0, 0, 0]]
+    assert x.has_canonical_format
+    assert x.indices.dtype == np.int32
+
+
+def test_nothing_occurs_often_enough(folder):
+    write(folder, train="a DT B-NP\nb NN I-NP\n")
+    train, test = load_dataset("conll2000", data_dir=folder)
+    assert train.num_features == test.num_features == 1  # the constant
+    assert train.x.indices.tolist() == [0, 0]
+
+
+def test_problems(folder):
+    train, test = load_dataset("conll2000", data_dir=folder)
+    arrays = conll2000.parse(*(conll2000.read_text(folder / "conll2000" / f"{part}.txt") for part in ("train", "test")))
+    p = 1 + arrays["sizes"].sum()
+    assert (train.n, test.n) == (6, 2)
+    assert train.num_states == test.num_states == 4
+    assert train.d == test.d == 4 * p + 4 + 4 + 16
+    assert type(train) is ChainProblem
+    assert type(train.x) is type(test.x) is BinaryFeatures
+    assert train.x.indices.dtype == np.int32
+    np.testing.assert_array_equal(train.x.indices[train.x.indptr[:-1]], 0)  # the constant is the first feature of all
+    assert train.labels[:8].tolist() == [0, 1, 1, 2, 3, 0, 1, 2]
+    assert conll2000.label_names(folder) == ("B-NP", "I-NP", "B-VP", "O")
+
+
+def test_a_tag_that_only_the_test_text_has(folder):
+    train, test = load_dataset("conll2000", data_dir=folder)
+    assert test.labels.tolist() == [0, -1, 1, 2]
+    assert conll2000.true_tags(folder) == [["B-NP", "I-LST", "I-NP"], ["B-VP"]]
+    assert train.labels.min() == 0
+    predictions = fwexp.predict(test, np.random.default_rng(0).normal(size=test.d))
+    assert 0 <= min(map(min, predictions)) <= max(map(max, predictions)) < 4
+    perfect = [np.array([0, 1, 1]), np.array([2])]
+    assert token_accuracy(test, perfect) == 3 / 4
+    # The true chunks are B-NP, I-LST, I-NP and B-VP; predicted are one of three tokens and B-VP.
+    assert conll2000.task_metrics(perfect, folder) == {
+        "token_accuracy": 3 / 4,
+        "chunk_precision": 1 / 2,
+        "chunk_recall": 1 / 4,
+        "chunk_f1": 1 / 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        ([[0, 1, 1], [4]], r"labels in predictions must be in 0 \.\. 3, got \[4\]"),
+        ([[0, -1, 1], [2]], r"labels in predictions must be in 0 \.\. 3, got \[0, -1, 1\]"),
+        ([[0, 1, 1]], "predicted must hold 2 sequences, got 1"),
+        ([[0, 1, 1], [2, 2]], r"predicted\[1\] must have length 1, got 2"),
+    ],
+)
+def test_task_metrics_of_what_is_no_prediction(predictions, message, folder):
+    with pytest.raises(ParameterError, match=f"^{message}$"):
+        conll2000.task_metrics(predictions, folder)
+
+
+# The cache
+
+
+def cached_files(folder):
+    cache = folder.parent / "cache"
+    return sorted(path.relative_to(cache).as_posix() for path in cache.rglob("*") if path.is_file() and "numba" not in path.parts)
+
+
+def same(problems, others):
+    for a, b in zip(problems, others, strict=True):
+        np.testing.assert_array_equal(a.labels, b.labels)
+        np.testing.assert_array_equal(a.label_ptr, b.label_ptr)
+        np.testing.assert_array_equal(a.x.indices, b.x.indices)
+        assert a.d == b.d
+    return True
+
+
+def forbid_parsing(monkeypatch):
+    def parse(train, test):
+        raise AssertionError("parsed again")
+
+    monkeypatch.setattr(conll2000, "parse", parse)
+
+
+def test_a_text_is_parsed_once(folder, monkeypatch):
+    problems = load_dataset("conll2000", data_dir=folder)
+    (name,) = cached_files(folder)
+    assert name.startswith("fwexp/parsed/conll2000-")
+    assert sorted(path.name for path in folder.rglob("*")) == ["conll2000", "test.txt", "train.txt"]
+    forbid_parsing(monkeypatch)
+    assert same(load_dataset("conll2000", data_dir=folder), problems)
+    assert conll2000.true_tags(folder)[1] == ["B-VP"]
+
+
+def test_another_place_with_the_same_files_is_the_same(folder, monkeypatch):
+    load_dataset("conll2000", data_dir=folder)
+    other = folder.parent / "other"
+    write(other)
+    forbid_parsing(monkeypatch)
+    load_dataset("conll2000", data_dir=other)
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_a_changed_text_is_parsed_anew(part, folder):
+    load_dataset("conll2000", data_dir=folder)
+    write(folder, **{part: TRAIN + "new NN O\n"})
+    problem = load_dataset("conll2000", data_dir=folder)[part == "test"]
+    assert len(problem.labels) == 25
+    assert len(cached_files(folder)) == 2
+
+
+def test_another_format_is_parsed_anew(folder, monkeypatch):
+    load_dataset("conll2000", data_dir=folder)
+    monkeypatch.setattr(conll2000, "FORMAT", conll2000.FORMAT + 1)
+    load_dataset("conll2000", data_dir=folder)
+    assert len(cached_files(folder)) == 2
+
+
+def damages(data):
+    """Yield damaged forms of a file."""
+    yield b""
+    yield b"no archive"
+    yield data[: len(data) // 2]
+    yield data + b"x" * 70000
+    for position in range(0, len(data), 97):
+        yield data[:position] + bytes([data[position] ^ 0x40]) + data[position + 1 :]
+
+
+def test_a_damaged_cache_is_made_again(folder):
+    problems = load_dataset("conll2000", data_dir=folder)
+    (name,) = cached_files(folder)
+    path = folder.parent / "cache" / name
+    data = path.read_bytes()
+    repaired = 0
+    for damaged in damages(data):
+        path.write_bytes(damaged)
+        assert same(load_dataset("conll2000", data_dir=folder), problems)
+        repaired += path.read_bytes() != damaged
+    assert repaired > 20  # some bytes of an archive mean nothing
+    assert cached_files(folder) == [name]
+
+
+def test_a_cache_that_cannot_be_written(folder, monkeypatch):
+    (folder.parent / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "file"))
+    assert load_dataset("conll2000", data_dir=folder)[0].n == 6
+
+
+def test_the_cache_is_in_the_home_by_default(folder, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(folder.parent / "home"))
+    load_dataset("conll2000", data_dir=folder)
+    assert len(list((folder.parent / "home" / ".cache" / "fwexp" / "parsed").iterdir())) == 1
+
+
+def test_sources(folder):
+    dataset = DATASETS["conll2000"]
+    assert dataset.sources(conll2000.Options(), folder) == {
+        f"conll2000/{part}.txt": hashlib.sha256(text.encode()).hexdigest() for part, text in (("train", TRAIN), ("test", TEST))
+    }
+    assert dataset.title == "text chunking (CoNLL-2000)"
+
+
+# The real texts
+
+
+@pytest.fixture(scope="module")
+def parsed():
+    """What is made of the real texts, parsed here and now."""
+    return conll2000.parse(*map(conll2000.read_text, locate("conll2000", resolve_data_dir()).values()))
+
+
+@pytest.mark.data
+def test_real_columns_equal_the_published_matrix(parsed, real_data):
+    path = Path(real_data) / "conll2000" / "reference" / "coNLL_test.mat"
+    if not path.is_file():
+        pytest.skip("needs conll2000/reference/coNLL_test.mat, the published features of the test set")
+    matrix = scipy.io.loadmat(path)
+    columns, labels = matrix["X"], matrix["y"].ravel()
+    tokens = labels > 0  # after each sentence comes a row of zeros
+    assert np.count_nonzero(columns[tokens] != parsed["test_columns"]) == 0
+    assert np.count_nonzero(labels[tokens] != parsed["test_labels"] + 1) == 0
+    np.testing.assert_array_equal(np.flatnonzero(~tokens) - np.arange(2012), parsed["test_ptr"][1:])
+
+
+@pytest.mark.data
+def test_real_counts(parsed):
+    sizes = [6046, 6324, 6325, 6163, 5986, 12432, 12055, 45, 45, 44, 44, 44, 901, 911, 888, 878, 5241, 5246, 5040]
+    assert parsed["sizes"].tolist() == sizes
+    assert parsed["num_labels"] == 22
+    assert parsed["tags"].tolist()[:3] == ["B-NP", "B-PP", "I-NP"]
+    assert parsed["tags"].tolist()[21:] == ["I-UCP", "I-LST"]
+    active = {part: round(1 + np.count_nonzero(parsed[f"{part}_columns"], axis=1).mean(), 2) for part in ("train", "test")}
+    assert active == {"train": 18.63, "test": 18.18}
+
+
+@pytest.mark.data
+def test_real_problems(real_data, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    train, test = load_dataset("conll2000", data_dir=real_data)
+    assert (train.n, test.n, train.d, test.d) == (8936, 2012, 1643026, 1643026)
+    assert (train.num_states, len(train.labels), len(test.labels)) == (22, 211727, 47377)
+    assert np.diff(train.label_ptr).max() == 78
+    assert np.count_nonzero(test.labels < 0) == 2
+    tags = conll2000.true_tags(real_data)
+    assert sum(tag == "I-LST" for sentence in tags for tag in sentence) == 2
+    # A perfect prediction, but for the tag that cannot be predicted.
+    names = conll2000.label_names(real_data)
+    perfect = [[names.index(tag) if tag in names else 0 for tag in sentence] for sentence in tags]
+    metrics = conll2000.task_metrics(perfect, real_data)
+    assert metrics["token_accuracy"] == token_accuracy(test, perfect) == 47375 / 47377
+    assert 0.999 < metrics["chunk_f1"] < 1
+
+
+@pytest.mark.data
+def test_real_files_are_verified(real_data, capsys):
+    assert main(["verify", "conll2000", f"data_dir={real_data}"]) == 0
+    assert capsys.readouterr().out.count("bytes of text, checksum as published") == 2

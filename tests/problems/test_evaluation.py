@@ -1,0 +1,81 @@
+"""The evaluation of all examples: one pass for both decodings, and the same whatever the number of threads."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp import _threads
+from fwexp.problems.evaluation import SHARES, Evaluator
+from fwexp.problems.protocol import from_public
+from tests import reference as ref
+from tests.small_problems import FORMS, chain
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_means_equal_the_transcription(form):
+    tp, problem = chain(form, 0, n=11)
+    w = np.random.default_rng(0).normal(size=tp.d)
+    value = fwexp.evaluate(problem, w)
+    assert value.hinge == pytest.approx(np.mean([tp.scores(i, w).max() for i in range(tp.n)]), abs=1e-12)
+    assert value.norm_sq == pytest.approx(w @ w, rel=1e-12)
+    assert value.error == pytest.approx(tp.error(w), abs=1e-12)
+
+
+def test_what_is_not_asked_for_is_nan_and_changes_nothing():
+    tp, problem = chain("dense", 1, n=9)
+    w = from_public(problem, np.random.default_rng(1).normal(size=tp.d))
+    evaluator = Evaluator(problem)
+    both = evaluator(w)
+    assert evaluator(w, error=False) == (both.hinge, both.norm_sq, pytest.approx(np.nan, nan_ok=True))
+    assert evaluator(w, hinge=False) == (pytest.approx(np.nan, nan_ok=True), both.norm_sq, both.error)
+    hinges, losses = evaluator.oracles(w)
+    assert hinges.mean() == both.hinge
+    assert [evaluator.oracle(i, w) for i in range(tp.n)] == hinges.tolist()
+    assert ref.loss_term(tp, [np.eye(len(L))[np.argmax(loss == L)] for L, loss in zip(tp.loss, losses)]) == losses.mean()
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 40])
+def test_thread_count_does_not_matter(n, monkeypatch):
+    """Every example is decoded exactly once, in the same shares, and sums are taken in the same order."""
+    tp, problem = chain("csr", 2, n=n)
+    w = from_public(problem, np.random.default_rng(2).normal(size=tp.d))
+    values, runs = [], []
+    for threads in (1, 2, 3, 8, 50):
+        monkeypatch.setattr(_threads, "num_threads", lambda threads=threads: threads)
+        evaluator = Evaluator(problem)
+        values.append((evaluator(w), evaluator.oracles(w)[0].tobytes(), evaluator.labelings.tobytes()))
+        results = [fwexp.solve(problem, name, lam=0.1, max_passes=5, gap_tol=0) for name in ("bcfw", "fw")]
+        runs.append([result.w.tobytes() for result in results])
+    assert values[1:] == values[:1] * 4
+    assert runs[1:] == runs[:1] * 4
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_shares_cover_all_examples_once(threads, monkeypatch):
+    monkeypatch.setattr(_threads, "num_threads", lambda: threads)
+    for n in (1, 5, 8, 23):
+        seen = np.zeros(n, dtype=int)
+
+        def kernel(share, start, end, seen=seen):
+            seen[start:end] += 1
+
+        _threads.for_shares(kernel, n, min(SHARES, n))
+        assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_errors_in_threads_are_raised(threads, monkeypatch):
+    monkeypatch.setattr(_threads, "num_threads", lambda: threads)
+
+    def kernel(share, start, end):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        _threads.for_shares(kernel, 8, 8)
+
+
+def test_number_of_threads_respects_the_share_of_a_worker(monkeypatch):
+    monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    for text, wanted in (("", 6), ("2", 2), ("100", 6), ("0", 1), ("many", 6)):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert _threads.num_threads() == wanted

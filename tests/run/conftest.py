@@ -1,0 +1,40 @@
+"""What the tests of runs share: a small configuration and a made-up result."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fwexp.config import canonical
+from fwexp.run.result import TRACE_COLUMNS, Result
+
+
+@pytest.fixture
+def config():
+    return canonical({"dataset": {"name": "digits"}, "solver": {"name": "bcfw"}, "lam": 0.01})
+
+
+@pytest.fixture
+def make_result():
+    """A function that makes up results; ``level`` tells them apart."""
+
+    def make(status="max_passes", *, level=0.5, seed=0):
+        trace = pd.DataFrame(np.full((4, len(TRACE_COLUMNS)), level), columns=list(TRACE_COLUMNS))
+        trace["iterate"] = ["last", "wavg"] * 2
+        trace["step"] = trace["oracle_calls"] = [0, 0, 1000, 1000]
+        trace["gap_estimate"] = np.nan
+        return Result(
+            w=np.arange(3) * level,
+            primal=level,
+            dual=np.nan,
+            gap=np.nan,
+            status=status,
+            reason="made up",
+            trace=trace,
+            iterate="last",
+            solver="bcfw",
+            options={},
+            lam=0.01,
+            seed=seed,
+        )
+
+    return make

@@ -1,0 +1,446 @@
+"""The loop that runs solvers: schedule, clock, stopping, certificates, interrupts."""
+
+import math
+import os
+import signal
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.problems.evaluation import Evaluator
+from fwexp.run import driver
+from fwexp.run.driver import Clock, Log, drive, finish, log_points
+from fwexp.run.progress import Progress
+from fwexp.run.result import TRACE_COLUMNS
+from fwexp.solvers.base import NoOptions, Point, Solver
+from tests.small_problems import chain
+
+LAM = 0.1
+
+
+# --- when to log ----------------------------------------------------------------------------------------------------
+
+
+def test_default_schedule_is_the_documented_one():
+    n = 128
+    points = list(log_points("default", n, 80 * n))
+    whole = [*range(1, 51), 55, 61, 68, 75, 80]  # 1.1 times as much, rounded up; then the end
+    assert points == [1, 2, 4, 8, 16, 32, 64] + [n * passes for passes in whole]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "max_calls", "points"),
+    [
+        (2.0, 35, [20, 35]),
+        (0.1, 5, [1, 2, 3, 4, 5]),  # 3 * 0.1 passes of 10 are 3 calls, although 3 * 0.1 * 10 > 3
+        (0.25, 10, [3, 5, 8, 10]),
+        ((0.0, 0.5, 2.0, 9.0), 30, [5, 20, 30]),
+        ((), 30, [30]),
+        ("default", 3, [1, 2, 3]),
+        ("default", 0, []),
+        (1e-9, 3, [1, 2, 3]),  # at once, not after a thousand million numbers
+    ],
+)
+def test_other_schedules(schedule, max_calls, points):
+    assert list(log_points(schedule, 10, max_calls)) == points
+
+
+# --- a solver that follows a script ---------------------------------------------------------------------------------
+
+
+class Script(Solver):
+    """Takes a step per oracle call; after k of them w is (ws[k],) and the dual is duals[k]."""
+
+    name, title, needs = "script", "script", ("max_oracle",)
+    iterates = ("last", "wavg")
+    ws = (0.0,)
+    duals = (0.0,)
+    calls_per_pass_step = 1
+    hits = False  # whether steps after the first need no oracle call
+
+    def start(self, seed, iterates, order, warm_start):
+        self.compiled = 0
+        self.advances = []
+
+    def advance(self, calls, max_steps):
+        if max_steps == 0:
+            self.compiled += 1
+            return
+        self.advances.append(calls)
+        if self.hits:
+            self.step += 7
+            self.cache_hits += 7
+            self.oracle_calls = min(self.oracle_calls + (self.step % 70 == 0), calls)
+            return
+        self.step += calls - self.oracle_calls
+        self.oracle_calls = calls
+
+    def point(self, iterate):
+        k = min(self.step, len(self.ws) - 1)
+        w = self.ws[k] if iterate == "last" else self.ws[k] + 1.0
+        return Point(np.array([w]), self.duals[min(self.step, len(self.duals) - 1)] - (iterate != "last"))
+
+    def exact_dual(self):
+        return self.point("last").dual + 1e-13
+
+
+@pytest.fixture
+def problem():
+    """P(w) = lam/2 w^2 + 1, four examples."""
+    return fwexp.CallbackProblem(
+        [0] * 4,
+        features=lambda i, y: np.zeros(1),
+        loss=lambda i, y: float(y),
+        max_oracle=lambda i, w: 1,
+        decode=lambda i, w: 1,
+    )
+
+
+def scripted(problem, *, lam=2.0, iterates=("last",), iterate="best", test=None, callback=None, **class_attributes):
+    """A script and its log."""
+    cls = type("Script", (Script,), class_attributes)
+    solver = cls(problem, lam, NoOptions(), 0, iterates)
+    progress = Progress(10, False)
+    return solver, Log(solver, iterates, iterate, test, False, callback, progress)
+
+
+def run(solver, log, *, max_passes=3.0, gap_tol=0.0, time_limit=None, schedule=1.0):
+    status, _ = drive(
+        solver,
+        log,
+        max_passes=max_passes,
+        gap_tol=gap_tol,
+        time_limit=time_limit,
+        schedule=schedule,
+        progress=Progress(max_passes, False),
+    )
+    return finish(solver, log, status, {}, 0)
+
+
+def test_best_iterate_is_the_logged_one_with_the_lowest_primal(problem):
+    """And its gap is to the highest dual of any logged iterate."""
+    solver, log = scripted(
+        problem, iterates=("last", "wavg"), ws=[5, 4, 3, 2, 1, 1, 1, 1, -1, 0, 0, 0, 3], duals=[0, 0.1, 0.2, 0.3, 0.7]
+    )
+    result = run(solver, log)
+    # Logged at 0, 4, 8, 12: w = 5, 1, -1, 3, and wavg one more: 0 after 8 steps.
+    assert result.w.tolist() == [0.0]
+    assert (result.primal, result.iterate, result.status) == (1.0, "wavg", "max_passes")
+    assert result.dual == 0.7
+    assert result.gap == result.primal - result.dual
+    assert result.trace.primal.tolist() == [26.0, 37.0, 2.0, 5.0, 2.0, 1.0, 10.0, 17.0]
+
+
+@pytest.mark.parametrize(("iterate", "w"), [("last", 3.0), ("wavg", 4.0)])
+def test_fixed_iterate_is_the_final_one(problem, iterate, w):
+    solver, log = scripted(problem, iterates=("last", "wavg"), iterate=iterate, ws=[5, 0, 0, 0, 3], duals=[0.5, 0, 0, 0, 0.25])
+    result = run(solver, log, max_passes=1)
+    assert (result.w.tolist(), result.iterate, result.primal) == ([w], iterate, 1.0 + w * w)
+    assert result.dual == 0.5  # of the start: a certificate is not forgotten
+
+
+@pytest.mark.parametrize(("iterate", "passes"), [("best", 2), ("last", 3)])
+def test_stops_when_the_certificate_of_the_result_reaches_the_tolerance(problem, iterate, passes):
+    """For ``best`` at step 8 with the primal of step 4; the last iterate gets there at step 12."""
+    ws, duals = [9] * 4 + [0] * 4 + [2] * 4 + [0.1], [0] * 8 + [0.95] * 5
+    solver, log = scripted(problem, ws=ws, duals=duals, iterate=iterate)
+    result = run(solver, log, max_passes=50, gap_tol=0.07)
+    assert (result.status, result.trace.passes.iloc[-1]) == ("converged", passes)
+    assert result.gap <= 0.07
+    assert result.reason == "the certified gap reached gap_tol"
+
+
+def test_converged_at_the_start_takes_no_step(problem):
+    solver, log = scripted(problem, duals=[0.999])
+    result = run(solver, log, gap_tol=0.01)
+    assert (result.status, len(result.trace), solver.advances) == ("converged", 1, [])
+
+
+def test_without_a_dual_the_tolerance_is_ignored(problem):
+    solver, log = scripted(problem, has_dual=False, duals=[math.nan])
+    result = run(solver, log, gap_tol=100.0)
+    assert result.status == "max_passes"
+    assert math.isnan(result.gap)
+    assert math.isnan(result.dual)
+
+
+def test_gap_tol_0_runs_to_the_end_even_at_the_optimum(problem):
+    solver, log = scripted(problem, duals=[1.0])
+    result = run(solver, log)
+    assert (result.gap, result.status) == (pytest.approx(0.0, abs=1e-12), "max_passes")
+
+
+def test_dual_of_the_last_iterate_is_computed_from_scratch(problem):
+    """Where it is the highest one; values of earlier iterates and of averages cannot be."""
+    for duals, offset in (([0.0] * 12 + [0.5], 1e-13), ([0.0] * 4 + [0.6] * 8 + [0.5], 0.0)):
+        result = run(*scripted(problem, duals=duals))
+        assert result.dual - max(duals) == pytest.approx(offset, rel=0.01)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
+def test_diverges_when_an_objective_is_not_finite(problem, bad):
+    solver, log = scripted(problem, ws=[0.0] * 5 + [bad] * 50)
+    result = run(solver, log)
+    assert (result.status, result.trace.passes.iloc[-1]) == ("diverged", 2)
+    assert (result.w.tolist(), result.primal) == ([0.0], 1.0)
+
+
+def test_steps_without_oracle_calls_are_logged_every_n_and_capped(problem):
+    solver, log = scripted(problem, hits=True)
+    result = run(solver, log, max_passes=1, schedule=())
+    steps = result.trace.step.tolist()
+    assert steps == sorted(set(steps))
+    assert steps[:3] == [0, 7, 14]  # n = 4 hits or more since the last row
+    assert solver.oracle_calls == 4
+    assert solver.step < 100 * 4 + 7
+
+
+def test_steps_are_capped_at_100_per_call(problem):
+    """A cache that always answers does not run for ever."""
+    solver, log = scripted(problem, hits=True)
+    solver.advance = lambda calls, max_steps: setattr(solver, "step", min(solver.step + 50, max_steps))
+    result = run(solver, log, max_passes=2)
+    assert (result.status, solver.step) == ("max_passes", 100 * 8)
+
+
+def test_rows_have_all_columns_in_order(problem):
+    rows = []
+    solver, log = scripted(problem, iterates=("last", "wavg"), test=problem, callback=rows.append)
+    result = run(solver, log, max_passes=2)
+    assert tuple(result.trace.columns) == TRACE_COLUMNS
+    assert [tuple(row) for row in rows] == [TRACE_COLUMNS] * len(result.trace)
+    assert result.trace.iterate.tolist() == ["last", "wavg"] * 3
+    assert result.trace.passes.tolist() == [0, 0, 1, 1, 2, 2]
+    assert result.trace.test_error.tolist() == [1.0] * 6
+    assert result.trace[["train_error", "gap_estimate", "cache_hits", "atoms"]].isna().all(axis=None)
+    np.testing.assert_array_equal(result.trace.gap, result.trace.primal - result.trace.dual)
+    rows[0]["primal"] = -1.0  # a callback gets a copy
+    assert result.trace.primal[0] == 1.0
+
+
+def test_clock_runs_only_while_the_solver_takes_steps(problem, monkeypatch):
+    """Compiling, evaluating, callbacks cost nothing; a step costs a second here."""
+    now = [0.0]
+
+    def costs(seconds, function):
+        def slow(*args, **kwargs):
+            now[0] += seconds
+            return function(*args, **kwargs)
+
+        return slow
+
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    solver, log = scripted(problem, test=problem, callback=costs(1000.0, lambda row: None))
+    advance = solver.advance
+    solver.advance = lambda calls, max_steps: costs(1.0 if max_steps else 1e6, advance)(calls, max_steps)
+    monkeypatch.setattr(Evaluator, "__call__", costs(1e5, Evaluator.__call__))
+    result = run(solver, log)
+    assert result.trace.time.tolist()[0] == 0.0
+    # A step per second is less than one in a tenth of a second, so every call of advance takes one.
+    assert result.trace.time.tolist() == [0.0, 4.0, 8.0, 12.0]
+    assert now[0] > 1e6
+
+
+def test_time_limit_is_in_solver_seconds(problem, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    solver, log = scripted(problem, callback=lambda row: now.__setitem__(0, now[0] + 1e9))
+    advance = solver.advance
+
+    def second(calls, max_steps):
+        now[0] += 1.0
+        advance(calls, max_steps)
+
+    solver.advance = second
+    result = run(solver, log, max_passes=1000, time_limit=6.0)
+    assert (result.status, solver.oracle_calls) == ("time_limit", 6)
+    assert result.trace.passes.tolist() == [0.0, 1.0, 1.5]  # what was reached is logged
+
+
+def test_looks_at_the_clock_about_ten_times_a_second(problem, monkeypatch):
+    """Portions grow with the rate of oracle calls, so that a fast solver is not held up."""
+    now = [0.0]
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    solver, log = scripted(problem)
+    advance = solver.advance
+
+    def fast(calls, max_steps):  # 1000 calls a second
+        now[0] += (calls - solver.oracle_calls) / 1000.0
+        advance(calls, max_steps)
+
+    solver.advance = fast
+    run(solver, log, max_passes=1000, schedule=())
+    assert np.diff(solver.advances)[1:-1].tolist() == pytest.approx([100] * (len(solver.advances) - 3), abs=1)
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
+
+def interrupt_at(passes, times=1):
+    """A callback that sends SIGINT when it sees a row at so many passes."""
+
+    def callback(row):
+        if row["passes"] == passes and row["iterate"] == "last":
+            for _ in range(times):
+                os.kill(os.getpid(), signal.SIGINT)
+
+    return callback
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "fw", "ssg"])
+def test_first_interrupt_ends_the_run_with_a_result(solver):
+    _, problem = chain("dense", 0)
+    before = signal.getsignal(signal.SIGINT)
+    result = fwexp.solve(problem, solver, lam=LAM, gap_tol=0, callback=interrupt_at(2), schedule=1)
+    assert result.status == "interrupted"
+    assert result.reason == "the run was interrupted"
+    assert 2 <= result.trace.passes.iloc[-1] < 10
+    assert result.primal == pytest.approx(result.trace.primal.min(), rel=1e-12)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_interrupt_from_outside_while_steps_are_taken():
+    _, problem = chain("dense", 0)
+    fwexp.solve(problem, "bcfw", lam=LAM, max_passes=1)  # compiles
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        result = fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, max_passes=1e9, schedule=())
+    finally:
+        timer.join()
+    assert result.status == "interrupted"
+    assert len(result.trace) == 4  # start and end, last and wavg
+
+
+def test_second_interrupt_acts_as_always():
+    _, problem = chain("dense", 0)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, callback=interrupt_at(2, times=2), schedule=1)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_threads_leave_interrupts_alone():
+    _, problem = chain("dense", 0)
+    results, handlers = [], []
+
+    def work():
+        callback = lambda row: handlers.append(signal.getsignal(signal.SIGINT))  # noqa: E731
+        results.append(fwexp.solve(problem, "bcfw", lam=LAM, max_passes=2, gap_tol=0, callback=callback))
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert results[0].status == "max_passes"
+    assert set(handlers) == {before}
+
+
+# --- real solvers ---------------------------------------------------------------------------------------------------
+
+SOLVERS = [
+    ("bcfw", {}),
+    ("bcfw", {"sampling": "perm", "line_search": False}),
+    ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}),
+    ("bcfw", {"sampling": "perm", "step": "corrective", "accelerate": True}),
+    ("fw", {}),
+    ("ssg", {}),
+]
+
+
+@dataclass
+class Way:
+    """A way to watch a run, which must not change it."""
+
+    name: str
+    arguments: dict
+
+
+def ways(test):
+    everything = ("last", "wavg", "tavg", "avg")
+    return [
+        Way("nothing", {"schedule": []}),
+        Way("period", {"schedule": 0.3}),
+        Way("list", {"schedule": [0.1, 0.11, 2.5, 3]}),
+        Way("test set", {"test": test, "train_error": True}),
+        Way("verbose", {"verbose": True}),
+        Way("callback", {"callback": lambda row: np.random.default_rng().random()}),
+        Way("all iterates", {"iterates": everything}),
+        Way("time limit", {"time_limit": 1e6}),
+    ]
+
+
+@pytest.mark.parametrize(("solver", "options"), SOLVERS)
+def test_watching_does_not_change_a_run(solver, options):
+    """Weights after 6 passes, and all that was logged at whole passes, are the same bits."""
+    _, problem = chain("dense", 1, n=7)
+    _, test = chain("dense", 2, n=3)
+    common = {"lam": LAM, "max_passes": 6, "gap_tol": 0, "seed": 3, "iterate": "last", **options}
+    plain = fwexp.solve(problem, solver, **common)
+    columns = ["iterate", "step", "oracle_calls", "passes", "primal", "dual"]
+    rows = plain.trace[columns].set_index(["iterate", "oracle_calls"])
+    for way in ways(test):
+        if way.name == "all iterates" and "accelerate" in options:
+            continue
+        watched = fwexp.solve(problem, solver, **common, **way.arguments)
+        assert watched.w.tobytes() == plain.w.tobytes(), way.name
+        assert watched.primal == plain.primal
+        others = watched.trace[columns].set_index(["iterate", "oracle_calls"])
+        both = rows.index.intersection(others.index)
+        assert len(both) >= 2
+        for name in ("step", "primal", "dual"):
+            np.testing.assert_array_equal(rows.loc[both, name], others.loc[both, name], err_msg=way.name)
+        if way.name == "test set":
+            assert watched.trace[["test_error", "train_error"]].notna().all(axis=None)
+        else:
+            assert watched.trace[["test_error", "train_error"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize(("solver", "options"), SOLVERS)
+def test_certificates_never_get_worse(solver, options):
+    """A longer run is the same run, continued: its gap is no larger; gap = P - D >= 0 of P at result.w and a D that was seen."""
+    _, problem = chain("binary", 3, n=6)
+    gaps = []
+    for passes in (1, 2, 5, 20, 60):
+        result = fwexp.solve(problem, solver, lam=LAM, max_passes=passes, gap_tol=0, **options)
+        value = fwexp.evaluate(problem, result.w)
+        assert result.primal == pytest.approx(LAM / 2 * value.norm_sq + value.hinge, rel=1e-12)
+        assert result.primal == pytest.approx(result.trace.primal.min(), rel=1e-12)
+        if solver != "ssg":
+            assert result.dual == pytest.approx(result.trace.dual.max(), rel=1e-11)
+            assert result.gap == result.primal - result.dual >= -1e-12
+            gaps.append(result.gap)
+    assert (np.diff(gaps) <= 1e-13).all()
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "fw", "ssg"])
+def test_every_status_is_reached(solver):
+    _, problem = chain("dense", 4)
+    common = {"lam": LAM, "schedule": 1, "gap_tol": 0}
+    statuses = [
+        fwexp.solve(problem, solver, **common, max_passes=2).status,
+        fwexp.solve(problem, solver, **common, time_limit=1e-9).status,
+        fwexp.solve(problem, solver, **common, callback=interrupt_at(1)).status,
+        fwexp.solve(problem, solver, **common | {"gap_tol": 0.9}).status,
+        # w has entries of 1e200, and its norm overflows
+        fwexp.solve(huge(), solver, **common, **({} if solver == "ssg" else {"line_search": False})).status,
+    ]
+    assert statuses == ["max_passes", "time_limit", "interrupted", "max_passes" if solver == "ssg" else "converged", "diverged"]
+
+
+def huge():
+    return fwexp.multiclass_problem(np.full((2, 1), 1e200), [0, 1])
+
+
+def test_clock_adds_up(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    clock = Clock()
+    for seconds in (1.0, 2.5):
+        with clock:
+            now[0] += seconds
+        now[0] += 100.0
+    assert clock.seconds == 3.5

@@ -1,0 +1,72 @@
+import io
+import sys
+
+import pytest
+
+from fwexp.run import progress
+from fwexp.run.progress import Progress
+
+ROW = {"passes": 2.0, "primal": 0.5, "dual": 0.25, "gap": 0.25, "train_error": float("nan"), "test_error": 0.125, "time": 1.5}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Closed(io.StringIO):
+    def write(self, text):
+        raise BrokenPipeError
+
+
+def run(**options):
+    shown = Progress(10, options.pop("enabled", True), "bcfw")
+    shown.update(1.0, float("nan"), 0.5)
+    shown.row(ROW)
+    shown.close("max_passes")
+
+
+def test_a_pipe_gets_a_line_per_row(capsys):
+    run()
+    assert capsys.readouterr().err.splitlines() == [
+        "bcfw: pass 2  primal 0.5  dual 0.25  gap 0.25  test error 0.125  time 1.50 s",
+        "bcfw: max_passes after 2 passes, gap 0.25, 1.50 s",
+    ]
+
+
+def test_nothing_is_shown_unasked(capsys):
+    run(enabled=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_caller_may_say_itself_how_runs_end(capsys):
+    with progress.without_summaries():
+        run()
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_terminal_gets_a_bar_that_vanishes(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    shown = Progress(10, True, "bcfw")
+    shown._bar.mininterval = 0
+    shown.update(2.5, 0.01, 1.0)
+    assert "25%" in terminal.getvalue()
+    assert "pass 2.5 of 10, gap 1.00e-02" in terminal.getvalue()
+    shown.row(ROW)
+    assert "primal" not in terminal.getvalue()
+    shown.close("converged")
+    assert terminal.getvalue().split("\r")[-1] == "bcfw: converged after 2 passes, gap 0.25, 1.50 s\n"
+
+
+def test_a_reader_that_went_away_does_not_stop_the_run(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Closed())
+    run()
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+def test_a_gap_that_is_not_known_is_not_shown(capsys, gap):
+    shown = Progress(10, True)
+    shown.update(1.0, gap, 0.5)
+    shown.close("time_limit")
+    assert capsys.readouterr().err == "time_limit after 1 passes, 0.50 s\n"

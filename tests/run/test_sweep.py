@@ -1,0 +1,258 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fwexp.config import run_key, to_overrides
+from fwexp.errors import DataError, OptionError, RunsFailed, UserError
+from fwexp.run import runner, store, sweep
+
+QUICK = ["max_passes=0.1", "gap_tol=0"]
+
+
+def expand(*overrides, **options):
+    return sweep.expand([*QUICK, *overrides], **options)
+
+
+def short(configs, *keys):
+    return [tuple(c["solver"]["name"] if key == "solver" else c[key] for key in keys) for c in configs]
+
+
+@pytest.fixture
+def solved(monkeypatch):
+    """The configurations that were run; the list may hold exceptions to be raised by the next runs."""
+    calls, plan = [], []
+    solve = runner.solve
+
+    def watched(config, *problems, **options):
+        if config["max_passes"] < 1e-6:  # compiles only
+            return solve(config, *problems, **options)
+        calls.append(run_key(config))
+        event = plan.pop(0) if plan else None
+        if isinstance(event, BaseException):
+            raise event
+        result = solve(config, *problems, **options)
+        if event:
+            result.status = event
+        return result
+
+    monkeypatch.setattr(runner, "solve", watched)
+    watched.calls, watched.plan = calls, plan
+    return watched
+
+
+# -- what a sweep consists of
+
+
+def test_a_sweep_is_the_product_of_its_values():
+    configs = expand("solver=bcfw,ssg", "lam=0.1,1/n", "seed=range(3)")
+    assert short(configs, "solver", "lam", "seed") == [
+        (s, lam, k) for s in ("bcfw", "ssg") for lam in (0.1, "1/n") for k in range(3)
+    ]
+
+
+def test_equal_runs_are_in_it_once():
+    assert short(expand("solver=fw", "seed=0,1,2"), "solver", "seed") == [("fw", 0)]
+    assert len(expand("lam=1,1.0,0.5")) == 2
+
+
+def test_auto_is_what_it_stands_for():
+    (config,) = expand("solver=auto", "iterates=[last]")
+    assert config["solver"]["name"] == "bcfw"
+    assert [config] == sweep.expand(to_overrides(config))
+
+
+@pytest.fixture
+def preset(tmp_path):
+    """A function that writes a preset and returns the overrides that choose it."""
+
+    def write(text, name="new"):
+        (tmp_path / "experiment").mkdir(exist_ok=True)
+        (tmp_path / "experiment" / f"{name}.yaml").write_text("# @package _global_\n" + text)
+        return f"hydra.searchpath=[file://{tmp_path}]", f"+experiment={name}"
+
+    return write
+
+
+GRIDS = """
+lam: 0.5
+hydra:
+  sweeper:
+    grids:
+      - {solver: [bcfw, ssg], seed: "range(2)", iterates: "[last]"}
+      - {solver: fw, lam: [0.5, 1/n]}
+      - {solver: bcfw, seed: 0, iterates: [[last]]}
+    smoke: {seed: 1, gap_tol: 0.25}
+"""
+
+
+def test_a_preset_is_the_union_of_its_grids(preset):
+    runs = [("bcfw", 0.5, 0), ("bcfw", 0.5, 1), ("ssg", 0.5, 0), ("ssg", 0.5, 1), ("fw", 0.5, 0), ("fw", "1/n", 0)]
+    configs = expand(*preset(GRIDS))
+    assert short(configs, "solver", "lam", "seed") == runs
+    assert [c["iterates"] for c in configs] == [["last"]] * 4 + [["last", "wavg"]] * 2
+
+
+def test_smoke_replaces_the_values_of_every_grid_and_the_command_line_both(preset):
+    chosen = preset(GRIDS)
+    smoke = sweep.expand(chosen, preset="smoke")
+    assert short(smoke, "solver", "seed", "gap_tol") == [("bcfw", 1, 0.25), ("ssg", 1, 0.25), ("fw", 0, 0.25), ("fw", 0, 0.25)]
+    given = sweep.expand([*chosen, "seed=5", "lam=2", "solver=bcfw,ssg", "iterates=[last]"], preset="smoke")
+    assert short(given, "solver", "lam", "seed", "gap_tol") == [("bcfw", 2.0, 5, 0.25), ("ssg", 2.0, 5, 0.25)]
+
+
+def test_presets_can_be_swept_together(preset):
+    chosen, _ = preset(GRIDS)
+    preset("hydra: {sweeper: {grids: [{solver: fw, lam: [1/n, 3]}]}}", "other")
+    configs = sweep.expand([chosen, "+experiment=new,other"])
+    assert short(configs, "solver", "lam")[4:] == [("fw", 0.5), ("fw", "1/n"), ("fw", 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["results_dir=a,b"], "results_dir must have one value in a sweep, got results_dir=a, results_dir=b"),
+        (["lam=interval(0,1)"], r"cannot sweep over 'lam=interval\(0,1\)'"),
+        (["lam=0.1,-1"], "lam must be a positive finite number"),
+        (["hydra.sweeper.preset=smokey"], "unknown preset 'smokey'; accepted: full, smoke"),
+        (["solver=fw,ssg", "solver.line_search=false"], "unknown key 'solver.line_search'"),
+    ],
+)
+def test_one_bad_point_stops_the_whole_sweep(overrides, message):
+    with pytest.raises(UserError, match=message):
+        expand(*overrides)
+
+
+# -- what is run of it
+
+
+def test_stored_runs_are_not_run_again(tmp_path, solved):
+    configs = expand("lam=0.1,0.2", "seed=0,1")
+    sweep.execute(configs[:2], results_dir=tmp_path)
+    sweep.execute(configs, results_dir=tmp_path)
+    assert solved.calls == [run_key(c) for c in configs]
+    sweep.execute(configs, results_dir=tmp_path)
+    assert len(solved.calls) == 4
+    sweep.execute(configs[1:2], results_dir=tmp_path, force=True)
+    assert solved.calls[4:] == [run_key(configs[1])]
+    assert set(store.load_results(tmp_path)["key"]) == {run_key(c) for c in configs}
+
+
+@pytest.mark.parametrize("done", [0, 1, 3])
+def test_an_interrupted_sweep_continues_where_it_was(tmp_path, solved, done):
+    configs = expand("lam=0.1,0.2", "seed=0,1")
+    solved.plan += [None] * done + ["interrupted"]
+    with pytest.raises(KeyboardInterrupt):
+        sweep.execute(configs, results_dir=tmp_path)
+    assert len(solved.calls) == done + 1  # the sweep stops there
+    assert [store.is_stored(tmp_path, c) for c in configs] == [True] * done + [False] * (4 - done)
+    (partial,) = (run for run in store.find_runs(tmp_path, include={"partial"}) if run.status == "interrupted")
+    assert partial.key == run_key(configs[done])
+    solved.calls.clear()
+    sweep.execute(configs, results_dir=tmp_path)
+    assert solved.calls == [run_key(c) for c in configs[done:]]
+    assert len(store.find_runs(tmp_path, include={"partial", "failed", "damaged"})) == 4
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("by nought"), MemoryError(), OptionError("not on this problem")])
+def test_a_failed_run_does_not_stop_the_others(tmp_path, solved, capsys, error):
+    configs = expand("seed=0,1,2")
+    solved.plan += [None, error]
+    with pytest.raises(RunsFailed, match="1 of 3 runs failed"):
+        sweep.execute(configs, results_dir=tmp_path)
+    assert [store.is_stored(tmp_path, c) for c in configs] == [True, False, True]
+    (failure,) = (run for run in store.find_runs(tmp_path, include={"failed"}) if run.status == "failed")
+    assert failure.record["error"] == f"{type(error).__name__}: {error}"
+    assert f"[2/3] digits bcfw lam=0.01 seed=1: failed: {type(error).__name__}" in capsys.readouterr().err
+    solved.calls.clear()
+    sweep.execute(configs, results_dir=tmp_path)
+    assert solved.calls == [run_key(configs[1])]
+    assert store.find_runs(tmp_path, include={"failed"}) == store.find_runs(tmp_path)
+
+
+def test_a_diverged_run_is_a_result(tmp_path, solved):
+    solved.plan += ["diverged"]
+    sweep.execute(expand(), results_dir=tmp_path)
+    assert set(store.load_results(tmp_path)["status"]) == {"diverged"}
+
+
+def test_a_store_that_cannot_take_the_run_is_a_failure(tmp_path, solved, monkeypatch, capsys):
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(store, "_commit", fail)
+    with pytest.raises(RunsFailed):
+        sweep.execute(expand(), results_dir=tmp_path)
+    assert "failed: cannot store the run: no space left" in capsys.readouterr().err
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
+
+
+def test_missing_data_are_found_before_the_first_run(tmp_path, solved):
+    configs = expand("dataset=digits,ocr")
+    with pytest.raises(DataError, match="dataset ocr needs"):
+        sweep.execute(configs, results_dir=tmp_path / "results", data_dir=tmp_path)
+    assert solved.calls == []
+    assert not (tmp_path / "results").exists()
+
+
+def test_data_are_read_once(tmp_path, monkeypatch):
+    from fwexp import data
+
+    reads = []
+    load = data.load_dataset
+    monkeypatch.setattr(data, "load_dataset", lambda *args, **options: reads.append(args) or load(*args, **options))
+    runner._load.cache_clear()
+    sweep.execute(expand("solver=bcfw,ssg", "seed=0,1"), results_dir=tmp_path)
+    assert len(reads) == 1
+
+
+def test_workers_store_the_same_bit_for_bit(tmp_path):
+    configs = sweep.expand(["solver=bcfw,ssg", "solver.sampling=uniform", "seed=0,1", "max_passes=2"])
+    for launcher in ("basic", "joblib"):
+        sweep.execute(configs, results_dir=tmp_path / launcher, launcher=launcher)
+    runs = [store.find_runs(tmp_path / launcher) for launcher in ("basic", "joblib")]
+    assert [run.config for run in runs[0]] == [run.config for run in runs[1]]
+    assert len(runs[0]) == 4
+    timed = {"time", "created", "files", "provenance"}
+    for one, other in zip(*runs, strict=True):
+        assert (one.path / "model.npz").read_bytes() == (other.path / "model.npz").read_bytes()
+        traces = [pd.read_parquet(run.path / "trace.parquet").drop(columns="time") for run in (one, other)]
+        pd.testing.assert_frame_equal(*traces, check_exact=True)
+        records = [{key: value for key, value in run.record.items() if key not in timed} for run in (one, other)]
+        assert records[0] == records[1]
+
+
+def test_a_failure_in_a_worker_is_recorded_there(tmp_path):
+    """The test error has to come from what is run itself: the workers are other processes."""
+    configs = expand("seed=0,1")
+    folder = store.run_dir(tmp_path, configs[0])
+    folder.parent.mkdir(parents=True)
+    folder.touch()  # a file where the run should be renamed to
+    with pytest.raises(RunsFailed, match="1 of 2 runs failed"):
+        sweep.execute(configs, results_dir=tmp_path, launcher="joblib")
+    assert [store.is_stored(tmp_path, c) for c in configs] == [False, True]
+
+
+# -- one run
+
+
+def test_a_run_gives_solve_what_the_configuration_says(tmp_path, monkeypatch):
+    import fwexp
+
+    (config,) = sweep.expand(
+        ["solver.sampling=perm", "lam=1/n", "seed=3", "schedule=[0.1,0.5]", "iterates=[last,tavg]", "max_passes=0.5"]
+    )
+    outcome = runner.run(config, tmp_path, verbose=False)
+    train, test = fwexp.load_dataset("digits")
+    settings = {"lam": "1/n", "seed": 3, "schedule": [0.1, 0.5], "iterates": ["last", "tavg"], "max_passes": 0.5}
+    expected = fwexp.solve(train, "bcfw", sampling="perm", test=test, **settings)
+    stored = store.load_results(tmp_path)
+    assert (outcome.status, outcome.path) == ("max_passes", store.run_dir(tmp_path, config))
+    columns = ["iterate", "step", "primal", "dual", "test_error"]
+    pd.testing.assert_frame_equal(stored[columns], expected.trace[columns], check_exact=True)
+    np.testing.assert_array_equal(np.load(outcome.path / "model.npz")["w"], expected.w)
+    record = json.loads((outcome.path / "run.json").read_text())
+    assert record["lam"] == 1 / train.n
+    assert list(record["data"]) == ["digits.npz"]
+    assert runner.run(config, tmp_path).status == "stored"

@@ -1,0 +1,82 @@
+"""The same small chain problem in every form: enumerated for the transcriptions, and as each kind of fwexp problem."""
+
+import sys
+
+import numpy as np
+import scipy.sparse as sp
+
+import fwexp
+from tests import reference as ref
+
+# How inputs are kept, and problems given by Python functions with dense or sparse features.
+ARRAYS = ("dense", "csr", "binary")
+FUNCTIONS = ("functions", "sparse functions")
+FORMS = (*ARRAYS, *FUNCTIONS)
+
+
+def inputs(form, seed, n=5, K=3, p=2, lengths=(1, 2, 3)):
+    """Dense inputs and labels: Gaussian, with zeros for ``csr``, 0/1 for ``binary``; never all zero at a position."""
+    rng = np.random.default_rng(seed)
+    X, y = ref.random_chains(rng, n, K, p, lengths)
+    if form in ("csr", "sparse functions"):
+        X = [x * (rng.random(x.shape) < 0.7) + np.eye(p)[rng.integers(p, size=len(x))] for x in X]
+    elif form == "binary":
+        X = [np.maximum(rng.random(x.shape) < 0.5, np.eye(p)[rng.integers(p, size=len(x))]) for x in X]
+    return X, y
+
+
+def as_form(form, X, y, K):
+    """Build the fwexp problem from dense inputs."""
+    if form in FUNCTIONS:
+        return functions(ref.tiny_chain(X, y, K), X, K, sparse=form == "sparse functions")
+    return fwexp.chain_problem(X if form == "dense" else [sp.csr_array(x) for x in X], y, K)
+
+
+def chain(form, seed, n=5, K=3, p=2, lengths=(1, 2, 3)):
+    """Return (enumerated problem, fwexp problem)."""
+    X, y = inputs(form, seed, n, K, p, lengths)
+    return ref.tiny_chain(X, y, K), as_form(form, X, y, K)
+
+
+def functions(tp, X, K, sparse=False):
+    """Return a ``CallbackProblem`` that enumerates labelings, which are tuples."""
+
+    def features(i, y):
+        phi = ref.chain_feature(X[i], y, K)
+        return sp.csr_array(phi[None]) if sparse else phi
+
+    return fwexp.CallbackProblem(
+        [tp.labelings[i][tp.truth[i]] for i in range(tp.n)],
+        features=features,
+        loss=lambda i, y: tp.loss[i][tp.labelings[i].index(y)],
+        max_oracle=lambda i, w: tp.labelings[i][tp.argmax(i, w)],
+        decode=lambda i, w: tp.labelings[i][tp.decode(i, w)],
+    )
+
+
+def run_in_plain_python(monkeypatch):
+    """Let all kernels run as plain Python, whatever the problem."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("fwexp.") and hasattr(module, "specialise") and name != "fwexp._jit":
+            monkeypatch.setattr(module, "specialise", lambda kernel, problem: kernel.py_func)
+
+
+def relative_error(got, wanted):
+    """The largest difference, relative to the largest entry."""
+    wanted = np.asarray(wanted)
+    return np.abs(np.asarray(got) - wanted).max() / max(np.abs(wanted).max(), np.finfo(float).tiny)
+
+
+def steps_before_a_tie(tp, path, visits):
+    """How many steps pass before rounding decides an oracle call; ``visits[k]`` are the examples whose oracle step k calls.
+
+    Ties of the loss alone, where w does not score an example's labelings yet, are broken alike everywhere.
+    """
+    for k, examples in enumerate(visits):
+        for i in examples:
+            products = tp.psi[i] @ path[k]
+            scores = tp.loss[i] - products
+            best = scores > scores.max() - 1e-9
+            if best.sum() > 1 and products[best].any():
+                return k
+    return len(visits)

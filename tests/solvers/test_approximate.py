@@ -1,0 +1,203 @@
+"""approx_bcfw: its oracle is as bad as allowed and no worse, and the method converges as the theorems say."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import OptionError
+from fwexp.problems.protocol import to_public
+from fwexp.solvers import SOLVERS, active_set, approximate, check_options
+from tests import reference as ref
+from tests.reference.examples import multiclass, order_of
+from tests.small_problems import chain
+
+BIG = 10**9
+LAM = 0.2
+ERRORS = [(1.0, 0.0), (0.6, 0.0), (0.2, 0.0), (1.0, 0.3), (1.0, 1.5), (0.7, 1.0)]
+
+
+def start(problem, order=None, lam=LAM, iterates=("last",), seed=0, **options):
+    cls = SOLVERS["approx_bcfw"]
+    return cls(problem, lam, check_options(cls, options), seed, iterates, order)
+
+
+def problems():
+    """(name, enumerated problem, fwexp problem)."""
+    tp, problem = chain("dense", 0)
+    yield "chain", tp, problem
+    yield "enumerated", tp, fwexp.enumerated_problem(tp.psi, tp.loss)
+    X, y = multiclass(0)
+    yield "multiclass", ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
+
+
+PROBLEMS = [pytest.param(tp, problem, id=name) for name, tp, problem in problems()]
+
+
+def weights_of(solver, tp, i):
+    """The dual variables of example i, in the order of the enumeration."""
+    sets, alpha = solver.sets, np.zeros(len(tp.loss[i]))
+    for a in range(sets.count[i]):
+        y = tuple(int(label) for label in active_set.labeling_at(sets, i, a))
+        place = tp.labelings[i].index(y) if y in tp.labelings[i] else y[0]
+        alpha[place] += sets.weight[sets.first[i] + a]
+    return alpha
+
+
+@pytest.mark.parametrize("line_search", [True, False])
+@pytest.mark.parametrize(("nu", "delta"), ERRORS)
+@pytest.mark.parametrize(("tp", "problem"), PROBLEMS)
+def test_steps_equal_the_transcription(tp, problem, nu, delta, line_search):
+    order = order_of(tp, 12)
+    oracle = ref.degraded_oracle(nu, delta, ref.block_curvature(tp, LAM))
+    wanted = ref.bcfw(tp, LAM, order, line_search, oracle, nu)
+    iterates = ("last", "wavg", "tavg", "avg")
+    solver = start(problem, order, iterates=iterates, nu=nu, delta=delta, line_search=line_search)
+    for k in range(len(order) + 1):
+        solver.advance(BIG, k)
+        assert solver.step == solver.oracle_calls == k
+        for name in iterates:
+            point, path = solver.point(name), getattr(wanted, name)
+            np.testing.assert_allclose(to_public(problem, point.w), path.w[k], atol=1e-10)
+            assert point.dual == pytest.approx(ref.dual_value(path.w[k], path.ell[k], LAM), abs=1e-10)
+            assert point.norm_sq == pytest.approx(point.w @ point.w, abs=1e-10)
+    assert solver.exact_dual() == pytest.approx(solver.point("last").dual, abs=1e-10)
+
+
+def test_steps_in_plain_python(monkeypatch):
+    for module in (approximate, active_set):
+        monkeypatch.setattr(module, "specialise", lambda kernel, problem: kernel.py_func)
+    tp, problem = chain("dense", 1)
+    order = order_of(tp, 2)
+    wanted = ref.bcfw(tp, LAM, order, oracle=ref.degraded_oracle(0.6, 0.0), nu=0.6)
+    solver = start(problem, order, nu=0.6)
+    solver.advance(BIG, BIG)
+    np.testing.assert_allclose(to_public(problem, solver.point("last").w), wanted.last.w[-1], atol=1e-10)
+
+
+@pytest.mark.parametrize(("nu", "delta"), ERRORS)
+def test_every_corner_satisfies_the_inequality_and_is_the_worst_that_does(nu, delta):
+    tp, problem = chain("dense", 2)
+    order = order_of(tp, 40)
+    curvature = ref.block_curvature(tp, LAM)
+    solver = start(problem, order, nu=nu, delta=delta, line_search=False)
+    degraded = 0
+    for k, i in enumerate(order):
+        before, w = weights_of(solver, tp, i), to_public(problem, solver.point("last").w)
+        scores = tp.scores(i, w)
+        gaps = (scores - before @ scores) / tp.n
+        solver.advance(BIG, k + 1)
+        gamma = 2 * tp.n / (nu * k + 2 * tp.n)
+        corner = (weights_of(solver, tp, i) - (1 - gamma) * before) / gamma
+        chosen = int(corner.argmax())
+        np.testing.assert_allclose(corner, np.eye(len(corner))[chosen], atol=1e-9)
+        least = nu * gaps.max() - 0.5 * delta * gamma * curvature[i]  # eq. (13)
+        assert gaps[chosen] >= least - 1e-12
+        assert not (gaps[gaps < gaps[chosen] - 1e-9] > least + 1e-9).any()
+        degraded += gaps[chosen] < gaps.max() - 1e-9
+    assert (degraded > 0) == ((nu, delta) != (1.0, 0.0))
+
+
+def test_without_error_it_is_bcfw():
+    _, problem = chain("dense", 3)
+    kwargs = {"lam": LAM, "max_passes": 20, "gap_tol": 0, "seed": 1, "iterates": ("last", "wavg")}
+    exact, same = (fwexp.solve(problem, name, **kwargs).trace for name in ("bcfw", "approx_bcfw"))
+    for column in ("primal", "dual"):
+        np.testing.assert_allclose(same[column], exact[column], atol=1e-10)
+
+
+@pytest.mark.parametrize("line_search", [True, False])
+@pytest.mark.parametrize(("nu", "delta"), ERRORS)
+def test_the_mean_suboptimality_is_within_the_bound_of_the_theorem(nu, delta, line_search):
+    tp, problem = chain("dense", 4)
+    best, passes, seeds = ref.qp_optimum(tp, LAM).dual, 300, 8
+    missing = np.zeros(passes + 1)
+    for seed in range(seeds):
+        solver = start(problem, nu=nu, delta=delta, line_search=line_search, seed=seed)
+        for p in range(passes + 1):
+            solver.advance(BIG, p * tp.n)
+            missing[p] += (best - solver.point("last").dual) / seeds
+    k = np.arange(passes + 1) * tp.n
+    curvature = ref.block_curvature(tp, LAM).sum()
+    bound = 2 * tp.n / (nu * k + 2 * tp.n) * (curvature * (1 + delta) / nu + best)  # Theorem C.1; h_0 = D* - D(a_0) = D*
+    assert (missing >= -1e-12).all()
+    assert (missing <= bound).all()
+    assert missing[-1] < 0.5 * missing[0]
+
+
+def test_an_error_costs_something_and_a_multiplicative_one_at_most_the_stated_factor():
+    tp, problem = chain("dense", 4)
+    best = ref.qp_optimum(tp, LAM).dual
+
+    def steps_to(accuracy, **options):
+        counts = []
+        for seed in range(8):
+            solver = start(problem, seed=seed, line_search=False, **options)
+            while best - solver.point("last").dual > accuracy:
+                solver.advance(BIG, solver.step + 1)
+            counts.append(solver.step)
+        return np.mean(counts)
+
+    exact = steps_to(0.02)
+    for nu in (0.8, 0.5):
+        assert exact < steps_to(0.02, nu=nu) <= exact / nu**2
+    assert exact < steps_to(0.02, delta=1.0)
+
+
+@pytest.mark.parametrize(("nu", "delta"), ERRORS)
+@pytest.mark.parametrize(("tp", "problem"), PROBLEMS)
+def test_the_certificate_bounds_the_gap(tp, problem, nu, delta):
+    result = fwexp.solve(
+        problem, "approx_bcfw", lam=LAM, max_passes=30, gap_tol=0, iterates=("last",), schedule=1, nu=nu, delta=delta
+    )
+    certificate, gap = result.trace["gap_estimate"], result.trace["gap"]
+    assert (certificate >= gap - 1e-12).all()
+    if (nu, delta) == (1.0, 0.0):
+        np.testing.assert_allclose(certificate, gap, atol=1e-12)
+    if delta == 0.0:
+        assert (certificate <= gap / nu + 1e-12).all()
+    assert certificate.iloc[-1] < 0.5 * certificate.iloc[0]
+
+
+def test_warm_start_keeps_the_dual_variables():
+    _, problem = chain("dense", 5)
+    first = fwexp.solve(problem, "approx_bcfw", lam=0.5, max_passes=20, gap_tol=0, nu=0.5)
+    rows = []
+    fwexp.solve(problem, "approx_bcfw", lam=0.25, max_passes=1, gap_tol=0, warm_start=first, callback=rows.append)
+    w, ell = first.state.state.w, first.state.state.ell[0]
+    assert rows[0]["dual"] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-12)
+    with pytest.raises(OptionError, match="cannot start from the dual variables of bcfw"):
+        fwexp.solve(problem, "approx_bcfw", lam=0.5, warm_start=fwexp.solve(problem, "bcfw", lam=0.5, max_passes=1))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"nu": 0}, "nu of approx_bcfw must be a number > 0 and <= 1, got 0"),
+        ({"nu": 1.1}, "got 1.1"),
+        ({"nu": float("nan")}, "got nan"),
+        ({"nu": True}, "got True"),
+        ({"delta": -1}, "delta of approx_bcfw must be a number >= 0, got -1"),
+        ({"delta": float("inf")}, "got inf"),
+        ({"sampling": "gap"}, "sampling must be one of uniform, perm, cyclic; got 'gap'"),
+    ],
+)
+def test_bad_options_are_named_on_one_line(options, text):
+    _, problem = chain("dense", 0)
+    with pytest.raises(ValueError, match=text) as error:
+        fwexp.solve(problem, "approx_bcfw", lam=1.0, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_problems_with_too_many_labelings_are_refused():
+    for problem, text in (
+        (
+            fwexp.chain_problem([np.ones((10, 1))], [np.zeros(10, dtype=int)], 2),
+            r"example 0 has 2\^10 labelings, more than the 512",
+        ),
+        (fwexp.multiclass_problem(np.ones((1, 1)), [0], 513), "513 classes, more than the 512"),
+        (fwexp.enumerated_problem([np.zeros((513, 1))], [np.zeros(513)]), "513 outputs, more than the 512"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            fwexp.solve(problem, "approx_bcfw", lam=1.0)
+    with pytest.raises(OptionError, match=r"approx_bcfw.*all_labelings.*CallbackProblem"):
+        fwexp.solve(chain("functions", 0)[1], "approx_bcfw", lam=1.0)

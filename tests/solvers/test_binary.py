@@ -1,0 +1,79 @@
+"""The binary SVM: block-coordinate Frank-Wolfe, dual coordinate descent and prox-SDCA are one method."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.problems.protocol import to_public
+from fwexp.solvers import SOLVERS, check_options
+from tests import reference as ref
+from tests.reference.examples import multiclass, order_of
+
+LAMS = [1.0, 0.1, 0.01]
+
+
+def data(seed):
+    """Inputs (n, p) and labels in {-1, +1}."""
+    X, labels = multiclass(seed, n=10, K=2, p=3)
+    return X, 2 * labels - 1
+
+
+def two_classes(X, y):
+    """The binary problem as a multiclass one; its weights are u = w_1 - w_0, regularised by lam/2 times as much."""
+    return fwexp.multiclass_problem(X, (y + 1) // 2, 2)
+
+
+def iterates(problem, solver, lam, order, **options):
+    """Public w after every step."""
+    cls = SOLVERS[solver]
+    running = cls(problem, lam, check_options(cls, options), 0, ("last",), order)
+    ws = []
+    for k in range(len(order) + 1):
+        running.advance(len(order), k)
+        ws.append(to_public(running.problem, running.point("last").w).copy())
+    return np.array(ws)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("lam", LAMS)
+def test_bcfw_is_dual_coordinate_descent_and_prox_sdca(lam, seed):
+    X, y = data(seed)
+    order = order_of(ref.tiny_binary(X, y), 20)
+    w = iterates(two_classes(X, y), "bcfw", 2.0 * lam, order).reshape(len(order) + 1, -1, 2)
+    u = w[..., 1] - w[..., 0]
+    np.testing.assert_allclose(u, ref.dual_coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
+    np.testing.assert_allclose(u, ref.prox_sdca(X, y, lam, order), atol=1e-10)
+    np.testing.assert_allclose(w[..., 0], -w[..., 1], atol=1e-10)
+
+
+@pytest.mark.parametrize("lam", LAMS)
+def test_the_same_with_the_binary_features_written_out(lam):
+    X, y = data(2)
+    tp = ref.tiny_binary(X, y)
+    order = order_of(tp, 20)
+    u = iterates(fwexp.enumerated_problem(tp.psi, tp.loss), "bcfw", lam, order)
+    np.testing.assert_allclose(u, ref.dual_coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
+
+
+def test_both_forms_have_the_same_optimum():
+    X, y = data(3)
+    lam = 1.0
+    tp = ref.tiny_binary(X, y)
+    best = ref.qp_optimum(tp, lam)
+    result = fwexp.solve(two_classes(X, y), "bcfw", lam=2.0 * lam, step="pairwise", max_passes=2000, gap_tol=1e-10)
+    assert result.primal == pytest.approx(best.primal, abs=1e-9)
+    w = result.w.reshape(-1, 2)
+    np.testing.assert_allclose(w[:, 1] - w[:, 0], best.w, atol=1e-4)
+    # the binary objective itself, with C = 1/(lam n) before the sum of the hinge losses
+    u = w[:, 1] - w[:, 0]
+    hinge = np.maximum(0.0, 1.0 - y * (X @ u))
+    assert lam * (u @ u / 2 + 1.0 / (lam * len(y)) * hinge.sum()) == pytest.approx(best.primal, abs=1e-9)
+
+
+@pytest.mark.parametrize("lam", LAMS)
+def test_the_kernelised_method_takes_the_same_steps(lam):
+    X, y = data(4)
+    order = order_of(ref.tiny_binary(X, y), 10)
+    coefficients = iterates(two_classes(X, y), "kernel_bcfw", 2.0 * lam, order).reshape(len(order) + 1, len(y), 2)
+    u = (coefficients[..., 1] - coefficients[..., 0]) @ X
+    np.testing.assert_allclose(u, ref.dual_coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)

@@ -1,0 +1,279 @@
+"""kernel_bcfw and kernel_fw: the linear kernel is the plain method, other kernels equal the literal transcription."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fwexp
+from fwexp.errors import OptionError
+from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.kernel_features import KernelFeatures
+from fwexp.solvers import SOLVERS, active_set, check_options, kernel_bcfw
+from fwexp.testing import solver_checks
+from tests import reference as ref
+from tests.reference.examples import multiclass, order_of
+from tests.small_problems import ARRAYS, as_form, chain, inputs
+
+BIG = 10**9
+LAM = 0.1
+ITERATES = ("last", "wavg", "tavg", "avg")
+KERNELS = {
+    "linear": ({"kernel": "linear"}, np.dot),
+    "poly": ({"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}, lambda a, b: (0.5 * a @ b + 1.0) ** 2),
+    "rbf": ({"kernel": "rbf", "gamma": 0.7}, lambda a, b: np.exp(-0.7 * (a - b) @ (a - b))),
+}
+
+
+def start(problem, name="kernel_bcfw", order=None, iterates=("last",), lam=LAM, warm_start=None, **options):
+    cls = SOLVERS[name]
+    return cls(problem, lam, check_options(cls, options), 0, iterates, order, warm_start)
+
+
+def structures():
+    """(name, enumerated problem, fwexp problem, structured kernel of a kernel between inputs)."""
+    X, y = inputs("dense", 0)
+    tp = ref.tiny_chain(X, y, 3)
+    yield "chain", tp, as_form("dense", X, y, 3), lambda k: ref.chain_kernel(tp, X, k)
+    inputs_, labels = multiclass(0)
+    multi = ref.tiny_multiclass(inputs_, labels, 3)
+    yield "multiclass", multi, fwexp.multiclass_problem(inputs_, labels, 3), lambda k: ref.multiclass_kernel(inputs_, k)
+
+
+STRUCTURES = [pytest.param(*rest, id=name) for name, *rest in structures()]
+
+
+def averaged(run, tp, k, G):
+    """(P, D) of the transcription's weighted average after k steps, from the dual variables and the Gram matrix."""
+    a, L = run.wavg[k], np.concatenate(tp.loss)
+    square, scores = a @ G @ a / (LAM * tp.n**2), L - G @ a / (LAM * tp.n)
+    ends = np.cumsum([len(loss) for loss in tp.loss])
+    hinge = np.mean([scores[end - len(loss) : end].max() for end, loss in zip(ends, tp.loss, strict=True)])
+    return hinge + square / 2, L @ a / tp.n - square / 2
+
+
+@pytest.mark.parametrize("line_search", [True, False])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("tp", "problem", "structured"), STRUCTURES)
+def test_steps_equal_the_transcription(tp, problem, structured, kernel, line_search):
+    options, k = KERNELS[kernel]
+    order = order_of(tp, 10)
+    wanted = ref.kernel_bcfw(tp, LAM, order, structured(k), line_search)
+    gram = ref.psi_gram(tp, structured(k))
+    solver = start(problem, order=order, iterates=("last", "wavg"), line_search=line_search, **options)
+    evaluate = Evaluator(solver.problem)
+    for step in range(len(order) + 1):
+        solver.advance(BIG, step)
+        assert solver.step == solver.oracle_calls == step
+        for name in ("last", "wavg"):
+            point = solver.point(name)
+            value = evaluate(point.w)
+            expected = (wanted.primal[step], wanted.dual[step]) if name == "last" else averaged(wanted, tp, step, gram)
+            assert (LAM / 2 * value.norm_sq + value.hinge, point.dual) == pytest.approx(expected, abs=1e-10)
+            assert point.norm_sq == pytest.approx(value.norm_sq, abs=1e-10)
+        assert solver.extras()["atoms"] == wanted.support[step] <= step
+    assert solver.exact_dual() == pytest.approx(wanted.dual[-1], abs=1e-10)
+
+
+@pytest.mark.parametrize("line_search", [True, False])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("tp", "problem", "structured"), STRUCTURES)
+def test_batch_steps_equal_the_transcription(tp, problem, structured, kernel, line_search):
+    options, k = KERNELS[kernel]
+    wanted = ref.kernel_fw(tp, LAM, 15, structured(k), line_search)
+    trace = fwexp.solve(
+        problem, "kernel_fw", lam=LAM, max_passes=15, gap_tol=0, schedule=1, line_search=line_search, **options
+    ).trace
+    for column, values in (("primal", wanted.primal), ("dual", wanted.dual), ("atoms", wanted.support)):
+        np.testing.assert_allclose(trace[column], values, atol=1e-10)
+    assert trace["oracle_calls"].iloc[-1] == 15 * tp.n
+
+
+def test_steps_in_plain_python(monkeypatch):
+    for module in (kernel_bcfw, active_set):
+        monkeypatch.setattr(module, "specialise", lambda kernel, problem: kernel.py_func)
+    X, y = inputs("csr", 1)
+    tp, problem = ref.tiny_chain(X, y, 3), as_form("csr", X, y, 3)
+    options, k = KERNELS["rbf"]
+    order = order_of(tp, 2)
+    wanted = ref.kernel_bcfw(tp, LAM, order, ref.chain_kernel(tp, X, k))
+    solver = start(problem, order=order, **options)
+    solver.advance(BIG, BIG)
+    assert solver.point("last").dual == pytest.approx(wanted.dual[-1], abs=1e-10)
+
+
+@pytest.mark.parametrize("line_search", [True, False])
+@pytest.mark.parametrize("form", ["dense", "multiclass"])
+def test_the_linear_kernel_is_the_plain_method(form, line_search):
+    if form == "multiclass":
+        X, y = multiclass(2, n=20, K=4, p=3)
+        costs = np.random.default_rng(0).random((4, 4)) * (1.0 - np.eye(4))
+        train, test = (fwexp.multiclass_problem(X[part], y[part], 4, costs=costs) for part in (slice(10), slice(10, 20)))
+    else:
+        train, test = chain(form, 2, n=8)[1], chain(form, 3, n=6)[1]
+    arguments = {"lam": LAM, "max_passes": 25, "gap_tol": 0, "seed": 1, "iterates": ITERATES, "test": test, "train_error": True}
+    plain, kernelised = (fwexp.solve(train, name, line_search=line_search, **arguments) for name in ("bcfw", "kernel_bcfw"))
+    for column in ("step", "oracle_calls", "primal", "dual", "gap", "train_error", "test_error"):
+        np.testing.assert_allclose(kernelised.trace[column], plain.trace[column], atol=1e-10)
+    for name in ("primal", "dual", "gap"):
+        assert getattr(kernelised, name) == pytest.approx(getattr(plain, name), abs=1e-10)
+    for problem in (train, test):
+        for got, wanted in zip(kernelised.predict(problem), plain.predict(problem), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("name", ["kernel_bcfw", "kernel_fw"])
+def test_comes_near_the_optimum_in_the_feature_space_of_the_kernel(name):
+    X, y = multiclass(3, n=8)
+    features = np.array([[1, *(np.sqrt(2) * x), x[0] ** 2, x[1] ** 2, np.sqrt(2) * x[0] * x[1]] for x in X])
+    best = ref.qp_optimum(ref.tiny_multiclass(features, y, 3), 20.0 / 8)
+    problem = fwexp.multiclass_problem(X, y, 3)
+    options = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}
+    result = fwexp.solve(problem, name, lam=20.0 / 8, max_passes=3000, gap_tol=1e-4, schedule=100, **options)
+    assert result.status == "converged"
+    assert best.dual - 1e-4 <= result.dual <= best.dual + 1e-10
+    assert result.primal == pytest.approx(best.primal, abs=1e-4)
+
+
+def kernel_predictions(solver, X, K, k):
+    """Labels of the sequences in X by trying all: scores are sums of kernel values over the support, written out."""
+    sets, train = solver.sets, solver.given
+    Z = [train.x.values[a:b] for a, b in zip(train.label_ptr[:-1], train.label_ptr[1:], strict=True)]
+    support = []  # (coefficient, inputs, labels) of phi(x_i, y_i) - phi(x_i, y)
+    for i, z in enumerate(Z):
+        truth = train.labels[train.label_ptr[i] : train.label_ptr[i + 1]]
+        for a in range(sets.count[i]):
+            weight = sets.weight[sets.first[i] + a]
+            support += [(weight, z, truth), (-weight, z, active_set.labeling_at(sets, i, a))]
+
+    def score(x, y):
+        total = 0.0
+        for c, z, labels in support:
+            value = sum(k(x[s], z[t]) for s in range(len(x)) for t in range(len(z)) if y[s] == labels[t])
+            transitions = list(pairwise(labels))
+            value += int(y[0] == labels[0]) + int(y[-1] == labels[-1])
+            value += sum(transitions.count(pair) for pair in pairwise(y))
+            total += c * value
+        return total
+
+    return [max(ref.chain_labelings(len(x), K), key=lambda y, x=x: score(x, y)) for x in X]
+
+
+@pytest.mark.parametrize("kernel", ["poly", "rbf"])
+def test_predictions_and_errors_on_new_inputs(kernel):
+    options, k = KERNELS[kernel]
+    X, y = inputs("dense", 4, n=6)
+    new_X, new_y = inputs("dense", 5, n=5)
+    train, test = as_form("dense", X, y, 3), as_form("dense", new_X, new_y, 3)
+    result = fwexp.solve(train, "kernel_bcfw", lam=LAM, max_passes=10, gap_tol=0, test=test, iterate="last", **options)
+    wanted = kernel_predictions(result.state, new_X, 3, k)
+    for got, labels in zip(result.predict(test), wanted, strict=True):
+        np.testing.assert_array_equal(got, labels)
+    errors = [np.mean(np.array(labels) != truth) for labels, truth in zip(wanted, new_y, strict=True)]
+    last = result.trace[result.trace.iterate == "last"]
+    assert last["test_error"].iloc[-1] == pytest.approx(np.mean(errors))
+    # in sparse form the test inputs are the same
+    sparse = as_form("csr", new_X, new_y, 3)
+    for got, labels in zip(result.predict(sparse), wanted, strict=True):
+        np.testing.assert_array_equal(got, labels)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("form", ARRAYS)
+def test_inputs_may_be_kept_in_any_way(form, kernel):
+    # many columns of zeros make sparse rows stay sparse
+    X, y = inputs(form, 6)
+    wide = [np.hstack([x, np.zeros((len(x), 40))]) for x in X]
+    options = KERNELS[kernel][0]
+    dense, sparse = as_form("dense", X, y, 3), fwexp.chain_problem([sp.csr_array(x) for x in wide], y, 3)
+    solvers = [start(problem, order=order_of(ref.tiny_chain(X, y, 3), 10), **options) for problem in (dense, sparse)]
+    for solver in solvers:
+        solver.advance(BIG, BIG)
+    assert {type(solver.problem.x.x).__name__ for solver in solvers} == {"DenseFeatures", "SparseFeatures"}
+    one, other = (solver.point("last") for solver in solvers)
+    np.testing.assert_allclose(other.w, one.w, atol=1e-10)
+    assert other.dual == pytest.approx(one.dual, abs=1e-10)
+
+
+def test_gamma_is_one_over_the_number_of_features_by_default():
+    problem = fwexp.multiclass_problem(np.eye(4), [0, 1, 2, 0])
+    default, given = (start(problem, kernel="rbf", **options) for options in ({}, {"gamma": 0.25}))
+    assert default.problem.x.kernel == given.problem.x.kernel
+
+
+def test_memory_is_as_stated():
+    rng = np.random.default_rng(7)
+    X = [rng.normal(size=(length, 3)) for length in (3, 5, 4, 6, 2)]
+    problem = fwexp.chain_problem(X, [rng.integers(8, size=len(x)) for x in X], 8)
+    solver = start(problem, iterates=("last", "wavg"), kernel="rbf", lam=1e-3)
+    solver.advance(BIG, 200)
+    N, K, sets = len(problem.labels), 8, solver.sets
+    extra = (2 + K) * K * 8  # the parts without inputs
+    assert solver.state.w.nbytes == 8 * N * K + extra
+    assert solver.averages.sums.nbytes == 8 * N * K + K * K * 8
+    lengths, room = np.diff(problem.label_ptr), np.diff(sets.first)
+    stated = (room * (16 + 4 * lengths + 8 * room)).sum()
+    assert sum(array.nbytes for array in (sets.weight, sets.loss, sets.storage, sets.gram)) == stated
+    assert room.max() > kernel_bcfw.FIRST_ROOM
+    assert (room <= np.maximum(2 * sets.count, kernel_bcfw.FIRST_ROOM)).all()
+
+
+def test_warm_start_keeps_the_dual_variables_under_another_lam_and_kernel():
+    problem = chain("dense", 8)[1]
+    first = start(problem, kernel="poly", degree=2)
+    first.advance(BIG, 60)
+    for options in ({"kernel": "poly", "degree": 2}, {"kernel": "rbf"}):
+        again = start(problem, lam=0.5 * LAM, warm_start=first, **options)
+        assert again.state.ell[0] == pytest.approx(first.state.ell[0], abs=1e-12)
+        assert again.extras() == first.extras()
+        assert again.point("last").dual == pytest.approx(again.exact_dual(), abs=1e-12)
+        again.advance(BIG, 60)
+        assert again.exact_dual() == pytest.approx(again.point("last").dual, abs=1e-10)
+    same = start(problem, lam=0.5 * LAM, warm_start=first, kernel="poly", degree=2)
+    assert same.state.w_sq[0] == pytest.approx(4.0 * first.state.w_sq[0], rel=1e-10)
+
+
+def test_the_problem_itself_is_not_touched():
+    problem = chain("dense", 9)[1]
+    solver = start(problem, kernel="rbf")
+    solver.advance(BIG, 20)
+    assert solver.given is problem
+    assert isinstance(solver.problem.x, KernelFeatures)
+    assert not isinstance(problem.x, KernelFeatures)
+
+
+@pytest.mark.parametrize("name", ["kernel_bcfw", "kernel_fw"])
+def test_problems_without_inputs_are_refused(name):
+    tp, functions = chain("functions", 0)
+    for problem in (functions, fwexp.enumerated_problem(tp.psi, tp.loss)):
+        with pytest.raises(OptionError, match=rf"{name}.*with_inputs.*{type(problem).__name__}") as error:
+            fwexp.solve(problem, name, lam=1.0)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"kernel": "cosine"}, "kernel must be one of linear, poly, rbf; got 'cosine'"),
+        ({"degree": 0}, "degree of the kernel must be an integer >= 1, got 0"),
+        ({"degree": 2.0}, "got 2.0"),
+        ({"gamma": 0}, "gamma of the kernel must be a positive number"),
+        ({"gamma": "scale"}, "got 'scale'"),
+        ({"coef0": -1}, "coef0 of the kernel must be a number >= 0, got -1"),
+    ],
+)
+def test_bad_options_are_named_on_one_line(options, text):
+    with pytest.raises(ValueError, match=text) as error:
+        fwexp.solve(chain("dense", 0)[1], "kernel_bcfw", lam=1.0, **options)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("check", list(solver_checks("kernel_bcfw", kernel="rbf")), ids=str)
+def test_keeps_the_promises_of_a_solver(check):
+    check()
+
+
+@pytest.mark.parametrize("check", list(solver_checks("kernel_fw", kernel="poly", degree=2)), ids=str)
+def test_the_batch_method_keeps_the_promises_of_a_solver(check):
+    check()

@@ -1,0 +1,170 @@
+"""online_eg against the literal transcription, the optimum, and the rules for its step sizes and oracle calls."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import OptionError
+from fwexp.problems.protocol import to_public
+from fwexp.solvers import SOLVERS, check_options, online_eg
+from fwexp.testing import solver_checks
+from tests import reference as ref
+from tests.reference.examples import multiclass, order_of
+from tests.small_problems import chain, relative_error
+
+BIG = 10**9
+ITERATES = ("last", "wavg", "tavg", "avg")
+
+
+def start(problem, lam, order=None, iterates=("last",), **options):
+    cls = SOLVERS["online_eg"]
+    return cls(problem, lam, check_options(cls, options), 0, iterates, order)
+
+
+def problems():
+    """(name, enumerated problem, fwexp problem)."""
+    tp, problem = chain("dense", 0)
+    yield "chain", tp, problem
+    yield "enumerated", tp, fwexp.enumerated_problem(tp.psi, tp.loss)
+    X, y = multiclass(0)
+    yield "multiclass", ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
+
+
+PROBLEMS = [pytest.param(tp, problem, id=name) for name, tp, problem in problems()]
+
+
+def assert_equal_steps(tp, problem, lam, passes):
+    order = order_of(tp, passes)
+    wanted = ref.online_eg(tp, lam, order)
+    solver = start(problem, lam, order, ITERATES)
+    for k in range(len(order) + 1):
+        solver.advance(BIG, k)
+        assert (solver.step, solver.oracle_calls) == (k, wanted.calls[k])
+        for name in ITERATES:
+            point, path = solver.point(name), getattr(wanted.run, name)
+            assert relative_error(to_public(problem, point.w), path.w[k]) < 1e-9
+            assert point.dual == pytest.approx(ref.dual_value(path.w[k], path.ell[k], lam), rel=1e-9, abs=1e-10)
+    np.testing.assert_allclose(solver.state.eta, wanted.eta, rtol=1e-12)
+    return wanted
+
+
+@pytest.mark.parametrize("lam", [10.0, 1.0, 0.1])
+@pytest.mark.parametrize(("tp", "problem"), PROBLEMS)
+def test_steps_equal_the_transcription(tp, problem, lam):
+    assert_equal_steps(tp, problem, lam, 15)
+
+
+def test_steps_in_plain_python(monkeypatch):
+    monkeypatch.setattr(online_eg, "specialise", lambda kernel, problem: kernel.py_func)
+    assert_equal_steps(*chain("dense", 1), 0.1, 2)
+
+
+def test_halvings_are_counted():
+    tp, problem = chain("dense", 2, n=8)
+    trials = np.diff(assert_equal_steps(tp, problem, 0.03, 12).calls)
+    assert set(trials) == {1, 2, 3}
+
+
+@pytest.mark.parametrize(("passes", "halvings"), [(0, 2), (1, 5)])
+def test_halvings_are_limited(passes, halvings):
+    # near the optimum, which is a mixture, a step to a corner makes the dual objective fall
+    tp, problem = chain("dense", 2)
+    first = start(problem, 0.1)
+    first.advance(BIG, 500 * tp.n)
+    solver = SOLVERS["online_eg"](problem, 0.1, first.options, 0, ("last",), np.resize(np.arange(tp.n), 99), first)
+    solver.advance(BIG, passes * tp.n)
+    point, calls, i = solver.point("last"), solver.oracle_calls, 0
+    w = point.w.copy()
+    solver.state.eta[i] = 1e6
+    solver.advance(BIG, passes * tp.n + 1)
+    assert solver.oracle_calls - calls == halvings + 1
+    assert solver.state.eta[i] == pytest.approx(1e6 * 0.5**halvings * 1.05)
+    assert np.array_equal(solver.point("last").w, w)
+    assert solver.point("last").dual == point.dual
+
+
+@pytest.mark.parametrize(("tp", "problem"), PROBLEMS)
+def test_comes_within_a_thousandth_of_the_optimum(tp, problem):
+    lam = 10.0 / tp.n
+    best = ref.qp_optimum(tp, lam)
+    rows = []
+    result = fwexp.solve(problem, "online_eg", lam=lam, max_passes=3000, gap_tol=2e-4, callback=rows.append, schedule=50)
+    assert result.status == "converged"
+    assert best.dual - 1e-3 <= result.dual <= best.dual + 1e-12
+    assert best.primal - 1e-12 <= result.primal <= best.primal + 1e-3
+    for row in rows:
+        assert row["dual"] <= best.dual + 1e-12 <= row["primal"] + 2e-12
+
+
+@pytest.mark.parametrize("lam", [1.0, 1e-2, 1e-5])
+def test_dual_points_are_feasible_inside_and_never_fall(lam):
+    tp, problem = chain("dense", 3, n=6)
+    solver = start(problem, lam)
+    best, dual = ref.qp_optimum(tp, lam).dual, -np.inf
+    for passes in range(1, 80):
+        solver.advance(passes * tp.n, BIG)
+        point = solver.point("last")
+        assert np.isfinite(point.w).all()
+        assert point.dual >= dual - 1e-11 * abs(dual)
+        assert solver.exact_dual() == pytest.approx(point.dual, rel=1e-9, abs=1e-10)
+        assert solver.exact_dual() <= best + 1e-9 * abs(best)
+        dual = point.dual
+    if lam == 1.0:
+        # the expected parts are those of the true labeling minus probabilities
+        size = problem.num_states * problem.width
+        for i in range(tp.n):
+            rows = solver.state.means[problem.part_ptr[i] + size : problem.part_ptr[i + 1]].reshape(-1, problem.width)
+            labels = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+            wrong = np.arange(problem.num_states) != labels[:, None]
+            assert rows[:, : problem.num_states][wrong].max() < 0.0
+            np.testing.assert_allclose(rows.sum(axis=1), 0.0, atol=1e-12)
+
+
+def test_a_settled_distribution_can_still_move():
+    # After many passes all mass is on the truth up to rounding; a step size that had been halved at every visit would be 0.
+    problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 2])
+    solver = start(problem, 1e-3)
+    solver.advance(3000, BIG)
+    assert solver.state.eta.min() > 1e-3
+    assert solver.state.eta.max() <= 1e8
+    assert np.isfinite(solver.state.potentials).all()
+
+
+def test_starts_at_the_uniform_distribution_without_calls():
+    tp, problem = chain("dense", 4)
+    solver = start(problem, 0.5)
+    uniform = [np.full(len(L), 1.0 / len(L)) for L in tp.loss]
+    np.testing.assert_allclose(to_public(problem, solver.point("last").w), ref.weights(tp, uniform, 0.5), atol=1e-12)
+    assert solver.point("last").dual == pytest.approx(ref.dual(tp, uniform, 0.5), abs=1e-12)
+    assert solver.oracle_calls == 0
+
+
+@pytest.mark.parametrize("schedule", [0.1, 1, [3, 7.5]])
+def test_calls_are_bounded_by_max_passes_and_steps_do_not_depend_on_the_log(schedule):
+    tp, problem = chain("dense", 5, n=7)
+    result = fwexp.solve(problem, "online_eg", lam=0.01, max_passes=12.5, gap_tol=0, schedule=schedule, iterate="last")
+    whole = start(problem, 0.01)
+    whole.advance(int(12.5 * tp.n), BIG)
+    assert np.array_equal(result.w, to_public(problem, whole.point("last").w))
+    assert int(12.5 * tp.n) - 6 < result.trace.oracle_calls.iloc[-1] <= 12.5 * tp.n
+
+
+def test_warm_start_keeps_the_distributions():
+    _, problem = chain("dense", 6)
+    first = fwexp.solve(problem, "online_eg", lam=0.5, max_passes=20, gap_tol=0)
+    ell, w = first.state.state.ell[0], first.state.state.w
+    rows = []
+    fwexp.solve(problem, "online_eg", lam=0.25, max_passes=1, gap_tol=0, warm_start=first, callback=rows.append)
+    assert rows[0]["dual"] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-10)
+
+
+def test_problems_without_an_expectation_oracle_are_refused():
+    _, problem = chain("functions", 0)
+    with pytest.raises(OptionError, match=r"online_eg.*expectation_oracle.*CallbackProblem") as error:
+        fwexp.solve(problem, "online_eg", lam=1.0)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("check", list(solver_checks("online_eg", sampling="perm")), ids=str)
+def test_keeps_the_promises_of_a_solver(check):
+    check()

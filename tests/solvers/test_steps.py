@@ -1,0 +1,137 @@
+"""bcfw, fw and ssg against the literal transcriptions: every iterate after every step, for given orders."""
+
+import numpy as np
+import pytest
+
+from fwexp.problems.protocol import blocks_to_weights, to_public
+from fwexp.solvers import SOLVERS, check_options
+from tests import reference as ref
+from tests.small_problems import ARRAYS, FORMS, chain, relative_error, run_in_plain_python, steps_before_a_tie
+
+BIG = 10**9
+LAM = 0.2
+ITERATES = ("last", "wavg", "tavg", "avg")
+
+# solver, its options, the transcription, passes per step
+METHODS = {
+    "bcfw": ("bcfw", {}, lambda tp, order: ref.bcfw(tp, LAM, order)),
+    "bcfw 2n/(k+2n)": ("bcfw", {"line_search": False}, lambda tp, order: ref.bcfw(tp, LAM, order, line_search=False)),
+    "fw": ("fw", {}, lambda tp, order: ref.fw(tp, LAM, len(order))),
+    "fw 2/(k+2)": ("fw", {"line_search": False}, lambda tp, order: ref.fw(tp, LAM, len(order), line_search=False)),
+    "ssg": ("ssg", {}, lambda tp, order: ref.ssg(tp, LAM, order)),
+}
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    run_in_plain_python(monkeypatch)
+
+
+def start(problem, solver, options=None, order=None, iterates=ITERATES, lam=LAM, seed=0):
+    cls = SOLVERS[solver]
+    return cls(problem, lam, check_options(cls, options or {}), seed, iterates, order if cls.takes_order else None)
+
+
+def assert_equal_steps(method, tp, problem, order):
+    """Compare all iterates of all steps before the first tie; return how many."""
+    solver, options, transcription = METHODS[method]
+    wanted = transcription(tp, order)
+    running = start(problem, solver, options, order)
+    visits = [range(tp.n)] * len(order) if solver == "fw" else order[:, None]
+    steps = steps_before_a_tie(tp, wanted.last.w, visits)
+    for k in range(steps + 1):
+        running.advance(BIG, k)
+        assert running.step == k
+        assert running.oracle_calls == k * (tp.n if solver == "fw" else 1)
+        for name in ITERATES:
+            point, path = running.point(name), getattr(wanted, name)
+            if k == 0:
+                assert not point.w.any()
+            else:
+                assert relative_error(to_public(problem, point.w), path.w[k]) <= 1e-12, (name, k)
+            if path.ell is None:
+                assert np.isnan(point.dual)
+            else:
+                dual = ref.dual_value(path.w[k], path.ell[k], LAM)
+                assert abs(point.dual - dual) <= 1e-12 * max(1.0, abs(dual)), (name, k)
+    return steps
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", METHODS)
+def test_all_iterates_equal_the_transcription(method, form):
+    # Scores of binary inputs tie often.
+    seeds, p = (range(8), 6) if form == "binary" else (range(3), 2)
+    compared = 0
+    for seed in seeds:
+        tp, problem = chain(form, seed, p=p)
+        order = np.random.default_rng(seed).integers(tp.n, size=70)
+        compared += assert_equal_steps(method, tp, problem, order)
+    assert compared >= 140
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("form", ARRAYS)
+@pytest.mark.parametrize("method", METHODS)
+def test_plain_python_equals_the_transcription(method, form):
+    compared = 0
+    for seed in range(3):
+        tp, problem = chain(form, seed, n=4, p=6)
+        compared += assert_equal_steps(method, tp, problem, np.random.default_rng(seed).integers(tp.n, size=25))
+    assert compared >= 20
+
+
+@pytest.mark.parametrize("K", [1, 2, 9])  # 9 labels are rows of 16 numbers, 7 of them padding
+def test_other_numbers_of_labels(K):
+    compared = 0
+    for seed in range(3):
+        tp, problem = chain("dense", seed, n=8, K=K, lengths=(1, 2))
+        order = np.random.default_rng(seed).integers(tp.n, size=40)
+        compared += sum(assert_equal_steps(method, tp, problem, order) for method in METHODS)
+    assert compared >= 300
+
+
+@pytest.mark.parametrize("line_search", [True, False])
+@pytest.mark.parametrize("form", ["dense", "binary", "functions"])
+def test_weights_and_gap_are_those_of_the_dual_variables(form, line_search):
+    """P - D = sum_i gap_i at the last and at averaged dual variables, to 1e-10; w = A a, ell = b'a."""
+    tp, problem = chain(form, 5)
+    order = np.random.default_rng(5).integers(tp.n, size=60)
+    alphas = ref.bcfw_dual(tp, LAM, order, line_search)
+    flat = np.array([np.concatenate(alpha) for alpha in alphas])
+    ends = np.cumsum([len(loss) for loss in tp.loss])[:-1]
+    paths = {"last": flat, "wavg": ref.wavg(flat), "tavg": ref.tavg(flat), "avg": ref.avg(flat)}
+    running = start(problem, "bcfw", {"line_search": line_search}, order)
+    for k in range(0, 61, 4):
+        running.advance(BIG, k)
+        for name, path in paths.items():
+            alpha = np.split(path[k], ends)
+            point = running.point(name)
+            w = to_public(problem, point.w)
+            np.testing.assert_allclose(w, ref.weights(tp, alpha, LAM), atol=1e-10)
+            assert ref.primal(tp, w, LAM) - point.dual == pytest.approx(ref.block_gaps(tp, alpha, LAM).sum(), abs=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_stay_the_sum_of_the_blocks(form):
+    """After many steps w = sum_i w_i and the dual of running sums is the one computed from scratch."""
+    tp, problem = chain(form, 6, n=6, lengths=(2, 3))
+    running = start(problem, "bcfw", iterates=("last",))
+    running.advance(BIG, 50_000 if isinstance(problem, tuple) else 500)
+    w = blocks_to_weights(problem, running.state.blocks, 1.0 / (LAM * tp.n))
+    assert relative_error(running.state.w, w) <= 1e-11
+    assert running.exact_dual() == pytest.approx(running.point("last").dual, abs=1e-12)
+    assert running.state.ell[0] == pytest.approx(running.state.losses.mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("lam", [0.003, 0.3])
+@pytest.mark.parametrize("solver", ["bcfw", "fw"])
+def test_line_search_never_lowers_the_dual(solver, lam):
+    problem = chain("dense", 7, n=8)[1]
+    running = start(problem, solver, lam=lam, iterates=("last",))
+    duals = [running.point("last").dual]
+    for k in range(1, 400):
+        running.advance(BIG, k)
+        duals.append(running.point("last").dual)
+    assert np.diff(duals).min() >= -1e-14
+    assert duals[-1] > 0.0

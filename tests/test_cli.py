@@ -1,0 +1,298 @@
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fwexp import __version__
+from fwexp.cli import COMMANDS, main
+from fwexp.run import runner, store
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+
+
+@pytest.fixture
+def fwexp(tmp_path, monkeypatch, capsys):
+    """Call the command in an empty folder, without data; gives exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FWEXP_DATA", str(tmp_path / "no_data"))
+
+    def call(*argv):
+        code = main([str(arg) for arg in argv])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def start(*argv, cwd, **options):
+    """Start the command in a process and group of its own."""
+    command = [sys.executable, "-c", "import sys; from fwexp.cli import main; sys.exit(main())", *argv]
+    return subprocess.Popen(command, cwd=cwd, env=ENVIRONMENT, text=True, start_new_session=True, **options)
+
+
+# -- what the user got wrong: one line that names it, exit code 2, nothing written
+
+
+BAD = [
+    ("runn", "unknown command 'runn'; accepted: data, figure, ls, run (did you mean 'run'?)"),
+    ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
+    ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
+    ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: icml2013/fig1"),
+    ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb'; accepted: basic"),
+    ("run dataset=ocr dataset.split=ocr3", "unknown split of dataset ocr 'ocr3'; accepted: ocr, ocr2"),
+    ("run lma=1", "unknown key 'lma'; accepted: data_dir,"),
+    ("run +foo=1", "unknown key 'foo'; accepted: data_dir,"),
+    ("run ++solver.foo=1", "unknown option 'foo'; accepted: "),
+    ("run solver.samplng=perm", "unknown key 'solver.samplng'; accepted: solver."),
+    ("run hydra.lancher=x", "unknown key 'hydra.lancher'; accepted: "),
+    ("run solver.sampling=prem", "sampling must be one of uniform, perm"),
+    ("run solver.line_search=maybe", "line_search must be one of true, false; got 'maybe'"),
+    ("run solver=null", "Config group override must be a string or a list"),
+    ("run lam=0", 'lam must be a positive finite number or "1/n", got 0'),
+    ("run lam=-0.5", 'lam must be a positive finite number or "1/n", got -0.5'),
+    ("run lam=nan", 'lam must be a positive finite number or "1/n", got nan'),
+    ("run lam=inf", 'lam must be a positive finite number or "1/n", got inf'),
+    ("run lam=abc", "lam must be a positive finite number or \"1/n\", got 'abc'"),
+    ("run lam=${foo}", "Interpolation key 'foo' not found"),
+    ("run lam", "cannot read 'lam', expected key=value"),
+    ("run lam=1,2", "'lam=1,2' has several values; -m runs them all"),
+    ("run seed=range(3)", "Sweep parameters 'seed=range(3)' requires --multirun (-m)"),
+    ("run -m lam=1,x", "lam must be a positive finite number or \"1/n\", got 'x'"),
+    ("run -m seed=range(3", "cannot read 'seed=range(3', expected key=value"),
+    ("run seed=-1", "seed must be an integer >= 0, got -1"),
+    ("run seed=0.5", "seed must be an integer >= 0, got 0.5"),
+    ("run max_passes=0", "max_passes must be a positive finite number, got 0"),
+    ("run max_passes=-1", "max_passes must be a positive finite number, got -1"),
+    ("run gap_tol=-1e-3", "gap_tol must be a finite number >= 0, got -0.001"),
+    ("run time_limit=0", "time_limit must be a positive number of seconds or None (null), got 0"),
+    ("run iterates=[lst]", "unknown iterate 'lst'; accepted: "),
+    ("run schedule=[2,1]", "an increasing list of them, got [2, 1]"),
+    ("run force=2", "force must be true or false, got 2"),
+    ("run results_dir=", "results_dir must be the name of a folder, got ''"),
+    ("run results_dir=a_file", "results_dir must be a folder that can be written, got 'a_file'"),
+    ("run -m results_dir=a_file", "results_dir must be a folder that can be written, got 'a_file'"),
+    ("run --cfg", "argument --cfg/-c: expected one argument"),
+    ("run --colour", "unrecognized arguments: --colour"),
+    ("run +experiment=quickstart", "this experiment stands for many runs; add -m"),
+    ("run dataset=ocr", "dataset ocr needs ocr/letter.data.gz"),
+    ("run -m dataset=ocr seed=0,1", "dataset ocr needs ocr/letter.data.gz"),
+    ("run dataset=ocr data_dir=nowhere", "nowhere (no such folder)"),
+    ("figure fig1", "unknown figure 'fig1'; accepted: icml2013/fig1"),
+    ("figure quickstart --preset smokey", "unknown preset 'smokey'; accepted: full, smoke"),
+    ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),
+    ("ls solvr=bcfw", "unknown filter 'solvr'; accepted: "),
+    ("ls solver=bcwf", "unknown solver 'bcwf'; accepted: "),
+    ("ls bcfw", "fwexp ls takes key=value, got 'bcfw'"),
+    ("ls seed=", "seed must not be empty"),
+    ("data fetsh", "unknown action of fwexp data 'fetsh'; accepted: fetch, list"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), BAD, ids=[line for line, _ in BAD])
+def test_mistakes_take_one_line(fwexp, tmp_path, line, message):
+    (tmp_path / "a_file").touch()
+    code, out, err = fwexp(*line.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("fwexp: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["a_file"]
+
+
+def letters(change=lambda lines: None):
+    """The bytes of a small ``letter.data``, with one word in each fold."""
+    lines = [["1", "a", "-1", "1", "1", str(fold), *"01" * 64, ""] for fold in range(10)]
+    change(lines)
+    return "".join("\t".join(line) + "\n" for line in lines).encode()
+
+
+@pytest.mark.parametrize("mode", [["run"], ["run", "-m"], ["run", "-m", "hydra/launcher=joblib"]], ids=["run", "basic", "joblib"])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(letters())[:-20], "letter.data.gz"),
+        (gzip.compress(letters(lambda lines: lines[2].pop(9))), "line 3: 133 columns, expected 134"),
+        (gzip.compress(letters(lambda lines: lines[4].__setitem__(1, "?"))), "line 5: letter is '?', expected a letter a-z"),
+        (gzip.compress(letters(lambda lines: lines[0].__setitem__(6, "x"))), "line 1: pixel p_0_0 is 'x', expected 0 or 1"),
+    ],
+    ids=["truncated", "columns", "label", "pixel"],
+)
+def test_damaged_data_take_one_line(fwexp, tmp_path, content, message, mode):
+    folder = tmp_path / "data" / "ocr"
+    folder.mkdir(parents=True)
+    (folder / "letter.data.gz").write_bytes(content)
+    code, out, err = fwexp(*mode, "dataset=ocr", "data_dir=data")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_the_same_data_undamaged_are_read(fwexp, tmp_path):
+    (tmp_path / "data" / "ocr").mkdir(parents=True)
+    (tmp_path / "data" / "ocr" / "letter.data").write_bytes(letters())
+    assert fwexp("run", "dataset=ocr", "data_dir=data", "max_passes=1")[0] == 0
+
+
+# -- help
+
+
+def test_help_and_version(fwexp):
+    code, out, err = fwexp("--help")
+    assert (code, err) == (0, "")
+    assert all(f"\n  {name} " in out for name in COMMANDS)
+    assert fwexp("--version") == (0, f"fwexp {__version__}\n", "")
+    assert fwexp()[0] == 2
+    for name in COMMANDS:
+        code, out, err = fwexp(name, "--help")
+        assert (code, err) == (0, "")
+        assert f"fwexp {name}" in out
+
+
+def test_help_imports_nothing_heavy():
+    heavy = {"numpy", "numba", "scipy", "pandas", "hydra", "omegaconf", "matplotlib", "pyarrow", "tqdm"}
+    script = f"import sys; from fwexp.cli import main; main(['--help']); print(*({heavy} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", script], check=True, env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == ""
+
+
+def test_hydra_sees_its_own_flags(fwexp, tmp_path):
+    code, out, _ = fwexp("run", "--cfg", "job", "solver=ssg", "lam=1/n")
+    assert code == 0
+    assert "  name: ssg" in out
+    assert "lam: 1/n" in out
+    info = start("run", "--info", "searchpath", cwd=tmp_path, stdout=subprocess.PIPE)  # in a process: it turns on logging
+    assert "/conf" in info.communicate()[0]
+    assert info.returncode == 0
+    code, out, _ = fwexp("run", "--help")
+    assert code == 0
+    assert "auto, bcfw, " in out
+    assert "hydra/" not in out.split("== Configuration")[0]  # the schema is no business of users
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- running
+
+
+def test_a_run_is_stored_once_and_named(fwexp, tmp_path):
+    code, out, err = fwexp("run", "max_passes=1", "results_dir=here")
+    assert code == 0
+    path = Path(out.strip())
+    assert store.read_run(tmp_path / path).status == "max_passes"
+    lines = err.splitlines()
+    assert len(lines) == 10  # 0, 2^-7 .. 2^-1 and 1 pass, and the end
+    assert lines[-2].startswith("bcfw lam=0.01: pass 1  primal ")
+    assert lines[-1].startswith("bcfw lam=0.01: max_passes after 1 passes, gap ")
+    assert fwexp("run", "max_passes=1", "results_dir=here") == (0, out, "stored already\n")
+    assert fwexp("run", "max_passes=1", "results_dir=here", "force=true")[2] != "stored already\n"
+    assert [item.name for item in tmp_path.iterdir()] == ["here"]  # and nothing of Hydra's
+
+
+def test_a_sweep_skips_what_is_stored(fwexp, tmp_path):
+    arguments = ("run", "-m", "max_passes=0.1", "solver=bcfw,fw", "lam=0.1,1/n", "seed=0,1")
+    code, out, err = fwexp(*arguments)
+    assert (code, out) == (0, "")
+    lines = err.splitlines()
+    assert lines[0] == "6 runs: 0 stored, 6 to run"  # batch Frank-Wolfe has one seed
+    assert [line.split(":")[0] for line in lines[1:3]] == ["[1/6] digits bcfw lam=0.1 seed=0", "[2/6] digits bcfw lam=0.1 seed=1"]
+    assert len(lines) == 7
+    assert fwexp(*arguments) == (0, "", "6 runs: 6 stored, 0 to run\n")
+    assert [item.name for item in tmp_path.iterdir()] == ["results"]
+
+
+def test_failures_and_interrupts_have_their_exit_codes(fwexp, monkeypatch):
+    def fail(config, *_, **__):
+        if config["max_passes"] > 1e-6:
+            raise ZeroDivisionError("by nought")
+
+    monkeypatch.setattr(runner, "solve", fail)
+    code, out, err = fwexp("run", "max_passes=1")
+    assert (code, out) == (1, "")
+    assert err.startswith("fwexp: failed: ZeroDivisionError: by nought (see results/runs/digits/bcfw/failed/")
+    assert err.count("\n") == 1
+    code, out, err = fwexp("run", "-m", "max_passes=1", "seed=0,1")
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1] == "fwexp: 2 of 2 runs failed; repeat the command to try them again"
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "solve", interrupt)
+    assert fwexp("run", "max_passes=1") == (130, "", "fwexp: interrupted\n")
+    assert fwexp("run", "-m", "max_passes=1", "seed=0,1")[0] == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sign", "statuses"),
+    [
+        (["run", "max_passes=1e6"], " pass ", ["interrupted"]),
+        (["run", "-m", "max_passes=0.1,1e6,2e6"], "[1/3]", ["interrupted", "max_passes"]),
+    ],
+    ids=["run", "sweep"],
+)
+def test_ctrl_c_keeps_a_partial_run(tmp_path, arguments, sign, statuses):
+    process = start(*arguments, "gap_tol=0", "schedule=10", cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while sign not in process.stderr.readline():
+        assert process.poll() is None
+    time.sleep(2)  # the run that follows the sign is under way
+    os.killpg(process.pid, signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert errors.endswith("fwexp: interrupted\n")
+    assert "Traceback" not in errors
+    runs = store.find_runs(tmp_path / "results", include={"partial", "failed", "damaged"})
+    assert sorted(run.status for run in runs) == statuses
+
+
+# -- ls
+
+
+def test_ls_is_a_table(fwexp, tmp_path):
+    assert fwexp("ls") == (0, "no runs in results\n", "")
+    fwexp("run", "-m", "max_passes=0.1", "solver=ssg,bcfw", "lam=0.1,1/n")
+    paths = store.find_runs("results", solver="bcfw")
+    configs = {path.config["lam"]: path.config for path in paths}
+    store.save_failure(ValueError("two\nlines"), configs[0.1] | {"seed": 5}, "results")
+    (store.run_dir("results", configs["1/n"]) / "model.npz").unlink()
+    code, out, err = fwexp("ls")
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == ["status", "solver", "dataset", "lam", "seed", "gap", "passes", "time", "key"]
+    assert [row[:5] for row in rows[1:6]] == [
+        ["max_passes", "bcfw", "digits", "0.1", "0"],
+        ["failed", "bcfw", "digits", "0.1", "5"],
+        ["damaged", "bcfw", "digits", "-", "-"],
+        ["max_passes", "ssg", "digits", "0.1", "0"],
+        ["max_passes", "ssg", "digits", "1/n", "0"],
+    ]
+    assert rows[4][5] == "-"  # no dual, no gap
+    assert rows[4][6] == "0.1"
+    assert out.splitlines()[-1].endswith(": ValueError: two lines")
+    assert len(fwexp("ls", "solver=ssg")[1].splitlines()) == 3
+    assert len(fwexp("ls", "solver=ssg", "lam=1/n,0.1")[1].splitlines()) == 3
+    assert len(fwexp("ls", "solver=ssg", "lam=1/n")[1].splitlines()) == 2
+    assert len(fwexp("ls", "lam=0.1", "seed=0", "solver.line_search=true")[1].splitlines()) == 3
+    assert fwexp("ls", "results_dir=elsewhere", "data_dir=x")[1] == "no runs in elsewhere\n"
+
+
+@pytest.mark.parametrize("arguments", [["ls"], ["--help"], ["run", "--help"], ["figure"]])
+def test_a_closed_pipe_is_no_error(tmp_path, arguments):
+    process = start(*arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait() == 0
+    process.stderr.close()
+
+
+def test_a_run_outlives_the_reader_of_its_progress(tmp_path):
+    process = start("run", "max_passes=2", cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stderr.readline()
+    process.stderr.close()
+    path = process.stdout.read().strip()
+    process.stdout.close()
+    assert process.wait() == 0
+    assert store.read_run(tmp_path / path).status == "max_passes"

@@ -1,0 +1,325 @@
+import dataclasses
+import shutil
+
+import pytest
+from hydra.types import RunMode
+
+from fwexp import config as config_module
+from fwexp.config import ADDED_LATER, PLACE_KEYS, RUN_KEYS, canonical, conf_dir, places, run_defaults, run_key, to_overrides
+from fwexp.data import DATASETS
+from fwexp.errors import OptionError, ParameterError, UserError
+from fwexp.run import sweep
+from fwexp.solvers import SOLVERS
+
+PRESETS = sorted(
+    path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix() for path in conf_dir().glob("experiment/**/*.yaml")
+)
+BASE = {"dataset": {"name": "ocr"}, "solver": {"name": "bcfw"}, "lam": 0.01, "seed": 3}
+
+
+def changed(**changes):
+    return BASE | changes
+
+
+# -- the key: equal configurations share it, others do not
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"lam": 0.01, "solver": {"name": "bcfw"}, "seed": 3, "dataset": {"name": "ocr"}},  # another order
+        changed(dataset={"name": "ocr", "split": "ocr2"}, solver={"line_search": True, "sampling": "uniform", "name": "bcfw"}),
+        changed(**{key: value for key, value in run_defaults().items() if key not in BASE}),  # the defaults, spelt out
+        changed(max_passes=50),
+        changed(max_passes=50.0),
+        changed(time_limit=float("inf")),
+        changed(iterates=["wavg", "last", "last"]),
+        changed(results_dir="elsewhere", data_dir="/data", force=True),
+    ],
+)
+def test_equal_configurations_have_one_key(same):
+    assert run_key(same) == run_key(BASE)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"lam": 1}, {"lam": 1.0}),
+        ({"lam": "1/n"}, {"lam": " 1 / n"}),
+        ({"gap_tol": 0}, {"gap_tol": -0.0}),
+        ({"schedule": 2}, {"schedule": 2.0}),
+        ({"schedule": [1, 2]}, {"schedule": (1.0, 2.0)}),
+        ({"time_limit": 5}, {"time_limit": 5.0}),
+        ({"solver": {"name": "fw"}, "seed": 0}, {"solver": {"name": "fw"}, "seed": 9}),  # it draws nothing
+    ],
+)
+def test_values_are_cast_to_one_type(one, other):
+    assert run_key(changed(**one)) == run_key(changed(**other))
+
+
+# One departure from the defaults for every setting of a run: a new one has to be added here.
+DEPARTURES = {
+    "lam": 0.02,
+    "seed": 4,
+    "max_passes": 51,
+    "gap_tol": 0.002,
+    "time_limit": 60,
+    "iterates": ["last"],
+    "iterate": "last",
+    "schedule": 2,
+    "train_error": True,
+}
+
+
+def test_every_setting_changes_the_key():
+    assert DEPARTURES.keys() == set(RUN_KEYS)
+    keys = {name: run_key(changed(**{name: value})) for name, value in DEPARTURES.items()}
+    assert len({run_key(BASE), *keys.values()}) == len(RUN_KEYS) + 1
+
+
+def test_lam_as_a_number_and_as_1_over_n_are_different_runs():
+    assert run_key(changed(lam="1/n")) != run_key(changed(lam=1 / 6251))
+
+
+@pytest.mark.parametrize(("group", "name"), [("dataset", name) for name in DATASETS] + [("solver", name) for name in SOLVERS])
+def test_every_option_with_choices_changes_the_key(group, name):
+    options = {"dataset": DATASETS, "solver": SOLVERS}[group][name].Options
+    base = run_key(changed(**{group: {"name": name}}))
+    others = []
+    for field in dataclasses.fields(options):
+        for choice in field.metadata.get("choices", ()):
+            if choice != field.default:
+                try:
+                    others.append(run_key(changed(**{group: {"name": name, field.name: choice}})))
+                except OptionError:
+                    continue  # goes with other options only
+    assert base not in others
+    assert len(set(others)) == len(others)
+
+
+def test_every_solver_and_data_set_has_keys_of_its_own():
+    keys = [run_key(changed(solver={"name": name})) for name in SOLVERS]
+    keys += [run_key(changed(dataset={"name": name})) for name in DATASETS]
+    assert len(set(keys)) == len(SOLVERS) + len(DATASETS) - 1  # BASE is in both lists
+
+
+def test_an_option_that_is_added_later_keeps_the_keys_of_stored_runs(monkeypatch):
+    solver = SOLVERS["bcfw"]
+    before = run_key(BASE)
+
+    @dataclasses.dataclass(frozen=True)
+    class More(solver.Options):
+        more: int = dataclasses.field(default=1, metadata={"added_later": True})
+
+    monkeypatch.setattr(solver, "Options", More)
+    assert run_key(BASE) == before
+    assert run_key(changed(solver={"name": "bcfw", "more": 1})) == before
+    assert run_key(changed(solver={"name": "bcfw", "more": 2})) != before
+
+    @dataclasses.dataclass(frozen=True)
+    class Another(solver.Options):
+        another: int = 1
+
+    monkeypatch.setattr(solver, "Options", Another)
+    assert run_key(BASE) != before  # without the mark, the key would not say what was run
+
+
+def test_settings_that_were_added_later_are_left_out_while_they_have_their_default():
+    assert set(ADDED_LATER).isdisjoint(canonical(BASE))
+    for name in ADDED_LATER:
+        assert canonical(changed(**{name: DEPARTURES[name]}))[name] == DEPARTURES[name]
+
+
+def test_the_canonical_form_is_plain_and_stays_as_it_is():
+    form = canonical(changed(schedule=(1, 2), time_limit=9))
+    assert form == canonical(form)
+    assert form == {
+        "dataset": {"name": "ocr", "split": "ocr2"},
+        "solver": {"name": "bcfw", **dataclasses.asdict(SOLVERS["bcfw"].Options())},
+        "lam": 0.01,
+        "seed": 3,
+        "max_passes": 50.0,
+        "gap_tol": 0.001,
+        "time_limit": 9.0,
+        "iterates": ["last", "wavg"],
+        "schedule": [1.0, 2.0],
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lma": 1}, "unknown key 'lma'; accepted: .*did you mean 'lam'"),
+        ({"dataset": {"name": "ocrr"}}, "unknown dataset 'ocrr'; accepted: .*ocr"),
+        ({"dataset": None}, "dataset must be chosen by its name, got None"),
+        ({"dataset": {"name": "ocr", "splt": "ocr"}}, "unknown option of dataset ocr 'splt'"),
+        ({"dataset": {"name": "ocr", "split": "ocr3"}}, "unknown split of dataset ocr 'ocr3'; accepted: ocr, ocr2"),
+        ({"solver": {"name": "bcwf"}}, "unknown solver 'bcwf'; accepted: .*bcfw"),
+        ({"solver": "bcfw"}, "solver must be chosen by its name, got 'bcfw'"),
+        ({"solver": {"name": "bcfw", "samplng": "perm"}}, "unknown option 'samplng'; accepted: .*sampling"),
+        ({"solver": {"name": "bcfw", "sampling": "prem"}}, "sampling must be one of uniform, perm"),
+        ({"solver": {"name": "auto", "sampling": "perm"}}, "solver auto has no options, got 'sampling'"),
+        ({"lam": 0}, 'lam must be a positive finite number or "1/n", got 0'),
+        ({"lam": float("nan")}, "lam must be .* got nan"),
+        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
+        ({"solver": {"name": "fw"}, "seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"iterates": ["last", "best"]}, "unknown iterate 'best'; accepted"),
+        ({"iterate": "lst"}, "unknown iterate 'lst'"),
+        ({"train_error": 1}, "train_error must be true or false, got 1"),
+    ],
+)
+def test_what_is_wrong_is_named(changes, message):
+    with pytest.raises(UserError, match=message) as error:
+        canonical(changed(**changes))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"force": "maybe"}, "force must be true or false, got 'maybe'"),
+        ({"results_dir": ""}, "results_dir must be the name of a folder, got ''"),
+        ({"results_dir": None}, "results_dir must be the name of a folder, got None"),
+        ({"data_dir": 3}, "data_dir must be the name of a folder, got 3"),
+    ],
+)
+def test_wrong_places_are_named(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        places(changed(**changes))
+    assert places(BASE) == PLACE_KEYS
+
+
+# -- conf/ and its schema
+
+
+@pytest.mark.parametrize(
+    "path", [*conf_dir().glob("solver/*.yaml"), *conf_dir().glob("dataset/*.yaml")], ids=lambda path: path.stem
+)
+def test_every_file_of_a_group_names_what_exists(path):
+    group, name = path.parent.name, path.stem
+    assert name in {"solver": ["auto", *SOLVERS], "dataset": DATASETS}[group]
+    with sweep._hydra() as loader:
+        composed = loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)
+    assert composed[group].name == name
+
+
+@pytest.mark.parametrize("group", ["solver", "dataset"])
+def test_every_option_of_every_group_composes(group):
+    """Each name of the group, and each option of what it names, is known to the schema with the default of its dataclass."""
+    known = {"solver": SOLVERS, "dataset": DATASETS}[group]
+    for name in known:
+        defaults = dataclasses.asdict(known[name].Options())
+        changes = {group: {"name": name, **defaults}}
+        (form,) = sweep.expand(to_overrides(canonical(changed(**changes))))
+        assert form == canonical(changed(**changes))
+        (plain,) = sweep.expand([f"{group}={name}"])
+        assert plain[group] == form[group]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_experiment_composes(preset):
+    full = sweep.expand([f"+experiment={preset}"])
+    smoke = sweep.expand([f"+experiment={preset}"], preset="smoke")
+    assert len({run_key(form) for form in full}) == len(full) > 0
+    assert max(form["max_passes"] for form in smoke) < min(form["max_passes"] for form in full)
+    assert len(smoke) <= len(full)
+
+
+@pytest.mark.parametrize("text", ["it's", "a\\", "a\\'b", "{x}", "1/n", "a,b", "a b", "null", "", 'say "so"', "x=y", "ä"])
+def test_overrides_compose_to_what_they_came_from(text):
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    value = {"key": [text, 1, 0.5, None, True, {"small": 1e-300}]}
+    override = OverridesParser.create().parse_override(f"x={config_module.quote(value)}")
+    assert override.value() == value
+
+
+@pytest.fixture
+def conf(tmp_path, monkeypatch):
+    """A copy of conf/ that may be changed."""
+    folder = tmp_path / "conf"
+    shutil.copytree(conf_dir(), folder)
+    for module in ("fwexp.config", "fwexp.run.sweep", "fwexp.run.command", "fwexp.run.hydra_errors"):
+        monkeypatch.setattr(f"{module}.conf_dir", lambda: folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "overrides", "message"),
+    [
+        ("config.yaml", "lamb: 1", [], r"conf/config.yaml: unknown key 'lamb'; accepted: .*did you mean 'lam'"),
+        ("solver/bcfw.yaml", "samplng: perm", ["solver=bcfw"], r"bcfw.yaml: unknown key 'solver.samplng'; .*solver.sampling"),
+        (
+            "dataset/ocr.yaml",
+            "splt: ocr",
+            ["dataset=ocr"],
+            r"ocr.yaml: unknown key 'dataset.splt'; accepted: dataset.n, dataset.split",
+        ),
+        ("dataset/digits.yaml", "split: ocr", [], r"digits.yaml: unknown key 'dataset.split'; dataset has no keys here"),
+        ("experiment/quickstart.yaml", "max_pases: 3", ["+experiment=quickstart"], r"quickstart.yaml: unknown key 'max_pases'"),
+        ("experiment/quickstart.yaml", "max_passes: {", ["+experiment=quickstart"], "quickstart.yaml"),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\nsolver: {smpling: perm}",
+            ["+experiment=new"],
+            "new.yaml: unknown key 'solver.smpling'",
+        ),
+        ("experiment/new.yaml", "# @package _global_\ndefaults: [{override /solvr: fw}]", ["+experiment=new"], "solvr"),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\ndefaults: [{override /solver: wf}]",
+            ["+experiment=new"],
+            "unknown solver 'wf'",
+        ),
+        ("experiment/new.yaml", "# @package _global_\nhydra: {sweeper: {gridz: []}}", ["+experiment=new"], "hydra.sweeper.gridz"),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\nhydra: {sweeper: {grids: [{lma: 1}]}}",
+            ["+experiment=new"],
+            "unknown key 'lma'",
+        ),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\nhydra: {sweeper: {grids: [3]}}",
+            ["+experiment=new"],
+            "must map keys to values, got 3",
+        ),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\nhydra: {sweeper: {grids: 3}}",
+            ["+experiment=new"],
+            "must be a list of mappings",
+        ),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\nhydra: {sweeper: {grids: [{results_dir: x}]}}",
+            ["+experiment=new"],
+            "cannot set results_dir",
+        ),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\ndefaults: [{override /hydra/launcher: joblib}]",
+            ["+experiment=new"],
+            "done with hydra/launcher=joblib on the command line",
+        ),
+    ],
+)
+def test_a_typo_in_any_file_is_found(conf, file, line, overrides, message):
+    path = conf / file
+    path.write_text((path.read_text() if path.exists() else "") + line + "\n")
+    with pytest.raises(UserError, match=message) as error:
+        sweep.expand(overrides)
+    assert "\n" not in str(error.value)
+
+
+def test_a_solver_without_a_file_can_be_chosen(conf):
+    (conf / "solver" / "ssg.yaml").unlink()
+    config_module.register_schema.cache_clear()
+    (form,) = sweep.expand(["solver=ssg"])
+    assert form["solver"]["name"] == "ssg"
+
+
+def test_a_file_may_name_a_setting_of_a_solver(conf):
+    (conf / "solver" / "mine.yaml").write_text("defaults:\n  - /hydra/fwexp/solver/bcfw@_here_\n  - _self_\nsampling: perm\n")
+    (form,) = sweep.expand(["solver=mine"])
+    assert form["solver"] == canonical(changed(solver={"name": "bcfw", "sampling": "perm"}))["solver"]

@@ -1,0 +1,161 @@
+import math
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import fwexp
+from fwexp.errors import ParameterError
+from fwexp.metrics import chunk_f1, chunk_scores, token_accuracy
+
+
+def conlleval(true, predicted):
+    """The program of the CoNLL shared tasks, line by line, for tags O, B-TYPE and I-TYPE; ratios in percent."""
+
+    def end_of_chunk(prev_tag, tag, prev_type, type_):
+        ends = (prev_tag, tag) in {("B", "B"), ("B", "O"), ("I", "B"), ("I", "O")}
+        return ends or (prev_tag != "O" and prev_type != type_)
+
+    def start_of_chunk(prev_tag, tag, prev_type, type_):
+        starts = (prev_tag, tag) in {("B", "B"), ("I", "B"), ("O", "B"), ("O", "I")}
+        return starts or (tag != "O" and prev_type != type_)
+
+    def split(tag):
+        kind, _, type_ = tag.partition("-")
+        return kind, type_
+
+    boundary = ("O", "O", True)
+    lines = [boundary]
+    for tags in zip(true, predicted, strict=True):
+        lines += [(a, b, False) for a, b in zip(*tags, strict=True)]
+        lines.append(boundary)
+
+    correct_chunks = found_correct = found_guessed = correct_tags = tokens = 0
+    in_correct = False
+    last_correct, last_correct_type, last_guessed, last_guessed_type = "O", "", "O", ""
+    for correct_tag, guessed_tag, is_boundary in lines:
+        correct, correct_type = split(correct_tag)
+        guessed, guessed_type = split(guessed_tag)
+        correct_ends = end_of_chunk(last_correct, correct, last_correct_type, correct_type)
+        guessed_ends = end_of_chunk(last_guessed, guessed, last_guessed_type, guessed_type)
+        if in_correct:
+            if correct_ends and guessed_ends and last_guessed_type == last_correct_type:
+                in_correct = False
+                correct_chunks += 1
+            elif correct_ends != guessed_ends or guessed_type != correct_type:
+                in_correct = False
+        correct_starts = start_of_chunk(last_correct, correct, last_correct_type, correct_type)
+        guessed_starts = start_of_chunk(last_guessed, guessed, last_guessed_type, guessed_type)
+        if correct_starts and guessed_starts and guessed_type == correct_type:
+            in_correct = True
+        found_correct += correct_starts
+        found_guessed += guessed_starts
+        if not is_boundary:
+            correct_tags += correct == guessed and guessed_type == correct_type
+            tokens += 1
+        last_guessed, last_correct = guessed, correct
+        last_guessed_type, last_correct_type = guessed_type, correct_type
+
+    precision = 100 * correct_chunks / found_guessed if found_guessed > 0 else 0
+    recall = 100 * correct_chunks / found_correct if found_correct > 0 else 0
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0
+    return 100 * correct_tags / tokens, precision, recall, f1, correct_chunks, found_guessed, found_correct
+
+
+TAGS = st.sampled_from(["O", "B-NP", "I-NP", "B-VP", "I-VP", "B-NP-X", "I-NP-X"])
+SENTENCES = st.lists(st.lists(st.tuples(TAGS, TAGS), min_size=1, max_size=12), min_size=1, max_size=5)
+
+
+@hypothesis.given(SENTENCES)
+@hypothesis.settings(max_examples=300)
+def test_equals_conlleval(sentences):
+    true, predicted = ([[pair[k] for pair in sentence] for sentence in sentences] for k in (0, 1))
+    scores, expected = chunk_scores(true, predicted), conlleval(true, predicted)
+    for found, percent in zip(scores[:4], expected[:4], strict=True):
+        assert math.isclose(100 * found, percent, rel_tol=1e-12)
+    assert scores[4:] == expected[4:]
+    assert chunk_f1(true, predicted) == scores.f1
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "counts"),
+    [
+        ("B-NP I-NP O", "B-NP I-NP O", (1, 1, 1)),
+        ("B-NP I-NP O", "B-NP O O", (0, 1, 1)),  # too short
+        ("B-NP I-NP O", "B-NP I-NP I-NP", (0, 1, 1)),  # too long
+        ("B-NP I-NP O", "B-VP I-VP O", (0, 1, 1)),  # another type
+        ("B-NP I-NP O", "I-NP I-NP O", (1, 1, 1)),  # I- at the start begins a chunk
+        ("O B-NP I-NP", "O I-NP I-NP", (1, 1, 1)),  # and after O
+        ("B-NP B-VP I-VP", "B-NP I-VP I-VP", (2, 2, 2)),  # and after another type
+        ("B-NP B-NP", "B-NP I-NP", (0, 1, 2)),  # not after its own type
+        ("B-NP B-NP", "I-NP B-NP", (2, 2, 2)),
+        ("B-NP I-VP I-NP", "B-NP I-VP I-NP", (3, 3, 3)),
+        ("B-NP I-NP I-NP", "B-NP I-NP B-NP", (0, 2, 1)),
+        ("O O", "O O", (0, 0, 0)),
+        ("O O", "B-NP O", (0, 1, 0)),
+        ("B-NP O", "O O", (0, 0, 1)),
+        ("B-NP-X I-NP-X", "B-NP I-NP-X", (0, 2, 1)),  # a type is all that follows the first hyphen
+    ],
+)
+def test_counts(true, predicted, counts):
+    scores = chunk_scores([true.split()], [predicted.split()])
+    assert (scores.correct, scores.predicted, scores.true) == counts
+
+
+def test_a_chunk_ends_with_its_sentence():
+    assert chunk_scores([["B-NP"], ["I-NP"]], [["B-NP"], ["I-NP"]]).correct == 2
+    assert chunk_scores([["B-NP", "I-NP"]], [["B-NP", "I-NP"]]).correct == 1
+
+
+def test_without_chunks_all_ratios_are_zero():
+    scores = chunk_scores([["O", "O"]], [["O", "O"]])
+    assert (scores.accuracy, scores.precision, scores.recall, scores.f1) == (1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("tag", ["NP", "B", "I-", "o", "", "E-NP", "O-NP"])
+def test_other_tags_are_refused(tag):
+    with pytest.raises(ParameterError, match=f"^true tags must be O, B-TYPE or I-TYPE, got '{tag}'$"):
+        chunk_f1([["O", tag]], [["O", "O"]])
+    with pytest.raises(ParameterError, match=f"^predicted tags must be O, B-TYPE or I-TYPE, got '{tag}'$"):
+        chunk_f1([["O", "O"]], [["O", tag]])
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "message"),
+    [
+        ([["O"]], [], "predicted must hold 1 sequences, got 0"),
+        ([["O"], ["O"]], [["O"], ["O", "O"]], r"predicted\[1\] must have length 1, got 2"),
+        ([], [], "true must hold at least one tag, got none"),
+        ([[]], [[]], "true must hold at least one tag, got none"),
+    ],
+)
+def test_lengths(true, predicted, message):
+    with pytest.raises(ParameterError, match=f"^{message}$"):
+        chunk_f1(true, predicted)
+
+
+def test_token_accuracy():
+    problem = fwexp.chain_problem([np.eye(3), np.eye(3)[:1]], [[0, -1, 1], [1]], num_states=2)
+    assert token_accuracy(problem, [[0, 0, 1], [1]]) == 3 / 4  # the mean of 2/3 and 1 is another thing
+    assert token_accuracy(problem, [np.array([1, 1, 0]), np.array([0])]) == 0
+    assert token_accuracy(problem, fwexp.predict(problem, np.zeros(problem.d))) in (1 / 4, 2 / 4)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        ([[0, 1]], "predictions must hold 2 sequences, got 1"),
+        ([[0, 1], [1]], r"predictions\[0\] must have length 3, got 2"),
+    ],
+)
+def test_token_accuracy_of_what_is_no_prediction(predictions, message):
+    problem = fwexp.chain_problem([np.eye(3), np.eye(3)[:1]], [[0, 1, 1], [1]])
+    with pytest.raises(ParameterError, match=f"^{message}$"):
+        token_accuracy(problem, predictions)
+
+
+def test_token_accuracy_is_for_sequences():
+    problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 2])
+    with pytest.raises(ParameterError, match=r"^problem must be made of sequences, got MulticlassProblem$"):
+        token_accuracy(problem, [0, 1, 2])

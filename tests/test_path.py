@@ -1,0 +1,225 @@
+"""The regularisation path: what a change of lam does, and that the weights are as good as promised at every lam."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems.protocol import to_public
+from fwexp.solvers import SOLVERS, check_options
+from tests import reference as ref
+
+EPS, LAM_MIN = 0.1, 0.01
+SETTINGS = {
+    "auto": {},
+    "fw": {"step": "fw", "sampling": "gap", "accelerate": False},
+    "fw-cache": {"step": "fw", "sampling": "gap", "cache": True, "accelerate": False},
+    "pairwise-cache": {"step": "pairwise", "sampling": "gap", "cache": True, "accelerate": False},
+    "accelerated": {"step": "corrective", "sampling": "gap", "accelerate": {"kap": 2.0, "period": 1.0}},
+}
+
+
+def tiny_chain(seed=0, n=5):
+    """A chain problem twice: enumerated for the transcription, and compiled."""
+    X, y = ref.random_chains(np.random.default_rng(seed), n=n)
+    return ref.tiny_chain(X, y, 3), fwexp.chain_problem(X, y, 3)
+
+
+def tiny_enumerated(seed=0, n=6, d=3, rescaling="margin"):
+    """Random outputs, as matrices."""
+    rng = np.random.default_rng(seed)
+    psi = [np.vstack([np.zeros(d), rng.normal(size=(3, d))]) for _ in range(n)]
+    losses = [np.concatenate([[0.0], rng.uniform(0.5, 2.0, size=3)]) for _ in range(n)]
+    tp = ref.TinyProblem(tuple(psi), tuple(losses), tuple([(k,) for k in range(4)] for _ in psi), (0,) * n)
+    problem = fwexp.enumerated_problem(psi, losses, rescaling=rescaling)
+    return (ref.slack_rescaled(tp) if rescaling == "slack" else tp), problem
+
+
+def tiny_callback():
+    """The enumerated problem behind functions, without a prediction."""
+    tp, _ = tiny_enumerated(1)
+    problem = fwexp.CallbackProblem(
+        [0] * tp.n,
+        features=lambda i, y: -tp.psi[i][y],
+        loss=lambda i, y: float(tp.loss[i][y]),
+        max_oracle=lambda i, w: tp.argmax(i, w),
+    )
+    return tp, problem
+
+
+TINY = {"chain": tiny_chain, "slack": lambda: tiny_enumerated(rescaling="slack"), "callback": tiny_callback}
+
+
+def bcfw(problem, lam, **options):
+    """A solver at step 0."""
+    return SOLVERS["bcfw"](problem, lam, check_options(SOLVERS["bcfw"], options), seed=0)
+
+
+def primal(problem, w, lam):
+    """P(w), evaluated anew."""
+    value = fwexp.evaluate(problem, w)
+    return 0.5 * lam * value.norm_sq + value.hinge
+
+
+@pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
+def test_change_of_lam_keeps_w_and_knows_all_gaps(options):
+    _, problem = tiny_chain()
+    solver = bcfw(problem, 0.5, **options)
+    solver.advance(3 * problem.n, 10**9)
+    before, w = solver.exact_gap(), solver.state.w.copy()
+    delta = solver.point("last").dual - 0.25 * (w @ w)
+    solver.change_lam(0.2)
+    np.testing.assert_array_equal(solver.state.w, w)
+    assert solver.known_gap == pytest.approx(before + (1 - 0.4) * delta, abs=1e-12)
+    if solver.centre is None:  # then w is A a, also from scratch
+        np.testing.assert_allclose(solver._from_scratch()[0], w, atol=1e-12)
+    known, dual = solver.state.gaps.copy(), solver.point("last").dual
+    assert solver.exact_dual() == pytest.approx(dual, abs=1e-12)
+    gap = solver.exact_gap()
+    np.testing.assert_allclose(known, solver.state.gaps, atol=1e-12)
+    assert gap == pytest.approx(primal(problem, to_public(problem, w), 0.2) - dual, abs=1e-12)
+
+
+def test_change_of_lam_equals_the_transcription():
+    tp, problem = tiny_enumerated()
+    solver = bcfw(problem, 0.5, sampling="cyclic")
+    solver.advance(2 * problem.n, 10**9)
+    alpha = np.split(solver.state.blocks, problem.part_ptr[1:-1])
+    wanted = ref.change_lam(tp, alpha, 0.3)
+    slope = ref.gap_slope(tp, alpha, solver.state.w)
+    before = solver.exact_gap()
+    solver.change_lam(0.15)
+    for block, weights in zip(np.split(solver.state.blocks, problem.part_ptr[1:-1]), wanted, strict=True):
+        np.testing.assert_allclose(block[1:], weights[1:], atol=1e-14)
+    assert solver.known_gap == pytest.approx(before + 0.7 * slope, abs=1e-12)
+
+
+@pytest.mark.parametrize("lam", [0.6, 0.0, -1.0, float("nan")])
+def test_lam_can_only_fall(lam):
+    solver = bcfw(tiny_chain()[1], 0.5)
+    with pytest.raises(ParameterError, match=r"up to 0\.5 only"):
+        solver.change_lam(lam)
+
+
+@pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("make", TINY.values(), ids=TINY)
+def test_path_is_good_at_every_lam(make, options):
+    tp, problem = make()
+    if options == {} and not isinstance(problem, tuple):
+        options = {"step": "corrective"}
+    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, **options)
+    assert path.status == "converged"
+    assert path.lam_end <= LAM_MIN
+    assert (np.diff(path.lam) <= 0).all()
+    assert (path.gap[1:] <= 0.9 * EPS).all()
+    lams = np.exp(np.random.default_rng(0).uniform(np.log(LAM_MIN), np.log(3 * path.lam[0]), size=50))
+    for lam in [*lams, *path.lam[path.lam >= LAM_MIN]]:
+        suboptimality = ref.primal(tp, path.w_at(lam), lam) - ref.qp_optimum(tp, lam).dual
+        assert suboptimality <= path.gap_at(lam) + 1e-8
+        assert path.gap_at(lam) <= EPS + 1e-8
+
+
+def test_path_starts_at_lam_inf():
+    tp, problem = tiny_chain()
+    lam_inf, alpha = ref.lam_infinity(tp, EPS)
+    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN)
+    assert path.lam[0] == pytest.approx(lam_inf, rel=1e-5)
+    assert path.lam[0] >= lam_inf
+    np.testing.assert_allclose(path.weights[0], ref.weights(tp, alpha, path.lam[0]), atol=1e-12)
+    np.testing.assert_allclose(path.w_at(4 * path.lam[0]), path.weights[0] / 4)
+    short = fwexp.regularization_path(problem, EPS, lam_min=10 * lam_inf)
+    assert len(short.lam) == 1
+    np.testing.assert_allclose(short.w_at(10 * lam_inf), path.w_at(10 * lam_inf))
+
+
+def test_path_to_zero_where_the_data_can_be_fitted():
+    _, problem = tiny_enumerated(n=4, d=20)
+    path = fwexp.regularization_path(problem, EPS, lam_min=1e-9)
+    assert path.lam_end == 0.0
+    assert fwexp.evaluate(problem, path.w_at(1e-12)).hinge <= EPS
+
+
+def test_problem_without_anything_to_learn():
+    """psi = 0: w = 0 is optimal at every lam."""
+    problem = fwexp.enumerated_problem([np.zeros((2, 3))] * 2, [np.array([0.0, 1.0])] * 2)
+    path = fwexp.regularization_path(problem, EPS, lam_min=0.1)
+    assert not path.w_at(0.1).any()
+    assert path.status == "converged"
+
+
+def test_heuristic_path_certifies_nothing():
+    _, problem = tiny_chain()
+    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, exact=False, sampling="gap", accelerate=False)
+    exact = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, sampling="gap", accelerate=False)
+    assert not path.certified
+    assert not path.frame["certified"].any()
+    assert (path.gap[1:] <= 0.7 * EPS).all()
+    assert path.frame["passes"].iloc[-1] < exact.frame["passes"].iloc[-1]
+
+
+def test_bounds_end_a_path_early():
+    _, problem = tiny_chain()
+    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, max_passes=8)
+    assert path.status == "max_passes"
+    assert path.lam_end > LAM_MIN
+    assert path.gap_at(path.lam_end) == pytest.approx(EPS)
+    with pytest.raises(ParameterError, match="where the path ends"):
+        path.w_at(0.9 * path.lam_end)
+
+
+@pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("warm", [True, False])
+def test_grid_reaches_eps_everywhere(warm, options):
+    tp, problem = tiny_chain()
+    lams = [8.0, 2.0, 0.5, 0.1, 0.02]
+    frame = fwexp.grid_search(problem, EPS, lams=lams[::-1], warm=warm, **options)
+    assert list(frame["lam"]) == lams
+    for row in frame.itertuples():
+        assert row.dual - 1e-9 <= ref.qp_optimum(tp, row.lam).dual <= row.primal + 1e-9
+        assert row.gap == pytest.approx(row.primal - row.dual)
+        assert row.gap <= EPS
+    for cost in ("step", "oracle_calls", "passes"):
+        assert (np.diff(frame[cost]) >= 0).all()
+    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, **options)
+    assert list(frame.columns) == list(path.frame.columns)
+
+
+def test_bounds_end_a_grid_early():
+    _, problem = tiny_chain()
+    frame = fwexp.grid_search(problem, 1e-3, lams=[8.0, 0.001], max_passes=30)
+    assert list(frame["lam"]) == [8.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"eps": 0.0}, "eps must be a positive finite number, got 0.0"),
+        ({"kappa": 1.0}, "kappa must lie between 0 and 1, got 1.0"),
+        ({"kappa": 0}, "kappa must be a positive finite number, got 0"),
+        ({"lam_min": -1}, "lam_min must be a positive finite number, got -1"),
+        ({"step": "newton"}, "step must be one of"),
+    ],
+)
+def test_wrong_values_are_refused(arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        fwexp.regularization_path(tiny_chain()[1], **{"lam_min": 0.1} | arguments)
+
+
+def test_predefined_steps_are_refused():
+    with pytest.raises(OptionError, match="accepted here: true"):
+        fwexp.grid_search(tiny_chain()[1], line_search=False, step="fw")
+
+
+@pytest.mark.data
+def test_path_on_handwriting():
+    """Certified at 50 random lam by dual points that the path knows nothing of."""
+    train, _ = fwexp.load_dataset("ocr", split="ocr")
+    path = fwexp.regularization_path(train, EPS, lam_min=1e-4)
+    assert path.status == "converged"
+    lams = np.exp(np.random.default_rng(0).uniform(np.log(1e-4), np.log(2 * path.lam[0]), size=50))
+    grid = fwexp.grid_search(train, EPS / 4, lams=lams)
+    assert len(grid) == 50
+    for row in grid.itertuples():
+        w = path.w_at(row.lam)
+        assert primal(train, w, row.lam) - row.dual <= EPS
+        assert primal(train, w, row.lam) - row.primal <= path.gap_at(row.lam) <= EPS + 1e-9
