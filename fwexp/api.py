@@ -1,6 +1,5 @@
 """The functions that people call: train, predict, evaluate."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,7 +120,7 @@ def solve(
         if test.d != problem.d:
             raise ParameterError(f"test must have d = {problem.d} like problem, got {test.d}")
     if order is not None:
-        order = check_order(order, problem.n, math.floor(max_passes * problem.n))
+        order = check_order(order, problem.n, settings.max_calls(max_passes, problem.n))
     if warm_start is not None and (not isinstance(warm_start, Result) or warm_start.state.given is not problem):
         raise ParameterError("warm_start must be a Result on the same problem (bare weights are not dual feasible)")
 

@@ -295,7 +295,8 @@ def _marked(x, panel, right, offset):
 
 def _limits(frame, panel, yscale):
     """The range of the measure over the positions that the panel promises to show, with a little air."""
-    shown = frame[frame["x"] >= min(panel.full, frame["x"].max())]
+    ends = frame[frame["diverged"] == 0].groupby("variant")["x"].max()
+    shown = frame[frame["x"] >= min([panel.full, frame["x"].max(), *ends])]  # every curve has a point in view
     values = shown[["best", "median", "worst"]].to_numpy()
     values = values[np.isfinite(values) & ((values > 0) | (yscale == "linear"))]
     if not values.size:

@@ -124,6 +124,13 @@ def test_an_option_that_is_added_later_keeps_the_keys_of_stored_runs(monkeypatch
     assert run_key(BASE) != before  # without the mark, the key would not say what was run
 
 
+def test_the_order_of_fields_does_not_matter(monkeypatch):
+    before = run_key(BASE)
+    fields = [(f.name, f.type, f) for f in reversed(dataclasses.fields(SOLVERS["bcfw"].Options))]
+    monkeypatch.setattr(SOLVERS["bcfw"], "Options", dataclasses.make_dataclass("Options", fields, frozen=True))
+    assert run_key(BASE) == before
+
+
 def test_settings_that_were_added_later_are_left_out_while_they_have_their_default():
     assert set(ADDED_LATER).isdisjoint(canonical(BASE))
     for name in ADDED_LATER:

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from fwexp._jit import njit, register_jitable
 from fwexp._threads import for_shares
+from fwexp.oracles.forward_backward import exponentials
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import (
@@ -37,6 +38,7 @@ from fwexp.problems.multiclass import MulticlassProblem
 KINDS = ("linear", "poly", "rbf")
 LINEAR, POLY, RBF = range(3)
 DENSE_SHARE = 0.1  # inputs with at least this share of nonzeros are kept as dense rows
+BLOCK = 64  # kernel values that are computed together
 SHARES = 8  # of the training inputs, dealt out to the threads
 
 
@@ -92,13 +94,13 @@ def _converted(x, columns: int, dense: bool):
 
 
 @register_jitable
-def kernel_value(kernel, product, a_sq, b_sq):
-    """Return k(a, b), given <a, b>, ||a||^2 and ||b||^2."""
+def exponent(kernel, product, a_sq, b_sq):
+    """Return k(a, b), of rbf its logarithm, given <a, b>, ||a||^2 and ||b||^2."""
     if kernel.kind == LINEAR:
         return product
     if kernel.kind == POLY:
         return (kernel.gamma * product + kernel.coef0) ** kernel.degree
-    return math.exp(-kernel.gamma * max(a_sq + b_sq - 2.0 * product, 0.0))
+    return -kernel.gamma * max(a_sq + b_sq - 2.0 * product, 0.0)
 
 
 @register_jitable
@@ -113,10 +115,18 @@ def _any(row):
 @row_scores.register(KernelFeatures)
 def _(x, t, weights, width, out):
     out[:] = 0.0
-    for u in range(len(x.base_sq)):
-        row = weights[u * width : (u + 1) * width]
-        if _any(row):
-            value = kernel_value(x.kernel, row_dot(x.x, t, x.base, u), x.x_sq[t], x.base_sq[u])
+    places, values, power = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK), np.empty(BLOCK)
+    for start in range(0, len(x.base_sq), BLOCK):
+        count = 0
+        for u in range(start, min(start + BLOCK, len(x.base_sq))):
+            if _any(weights[u * width : (u + 1) * width]):
+                places[count] = u
+                values[count] = exponent(x.kernel, row_dot(x.x, t, x.base, u), x.x_sq[t], x.base_sq[u])
+                count += 1
+        if x.kernel.kind == RBF:
+            exponentials(values[:count], power)
+        for j in range(count):
+            value, row = values[j], weights[places[j] * width : (places[j] + 1) * width]
             for k in range(width):
                 out[k] += value * row[k]
 
@@ -134,7 +144,8 @@ def _(x, t, label, c, width, weights):
 
 @row_dot.register(KernelFeatures)
 def _(x, t, z, u):
-    return kernel_value(x.kernel, row_dot(x.x, t, z.x, u), x.x_sq[t], z.x_sq[u])
+    value = exponent(x.kernel, row_dot(x.x, t, z.x, u), x.x_sq[t], z.x_sq[u])
+    return math.exp(value) if x.kernel.kind == RBF else value
 
 
 @njit

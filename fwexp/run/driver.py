@@ -15,8 +15,8 @@ import numpy as np
 
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import to_public
+from fwexp.run import settings
 from fwexp.run.result import TRACE_COLUMNS, Result, Status
-from fwexp.run.settings import MAX_STEPS_PER_CALL
 from fwexp.solvers.base import Solver
 
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C
@@ -152,8 +152,8 @@ def drive(
 ) -> tuple[Status, float]:
     """Run ``solver`` to one of its ends; return how it ended and the solver seconds."""
     n, clock = solver.problem.n, Clock()
-    max_calls = math.floor(max_passes * n + 1e-9)
-    max_steps = MAX_STEPS_PER_CALL * max(max_calls, 1)
+    max_calls = settings.max_calls(max_passes, n)
+    max_steps = settings.MAX_STEPS_PER_CALL * max(max_calls, 1)
     solver.advance(0, 0)  # compiles
     log.write(0.0)
 

@@ -38,6 +38,11 @@ def check_max_passes(value) -> float:
     return float(value)
 
 
+def max_calls(max_passes: float, n: int) -> int:
+    """Return how many oracle calls so many passes allow; 0.29 passes of 100 are 29, although 0.29 * 100 < 29."""
+    return math.floor(min(max_passes * n + 1e-9, 2.0**52))  # for kernels, counts are 64-bit integers
+
+
 def check_gap_tol(value) -> float:
     """Return a nonnegative finite gap."""
     if not _is_real(value) or not math.isfinite(value) or value < 0:

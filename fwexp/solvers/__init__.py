@@ -5,15 +5,20 @@ from fwexp.problems.protocol import radii_sq
 from fwexp.solvers.approximate import ApproxBCFW
 from fwexp.solvers.base import Solver, check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.fcfw import FCFW
 from fwexp.solvers.fw import FW
 from fwexp.solvers.kernel_bcfw import KernelBCFW
 from fwexp.solvers.kernel_fw import KernelFW
+from fwexp.solvers.n_slack import NSlack
+from fwexp.solvers.one_slack import OneSlack
 from fwexp.solvers.online_eg import OnlineEG
 from fwexp.solvers.ssg import SSG
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver", "resolve_auto"]
 
-SOLVERS: dict[str, type[Solver]] = {cls.name: cls for cls in (BCFW, FW, SSG, OnlineEG, KernelBCFW, KernelFW, ApproxBCFW)}
+SOLVERS: dict[str, type[Solver]] = {
+    cls.name: cls for cls in (BCFW, FW, SSG, OnlineEG, KernelBCFW, KernelFW, ApproxBCFW, OneSlack, NSlack, FCFW)
+}
 
 
 def get_solver(name: str) -> type[Solver]:

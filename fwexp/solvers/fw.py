@@ -43,6 +43,11 @@ class BatchOracle:
         self.problem, self.lam = problem, lam
         self._evaluator = Evaluator(problem)
 
+    @property
+    def labelings(self):
+        """The labelings of the latest calls, one per example."""
+        return self._evaluator.labelings
+
     def __call__(self, w: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the corner (w_s, ell_s) that maximises ell_s - lam <w_s, w>."""
         problem = self.problem

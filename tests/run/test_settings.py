@@ -78,3 +78,10 @@ def test_other_values_are_refused_on_one_line(check, value, accepted):
 def test_lam_of_1_n_needs_n():
     assert settings.check_lam("1/n", 8) == 0.125
     assert settings.check_lam(0.5, 8) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("passes", "n", "calls"), [(0.29, 100, 29), (50.0, 6251, 312_550), (0.5, 3, 1), (1e-3, 5, 0), (1e308, 10**6, 2**52)]
+)
+def test_passes_are_whole_oracle_calls(passes, n, calls):
+    assert settings.max_calls(passes, n) == calls

@@ -1,0 +1,162 @@
+"""The convex hull of some corners of the dual domain, and the best point in it: what cutting planes and FCFW share.
+
+A corner (w_s, ell_s) is what a batch of n oracle answers adds up to. For the 1-slack cutting plane it is the constraint
+<w, lam w_s> >= ell_s - xi; for Frank-Wolfe it is an atom. Maximising over the multipliers of the constraints, or
+over the weights of the atoms, is the same quadratic program over the simplex,
+
+    max_a  sum_j a_j ell_j - lam/2 ||sum_j a_j w_j||^2,    and then  w = sum_j a_j w_j,  ell = sum_j a_j ell_j.
+
+Memory: 8 d bytes per corner, rounded up to ``ROWS`` corners, and the two matrices of ``SimplexQP``.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fwexp._jit import array_kernel, njit
+from fwexp.problems.protocol import from_public, to_public
+from fwexp.solvers.simplex_qp import SimplexQP
+
+ROWS = 16  # corners that lie side by side, a multiple of 4; memory grows by so many, without copying
+
+
+@array_kernel
+def _products(rows, count, v, out):
+    """Set ``out`` to the inner products of the first ``count`` rows with v, four rows at a time."""
+    k = 0
+    while k < count:
+        r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+        for j in range(len(v)):
+            t0 += r0[j] * v[j]
+            t1 += r1[j] * v[j]
+            t2 += r2[j] * v[j]
+            t3 += r3[j] * v[j]
+        out[k], out[k + 1], out[k + 2], out[k + 3] = t0, t1, t2, t3
+        k += 4
+
+
+@njit
+def _combine(rows, count, a, out):
+    """Add the combination of the first ``count`` rows with weights a to ``out``, four rows at a time."""
+    k = 0
+    while k < count:
+        r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
+        for j in range(len(out)):
+            out[j] += (a0 * r0[j] + a1 * r1[j]) + (a2 * r2[j] + a3 * r3[j])
+        k += 4
+
+
+class Hull:
+    """Corners, added one at a time, and the maximum of the dual over their convex hull.
+
+    Parameters
+    ----------
+    problem : problem
+        Any family.
+    lam : float
+        Regularisation.
+    tol : float
+        The quadratic program is solved to a gap of at most ``tol`` times the largest ell (see ``SimplexQP``).
+
+    Attributes
+    ----------
+    w, ell
+        The best point as of the latest ``maximise``, w as internal weights; before the first, the start w = 0, ell = 0.
+    """
+
+    def __init__(self, problem, lam: float, tol: float) -> None:
+        self.problem, self.lam = problem, lam
+        self.w, self.ell = np.zeros(problem.num_weights), 0.0
+        self.qp = SimplexQP(tol)
+        self._chunks: list[np.ndarray] = []
+
+    def __len__(self) -> int:
+        return self.qp.size
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the corners at the maximum, float64 (len,)."""
+        return self.qp.a[: len(self)]
+
+    @property
+    def dual(self) -> float:
+        """D = ell - lam/2 ||w||^2."""
+        return self.ell - 0.5 * self.lam * float(self.w @ self.w)
+
+    @property
+    def slack(self) -> float:
+        """xi = max_j ell_j - lam <w_j, w>, taken on by all corners with weight."""
+        return self.ell - self.lam * float(self.w @ self.w)
+
+    @property
+    def accuracy(self) -> float:
+        """The gap to which the quadratic program is solved."""
+        return self.qp.accuracy
+
+    def violation(self, w_s: np.ndarray, ell_s: float) -> float:
+        """Return by how much a corner exceeds the slack: the Frank-Wolfe gap in its direction."""
+        return ell_s - self.lam * float(w_s @ self.w) - self.slack
+
+    def add_start(self) -> None:
+        """Add the corner w = 0, ell = 0 of the true labelings, the constraint xi >= 0."""
+        self._append(np.zeros(self.problem.d), 0.0)
+        self.maximise()
+
+    def add(self, w_s: np.ndarray, ell_s: float) -> bool:
+        """Add a corner, to be used by ``maximise``, unless it is violated by no more than ``accuracy``."""
+        if len(self) > 0 and self.violation(w_s, ell_s) <= self.accuracy:
+            return False
+        self._append(to_public(self.problem, w_s), ell_s)
+        return True
+
+    def discard(self, k: int) -> None:
+        """Remove a corner of weight 0; the last one takes its place."""
+        self._row(k)[:] = self._row(len(self) - 1)
+        self.qp.discard(k)
+        del self._chunks[-(-len(self) // ROWS) :]
+
+    def maximise(self) -> None:
+        """Move to the best point."""
+        self.qp.solve()
+        a = np.zeros(ROWS * len(self._chunks))
+        a[: len(self)] = self.weights
+        w = np.zeros(self.problem.d)
+        for start, count, rows in self._used():
+            _combine(rows, count, a[start:], w)
+        self.w, self.ell = from_public(self.problem, w), float(self.weights @ self.qp.b[: len(self)])
+
+    def rescaled(self, lam: float) -> "Hull":
+        """Return the hull of the same corners at another lam, at its best point: w_s is proportional to 1/lam."""
+        other = Hull(self.problem, lam, self.qp.tol)
+        for k in range(len(self)):
+            other._append(self._row(k) * (self.lam / lam), self.qp.b[k])
+        if len(other) > 0:
+            other.maximise()
+        return other
+
+    def compile(self) -> None:
+        """Compile what the methods need."""
+        other = Hull(self.problem, self.lam, self.qp.tol)
+        for _ in range(2):
+            other._append(np.zeros(self.problem.d), 0.0)
+            other.maximise()
+
+    def _append(self, w_s: np.ndarray, ell_s: float) -> None:
+        k = len(self)
+        if k == ROWS * len(self._chunks):
+            self._chunks.append(np.zeros((ROWS, self.problem.d)))
+        products = np.empty(ROWS * len(self._chunks))
+        for start, count, rows in self._used():
+            _products(rows, count, w_s, products[start:])
+        self._row(k)[:] = w_s
+        self.qp.add(self.lam * products[:k], self.lam * float(w_s @ w_s), ell_s)
+
+    def _row(self, k: int) -> np.ndarray:
+        return self._chunks[k // ROWS][k % ROWS]
+
+    def _used(self) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Yield (number of its first corner, corners in it, rows) of every chunk."""
+        for start, rows in zip(range(0, len(self), ROWS), self._chunks, strict=False):
+            yield start, min(ROWS, len(self) - start), rows

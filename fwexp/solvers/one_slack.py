@@ -1,0 +1,212 @@
+"""1-slack cutting plane (Joachims, Finley, Yu, Machine Learning 2009, Algorithm 3, with margin rescaling).
+
+    min_{w, xi}  lam/2 ||w||^2 + xi   s.t.  <w, psibar_j> >= Lbar_j - xi  for all planes j of the working set,  xi >= 0,
+
+where psibar_j, Lbar_j are the means of psi_i(y_i), L_i(y_i) over the examples, for some labelings (y_1 .. y_n). Per
+iteration one max-oracle call for every example finds the most violated plane, which joins the working set, and the QP is
+solved again. Seen from the dual this is fully corrective Frank-Wolfe (``fcfw``): plane j is the corner w_j = psibar_j/lam,
+ell_j = Lbar_j, its multiplier the weight of the corner; xi >= 0 is the plane of the true labelings.
+
+Parametrisation: the papers by Joachims minimise 1/2 ||w||^2 + (C/n) sum_i xi_i = 1/2 ||w||^2 + C xi, which is the
+objective here divided by lam, with C = 1/lam. Where the sum has no 1/n (LIBLINEAR, scikit-learn), C = 1/(lam n).
+
+Stopping: the newest plane is violated by H(w) - xi = P(w) - D, so their epsilon, the violation that is tolerated, is
+``gap_tol`` here (in units of the loss, the same in both parametrisations).
+
+The primal of w is not monotone: ``last`` is the best w whose primal the oracle calls have shown so far, the lower
+envelope. The dual is that of the QP, which never falls.
+
+Options of the published code, both of which leave the optimum as it is:
+
+* ``removal``: planes (but xi >= 0) that had no weight in so many QPs in a row are removed.
+* ``cache``: so many labelings found by the oracle are kept per example (when full, the one of lowest H_i(w) goes). Each
+  iteration first makes the most violated plane of stored labelings; if it is violated by at least half of the gap that is
+  certified so far it joins the working set, a step without oracle calls.
+
+Memory: that of the hull (``hull``), one corner per plane, and with a cache n (cache + 1) labelings.
+"""
+
+from dataclasses import dataclass, field
+from numbers import Integral
+
+import numpy as np
+
+from fwexp._jit import njit, specialise
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems.protocol import loss, scatter_psi, scores, stored_labeling, workspace
+from fwexp.solvers.active_set import best_stored, labeling_at, new_active_sets, score_all, store
+from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.fw import BatchOracle
+from fwexp.solvers.hull import Hull
+from fwexp.solvers.simplex_qp import check_share
+
+CACHE_SHARE = 0.8  # of the certified gap, by which a plane of stored labelings must be violated
+
+
+def check_count(name: str, smallest: int):
+    """Return the check of an option that is a count."""
+
+    def check(value) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < smallest:
+            raise ParameterError(f"{name} must be an integer >= {smallest}, got {value!r}")
+        return int(value)
+
+    return check
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of ``one_slack``.
+
+    Attributes
+    ----------
+    nonnegative : bool
+        Whether the QP has the constraint xi >= 0.
+    removal : int
+        QPs without weight after which a plane is removed; 0 removes none.
+    cache : int
+        Labelings that are kept per example; 0 keeps none.
+    qp_tol : float
+        The QP is solved to a duality gap of at most ``qp_tol`` times the largest ell_s.
+    """
+
+    nonnegative: bool = field(default=True, metadata={"choices": (True, False)})
+    removal: int = field(default=20, metadata={"check": check_count("solver one_slack: removal", 0)})
+    cache: int = field(default=10, metadata={"check": check_count("solver one_slack: cache", 0)})
+    qp_tol: float = field(default=1e-10, metadata={"check": check_share("solver one_slack: qp_tol")})
+
+
+class OneSlack(Solver):
+    """1-slack cutting plane."""
+
+    name = "one_slack"
+    title = "1-slack cutting plane"
+    Options = Options
+    needs = ("max_oracle",)
+
+    def start(self, seed, iterates, order, warm_start):
+        problem, options = self.problem, self.options
+        self.oracle = BatchOracle(problem, self.lam)
+        self.calls_per_step = problem.n
+        self.cache = LabelingCache(problem, self.lam, options.cache) if options.cache > 0 else None
+        if warm_start is None:
+            self.hull = Hull(problem, self.lam, options.qp_tol)  # 2: the working set
+            if options.nonnegative:
+                self.hull.add_start()
+        elif isinstance(warm_start, OneSlack):
+            self.hull = warm_start.hull.rescaled(self.lam)
+        else:
+            raise OptionError(f"solver one_slack cannot start from the dual variables of {warm_start.name}; accepted: one_slack")
+        self.idle = np.zeros(len(self.hull), dtype=np.int64)  # QPs in a row in which a plane had no weight
+        self.best_w, self.best_primal = self.hull.w, np.inf
+
+    def advance(self, calls, max_steps):
+        hull = self.hull
+        if max_steps == 0:
+            self._compile()
+        while self.step < max_steps:
+            # 5-7: the most violated plane, of stored labelings or of all
+            corner = None
+            if self.cache is not None:
+                corner = self.cache.corner(hull, CACHE_SHARE * (self.best_primal - hull.dual))
+            if corner is not None:
+                self.cache_hits += 1
+            elif self.oracle_calls + self.problem.n <= calls:
+                corner = self.oracle(hull.w)
+                self.oracle_calls += self.problem.n
+                # the answer shows that P(w) = D + violation
+                primal = hull.dual + hull.violation(*corner)
+                if primal < self.best_primal:
+                    self.best_w, self.best_primal = hull.w, primal
+                if self.cache is not None:
+                    self.cache.store(self.oracle.labelings, hull.w)
+            else:
+                break
+            # 8, 4: the working set grows, and the QP is solved
+            if hull.add(*corner):
+                hull.maximise()
+                self._remove_idle()
+            self.step += 1
+
+    def _remove_idle(self) -> None:
+        hull, first = self.hull, int(self.options.nonnegative)
+        idle = np.append(self.idle, 0) + 1
+        idle[hull.weights > 0.0] = 0
+        if self.options.removal > 0:
+            for k in reversed(first + np.flatnonzero(idle[first:] >= self.options.removal)):
+                hull.discard(k)
+                idle[k], idle = idle[-1], idle[:-1]  # as the hull does it
+        self.idle = idle
+
+    def _compile(self) -> None:
+        w = np.zeros_like(self.hull.w)
+        self.oracle(w)
+        self.hull.compile()
+        if self.cache is not None:
+            cache = LabelingCache(self.problem, self.lam, self.options.cache)
+            cache.store(self.oracle.labelings, w)
+            cache.corner(self.hull, -np.inf)
+
+    def point(self, iterate):
+        return Point(self.best_w, self.hull.dual)
+
+    def extras(self):
+        hits = {} if self.cache is None else {"cache_hits": float(self.cache_hits)}
+        return {"atoms": float(len(self.hull)), **hits}
+
+
+class LabelingCache:
+    """Labelings that the oracle has found, up to ``size`` per example."""
+
+    def __init__(self, problem, lam: float, size: int) -> None:
+        self.problem, self.lam, self.size = problem, lam, size + 1  # and the true labeling
+        self._sets = new_active_sets(problem, np.full(problem.n, self.size, dtype=np.int64))
+        self._work = workspace(problem)
+        self._best = np.zeros(problem.n, dtype=np.int64)
+
+    def store(self, labelings, w: np.ndarray) -> None:
+        """Store one labeling per example, found at w."""
+        specialise(_store, self.problem)(self.problem, labelings, w, self._sets, self.size, self._work)
+
+    def corner(self, hull: Hull, violation: float) -> tuple[np.ndarray, float] | None:
+        """Return the most violated corner of stored labelings if its violation is at least ``violation``, else None."""
+        problem = self.problem
+        hinge = specialise(_best_stored, problem)(problem, hull.w, self._sets, self._work, self._best) / problem.n
+        if hinge - hull.slack < violation:
+            return None
+        w_s = np.zeros_like(hull.w)
+        losses = specialise(_add_up, problem)(problem, self._sets, self._best, 1.0 / (self.lam * problem.n), w_s)
+        corner = w_s, losses / problem.n
+        return corner if hull.violation(*corner) > hull.accuracy else None
+
+
+@njit
+def _store(problem, labelings, w, sets, size, work):
+    for i in range(problem.n):
+        scores(problem, i, w, work.theta)
+        score_all(problem, i, work.theta, sets)
+        y = stored_labeling(problem, i, labelings)
+        store(problem, i, y, loss(problem, i, y), work.theta, size, sets, work)
+
+
+@njit
+def _best_stored(problem, w, sets, work, best):
+    """Set ``best`` to the slots of highest score; return the sum of the scores."""
+    total = 0.0
+    for i in range(problem.n):
+        scores(problem, i, w, work.theta)
+        score_all(problem, i, work.theta, sets)
+        best[i] = best_stored(i, sets)
+        total += sets.score[best[i]]
+    return total
+
+
+@njit
+def _add_up(problem, sets, slots, c, w):
+    """Add c psi_i of one slot per example to w; return the sum of their losses."""
+    total = 0.0
+    for i in range(problem.n):
+        if slots[i] > 0:
+            scatter_psi(problem, i, labeling_at(sets, i, slots[i]), c, w)
+            total += sets.loss[sets.first[i] + slots[i]]
+    return total

@@ -1,0 +1,80 @@
+"""Cutting planes and fully corrective Frank-Wolfe: the optimum of the enumerated QP, equal sequences, and a valid certificate."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.solvers import SOLVERS, check_options
+from tests import reference as ref
+from tests.reference.examples import multiclass
+
+BIG = 10**9
+
+
+def chains(seed, n=5, K=3):
+    X, y = ref.random_chains(np.random.default_rng(seed), n, K, 2, (1, 2, 3))[:2]
+    return ref.tiny_chain(X, y, K), fwexp.chain_problem(X, y, K)
+
+
+def classes(seed):
+    X, y = multiclass(seed)
+    return ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
+
+
+@pytest.mark.parametrize("lam", [0.001, 0.03, 1.0, 10.0])
+@pytest.mark.parametrize("pair", [chains, classes])
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("one_slack", {}),
+        ("one_slack", {"removal": 0}),
+        ("one_slack", {"removal": 5, "cache": 4}),
+        ("n_slack", {}),
+        ("fcfw", {}),
+    ],
+)
+def test_same_optimum_as_the_enumerated_qp(solver, options, pair, lam):
+    tp, problem = pair(1)
+    best = ref.qp_optimum(tp, lam)
+    result = fwexp.solve(problem, solver, lam=lam, max_passes=2000, gap_tol=1e-7, **options)
+    assert result.status == "converged"
+    assert result.dual == pytest.approx(best.dual, abs=1e-6)
+    assert result.primal >= best.primal - 1e-9
+    assert result.trace.dual.diff().min() >= -1e-9
+    if solver == "one_slack":
+        assert result.trace.primal.diff().max() <= 1e-12  # the lower envelope
+
+
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_fcfw_and_one_slack_visit_the_same_objectives(nonnegative):
+    _, problem = chains(3)
+    lam, duals = 0.05, {}
+    for name, options in (
+        ("one_slack", {"nonnegative": nonnegative, "removal": 0, "cache": 0}),
+        ("fcfw", {"start_atom": nonnegative}),
+    ):
+        cls = SOLVERS[name]
+        solver = cls(problem, lam, check_options(cls, options))
+        solver.advance(0, 0)
+        duals[name] = []
+        for k in range(1, 9):
+            solver.advance(BIG, k)
+            duals[name].append(solver.point("last").dual)
+    np.testing.assert_allclose(duals["one_slack"], duals["fcfw"], atol=1e-8)
+    literal = ref.one_slack(chains(3)[0], lam, max_iterations=8, eps=0.0, xi_nonnegative=nonnegative)
+    count = min(len(literal.dual), 8)
+    np.testing.assert_allclose(duals["one_slack"][:count], literal.dual[:count], atol=1e-8)
+
+
+def test_oracle_calls_are_whole_passes_and_bounded():
+    _, problem = chains(4)
+    result = fwexp.solve(problem, "one_slack", lam=0.01, max_passes=7.5, gap_tol=0)
+    assert result.trace.oracle_calls.iloc[-1] == 7 * problem.n
+    assert (result.trace.oracle_calls % problem.n == 0).all()
+
+
+@pytest.mark.parametrize(("option", "value"), [("removal", -1), ("cache", 1.5), ("qp_tol", 0), ("nonnegative", 2)])
+def test_bad_options_are_named(option, value):
+    _, problem = chains(0)
+    with pytest.raises(ValueError, match=option):
+        fwexp.solve(problem, "one_slack", lam=1.0, **{option: value})

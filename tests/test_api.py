@@ -1,0 +1,282 @@
+"""The functions that people call: results, warm starts, orders, and one line about everything that can be wrong."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems.protocol import to_public
+from fwexp.run.result import Result
+from fwexp.solvers import SOLVERS
+from tests import reference as ref
+from tests.small_problems import FORMS, chain
+
+LAM = 0.2
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return chain("dense", 0, n=6)[1]
+
+
+@pytest.fixture(scope="module")
+def result(problem):
+    return fwexp.solve(problem, "bcfw", lam=LAM, max_passes=10, gap_tol=0, seed=5)
+
+
+# --- results --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", ["auto", "bcfw", "fw", "ssg"])
+def test_solutions_come_near_the_optimum(form, solver):
+    tp, problem = chain(form, 1)
+    optimum = ref.qp_optimum(tp, LAM)
+    passes = 100 if isinstance(problem, tuple) else 40
+    result = fwexp.solve(problem, solver, lam=LAM, max_passes=passes, gap_tol=0)
+    assert result.solver == ("bcfw" if solver == "auto" else solver)
+    assert result.primal == pytest.approx(ref.primal(tp, result.w, LAM), rel=1e-12)
+    assert -1e-12 <= result.primal - optimum.primal <= 0.1 * (1 - optimum.primal)
+    if solver != "ssg":
+        assert result.dual <= optimum.dual + 1e-12
+        assert result.primal - optimum.primal <= result.gap + 1e-12
+    predictions = result.predict(problem)
+    assert fwexp.evaluate(problem, result.w).error == pytest.approx(tp.error(result.w), abs=1e-12)
+    assert np.mean([fwexp.loss(problem, i, y) for i, y in enumerate(predictions)]) == pytest.approx(tp.error(result.w))
+
+
+def test_gap_tol_is_kept(problem):
+    result = fwexp.solve(problem, lam=LAM, max_passes=1000, gap_tol=1e-4)
+    assert result.status == "converged"
+    assert result.gap <= 1e-4 + 1e-12
+    assert result.trace.passes.max() < 1000
+    earlier = result.trace[result.trace.step < result.trace.step.max()]
+    assert earlier.primal.min() - earlier.dual.max() > 1e-4  # not before
+
+
+def test_lam_of_1_n_is_its_value(problem):
+    spec, number = (fwexp.solve(problem, "fw", lam=lam, max_passes=3) for lam in ("1/n", 1.0 / problem.n))
+    assert spec.lam == 1.0 / problem.n
+    assert spec.w.tobytes() == number.w.tobytes()
+
+
+def test_seed_decides(problem):
+    results = [fwexp.solve(problem, "bcfw", lam=LAM, max_passes=2, seed=seed).w.tobytes() for seed in (3, 3, np.int64(3), 4)]
+    assert results[0] == results[1] == results[2] != results[3]
+
+
+def test_result_says_what_it_is(problem, result):
+    text = repr(result)
+    assert text.startswith("Result(bcfw, lam=0.2: primal=")
+    assert f"gap={result.gap:.3g}, max_passes after 10 passes in " in text
+    assert (result.solver, result.lam, result.seed, result.status) == ("bcfw", LAM, 5, "max_passes")
+    assert result.reason == "max_passes was reached"
+    assert result.options["sampling"] == "uniform"
+    assert result.w.dtype == np.float64
+    assert result.w.shape == (problem.d,)
+    assert result.trace.iterate.unique().tolist() == ["last", "wavg"]
+
+
+@pytest.mark.parametrize("iterate", ["best", "last", "wavg", "tavg", "avg"])
+def test_iterate_is_the_one_asked_for(problem, iterate):
+    iterates = ("last", "wavg", "tavg", "avg")
+    result = fwexp.solve(problem, "bcfw", lam=LAM, max_passes=4, gap_tol=0, iterates=iterates, iterate=iterate)
+    final = result.trace[result.trace.step == 4 * problem.n].set_index("iterate").primal
+    if iterate == "best":
+        assert result.primal == pytest.approx(result.trace.primal.min(), rel=1e-14)
+        assert iterate != result.iterate in iterates
+    else:
+        assert result.iterate == iterate
+        assert result.primal == pytest.approx(final[iterate], rel=1e-14)
+        np.testing.assert_array_equal(result.w, to_public(problem, result.state.point(iterate).w))
+
+
+def test_iterate_asked_for_is_logged():
+    _, problem = chain("functions", 0)
+    assert fwexp.solve(problem, "ssg", lam=1, max_passes=1, iterate="avg").trace.iterate.unique().tolist() == [
+        "last",
+        "wavg",
+        "avg",
+    ]
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "ssg"])
+def test_order_is_followed(solver):
+    tp, problem = chain("dense", 2)
+    order = np.random.default_rng(0).integers(tp.n, size=3 * tp.n + 10)  # more than enough
+    given = order.copy()
+    run = fwexp.solve(problem, solver, lam=LAM, max_passes=3, gap_tol=0, order=order, seed=9, iterate="last")
+    wanted = getattr(ref, solver)(tp, LAM, order[: 3 * tp.n])
+    np.testing.assert_allclose(run.w, wanted.last.w[-1], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(order, given)
+    auto = fwexp.solve(problem, "auto", lam=LAM, max_passes=3, gap_tol=0, order=order)
+    assert auto.trace.step.max() == 3 * tp.n
+
+
+def test_order_covers_what_is_run():
+    """0.29 passes of 100 are 29 calls, although 0.29 * 100 < 29."""
+    problem = fwexp.CallbackProblem(
+        [0] * 100, features=lambda i, y: np.full(1, y), loss=lambda i, y: float(y), max_oracle=lambda i, w: int(w[0] > -1)
+    )
+    with pytest.raises(ParameterError, match=r"at least max_passes \* n = 29 indices, got 28"):
+        fwexp.solve(problem, "ssg", lam=1.0, max_passes=0.29, order=np.arange(28))
+    assert fwexp.solve(problem, "ssg", lam=1.0, max_passes=0.29, order=np.arange(29)).trace.step.max() == 29
+
+
+# --- warm starts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("new_lam", [LAM, 0.05, 2.0])
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [("bcfw", {}), ("bcfw", {"sampling": "perm", "step": "corrective", "accelerate": True}), ("fw", {})],
+)
+def test_warm_start_begins_at_the_dual_variables(problem, solver, options, new_lam):
+    """At the same lam with the dual of the last iterate; at another one A a is proportional to 1/lam and b'a stays."""
+    first = fwexp.solve(problem, solver, lam=LAM, max_passes=10, gap_tol=0, **options)
+    again = fwexp.solve(problem, solver, lam=new_lam, max_passes=5, gap_tol=0, warm_start=first, **options)
+    dual = first.trace[first.trace.iterate == "last"].dual.iloc[-1]
+    state = first.state
+    if solver == "bcfw":
+        image, losses = state._from_scratch()
+        ell = losses.mean()
+    else:
+        image, ell = state.w, state.ell
+    assert ell - 0.5 * LAM * image @ image == pytest.approx(dual, abs=1e-12)
+    wanted = ell - 0.5 * LAM**2 / new_lam * image @ image
+    rows = again.trace[again.trace.iterate == "last"]
+    assert rows.dual.iloc[0] == pytest.approx(wanted, abs=1e-12)
+    assert rows.step.iloc[0] == 0
+    assert rows.dual.iloc[-1] >= rows.dual.iloc[0]
+    assert again.gap >= -1e-12
+    if new_lam == LAM:
+        assert again.gap <= first.gap + 1e-12 or solver == "bcfw"
+        assert again.dual >= dual - 1e-12
+    # The other run is left as it was.
+    assert first.state.step == first.trace.step.max()
+    np.testing.assert_array_equal(first.state.point("last").dual, dual)
+
+
+def test_warm_start_beats_a_cold_one(problem):
+    first = fwexp.solve(problem, "bcfw", lam=LAM, max_passes=200, gap_tol=0)
+    warm, cold = (fwexp.solve(problem, "bcfw", lam=0.9 * LAM, max_passes=2, gap_tol=0, warm_start=w) for w in (first, None))
+    assert warm.gap < 0.5 * cold.gap
+
+
+@pytest.mark.parametrize(
+    ("solver", "start", "error", "message"),
+    [
+        ("bcfw", lambda p: np.zeros(p.d), ParameterError, "warm_start must be a Result on the same problem"),
+        ("bcfw", lambda p: fwexp.solve(chain("dense", 0)[1], "bcfw", lam=1, max_passes=1), ParameterError, "the same problem"),
+        ("fw", lambda p: fwexp.solve(p, "bcfw", lam=1, max_passes=1), OptionError, "fw cannot start from .* bcfw; accepted: fw"),
+        ("bcfw", lambda p: fwexp.solve(p, "fw", lam=1, max_passes=1), OptionError, "bcfw cannot start from .* fw; accepted: bcfw"),
+        ("ssg", lambda p: fwexp.solve(p, "ssg", lam=1, max_passes=1), OptionError, "ssg has no dual variables to start from"),
+    ],
+)
+def test_other_warm_starts_are_refused(problem, solver, start, error, message):
+    warm_start = start(problem)
+    with pytest.raises(error, match=message) as raised:
+        fwexp.solve(problem, solver, lam=LAM, warm_start=warm_start)
+    assert "\n" not in str(raised.value)
+
+
+# --- what can be wrong ----------------------------------------------------------------------------------------------
+
+BAD_ARGUMENTS = [
+    ({"solver": "bcwf"}, ParameterError, r"unknown solver 'bcwf'; accepted: .*auto, bcfw, .*\(did you mean 'bcfw'\?\)"),
+    *(
+        ({"lam": lam}, ParameterError, r"lam must be a positive finite number or \"1/n\", got")
+        for lam in (0, -1, np.nan, np.inf, "abc")
+    ),
+    *(({"seed": seed}, ParameterError, "seed must be an integer >= 0, got") for seed in (-1, 0.5)),
+    *(({"max_passes": value}, ParameterError, "max_passes must be") for value in (0, -1, np.nan)),
+    ({"gap_tol": -1e-3}, ParameterError, "gap_tol must be a finite number >= 0, got -0.001"),
+    ({"time_limit": 0}, ParameterError, "time_limit must be a positive number"),
+    ({"schedule": "often"}, ParameterError, "schedule must be"),
+    ({"iterates": ["lst"]}, ParameterError, r"unknown iterate 'lst'; accepted: avg, last, tavg, wavg"),
+    ({"iterate": "lst"}, ParameterError, "unknown iterate 'lst'; accepted: best, last, wavg"),
+    ({"iterates": ["last"], "iterate": "wavg"}, ParameterError, "unknown iterate 'wavg'; accepted: best, last"),
+    ({"linesearch": True}, OptionError, r"solver bcfw: unknown option 'linesearch'.*\(did you mean 'line_search'\?\)"),
+    ({"sampling": "unifrom"}, ParameterError, "solver bcfw: sampling must be one of uniform, perm, .*; got 'unifrom'"),
+    ({"line_search": 1}, ParameterError, "line_search must be one of true, false; got 1"),
+    ({"solver": "ssg", "line_search": True}, OptionError, "solver ssg: unknown option 'line_search'; accepted: sampling"),
+    ({"order": [0], "sampling": "perm"}, OptionError, "order excludes sampling"),
+    ({"order": [0], "solver": "fw"}, OptionError, "order excludes solver fw"),
+    ({"order": [0]}, ParameterError, r"order must hold at least max_passes \* n = 300 indices, got 1"),
+    ({"order": [6] * 300}, ParameterError, "order must hold indices 0 .. 5, got 6"),
+    ({"test": "test"}, ParameterError, "problem must come from a constructor such as fwexp.chain_problem, got str"),
+    ({"test": fwexp.enumerated_problem([np.zeros((1, 2))], [[0.0]])}, ParameterError, "test must have d = 21 like problem, got 2"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_ARGUMENTS)
+def test_bad_arguments_are_named_on_one_line(problem, arguments, error, message, monkeypatch):
+    """Before anything is compiled or run."""
+    monkeypatch.setattr("fwexp.api.drive", None)
+    arguments = {"solver": "bcfw", "lam": LAM} | arguments
+    with pytest.raises(error, match=message) as raised:
+        fwexp.solve(problem, **arguments)
+    assert "\n" not in str(raised.value)
+    assert isinstance(raised.value, TypeError if error is OptionError else ValueError)
+
+
+def test_problems_that_lack_what_a_solver_needs_are_refused(problem, monkeypatch):
+    monkeypatch.setattr(SOLVERS["fw"], "needs", ("max_oracle", "with_inputs"))
+    with pytest.raises(OptionError, match="solver fw needs with_inputs, which CallbackProblem does not have"):
+        fwexp.solve(chain("functions", 0)[1], "fw", lam=LAM)
+
+
+def test_what_is_no_problem_is_refused():
+    for call in (
+        lambda: fwexp.solve([1, 2], lam=LAM),
+        lambda: fwexp.evaluate(None, [0.0]),
+        lambda: fwexp.predict("ocr", [0.0]),
+        lambda: fwexp.loss((1, 2), 0, [0]),
+    ):
+        with pytest.raises(ParameterError, match="problem must come from a constructor such as "):
+            call()
+
+
+def test_bad_weights_indices_and_labelings_are_named_on_one_line():
+    _, problem = chain("dense", 0, n=2, lengths=(2,))
+    w = np.zeros(problem.d)
+    calls = [
+        (lambda: fwexp.evaluate(problem, w[1:]), r"w must have shape \(21,\), got \(20,\)"),
+        (lambda: fwexp.predict(problem, w[None]), r"w must have shape \(21,\), got \(1, 21\)"),
+        (lambda: fwexp.max_oracle(problem, 0, w + np.nan), "w must be finite, got NaN or infinity"),
+        (lambda: fwexp.max_oracle(problem, 2, w), "i must be an integer in 0 .. 1, got 2"),
+        (lambda: fwexp.loss(problem, -1, [0, 0]), "i must be an integer in 0 .. 1, got -1"),
+        (lambda: fwexp.joint_feature(problem, 0.0, [0, 0]), "i must be an integer in 0 .. 1, got 0.0"),
+        (lambda: fwexp.loss(problem, 0, [0]), r"y must hold 2 integers for example 0, got shape \(1,\)"),
+        (lambda: fwexp.loss(problem, 0, [0.0, 1.0]), "y must hold 2 integers for example 0"),
+        (lambda: fwexp.joint_feature(problem, 0, [0, 3]), r"labels in y must be in 0 .. 2, got \[0, 3\]"),
+        (lambda: fwexp.joint_feature(problem, 0, [-1, 0]), r"labels in y must be in 0 .. 2, got \[-1, 0\]"),
+    ]
+    for call, message in calls:
+        with pytest.raises(ParameterError, match=message) as error:
+            call()
+        assert "\n" not in str(error.value)
+
+
+# --- the package ----------------------------------------------------------------------------------------------------
+
+
+def test_public_names_are_found_where_they_live():
+    for name in fwexp.__all__:
+        assert getattr(fwexp, name) is not None
+    assert dir(fwexp) == sorted(fwexp.__all__)
+    assert fwexp.Result is Result
+    with pytest.raises(AttributeError, match="module 'fwexp' has no attribute 'slove'"):
+        fwexp.slove  # noqa: B018
+
+
+def test_import_loads_nothing_heavy():
+    code = "import fwexp, sys; print(sorted({'numba', 'numpy', 'scipy', 'pandas', 'hydra', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
