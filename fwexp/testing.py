@@ -10,7 +10,7 @@ does not hold. ``problem_checks`` and ``solver_checks`` give the same checks one
 What is checked stands in ``_problem_checks`` and ``_solver_checks``, one short function per promise.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,6 +20,7 @@ from fwexp._problem_checks import PROBLEM_CHECKS, CheckFailed, ProblemProbe
 from fwexp._solver_checks import SOLVER_CHECKS, SolverProbe
 from fwexp.api import check_problem_type
 from fwexp.errors import UserError
+from fwexp.problems import protocol
 from fwexp.problems.chain import chain_problem
 from fwexp.run.settings import check_lam
 from fwexp.solvers import Solver, check_needs, check_options, get_solver
@@ -57,8 +58,8 @@ class Check:
         return self.name
 
 
-def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> Iterator[Check]:
-    """Yield the checks of a training problem: oracles, losses, features and all arithmetic on vectors of parts.
+def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> list[Check]:
+    """Return the checks of a training problem: oracles, losses, features and all arithmetic on vectors of parts.
 
     Parameters
     ----------
@@ -69,12 +70,12 @@ def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> Iterator[Che
     examples : int
         How many examples are looked at.
 
-    Yields
-    ------
-    Check
+    Returns
+    -------
+    list of Check
     """
     check_problem_type(problem)
-    yield from _checks(PROBLEM_CHECKS, ProblemProbe(problem, seed, examples))
+    return _checks(PROBLEM_CHECKS, ProblemProbe(problem, seed, examples))
 
 
 def check_problem(problem, *, seed: int = 0, examples: int = 5) -> None:
@@ -95,8 +96,8 @@ def check_problem(problem, *, seed: int = 0, examples: int = 5) -> None:
         check()
 
 
-def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> Iterator[Check]:
-    """Yield the checks of a solver: bounds, seeds, averages, dual points, progress and endings.
+def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> list[Check]:
+    """Return the checks of a solver: bounds, seeds, averages, dual points, progress and endings.
 
     Parameters
     ----------
@@ -109,16 +110,17 @@ def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1,
     **options
         The solver's own options.
 
-    Yields
-    ------
-    Check
+    Returns
+    -------
+    list of Check
     """
     cls = get_solver(solver) if isinstance(solver, str) else solver
     checked = check_options(cls, options)
     problem = small_chains() if problem is None else problem
     check_problem_type(problem)
-    check_needs(cls, problem)
-    yield from _checks(SOLVER_CHECKS, SolverProbe(cls, problem, check_lam(lam, problem.n), checked))
+    if all(hasattr(protocol, name) for name in cls.needs):  # else a check will say so
+        check_needs(cls, problem)
+    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, check_lam(lam, problem.n), checked))
 
 
 def check_solver(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> None:
@@ -145,6 +147,5 @@ def small_chains(n: int = 6, seed: int = 0):
     return chain_problem(X, [np.argmax(x + 0.5 * rng.normal(size=x.shape), axis=1) for x in X], 3)
 
 
-def _checks(functions, probe) -> Iterator[Check]:
-    for function in functions:
-        yield Check(function.__name__, partial(function, probe))
+def _checks(functions, probe) -> list[Check]:
+    return [Check(function.__name__, partial(function, probe)) for function in functions]

@@ -17,7 +17,7 @@ from fwexp.solvers.ssg import SSG
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver", "resolve_auto"]
 
 SOLVERS: dict[str, type[Solver]] = {
-    cls.name: cls for cls in (BCFW, FW, SSG, OnlineEG, KernelBCFW, KernelFW, ApproxBCFW, OneSlack, NSlack, FCFW)
+    cls.name: cls for cls in (BCFW, FW, SSG, OneSlack, NSlack, FCFW, OnlineEG, KernelBCFW, KernelFW, ApproxBCFW)
 }
 
 

@@ -1,4 +1,4 @@
-"""Quadratic programs over the simplex, one coordinate at a time:
+"""Quadratic programs over the simplex, grown by one coordinate at a time.
 
     max_a  b'a - 1/2 a'Ma    s.t.  a >= 0, sum a = 1          (sum a <= 1: add a coordinate with M = 0 and b = 0)
 

@@ -1,0 +1,506 @@
+"""The checks for people who add their own: they accept what is right and reject what is broken, each for its reason."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp import testing
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems import protocol
+from fwexp.problems.enumerated import EnumeratedProblem
+from fwexp.solvers import SOLVERS
+from fwexp.solvers.base import Point
+from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.fw import FW
+from fwexp.solvers.ssg import SSG
+from fwexp.testing import CheckFailed, check_problem, check_solver, problem_checks, small_chains, solver_checks
+from tests import reference as ref
+from tests.small_problems import chain, functions
+
+# --- what is right --------------------------------------------------------------------------------------------------
+
+CHAINS = small_chains()
+
+
+@pytest.mark.parametrize("check", problem_checks(CHAINS), ids=str)
+def test_problems_pass_check_by_check(check):
+    check()
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("bcfw", {}),
+        ("bcfw", {"line_search": False, "sampling": "perm"}),
+        ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}),
+        ("bcfw", {"sampling": "max_gap", "step": "away", "refresh": 3}),
+        ("bcfw", {"sampling": "lipschitz", "step": "corrective", "accelerate": True}),
+        ("fw", {}),
+        ("fw", {"line_search": False}),
+        ("ssg", {"sampling": "perm"}),
+    ],
+)
+def test_solvers_pass(solver, options):
+    check_solver(solver, **options)
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "ssg", "fw"])
+def test_solvers_pass_on_functions(solver):
+    check_solver(solver, chain("sparse functions", 0)[1], lam="1/n")
+
+
+def test_checks_have_names_and_can_be_chosen():
+    names = [str(check) for check in problem_checks(CHAINS)]
+    assert len(set(names)) == len(names) >= 10
+    assert "oracle_finds_the_maximum" in names
+    assert repr(next(iter(solver_checks("fw")))) == "Check(name='declares_what_it_is')"
+
+
+def test_what_cannot_be_checked_is_refused():
+    with pytest.raises(ParameterError, match="problem must come from a constructor"):
+        check_problem([1, 2])
+    with pytest.raises(ParameterError, match="unknown solver 'bcwf'"):
+        check_solver("bcwf")
+    with pytest.raises(OptionError, match="unknown option 'steps'"):
+        check_solver("bcfw", steps=1)
+    with pytest.raises(CheckFailed, match="labels in y must be in"):
+        check_problem(fwexp.chain_problem([np.eye(2)], [[0, -1]], 2))
+
+
+def test_not_every_labeling_need_be_a_sequence():
+    phi = {"cat": [1.0, 0.5], "dog": [0.0, 1.0]}
+    check_problem(
+        fwexp.CallbackProblem(
+            ["cat", "dog"],
+            features=lambda i, y: phi[y],
+            loss=lambda i, y: float(y != ("cat", "dog")[i]),
+            max_oracle=lambda i, w: max(phi, key=lambda y: (y != ("cat", "dog")[i]) + np.dot(phi[y], w)),
+        )
+    )
+
+
+# --- broken functions -----------------------------------------------------------------------------------------------
+
+X, Y = ref.random_chains(np.random.default_rng(0), 5, 3, 2, (1, 2, 3))
+TINY = ref.tiny_chain(X, Y, 3)
+
+
+def broken(**changes):
+    """A problem given by functions, some of them replaced; these get (enumerated problem, i, y or w)."""
+    problem = functions(TINY, X, 3)
+    for name, change in changes.items():
+        setattr(problem, name, lambda i, argument, change=change: change(TINY, i, argument))
+    return problem
+
+
+def labeling(tp, i, j):
+    return tp.labelings[i][j]
+
+
+def index(tp, i, y):
+    return tp.labelings[i].index(y)
+
+
+def greedy(tp, i, w):
+    """Every position by itself."""
+    unary, _ = ref.chain_potentials(X[i], w, 3, Y[i])
+    return tuple(int(label) for label in unary.argmax(axis=1))
+
+
+def impatient(tp, i, w):
+    """Changes the weights that it is given."""
+    w *= 0.5
+    return labeling(tp, i, tp.argmax(i, w))
+
+
+class Forgetful:
+    """Answers differently every time."""
+
+    calls = 0
+
+    def __call__(self, tp, i, w):
+        self.calls += 1
+        return labeling(tp, i, self.calls % len(tp.labelings[i]))
+
+
+BROKEN_FUNCTIONS = {
+    "truth costs something": (broken(loss=lambda tp, i, y: 0.5 + tp.loss[i][index(tp, i, y)]), "truth_costs_nothing"),
+    "negative loss": (broken(loss=lambda tp, i, y: -tp.loss[i][index(tp, i, y)]), "losses_are_nonnegative"),
+    "infinite loss": (broken(loss=lambda tp, i, y: np.inf * tp.loss[i][index(tp, i, y)] if y != tuple(Y[i]) else 0.0), "losses"),
+    "oracle without loss": (broken(max_oracle=lambda tp, i, w: labeling(tp, i, tp.decode(i, w))), "oracle_finds_the_maximum"),
+    "oracle that minimises": (broken(max_oracle=lambda tp, i, w: labeling(tp, i, tp.scores(i, w).argmin())), "oracle_"),
+    "oracle for -w": (broken(max_oracle=lambda tp, i, w: labeling(tp, i, tp.argmax(i, -w))), "oracle_"),
+    "oracle of another example": (broken(max_oracle=lambda tp, i, w: labeling(tp, i, 0)), "oracle_"),
+    "greedy oracle": (broken(max_oracle=greedy), "oracle_finds_the_maximum"),
+    "oracle that returns the truth": (broken(max_oracle=lambda tp, i, w: labeling(tp, i, tp.truth[i])), "oracle_finds"),
+    "oracle that changes w": (broken(max_oracle=impatient), ""),
+    "oracle that forgets": (broken(max_oracle=Forgetful()), "oracle"),
+    "decoding with loss": (broken(decode=lambda tp, i, w: labeling(tp, i, tp.argmax(i, w))), "decoding_finds_the_maximum"),
+    "decoding that minimises": (broken(decode=lambda tp, i, w: labeling(tp, i, (tp.psi[i] @ w).argmax())), "decoding_finds"),
+    "features that are not finite": (broken(features=lambda tp, i, y: np.full(tp.d, np.nan)), "must be finite"),
+    "features of two lengths": (broken(features=lambda tp, i, y: np.zeros(tp.d + y[0])), "must have length d = 21"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_FUNCTIONS)
+def test_broken_functions_are_rejected(name):
+    problem, reason = BROKEN_FUNCTIONS[name]
+    with pytest.raises(CheckFailed, match=reason) as error:
+        check_problem(problem)
+    assert "\n" not in str(error.value)
+
+
+def test_some_broken_functions_are_found_by_one_check_only():
+    """Features of a labeling that drift from call to call would be found by others: see that the checks are independent."""
+    problem = BROKEN_FUNCTIONS["decoding with loss"][0]
+    failed = []
+    for check in problem_checks(problem):
+        try:
+            check()
+        except CheckFailed:
+            failed.append(str(check))
+    assert failed == ["decoding_finds_the_maximum"]
+
+
+# --- broken families ------------------------------------------------------------------------------------------------
+
+
+def scaled(function, factor):
+    """The function with its result multiplied."""
+    return lambda *args: factor * function(*args)
+
+
+def with_factor(function, place, factor):
+    """The function with one of its arguments multiplied."""
+    return lambda *args: function(*args[:place], factor * args[place], *args[place + 1 :])
+
+
+def skipping(function):
+    return lambda *args: None
+
+
+def shifting_norm(function):
+    def from_public(problem, w):
+        return 2.0 * function(problem, w)
+
+    return from_public
+
+
+def touching_theta(function):
+    def max_oracle(problem, i, theta, y, scratch):
+        value = function(problem, i, theta, y, scratch)
+        theta[0] += 1.0
+        return value
+
+    return max_oracle
+
+
+def always_the_first(function):
+    def max_oracle(problem, i, theta, y, scratch):
+        y[0] = problem.labels[i]
+        return 0.0
+
+    return max_oracle
+
+
+BROKEN_FAMILIES = {
+    "max_oracle value": ("max_oracle", lambda f: scaled(f, 1.5), "oracle_returns_its_value"),
+    "max_oracle that gives the truth": ("max_oracle", always_the_first, "oracle_finds_the_maximum"),
+    "max_oracle that changes theta": ("max_oracle", touching_theta, "oracles_leave_their_inputs_alone"),
+    "loss": ("loss", lambda f: scaled(f, -1.0), "losses_are_nonnegative"),
+    "from_public": ("from_public", shifting_norm, "weights_survive_the_round_trip"),
+    "to_public": ("to_public", lambda f: scaled(f, 2.0), "weights_survive_the_round_trip"),
+    "joint_feature": ("joint_feature", lambda f: scaled(f, -1.0), "joint_features_give_psi"),
+    "scatter_psi": ("scatter_psi", lambda f: with_factor(f, 3, -1.0), ""),
+    "scatter": ("scatter", lambda f: with_factor(f, 3, 2.0), "parts_have_the_inner_products_of_features"),
+    "psi_score": ("psi_score", lambda f: scaled(f, -1.0), "parts_have"),
+    "dot": ("dot", lambda f: scaled(f, 0.5), "parts_have"),
+    "norm_sq": ("norm_sq", lambda f: scaled(f, 2.0), "parts_have"),
+    "rescale": ("rescale", skipping, "parts_have"),
+    "gram_scores": ("gram_scores", lambda f: lambda p, i, direction, theta: f(p, i, 2.0 * direction, theta), "parts_have"),
+    "clear": ("clear", skipping, ""),
+    "set_direction": ("set_direction", lambda f: lambda p, i, y, blocks, out: f(p, i, y, 0.0 * blocks, out), "blocks_move"),
+    "add_to_block": ("add_to_block", lambda f: with_factor(f, 3, 0.5), "blocks_move_towards_corners"),
+    "copy_blocks": ("copy_blocks", lambda f: lambda p, blocks: 0.0 * blocks, "blocks_move_towards_corners"),
+    "scatter_block": ("scatter_block", lambda f: with_factor(f, 3, 2.0), "blocks_move_towards_corners"),
+    "accumulate": ("accumulate", lambda f: with_factor(f, 3, 2.0), "sums_keep_what_is_added"),
+    "accumulate_psi": ("accumulate_psi", skipping, "sums_keep_what_is_added"),
+    "scatter_sum": ("scatter_sum", lambda f: with_factor(f, 2, -1.0), "sums_keep_what_is_added"),
+    "radii_sq": ("radii_sq", lambda f: scaled(f, 0.5), "radii_bound_the_features"),
+    "store_labeling": ("store_labeling", skipping, "labelings_are_stored"),
+    "decode": ("decode", lambda f: lambda p, i, theta, y, scratch: f(p, i, -theta, y, scratch), "decoding_finds"),
+}
+
+
+def written_out():
+    """The small chains again, output by output."""
+    return fwexp.enumerated_problem(TINY.psi, TINY.loss)
+
+
+@pytest.mark.parametrize("name", BROKEN_FAMILIES)
+def test_broken_families_are_rejected(name, monkeypatch):
+    function, change, reason = BROKEN_FAMILIES[name]
+    implementations = getattr(protocol, function).implementations
+    monkeypatch.setitem(implementations, EnumeratedProblem, change(implementations[EnumeratedProblem]))
+    with pytest.raises(CheckFailed, match=reason) as error:
+        check_problem(written_out())
+    assert "\n" not in str(error.value)
+
+
+def test_missing_functions_are_named(monkeypatch):
+    monkeypatch.delitem(protocol.scatter_block.implementations, EnumeratedProblem)
+    with pytest.raises(CheckFailed, match="has_the_protocol: EnumeratedProblem does not register scatter_block"):
+        check_problem(written_out())
+
+
+def test_compiled_code_that_differs_from_python_is_rejected(monkeypatch):
+    """Machine code of an earlier oracle, say: here the plain one changes after compiling."""
+    problem = written_out()
+    fwexp.evaluate(problem, np.zeros(problem.d))
+    implementations = protocol.max_oracle.implementations
+    original = implementations[EnumeratedProblem]
+
+    def other(problem, i, theta, y, scratch):
+        original(problem, i, theta, y, scratch)
+        y[0] = problem.labels[i]
+        return 0.0
+
+    monkeypatch.setitem(implementations, EnumeratedProblem, other)
+    checks = {str(check): check for check in problem_checks(problem)}
+    with pytest.raises(CheckFailed, match="must be the same compiled and in plain Python"):
+        checks["evaluation_agrees_with_single_calls"]()
+
+
+# --- broken solvers -------------------------------------------------------------------------------------------------
+
+
+class Optimist(BCFW):
+    """Claims a dual value that is too high."""
+
+    def point(self, iterate):
+        w, dual, *rest = super().point(iterate)
+        return Point(w, dual + 0.2 * (self.step > 0), *rest)
+
+    def exact_dual(self):
+        return super().exact_dual() + 0.2 * (self.step > 0)
+
+
+class Forgets(BCFW):
+    """Its dual from scratch is another one."""
+
+    def exact_dual(self):
+        return super().exact_dual() - 1.0
+
+
+class Lazy(FW):
+    """Counts steps and takes none."""
+
+    def advance(self, calls, max_steps):
+        while self.oracle_calls + self.problem.n <= calls and self.step < max_steps:
+            self.step += 1
+            self.oracle_calls += self.problem.n
+
+
+class Backwards(FW):
+    """Moves away from the corners."""
+
+    def advance(self, calls, max_steps):
+        super().advance(calls, max_steps)
+        self.w = -np.abs(self.w)
+
+
+class Greedy(SSG):
+    """Takes as many steps as it likes."""
+
+    def advance(self, calls, max_steps):
+        super().advance(calls + 1 if calls else 0, max_steps + 1 if calls else 0)
+
+
+class Stuck(SSG):
+    """Does nothing for short portions."""
+
+    def advance(self, calls, max_steps):
+        if calls == 0 or calls - self.oracle_calls > 3:
+            super().advance(calls, max_steps)
+
+
+class Portions(SSG):
+    """Looking at it changes it."""
+
+    def point(self, iterate):
+        self.state.psi_sum[0] += 1e-9 * (self.step > 0)
+        return super().point(iterate)
+
+
+class Compiles(SSG):
+    """Takes a step while it should only compile."""
+
+    def advance(self, calls, max_steps):
+        super().advance(max(calls, 1), max(max_steps, 1))
+
+
+class Deaf(BCFW):
+    """Ignores its seed, but says that it matters."""
+
+    def start(self, seed, iterates, order, warm_start):
+        super().start(0, iterates, order, warm_start)
+
+
+class Secretive(BCFW):
+    """Says that its seed does not matter."""
+
+    stochastic = False
+
+
+class Random(FW):
+    """Uses random numbers of its own."""
+
+    def advance(self, calls, max_steps):
+        super().advance(calls, max_steps)
+        self.w = self.w + 1e-12 * np.random.default_rng().normal(size=len(self.w))
+
+
+class Disobedient(BCFW):
+    """Ignores a given order."""
+
+    def start(self, seed, iterates, order, warm_start):
+        super().start(seed, iterates, None, warm_start)
+
+
+class Reversed(BCFW):
+    """Takes a given order from its end."""
+
+    def start(self, seed, iterates, order, warm_start):
+        super().start(seed, iterates, None if order is None else self.problem.n - 1 - order, warm_start)
+
+
+class Uneven(FW):
+    """Its weighted average is the uniform one."""
+
+    def _average(self):
+        super()._average()
+        self.averages["wavg"] = self.averages["avg"]
+
+
+class Halved(FW):
+    """The b'a of its averages is wrong."""
+
+    def _average(self):
+        super()._average()
+        w, ell = self.averages["tavg"]
+        self.averages["tavg"] = (w, 0.5 * ell)
+
+
+class Vandal(FW):
+    """Writes into the problem."""
+
+    def advance(self, calls, max_steps):
+        super().advance(calls, max_steps)
+        self.problem.gram[0] += 1.0
+
+
+class Amnesia(FW):
+    """Starts anew instead of from the result it is given."""
+
+    def start(self, seed, iterates, order, warm_start):
+        super().start(seed, iterates, order, None)
+
+
+class Unscaled(FW):
+    """Takes w over to another lam as it is."""
+
+    def start(self, seed, iterates, order, warm_start):
+        super().start(seed, iterates, order, warm_start)
+        if warm_start is not None:
+            self.w = warm_start.w.copy()
+
+
+class Careless(BCFW):
+    """A warm start shares its arrays with the run that it comes from."""
+
+    def _start_dual(self, warm_start):
+        super()._start_dual(warm_start)
+        if warm_start is not None:
+            self.state = self.state._replace(losses=warm_start.state.losses, blocks=warm_start.state.blocks)
+
+
+class Nameless(FW):
+    """Has no name for the command line."""
+
+    name = "no name"
+
+
+class Unknown(FW):
+    """Has an iterate that nobody knows."""
+
+    iterates = ("last", "best_of_all")
+
+
+class Greedy2(FW):
+    """Needs what the protocol does not have."""
+
+    needs = ("max_oracle", "teleport")
+
+
+class DualLess(SSG):
+    """Says that it has a dual."""
+
+    has_dual = True
+
+
+class Compiled(SSG):
+    """Takes other steps on compiled problems."""
+
+    def point(self, iterate):
+        w, *rest = super().point(iterate)
+        return Point(w * (1.001 if isinstance(self.problem, tuple) else 1.0), *rest)
+
+
+BROKEN_SOLVERS = {
+    Optimist: "dual_points_are_lower_bounds",
+    Forgets: "dual_points_are_lower_bounds: exact_dual",
+    Lazy: "",
+    Backwards: "",
+    Greedy: "keeps_its_bounds",
+    Stuck: "keeps_its_bounds: advance must move",
+    Portions: "portions_do_not_matter",
+    Compiles: "starts_at_step_0",
+    Deaf: "the_seed_decides: the seed must matter",
+    Secretive: "the_seed_decides: the seed must not matter",
+    Random: "",
+    Disobedient: "follows_the_order",
+    Reversed: "",
+    Uneven: "averages_are_averages: wavg",
+    Halved: "averages_are_averages: b'a of tavg",
+    Vandal: "leaves_the_problem_alone",
+    Amnesia: "starts_from_a_result",
+    Unscaled: "starts_from_a_result",
+    Careless: "starts_from_a_result: a warm start must not change",
+    Nameless: "declares_what_it_is: name must be an identifier, got 'no name'",
+    Unknown: "declares_what_it_is: iterates must be among last, wavg, tavg, avg",
+    Greedy2: "declares_what_it_is|needs",
+    DualLess: "dual",
+    Compiled: "",
+}
+
+
+@pytest.mark.parametrize("cls", BROKEN_SOLVERS, ids=lambda cls: cls.__name__)
+def test_broken_solvers_are_rejected(cls):
+    with pytest.raises(CheckFailed, match=BROKEN_SOLVERS[cls]) as error:
+        check_solver(cls, small_chains(seed=1))
+    assert "\n" not in str(error.value)
+
+
+def test_a_class_need_not_be_registered():
+    class Mine(SSG):
+        """A solver of my own."""
+
+        name = "mine"
+
+    check_solver(Mine)
+    assert "mine" not in SOLVERS
+
+
+def test_default_problem_is_what_it_says():
+    assert (CHAINS.n, CHAINS.num_states) == (6, 3)
+    assert testing.small_chains(seed=1).labels.tolist() != CHAINS.labels.tolist()
