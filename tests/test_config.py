@@ -1,7 +1,9 @@
+import copy
 import dataclasses
 import shutil
 
 import pytest
+from hydra.core.config_store import ConfigStore
 from hydra.types import RunMode
 
 from fwexp import config as config_module
@@ -319,7 +321,10 @@ def test_a_typo_in_any_file_is_found(conf, file, line, overrides, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_solver_without_a_file_can_be_chosen(conf):
+def test_a_solver_without_a_file_can_be_chosen(conf, monkeypatch):
+    config_module.register_schema()
+    store = ConfigStore.instance()
+    monkeypatch.setattr(store, "repo", copy.deepcopy(store.repo))  # what is registered here must not stay for other tests
     (conf / "solver" / "ssg.yaml").unlink()
     config_module.register_schema.cache_clear()
     (form,) = sweep.expand(["solver=ssg"])

@@ -167,7 +167,7 @@ def drive(
     with _interruptible() as interrupted:
         rate = 0.0  # oracle calls per second
         for target in log_points(schedule, n, max_calls):
-            logged, hits = solver.step, solver.cache_hits
+            logged, hits = (solver.step, solver.oracle_calls), solver.cache_hits
             while ended() is None and solver.oracle_calls < target:
                 before = (solver.step, solver.oracle_calls, clock.seconds)
                 portion = max(int(rate * CHUNK_SECONDS), solver.calls_per_step)
@@ -182,8 +182,8 @@ def drive(
                     return ended() or (Status.INTERRUPTED if interrupted() else Status.TIME_LIMIT), clock.seconds
                 if solver.cache_hits - hits >= n:  # steps without oracle calls are logged too
                     log.write(clock.seconds)
-                    logged, hits = solver.step, solver.cache_hits
-            if solver.step > logged:
+                    logged, hits = (solver.step, solver.oracle_calls), solver.cache_hits
+            if (solver.step, solver.oracle_calls) != logged:
                 log.write(clock.seconds)
             if (status := ended()) is not None:
                 return status, clock.seconds
