@@ -72,12 +72,12 @@ class SolverProbe:
     def optimum(self) -> float:
         """An upper bound on the optimum, nearly tight: by pairwise steps, or of a solver with its own view by itself."""
         if self.new().problem is not self.problem:
-            solver = self.ran(10 * LONG)
+            solver = self.ran(3 * LONG)
             return min(self.primal(solver, name) for name in self.iterates)
         cls = SOLVERS["bcfw"]
         step = {"step": "pairwise"} if type(self.problem) in protocol.gram_scores.implementations else {}
         reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
-        reference.advance(10 * LONG * self.problem.n, BIG)
+        reference.advance(3 * LONG * self.problem.n, BIG)
         return self.primal(reference)
 
     def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:

@@ -38,7 +38,7 @@ def test_solutions_come_near_the_optimum(form, solver):
     result = fwexp.solve(problem, solver, lam=LAM, max_passes=100, gap_tol=0)
     assert result.solver == ("bcfw" if solver == "auto" else solver)
     assert result.primal == pytest.approx(ref.primal(tp, result.w, LAM), rel=1e-12)
-    assert -1e-12 <= result.primal - optimum.primal <= 0.1 * (1 - optimum.primal)
+    assert -1e-12 <= result.primal - optimum.primal <= 0.2 * (1 - optimum.primal)
     if solver != "ssg":
         assert result.dual <= optimum.dual + 1e-12
         assert result.primal - optimum.primal <= result.gap + 1e-12

@@ -1,4 +1,3 @@
-import copy
 import dataclasses
 import shutil
 
@@ -321,14 +320,12 @@ def test_a_typo_in_any_file_is_found(conf, file, line, overrides, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_solver_without_a_file_can_be_chosen(conf, monkeypatch):
-    config_module.register_schema()
-    store = ConfigStore.instance()
-    monkeypatch.setattr(store, "repo", copy.deepcopy(store.repo))  # what is registered here must not stay for other tests
+def test_a_solver_without_a_file_can_be_chosen(conf):
     (conf / "solver" / "ssg.yaml").unlink()
     config_module.register_schema.cache_clear()
     (form,) = sweep.expand(["solver=ssg"])
     assert form["solver"]["name"] == "ssg"
+    del ConfigStore.instance().repo["solver"]["ssg.yaml"]  # what was registered here must not stay for other tests
 
 
 def test_a_file_may_name_a_setting_of_a_solver(conf):
