@@ -190,16 +190,15 @@ def _correct(a, g, U, support, m, s, r, z):
 
 
 @njit
-def _active_set(M, b, a, size, U, support, s, m, shift, tol, max_steps):
-    """Maximise from a, whose support is factorised; modifies ``a``, ``U``, ``support``, ``s``. Returns (gap, order of U).
+def _active_set(M, b, a, g, size, U, support, s, m, shift, tol, max_steps):
+    """Maximise from a, whose gradient is g and whose support is factorised; modifies all five. Returns (gap, order of U).
 
     A gap above ``tol`` (or NaN) says that rounding was in the way.
     """
-    g, r, z = np.empty(size), np.empty(size), np.empty(size)
+    r, z = np.empty(size), np.empty(size)
     before = np.inf
     gap = np.inf
     for _ in range(max_steps):
-        _gradient(M, b, a, size, g)
         gap, j = _gap(a, g, size)
         if not gap > tol:
             break
@@ -213,6 +212,7 @@ def _active_set(M, b, a, size, U, support, s, m, shift, tol, max_steps):
         else:
             before = gap
             m = _correct(a, g, U, support, m, s, r, z)
+        _gradient(M, b, a, size, g)
     total = 0.0
     for j in range(size):
         total += a[j]
@@ -237,9 +237,8 @@ def _factorise(M, U, support, s, m, shift):
 
 
 @njit
-def _pairwise(M, b, a, size, tol, max_steps):
+def _pairwise(M, b, a, g, size, tol, max_steps):
     """Maximise by moving weight between two coordinates at a time (SMO); slow, but nothing can go wrong. Returns the gap."""
-    g = np.empty(size)
     _gradient(M, b, a, size, g)
     for _ in range(max_steps):
         gap, i = _gap(a, g, size)
@@ -295,6 +294,7 @@ class SimplexQP:
     def __init__(self, tol: float = 1e-10) -> None:
         self.tol, self.size, self.accuracy = tol, 0, 0.0
         self.M, self.b, self.a = np.zeros((8, 8)), np.zeros(8), np.zeros(8)
+        self._g = np.zeros(8)  # the gradient b - M a, kept up to date
         self._U, self._support, self._s = np.zeros((8, 8)), np.zeros(8, dtype=np.int64), np.zeros(8)
         self._order, self._shift = 0, 0.0
 
@@ -305,6 +305,7 @@ class SimplexQP:
             self._grow()
         self.M[k, :k] = self.M[:k, k] = row
         self.M[k, k], self.b[k], self.a[k] = diagonal, b, 0.0
+        self._g[k] = b - row @ self.a[:k]
         self.size = k + 1
 
     def discard(self, j: int) -> None:
@@ -319,7 +320,9 @@ class SimplexQP:
         self.M[j, : last + 1] = self.M[last, : last + 1]
         self.M[: last + 1, j] = self.M[: last + 1, last]
         self.M[j, j] = self.M[last, last]
-        self.b[j], self.a[j], self.size = self.b[last], self.a[last], last
+        for values in (self.b, self.a, self._g):
+            values[j] = values[last]
+        self.size = last
 
     def solve(self) -> float:
         """Maximise over ``a``; return the gap."""
@@ -337,13 +340,13 @@ class SimplexQP:
         if not gap <= tol:
             if not np.isfinite(self.a[:size]).all():
                 self._start_afresh()
-            gap = _pairwise(self.M, self.b, self.a, size, tol, PAIRWISE_STEPS * size)
+            gap = _pairwise(self.M, self.b, self.a, self._g, size, tol, PAIRWISE_STEPS * size)
             self._order = 0
         self.accuracy = max(tol, gap)
         return gap
 
     def _run(self, tol: float) -> float:
-        state = (self.M, self.b, self.a, self.size, self._U, self._support, self._s, self._order, self._shift)
+        state = (self.M, self.b, self.a, self._g, self.size, self._U, self._support, self._s, self._order, self._shift)
         gap, self._order = _active_set(*state, tol, 100 + 20 * self.size)
         return gap
 
@@ -354,12 +357,13 @@ class SimplexQP:
         self.a[j], self._support[0], self._order = 1.0, j, 1
         self._U[0, 0] = np.sqrt(self.M[j, j] + self._shift)
         self._s[0] = 1.0 / self._U[0, 0]
+        self._g[: self.size] = self.b[: self.size] - self.M[: self.size, j]
 
     def _grow(self) -> None:
         size = len(self.b)
         for name in ("M", "_U"):
-            larger = np.zeros((2 * size, 2 * size))
-            larger[:size, :size] = getattr(self, name)
+            larger = np.zeros((2 * size, 2 * size + 8))  # columns far from a power of two apart: those share cache sets
+            larger[:size, :size] = getattr(self, name)[:, :size]
             setattr(self, name, larger)
-        for name in ("b", "a", "_support", "_s"):
+        for name in ("b", "a", "_g", "_support", "_s"):
             setattr(self, name, np.concatenate((getattr(self, name), np.zeros_like(getattr(self, name)))))

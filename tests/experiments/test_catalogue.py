@@ -47,7 +47,7 @@ def test_the_names_cost_no_heavy_import():
 
 @pytest.mark.parametrize("path", sorted(PRESETS.rglob("*.yaml")), ids=lambda path: path.stem)
 def test_a_preset_fits_on_a_screen(path):
-    assert len(path.read_text().splitlines()) <= 60
+    assert len(path.read_text().splitlines()) <= 70
 
 
 # (figure, data set, lams, seeds of a random method, passes, random methods, batch methods)

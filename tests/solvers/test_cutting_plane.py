@@ -28,6 +28,7 @@ def classes(seed):
     [
         ("one_slack", {}),
         ("one_slack", {"removal": 0}),
+        ("one_slack", {"pull": 0.0}),
         ("one_slack", {"removal": 5, "cache": 4}),
         ("n_slack", {}),
         ("fcfw", {}),
@@ -50,7 +51,7 @@ def test_fcfw_and_one_slack_visit_the_same_objectives(nonnegative):
     _, problem = chains(3)
     lam, duals = 0.05, {}
     for name, options in (
-        ("one_slack", {"nonnegative": nonnegative, "removal": 0, "cache": 0}),
+        ("one_slack", {"nonnegative": nonnegative, "removal": 0, "cache": 0, "pull": 0.0}),
         ("fcfw", {"start_atom": nonnegative}),
     ):
         cls = SOLVERS[name]
@@ -73,7 +74,9 @@ def test_oracle_calls_are_whole_passes_and_bounded():
     assert (result.trace.oracle_calls % problem.n == 0).all()
 
 
-@pytest.mark.parametrize(("option", "value"), [("removal", -1), ("cache", 1.5), ("qp_tol", -1.0), ("nonnegative", 2)])
+@pytest.mark.parametrize(
+    ("option", "value"), [("removal", -1), ("cache", 1.5), ("qp_tol", -1.0), ("pull", 1.0), ("nonnegative", 2)]
+)
 def test_bad_options_are_named(option, value):
     _, problem = chains(0)
     with pytest.raises(ValueError, match=option):
