@@ -1,0 +1,50 @@
+"""All methods, one optimum: that of the quadratic program with every labeling enumerated."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from tests import reference as ref
+from tests.reference.examples import multiclass
+from tests.small_problems import chain
+
+CUTTING, ANY = 1e-6, (0.01, 0.3, 10.0)  # times 1/n: their QP is solved exactly, at any lam
+FRANK_WOLFE, LARGE = 1e-4, (10.0, 40.0)  # sublinear: smaller lam n needs millions of passes
+INTERIOR = 1e-3
+
+# solver, options, iterate, tolerance, lam n
+METHODS = [
+    ("one_slack", {}, "last", CUTTING, ANY),
+    ("n_slack", {}, "last", CUTTING, ANY),
+    ("fcfw", {}, "last", CUTTING, ANY),
+    ("bcfw", {}, "last", FRANK_WOLFE, LARGE),
+    ("bcfw", {"sampling": "perm"}, "wavg", FRANK_WOLFE, LARGE),
+    ("bcfw", {"step": "corrective", "accelerate": True}, "last", FRANK_WOLFE, LARGE),
+    ("fw", {}, "last", FRANK_WOLFE, LARGE),
+    ("kernel_bcfw", {"kernel": "linear"}, "last", FRANK_WOLFE, LARGE),
+    ("online_eg", {}, "last", INTERIOR, LARGE),
+    ("ssg", {}, "wavg", INTERIOR, LARGE),
+]
+
+
+def classes(seed):
+    X, y = multiclass(seed)
+    return ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
+
+
+@pytest.mark.parametrize("make", [lambda: chain("dense", 11, n=6), lambda: classes(12)], ids=["chain", "multiclass"])
+@pytest.mark.parametrize(
+    ("solver", "options", "iterate", "tol", "lam_n"), METHODS, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_method_reaches_the_enumerated_optimum(solver, options, iterate, tol, lam_n, make):
+    tp, problem = make()
+    for lam in np.array(lam_n) / tp.n:
+        best = ref.qp_optimum(tp, lam)
+        run = {"max_passes": 5000, "schedule": 100, "iterates": (iterate,), "iterate": iterate}
+        result = fwexp.solve(problem, solver, lam=lam, gap_tol=0.9 * tol, **run, **options)
+        if solver != "ssg":
+            assert result.status == "converged"
+            assert best.dual - tol <= result.dual <= best.dual + 1e-10
+        assert best.primal - 1e-10 <= result.primal <= best.primal + (tol if solver in ("ssg", "online_eg") else 1e-3)
+        if solver != "kernel_bcfw":  # its weights are those of support vectors
+            assert result.primal == pytest.approx(ref.primal(tp, result.w, lam), abs=1e-10)
