@@ -10,8 +10,13 @@ LAMS = (0.01, 0.001, "1/n")
 FIRST = 0.01
 """Where panels of the first passes begin."""
 
-FIG1 = tuple(Panel(key, f"OCR, λ = {lam}", "ocr", lam, full=5.0) for key, lam in zip("abc", LAMS))
-FIG2 = tuple(dataclasses.replace(panel, full=10.0) for panel in FIG1)  # predefined batch steps start far out
+FIG1 = (
+    *(Panel(key, f"OCR, λ = {lam}", "ocr", lam, full=5.0) for key, lam in zip("abc", LAMS)),
+    Panel("d", "CoNLL, λ = 1/n", "conll2000", "1/n", left=FIRST, full=0.1),
+    Panel("e", "CoNLL, λ = 1/n", "conll2000", "1/n", "test_error", left=FIRST, full=0.1, yscale="log"),
+    Panel("f", "word alignment, λ = 0.001", "hansards", 0.001, left=FIRST, full=0.1),
+)
+FIG2 = tuple(dataclasses.replace(panel, full=10.0) for panel in FIG1[:3])  # predefined batch steps start far out
 
 
 def _two_rows(dataset: str, title: str, error_scale: str = "", **look) -> tuple[Panel, ...]:

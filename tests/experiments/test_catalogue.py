@@ -54,6 +54,8 @@ def test_a_preset_fits_on_a_screen(path):
 EXPECTED = [
     ("quickstart", "digits", {0.1, 0.01, "1/n"}, 3, 50, {"bcfw", "ssg"}, {"fw"}),
     ("icml2013/fig1", "ocr", {0.01, 0.001, "1/n"}, 10, 130, {"bcfw", "ssg", "online_eg"}, {"fw", "one_slack"}),
+    ("icml2013/fig1", "conll2000", {"1/n"}, 10, 20, {"bcfw", "ssg"}, {"fw", "one_slack"}),
+    ("icml2013/fig1", "hansards", {0.001}, 10, 20, {"bcfw", "ssg"}, {"fw", "one_slack"}),
     ("icml2013/fig2", "ocr", {0.01, 0.001, "1/n"}, 10, 130, {"bcfw", "bcfw-predefined"}, {"fw", "fw-predefined"}),
     ("icml2013/fig3", "ocr", {0.01, 0.001, "1/n"}, 10, 130, {"bcfw", "ssg", "online_eg"}, set()),
     ("icml2013/fig4", "conll2000", {0.01, 0.001, "1/n"}, 10, 20, {"bcfw", "ssg"}, set()),
@@ -91,6 +93,8 @@ def test_a_preset_names_the_runs_of_its_figure(name, dataset, lams, seeds, passe
     [
         ("icml2013/fig1", "icml2013/fig2", {"bcfw", "fw"}, 3 + 30 + 3),
         ("icml2013/fig1", "icml2013/fig3", {"bcfw", "ssg", "online_eg"}, 3 + 90),
+        ("icml2013/fig1", "icml2013/fig4", {"ssg"}, 10),
+        ("icml2013/fig1", "icml2013/fig5", {"ssg"}, 10),
         ("icml2013/fig1", "icml2013/table1", {"bcfw", "ssg", "online_eg", "fw", "one_slack"}, 1 + 30 + 2),
         ("icml2016/fig5", "icml2016/fig3", {"bcfw"}, 40),
     ],
@@ -131,6 +135,7 @@ def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path):
     ("name", "panel", "variants"),
     [
         ("icml2013/fig1", "a", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "online_eg", "fw", "one_slack"}),
+        ("icml2013/fig1", "e", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "fw", "one_slack"}),
         ("icml2013/fig2", "c", {"bcfw", "bcfw-predefined", "fw", "fw-predefined"}),
         ("icml2013/fig3", "d", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg", "online_eg"}),
         ("icml2013/fig4", "a", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg"}),
