@@ -33,7 +33,7 @@ class AccelerateOptions:
     """The weight of the centre, by default as `chosen_kap` has it, and the period in passes."""
 
     kap: float | None = None
-    period: float = 2.0
+    period: float = 3.0
 
 
 def check_accelerate(value) -> bool | dict:
