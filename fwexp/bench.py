@@ -21,9 +21,18 @@ import fwexp
 from fwexp.data import resolve_data_dir
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import from_public
-from fwexp.solvers import SOLVERS
+from fwexp.solvers import SOLVERS, check_options
 
 ROUNDS = 7
+# split of OCR, lam, gap
+TO_GAP = (
+    ("ocr", 0.01, 1e-3),
+    ("ocr", 0.001, 1e-3),
+    ("ocr2", 0.01, 1e-3),
+    ("ocr2", 0.001, 1e-3),
+    ("ocr2", "1/n", 1e-2),
+    ("ocr2", "1/n", 1e-3),
+)
 
 
 def floor_program(folder: Path) -> Callable[[], float] | None:
@@ -75,6 +84,20 @@ def solver_pass(train, name: str, lam: float, iterates=("last", "wavg"), warm=20
     return run
 
 
+def solver_steps(train, lam: float, warm=20, passes=5, **options):
+    """Seconds of n steps of bcfw, cache hits included, after ``warm`` times as many; gaps are not refreshed."""
+    cls = SOLVERS["bcfw"]
+    solver = cls(train, lam, check_options(cls, {"refresh": 0, **options}), 0, ("last",))
+
+    def advance(steps: int) -> None:
+        end = solver.step + steps
+        while solver.step < end:
+            solver.advance(sys.maxsize, end)
+
+    advance(warm * train.n)
+    return lambda: min(seconds(lambda: advance(train.n)) for _ in range(passes))
+
+
 def rounds(measures: dict[str, Callable[[], float]], unit: str) -> None:
     """Run all measures in turn, several times, and print each as a multiple of ``unit``."""
     samples = {name: [] for name in measures}
@@ -85,6 +108,69 @@ def rounds(measures: dict[str, Callable[[], float]], unit: str) -> None:
     for name, values in samples.items():
         ratios = [value / base for value, base in zip(values, samples[unit], strict=True)]
         print(f"{name:44}{min(values) * 1e3:10.2f}{min(ratios):26.2f}{statistics.median(ratios):9.2f}{max(ratios):9.2f}")
+
+
+def time_to_gap(floor: Callable[[], float], unit: str) -> None:
+    """Print what ``auto`` needs to gaps on OCR: passes, seconds, and multiples of the unit, measured before and after."""
+    for split, lam, gap_tol in TO_GAP:
+        train, _ = fwexp.load_dataset("ocr", split=split)
+        fwexp.solve(train, lam=lam, max_passes=1)
+        before = statistics.median(floor() for _ in range(ROUNDS))
+        trace = fwexp.solve(train, lam=lam, gap_tol=gap_tol, max_passes=2000, schedule=1).trace
+        after = statistics.median(floor() for _ in range(ROUNDS))
+        name, end = f"auto, n = {train.n}, lam = {lam}, to gap {gap_tol:g}", trace.iloc[-1]
+        print(f"{name:44}{end['passes']:7.0f} passes {end['time']:8.2f} s {2 * end['time'] / (before + after):8.0f} {unit}")
+
+
+def cutting_plane(floor: Callable[[], float], unit: str) -> None:
+    """Print what ``one_slack`` needs until its primal is within 0.1 % of the optimum."""
+    train, _ = fwexp.load_dataset("ocr", split="ocr")
+    for lam in (0.01, 0.001):
+        optimum = fwexp.solve(train, lam=lam, gap_tol=1e-6, max_passes=5000, schedule=10).dual
+        fwexp.solve(train, "one_slack", lam=lam, max_passes=3)
+        before = statistics.median(floor() for _ in range(ROUNDS))
+        trace = fwexp.solve(train, "one_slack", lam=lam, gap_tol=0.0005 * optimum, max_passes=20_000, schedule=1).trace
+        after = statistics.median(floor() for _ in range(ROUNDS))
+        there = trace[trace["primal"] <= 1.001 * optimum].iloc[0]
+        name = f"one_slack, n = {train.n}, lam = {lam}, to 0.1 %"
+        print(f"{name:44}{there['passes']:7.0f} passes {there['time']:8.2f} s {2 * there['time'] / (before + after):8.0f} {unit}")
+
+
+def beside_scikit_learn() -> None:
+    """Print the times of ``auto`` and of scikit-learn's linear SVMs to the same objective on scikit-learn's digits."""
+    try:
+        from sklearn.datasets import load_digits
+        from sklearn.svm import LinearSVC
+    except ImportError:
+        print("scikit-learn is not installed: no comparison of linear SVMs")
+        return
+    X, y = load_digits(return_X_y=True)
+    X, lam_n = X / 16.0, 20.0
+    for name, labels, theirs, factor in (
+        ("Crammer-Singer", y, {"multi_class": "crammer_singer"}, 1.0),
+        ("hinge", y % 2, {"loss": "hinge"}, 2.0),  # of two classes, w_1 - w_0 is what is regularised
+    ):
+        problem, lam = fwexp.multiclass_problem(X, labels), factor * lam_n / len(y)
+        optimum = fwexp.solve(problem, lam=lam, gap_tol=1e-7, max_passes=5000, schedule=10).dual
+
+        def ours(problem=problem, lam=lam, tol=1e-4 * optimum):
+            return fwexp.solve(problem, lam=lam, gap_tol=tol, max_passes=5000, schedule=1).trace["time"].iloc[-1]
+
+        def fit(tol, labels=labels, theirs=theirs):
+            model = LinearSVC(**theirs, C=1.0 / lam_n, fit_intercept=False, tol=tol, max_iter=100_000, random_state=0)
+            return seconds(lambda: model.fit(X, labels)), model.coef_
+
+        # the loosest tolerance with which they are as close to the optimum
+        for tol in 10.0 ** np.arange(0, -7, -0.5):
+            coef = fit(tol)[1]
+            w = coef if len(coef) > 1 else np.vstack([-coef, coef]) / 2.0
+            value = fwexp.evaluate(problem, np.ascontiguousarray(w.T).ravel())
+            if 0.5 * lam * value.norm_sq + value.hinge <= optimum * (1.0 + 1e-4):
+                break
+        times = [(ours(), fit(tol)[0]) for _ in range(ROUNDS)]
+        mine, other = (statistics.median(column) for column in zip(*times, strict=True))
+        name += ", digits of scikit-learn, to 1e-4"
+        print(f"{name:44}{mine * 1e3:8.2f} ms, LinearSVC(tol={tol:.0e}) {other * 1e3:8.2f} ms")
 
 
 def child(code: str) -> str:
@@ -115,6 +201,8 @@ def memory() -> None:
 def main() -> int:
     """Measure and print everything."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    memory()  # while this process is small: what a child process reports is at least the size of its parent
+    startup()
     train, _ = fwexp.load_dataset("ocr")
     with tempfile.TemporaryDirectory() as folder:
         floor = floor_program(Path(folder))
@@ -128,10 +216,18 @@ def main() -> int:
             "bcfw pass, ocr2, perm, last + wavg": solver_pass(train, "bcfw", 0.01, sampling="perm"),
             "ssg pass, ocr2, last + wavg": solver_pass(train, "ssg", 0.01),
             "fw pass, ocr2": solver_pass(train, "fw", 0.01, warm=3),
+            "n steps, ocr2, uniform": solver_steps(train, 0.01),
+            "n steps, ocr2, gap sampling": solver_steps(train, 0.01, sampling="gap"),
+            "n steps, ocr2, uniform, cache": solver_steps(train, 0.01, cache=True),
+            "n steps, ocr2, gap sampling, cache": solver_steps(train, 0.01, sampling="gap", cache=True),
+            "n steps, ocr2, pairwise": solver_steps(train, 0.01, step="pairwise"),
+            "n steps, ocr2, corrective": solver_steps(train, 0.01, step="corrective"),
         }
         rounds(measures, unit)
-    memory()
-    startup()
+        floor = floor or measures[unit]
+        time_to_gap(floor, unit)
+        cutting_plane(floor, unit)
+    beside_scikit_learn()
     return 0
 
 

@@ -148,7 +148,7 @@ def next_example(rule, k, used):
         return rule.order[k]
     if rule.kind == LARGEST_GAP:
         return gap_tree.argmax(rule.tree)
-    if rule.tree.total[1] > 0.0:
+    if rule.tree.nodes[1, gap_tree.TOTAL] > 0.0:
         return gap_tree.draw(rule.tree, rule.uniforms[used])
     return int(rule.uniforms[used] * len(rule.order))
 
