@@ -83,7 +83,7 @@ class SolverProbe:
     def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:
         """Run the solver as ``fwexp.solve`` does; the class need not be registered."""
         solver, progress = self.new(), Progress(max_passes, False)
-        log = Log(solver, self.iterates, "best", None, False, callback, progress)
+        log = Log(solver, self.iterates, "best", None, None, False, callback, progress)
         status, _ = drive(
             solver, log, max_passes=max_passes, gap_tol=gap_tol, time_limit=time_limit, schedule=1.0, progress=progress
         )

@@ -26,6 +26,7 @@ def solve(
     time_limit: float | None = None,
     seed: int = 0,
     test=None,
+    metrics=None,
     iterates: Sequence[str] | None = None,
     iterate: str = "best",
     schedule="default",
@@ -57,6 +58,8 @@ def solve(
         Seed of the random choices.
     test : problem, optional
         Test set, whose error is logged.
+    metrics : callable, optional
+        ``metrics(predictions) -> {name: number}``, more to log of the predictions for ``test``, in columns of these names.
     iterates : sequence of str
         Iterates to log, of ``last``, ``wavg``, ``tavg``, ``avg``; by default ``last`` and, where the solver has it,
         ``wavg``.
@@ -119,6 +122,8 @@ def solve(
         check_problem_type(test)
         if test.d != problem.d:
             raise ParameterError(f"test must have d = {problem.d} like problem, got {test.d}")
+    elif metrics is not None:
+        raise ParameterError("metrics are computed of a test set: test must be given, got None")
     if order is not None:
         order = check_order(order, problem.n, settings.max_calls(max_passes, problem.n))
     if warm_start is not None and (not isinstance(warm_start, Result) or warm_start.state.given is not problem):
@@ -127,7 +132,7 @@ def solve(
     state = warm_start.state if warm_start is not None else None
     running = cls(problem, lam, checked, seed, iterates, order, state)
     progress = Progress(max_passes, verbose, f"{solver} lam={lam:.3g}")
-    log = Log(running, iterates, iterate, test, train_error, callback, progress)
+    log = Log(running, iterates, iterate, test, metrics, train_error, callback, progress)
     status, _ = drive(
         running,
         log,
@@ -212,8 +217,7 @@ def max_oracle(problem, i: int, w) -> tuple[Any, float]:
 def predict(problem, w) -> list:
     """Return the predicted labeling of every example: a highest-scoring one, without loss."""
     weights = check_weights(problem, w)
-    labelings = Evaluator(problem).predict(protocol.from_public(problem, weights))
-    return [protocol.public_labeling(problem, i, protocol.stored_labeling(problem, i, labelings)) for i in range(problem.n)]
+    return Evaluator(problem).predict(protocol.from_public(problem, weights))
 
 
 def evaluate(problem, w) -> Evaluation:

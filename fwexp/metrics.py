@@ -1,6 +1,7 @@
 """What people of a field report of predictions, beside the loss that is trained for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -89,9 +90,16 @@ def chunk_scores(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     _check_lengths("predicted", [len(tags) for tags in predicted], lengths)
     if not sum(lengths):
         raise ParameterError("true must hold at least one tag, got none")
-    right = sum(a == b for tags in zip(true, predicted, strict=True) for a, b in zip(*tags, strict=True))
-    found = {name: set(_chunks(name, sentences)) for name, sentences in (("true", true), ("predicted", predicted))}
-    correct, of_true, of_predicted = len(found["true"] & found["predicted"]), len(found["true"]), len(found["predicted"])
+    first = np.zeros(sum(lengths), dtype=bool)
+    first[np.cumsum([0, *lengths])[:-1][np.array(lengths) > 0]] = True
+    tags = {"true": list(chain.from_iterable(true)), "predicted": list(chain.from_iterable(predicted))}
+    known = {tag: number for number, tag in enumerate(dict.fromkeys(chain.from_iterable(tags.values())))}
+    numbers, chunks = [], []
+    for name, flat in tags.items():
+        numbers.append(np.array([known[tag] for tag in flat]))
+        chunks.append(_chunks(numbers[-1], first, *_kinds_and_types(name, flat, known)))
+    right = int(np.count_nonzero(numbers[0] == numbers[1]))
+    correct, of_true, of_predicted = len(np.intersect1d(*chunks)), *map(len, chunks)
     return ChunkScores(
         accuracy=right / sum(lengths),
         precision=correct / of_predicted if of_predicted else 0.0,
@@ -149,23 +157,26 @@ def alignment_scores(sure: Sequence, possible: Sequence, predicted: Sequence) ->
     )
 
 
-def _chunks(name: str, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[int, int, int, str]]:
-    """Yield (sentence, first token, token after the last one, type) of every chunk."""
-    for i, tags in enumerate(sentences):
-        start, open_type = 0, None
-        for t, tag in enumerate(tags):
-            kind, _, of_type = tag.partition("-")
-            if kind not in ("B", "I") or not of_type:
-                if tag != "O":
-                    raise ParameterError(f"{name} tags must be O, B-TYPE or I-TYPE, got {tag!r}")
-                of_type = None
-            if open_type is not None and (kind != "I" or of_type != open_type):
-                yield i, start, t, open_type
-                open_type = None
-            if open_type is None and of_type is not None:
-                start, open_type = t, of_type
-        if open_type is not None:
-            yield i, start, len(tags), open_type
+def _kinds_and_types(name: str, tags: Iterable[str], known: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return by number of the tag whether it is ``I-TYPE``, and the number of its type, -1 for ``O``."""
+    inside, types = np.zeros(len(known), dtype=bool), np.full(len(known), -1)
+    numbers: dict[str, int] = {}
+    for tag, number in known.items():
+        kind, _, of_type = tag.partition("-")
+        if kind in ("B", "I") and of_type:
+            inside[number], types[number] = kind == "I", numbers.setdefault(of_type, len(numbers))
+        elif tag != "O" and tag in tags:
+            raise ParameterError(f"{name} tags must be O, B-TYPE or I-TYPE, got {tag!r}")
+    return inside, types
+
+
+def _chunks(numbers: np.ndarray, first: np.ndarray, inside: np.ndarray, types: np.ndarray) -> np.ndarray:
+    """Return one integer per chunk, which says where it starts and ends and its type; ``first`` marks starts of sentences."""
+    of_type = types[numbers]
+    goes_on = inside[numbers] & ~first & (of_type == np.roll(of_type, 1)) & (of_type >= 0)
+    start = np.flatnonzero((of_type >= 0) & ~goes_on)
+    end = np.flatnonzero((of_type >= 0) & ~np.roll(goes_on, -1))
+    return (start * len(numbers) + end) * len(types) + of_type[start]
 
 
 def _check_lengths(name: str, lengths: list[int], expected: list[int]) -> None:

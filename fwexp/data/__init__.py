@@ -27,11 +27,15 @@ class Dataset:
         Frozen dataclass of its options; ``metadata["choices"]`` of a field lists the accepted values.
     read : callable
         ``read(options, data_dir: Path) -> (train, test)``.
+    scorer : callable, optional
+        ``scorer(data_dir)`` returns the function of predictions for the test problem that computes what the field reports of
+        them, a dict of numbers.
     """
 
     name: str
     Options: type
     read: Callable
+    scorer: Callable | None = None
 
     @property
     def title(self) -> str:
@@ -50,8 +54,8 @@ class Dataset:
 DATASETS: dict[str, Dataset] = {
     "digits": Dataset("digits", digits.Options, digits.read),
     "ocr": Dataset("ocr", ocr.Options, ocr.read),
-    "conll2000": Dataset("conll2000", conll2000.Options, conll2000.read),
-    "hansards": Dataset("hansards", hansards.Options, hansards.read),
+    "conll2000": Dataset("conll2000", conll2000.Options, conll2000.read, conll2000.scorer),
+    "hansards": Dataset("hansards", hansards.Options, hansards.read, hansards.scorer),
 }
 
 

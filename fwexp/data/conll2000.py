@@ -14,7 +14,7 @@ Labels are the chunk tags in the order of first occurrence in the training text;
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -105,44 +105,44 @@ def true_tags(data_dir: str | Path | None = None) -> list[list[str]]:
     data_dir : path, optional
         As for ``fwexp.load_dataset``.
     """
-    arrays = _parsed(resolve_data_dir(data_dir))
-    tags = arrays["tags"][arrays["test_labels"]].tolist()
-    return [tags[start:end] for start, end in pairwise(arrays["test_ptr"].tolist())]
+    return _true_tags(_parsed(resolve_data_dir(data_dir)))
 
 
-def task_metrics(predictions: Sequence, data_dir: str | Path | None = None) -> dict[str, float]:
-    """Return what the shared task reports of predictions for the test problem.
+def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
+    """Return the function of predictions that computes what the shared task reports.
 
     Parameters
     ----------
-    predictions : sequence of int arrays
-        One labeling per test sentence, as ``fwexp.predict(test, w)`` returns them.
     data_dir : path, optional
         As for ``fwexp.load_dataset``.
 
     Returns
     -------
-    dict
-        ``token_accuracy``, ``chunk_precision``, ``chunk_recall`` and ``chunk_f1``, all between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        Numbers of sentences or tokens that differ from those of the test text, or labels that do not exist.
+    callable
+        ``score(predictions) -> dict`` with ``token_accuracy``, ``chunk_precision``, ``chunk_recall`` and ``chunk_f1``, all
+        between 0 and 1, given one labeling per test sentence, as ``fwexp.predict(test, w)`` returns them. It raises a
+        ValueError for numbers of sentences or tokens that differ from those of the test text, and labels that do not exist.
     """
     from fwexp.metrics import chunk_scores
 
-    names = label_names(data_dir)
-    for labels in predictions:
-        if len(labels) and not 0 <= min(labels) <= max(labels) < len(names):
-            raise ParameterError(f"labels in predictions must be in 0 .. {len(names) - 1}, got {[int(label) for label in labels]}")
-    scores = chunk_scores(true_tags(data_dir), [[names[label] for label in labels] for labels in predictions])
-    return {
-        "token_accuracy": scores.accuracy,
-        "chunk_precision": scores.precision,
-        "chunk_recall": scores.recall,
-        "chunk_f1": scores.f1,
-    }
+    arrays = _parsed(resolve_data_dir(data_dir))
+    names, true = _label_names(arrays), _true_tags(arrays)
+
+    def score(predictions: Sequence) -> dict[str, float]:
+        tags = []
+        for labels in map(np.asarray, predictions):
+            if len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
+                raise ParameterError(f"labels in predictions must be in 0 .. {len(names) - 1}, got {labels.tolist()}")
+            tags.append([names[label] for label in labels.tolist()])
+        scores = chunk_scores(true, tags)
+        return {
+            "token_accuracy": scores.accuracy,
+            "chunk_precision": scores.precision,
+            "chunk_recall": scores.recall,
+            "chunk_f1": scores.f1,
+        }
+
+    return score
 
 
 def read_text(path: Path) -> Text:
@@ -236,6 +236,11 @@ def _parsed(data_dir: Path) -> dict[str, np.ndarray]:
 
 def _label_names(arrays) -> tuple[str, ...]:
     return tuple(arrays["tags"][: arrays["num_labels"]].tolist())
+
+
+def _true_tags(arrays) -> list[list[str]]:
+    tags = arrays["tags"][arrays["test_labels"]].tolist()
+    return [tags[start:end] for start, end in pairwise(arrays["test_ptr"].tolist())]
 
 
 def _number(values: list[bytes], known: dict[bytes, int]) -> np.ndarray:

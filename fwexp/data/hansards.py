@@ -22,7 +22,7 @@ test sentences, too (without links). Alignment error rates on the test set, in p
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -84,29 +84,29 @@ def feature_names() -> tuple[str, ...]:
     return tuple(f"{name} {value}" for name, size in SIZES.items() for value in range(1, size + 1))
 
 
-def task_metrics(predictions: Sequence, data_dir: str | Path | None = None) -> dict[str, float]:
-    """Return what the shared task reports of predictions for the test problem.
+def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
+    """Return the function of predictions that computes what the shared task reports.
 
     Parameters
     ----------
-    predictions : sequence of int arrays (m, 2)
-        The links of every test sentence, as ``fwexp.predict(test, w)`` returns them.
     data_dir : path, optional
         As for ``fwexp.load_dataset``.
 
     Returns
     -------
-    dict
-        ``aer``, ``precision`` (of possible links) and ``recall`` (of sure links), all between 0 and 1.
+    callable
+        ``score(predictions) -> dict`` with ``aer``, ``precision`` (of possible links) and ``recall`` (of sure links), all
+        between 0 and 1, given the links of every test sentence, as ``fwexp.predict(test, w)`` returns them.
     """
     from fwexp.metrics import alignment_scores
 
     gold = read_gold(resolve_data_dir(data_dir))
-    return alignment_scores(gold.sure[SET_ASIDE:], gold.possible[SET_ASIDE:], predictions)._asdict()
+    sure, possible = gold.sure[SET_ASIDE:], gold.possible[SET_ASIDE:]
+    return lambda predictions: alignment_scores(sure, possible, predictions)._asdict()
 
 
 def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[str, float]]:
-    """Return `task_metrics` of alignments that are not learned.
+    """Return what `scorer` says of alignments that are not learned.
 
     Parameters
     ----------
@@ -122,7 +122,8 @@ def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[s
     """
     folder = resolve_data_dir(data_dir)
     arrays = _parsed(Options(**options), folder)
-    return {name: task_metrics(_split(arrays, name), folder) for name in BASELINES}
+    score = scorer(folder)
+    return {name: score(_split(arrays, name)) for name in BASELINES}
 
 
 def read_sentences(path: Path) -> list[list[str]]:

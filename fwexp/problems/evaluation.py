@@ -6,7 +6,19 @@ import numpy as np
 
 from fwexp._jit import njit, specialise
 from fwexp._threads import for_shares
-from fwexp.problems.protocol import decode, inner, loss, loss_weight, max_oracle, new_labelings, scores, store_labeling, workspace
+from fwexp.problems.protocol import (
+    decode,
+    inner,
+    loss,
+    loss_weight,
+    max_oracle,
+    new_labelings,
+    public_labeling,
+    scores,
+    store_labeling,
+    stored_labeling,
+    workspace,
+)
 
 SHARES = 8  # of the examples, dealt out to the threads
 
@@ -87,10 +99,15 @@ class Evaluator:
         self._kernel(self.problem, i, i + 1, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings)
         return float(hinges[i])
 
-    def predict(self, w: np.ndarray):
-        """Return the predictions at w, in the storage of ``labelings``."""
+    def predict(self, w: np.ndarray) -> list:
+        """Return the predictions at w, and keep them as ``labelings``."""
         self._decode(w, _NOT_WANTED, _NOT_WANTED, np.empty(self.problem.n))
-        return self.labelings
+        return self.public_labelings()
+
+    def public_labelings(self) -> list:
+        """Return ``labelings`` in the form that people see, one per example."""
+        problem = self.problem
+        return [public_labeling(problem, i, stored_labeling(problem, i, self.labelings)) for i in range(problem.n)]
 
     def _decode(self, w, hinges, losses, errors, weights=None) -> None:
         weights = np.empty_like(errors) if weights is None else weights

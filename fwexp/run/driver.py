@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from fwexp.errors import ParameterError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import to_public
 from fwexp.run import settings
@@ -97,9 +98,9 @@ def _quiet():
 class Log:
     """The trace of a run and the best certificate so far."""
 
-    def __init__(self, solver: Solver, iterates, iterate: str, test, train_error: bool, callback, progress) -> None:
+    def __init__(self, solver: Solver, iterates, iterate: str, test, metrics, train_error: bool, callback, progress) -> None:
         self.solver, self.iterates, self.iterate = solver, iterates, iterate
-        self.train_error, self.callback, self.progress = train_error, callback, progress
+        self.metrics, self.train_error, self.callback, self.progress = metrics, train_error, callback, progress
         self.evaluate = Evaluator(solver.problem)
         self.evaluate_test = None if test is None else Evaluator(solver.view(test))
         self.rows: list[dict] = []
@@ -121,17 +122,27 @@ class Log:
                 point = solver.point(name)
                 value = self.evaluate(point.w, error=self.train_error, norm_sq=point.norm_sq)
                 primal = 0.5 * solver.lam * value.norm_sq + value.hinge
-                test_error = math.nan
+                test_error, metrics = math.nan, {}
                 if self.evaluate_test is not None:
                     test_error = self.evaluate_test(point.w, hinge=False, norm_sq=value.norm_sq).error
+                if self.metrics is not None:
+                    metrics = self._metrics()
             row = {"iterate": name, **common, "time": seconds, "primal": primal, "dual": point.dual}
-            row |= {"gap": primal - point.dual, "train_error": value.error, "test_error": test_error, **extras}
+            row |= {"gap": primal - point.dual, "train_error": value.error, "test_error": test_error, **extras, **metrics}
             self.rows.append(row)
             self._keep_best(name, point, primal)
             if self.callback is not None:
                 self.callback(dict(row))
             if name == self.iterates[0]:
                 self.progress.row(row | {"gap": self.gap})
+
+    def _metrics(self) -> dict[str, float]:
+        """Return what ``metrics`` says of the latest predictions."""
+        metrics = dict(self.metrics(self.evaluate_test.public_labelings()))
+        for name in metrics:
+            if name in TRACE_COLUMNS:
+                raise ParameterError(f"metrics must have names that are no column of the trace, got {name!r}")
+        return metrics
 
     def _keep_best(self, name: str, point, primal: float) -> None:
         if point.dual > self.dual:
@@ -206,7 +217,7 @@ def finish(solver: Solver, log: Log, status: Status, options: dict, seed: int) -
         gap=primal - dual if has_dual else math.nan,
         status=str(status),
         reason=status.sentence,
-        trace=pd.DataFrame(log.rows, columns=list(TRACE_COLUMNS)),
+        trace=pd.DataFrame(log.rows, columns=list(dict.fromkeys([*TRACE_COLUMNS, *log.rows[-1]]))),
         iterate=log.w_iterate,
         solver=solver.name,
         options=options,

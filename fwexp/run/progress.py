@@ -4,6 +4,8 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
+from fwexp.run.result import TRACE_COLUMNS
+
 
 def say(text: str) -> None:
     """Write a line to standard error, unless nobody reads it."""
@@ -65,7 +67,7 @@ class Progress:
         """Report a logged row of the last iterate at a whole pass."""
         self._last = (row["passes"], row["gap"], row["time"])
         if self._enabled and self._bar is None:
-            names = ("primal", "dual", "gap", "train_error", "test_error")
+            names = ["primal", "dual", "gap", "train_error", "test_error", *(name for name in row if name not in TRACE_COLUMNS)]
             values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if _known(row.get(name)))
             say(self._prefix + f"pass {row['passes']:g}{values}  time {row['time']:.2f} s")
 

@@ -48,7 +48,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
         return Outcome("stored", store.run_dir(results_dir, config), "stored already")
     train, test = load(config["dataset"], data_dir)
     try:
-        result = solve(config, train, test, verbose=verbose)
+        result = solve(config, train, test, data_dir, verbose=verbose)
     except UserError:
         raise
     except Exception as error:
@@ -70,13 +70,14 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
     return Outcome("failed", path, f"{message} (see {path})")
 
 
-def solve(config: Mapping, train, test, *, verbose=False):
+def solve(config: Mapping, train, test, data_dir=None, *, verbose=False):
     """Call `fwexp.solve` as a canonical configuration says."""
     import fwexp
 
     solver = dict(config["solver"])
     settings = {key: value for key, value in config.items() if key not in ("dataset", "solver")}
-    return fwexp.solve(train, solver.pop("name"), test=test, verbose=verbose, **settings, **solver)
+    metrics = _scorer(config["dataset"]["name"], data_dir)
+    return fwexp.solve(train, solver.pop("name"), test=test, metrics=metrics, verbose=verbose, **settings, **solver)
 
 
 def resolve(config: Mapping, data_dir=None) -> dict:
@@ -103,12 +104,12 @@ def check(configs: Iterable[Mapping], data_dir=None) -> None:
 def compile_kernels(configs: Iterable[Mapping], data_dir=None) -> None:
     """Compile what will run, so that workers find machine code in the cache."""
     for config in {(_text(config["dataset"]), _text(config["solver"])): config for config in configs}.values():
-        warm_up(config, *load(config["dataset"], data_dir))
+        warm_up(config, *load(config["dataset"], data_dir), data_dir)
 
 
-def warm_up(config: Mapping, train, test) -> None:
+def warm_up(config: Mapping, train, test, data_dir=None) -> None:
     """Compile everything that a configuration runs: start it, and end before the first step."""
-    solve({**config, "max_passes": 1e-12}, train, test)
+    solve({**config, "max_passes": 1e-12}, train, test, data_dir)
 
 
 def load(dataset: Mapping, data_dir=None):
@@ -130,6 +131,14 @@ def _load(dataset: str, data_dir):
     from fwexp.data import load_dataset
 
     return load_dataset(**json.loads(dataset), data_dir=data_dir)
+
+
+@functools.cache
+def _scorer(name: str, data_dir):
+    from fwexp.data import DATASETS
+
+    scorer = DATASETS[name].scorer
+    return None if scorer is None else scorer(data_dir)
 
 
 @functools.cache

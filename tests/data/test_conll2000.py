@@ -10,6 +10,7 @@ import scipy.io
 from hypothesis import strategies as st
 
 import fwexp
+from fwexp.config import canonical
 from fwexp.data import DATASETS, conll2000, load_dataset, resolve_data_dir
 from fwexp.data.commands import main
 from fwexp.data.registry import locate
@@ -19,6 +20,7 @@ from fwexp.metrics import token_accuracy
 # Imported before a test sets XDG_CACHE_HOME, which also says where compiled kernels are kept.
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import BinaryFeatures
+from fwexp.run import runner
 
 PARAGRAPH = """\
 The DT B-NP
@@ -247,7 +249,7 @@ def test_a_tag_that_only_the_test_text_has(folder):
     perfect = [np.array([0, 1, 1]), np.array([2])]
     assert token_accuracy(test, perfect) == 3 / 4
     # The true chunks are B-NP, I-LST, I-NP and B-VP; predicted are one of three tokens and B-VP.
-    assert conll2000.task_metrics(perfect, folder) == {
+    assert conll2000.scorer(folder)(perfect) == {
         "token_accuracy": 3 / 4,
         "chunk_precision": 1 / 2,
         "chunk_recall": 1 / 4,
@@ -264,9 +266,22 @@ def test_a_tag_that_only_the_test_text_has(folder):
         ([[0, 1, 1], [2, 2]], r"predicted\[1\] must have length 1, got 2"),
     ],
 )
-def test_task_metrics_of_what_is_no_prediction(predictions, message, folder):
+def test_scores_of_what_is_no_prediction(predictions, message, folder):
     with pytest.raises(ParameterError, match=f"^{message}$"):
-        conll2000.task_metrics(predictions, folder)
+        conll2000.scorer(folder)(predictions)
+
+
+def test_runs_report_tokens_and_chunks(folder, tmp_path):
+    config = canonical({"dataset": {"name": "conll2000"}, "solver": {"name": "bcfw"}, "lam": 0.1, "max_passes": 3})
+    outcome = runner.run(config, tmp_path / "results", folder, verbose=False)
+    assert outcome.status == "max_passes", outcome.message
+    trace = fwexp.load_results(tmp_path / "results", dataset="conll2000")
+    _, test = load_dataset("conll2000", data_dir=folder)
+    w = np.load(outcome.path / "model.npz")["w"]
+    scores = conll2000.scorer(folder)(fwexp.predict(test, w))
+    best = trace.loc[trace["primal"].idxmin()]
+    assert {name: best[name] for name in scores} == scores
+    assert trace["token_accuracy"].nunique() > 1
 
 
 # The cache
@@ -418,7 +433,7 @@ def test_real_problems(real_data, tmp_path, monkeypatch):
     # A perfect prediction, but for the tag that cannot be predicted.
     names = conll2000.label_names(real_data)
     perfect = [[names.index(tag) if tag in names else 0 for tag in sentence] for sentence in tags]
-    metrics = conll2000.task_metrics(perfect, real_data)
+    metrics = conll2000.scorer(real_data)(perfect)
     assert metrics["token_accuracy"] == token_accuracy(test, perfect) == 47375 / 47377
     assert 0.999 < metrics["chunk_f1"] < 1
 

@@ -72,7 +72,7 @@ def test_training_links_are_translations(folder):
 def test_learning_on_made_up_pairs(folder):
     train, test = load_dataset("hansards", data_dir=folder)
     result = fwexp.solve(train, lam=0.01, max_passes=20, test=test)
-    metrics = hansards.task_metrics(result.predict(test), folder)
+    metrics = hansards.scorer(folder)(result.predict(test))
     assert metrics["aer"] == pytest.approx(fwexp.evaluate(test, result.w).error, abs=1e-12)
     assert metrics["aer"] < 0.05
     assert result.trace["test_error"].iloc[0] == 1.0
@@ -231,7 +231,8 @@ def test_real_pairs_learned_beats_dice(real_data):
     gold = hansards.read_gold(data_dir)
     short = [pair for pair in pairs[:4000] if max(map(len, pair)) <= 25]
     arrays = hansards.prepare(hansards.Options(), short, gold)
-    rates = {name: hansards.task_metrics(hansards._split(arrays, name), data_dir)["aer"] for name in hansards.BASELINES}
+    score = hansards.scorer(data_dir)
+    rates = {name: score(hansards._split(arrays, name))["aer"] for name in hansards.BASELINES}
     assert rates["intersection"] < min(rates["e to f"], rates["f to e"]) < 0.4
     train, test = hansards.problems(arrays)
     assert (train.d, test.n) == (95, 347)

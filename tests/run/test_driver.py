@@ -104,7 +104,7 @@ def scripted(problem, *, lam=2.0, iterates=("last",), iterate="best", test=None,
     cls = type("Script", (Script,), class_attributes)
     solver = cls(problem, lam, NoOptions(), 0, iterates)
     progress = Progress(10, False)
-    return solver, Log(solver, iterates, iterate, test, False, callback, progress)
+    return solver, Log(solver, iterates, iterate, test, None, False, callback, progress)
 
 
 def run(solver, log, *, max_passes=3.0, gap_tol=0.0, time_limit=None, schedule=1.0):
