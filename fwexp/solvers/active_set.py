@@ -20,6 +20,7 @@ from fwexp.problems.protocol import (
     gram_scores,
     labeling_lengths,
     new_storage,
+    new_weights,
     psi_score,
     same_labeling,
     scatter,
@@ -265,6 +266,6 @@ def _weights(problem, sets, direction, c, w, losses):
 
 def from_scratch(problem, sets: ActiveSets, c: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the internal weights c sum_i sum_a weight_a psi_i(a) and the n ell_i (n,) that the sets stand for."""
-    w, losses = np.zeros(problem.num_weights), np.zeros(problem.n)
+    w, losses = new_weights(problem), np.zeros(problem.n)
     specialise(_weights, problem)(problem, sets, workspace(problem).direction, c, w, losses)
     return w, losses

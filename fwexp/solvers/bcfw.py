@@ -21,7 +21,7 @@ from fwexp._jit import specialise
 from fwexp._threads import for_shares
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.evaluation import SHARES
-from fwexp.problems.protocol import blocks_to_weights, copy_blocks, new_blocks, radii_sq, workspace
+from fwexp.problems.protocol import blocks_to_weights, copy_blocks, new_blocks, new_weights, radii_sq, workspace
 from fwexp.solvers import active_set, gap_tree
 from fwexp.solvers.acceleration import AccelerateOptions, Centre, check_accelerate, chosen_kap
 from fwexp.solvers.averaging import averaged, new_averages
@@ -160,7 +160,7 @@ class BCFW(Solver):
                 self.sets = active_set.copied(problem, warm_start.sets)
             losses = warm_start.state.losses.copy()
         self.state = State(
-            w=np.zeros(problem.num_weights),
+            w=new_weights(problem),
             blocks=blocks,
             losses=losses,
             ell=np.array([losses.mean()]),

@@ -16,7 +16,7 @@ import numpy as np
 from fwexp._jit import njit, specialise
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import scatter_psi, stored_labeling
+from fwexp.problems.protocol import new_weights, scatter_psi, stored_labeling
 from fwexp.solvers.base import Point, Solver, clipped_step
 
 
@@ -52,7 +52,7 @@ class BatchOracle:
         """Return the corner (w_s, ell_s) that maximises ell_s - lam <w_s, w>."""
         problem = self.problem
         losses = self._evaluator.oracles(w)[1]
-        w_s = np.zeros(problem.num_weights)
+        w_s = new_weights(problem)
         specialise(_scatter_labelings, problem)(problem, self._evaluator.labelings, 1.0 / (self.lam * problem.n), w_s)
         return w_s, float(losses.mean())
 
@@ -70,7 +70,7 @@ class FW(Solver):
         self.oracle = BatchOracle(self.problem, self.lam)
         self.calls_per_step = self.problem.n
         if warm_start is None:
-            self.w, self.ell = np.zeros(self.problem.num_weights), 0.0
+            self.w, self.ell = new_weights(self.problem), 0.0
         elif isinstance(warm_start, FW):
             # The dual variables stay; w = A a is proportional to 1/lam.
             self.w, self.ell = warm_start.w * (warm_start.lam / self.lam), warm_start.ell

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fwexp._jit import array_kernel, njit
-from fwexp.problems.protocol import from_public, to_public
+from fwexp.problems.protocol import from_public, new_weights, to_public
 from fwexp.solvers.simplex_qp import SimplexQP
 
 ROWS = 16  # corners that lie side by side, a multiple of 4; memory grows by so many, without copying
@@ -68,7 +68,7 @@ class Hull:
 
     def __init__(self, problem, lam: float, tol: float) -> None:
         self.problem, self.lam = problem, lam
-        self.w, self.ell = np.zeros(problem.num_weights), 0.0
+        self.w, self.ell = new_weights(problem), 0.0
         self.qp = SimplexQP(tol)
         self._chunks: list[np.ndarray] = []
 

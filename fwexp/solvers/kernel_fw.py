@@ -11,7 +11,7 @@ import numpy as np
 
 from fwexp._jit import njit, specialise
 from fwexp.errors import OptionError
-from fwexp.problems.protocol import inner, loss, max_oracle, scatter, scores, workspace
+from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
 from fwexp.solvers import active_set
 from fwexp.solvers.base import Point, Solver, clipped_step
 from fwexp.solvers.kernel_bcfw import Kernelised, KernelOptions
@@ -59,7 +59,7 @@ class KernelFW(Kernelised, Solver):
             raise OptionError("solver kernel_fw takes no warm start; accepted: bcfw, fw, kernel_bcfw")
         self.work, self.sets = workspace(self.problem), self.new_sets()
         self.calls_per_step = self.problem.n
-        self.w, self.ell = np.zeros(self.problem.num_weights), 0.0
+        self.w, self.ell = new_weights(self.problem), 0.0
 
     def advance(self, calls, max_steps):
         if max_steps == 0:

@@ -33,6 +33,7 @@ from fwexp.problems.protocol import (
     dot,
     expectation_oracle,
     expectation_scratch,
+    new_weights,
     norm_sq,
     scatter,
     scores,
@@ -167,7 +168,7 @@ class OnlineEG(Solver):
         parts, size = int(problem.part_ptr[-1]), int(np.diff(problem.part_ptr).max())
         self.trial = Trial(np.zeros(size), np.zeros(size), np.zeros(size), expectation_scratch(problem))
         self.state = State(
-            w=np.zeros(problem.num_weights),
+            w=new_weights(problem),
             ell=np.zeros(1),
             potentials=np.zeros(parts) if warm_start is None else warm_start.state.potentials.copy(),
             means=np.zeros(parts),
@@ -210,6 +211,6 @@ class OnlineEG(Solver):
 
     def _weights(self) -> np.ndarray:
         """Return A a, computed from the expected parts."""
-        w, c = np.zeros(self.problem.num_weights), 1.0 / (self.lam * self.problem.n)
+        w, c = new_weights(self.problem), 1.0 / (self.lam * self.problem.n)
         specialise(_add_weights, self.problem)(self.problem, self.state.means, self.work.direction, c, w)
         return w

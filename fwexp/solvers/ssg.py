@@ -24,6 +24,7 @@ from fwexp.problems.protocol import (
     accumulate_psi,
     max_oracle,
     new_sums,
+    new_weights,
     rescale,
     scatter_psi,
     scatter_sum,
@@ -106,7 +107,7 @@ class SSG(Solver):
         self.work = workspace(problem)
         kinds = np.array([KINDS[name] for name in iterates if name in KINDS], dtype=np.int64)
         sums = new_sums(problem, len(kinds) + int(TAVG in kinds))
-        w = np.zeros(problem.num_weights)
+        w = new_weights(problem)
         self.state = State(w, kinds, sums, np.zeros(1), np.zeros(1, dtype=np.int64))
 
     def advance(self, calls, max_steps):
