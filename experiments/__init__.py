@@ -42,6 +42,6 @@ FIGURES = _Catalogue(
     {
         "quickstart": ("quickstart",),
         "icml2013": (*(f"icml2013/fig{k}" for k in range(1, 6)), "icml2013/table1"),
-        "icml2016": tuple(f"icml2016/fig{k}" for k in (1, 2, 3, 5)),
+        "icml2016": tuple(f"icml2016/fig{k}" for k in (1, 2, 3, 5, 8)),
     }
 )

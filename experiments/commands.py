@@ -61,7 +61,8 @@ def describe(config: dict) -> str:
     """One line that tells a run of a figure from the others."""
     options = [f"{group}.{key}={value}" for group in ("dataset", "solver") for key, value in config[group].items() if key != "name"]
     facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes")]
-    return " ".join([f"solver={config['solver']['name']}", f"dataset={config['dataset']['name']}", *facts, *options])
+    task = [f"task={config['task']}"] if "task" in config else []
+    return " ".join([*task, f"solver={config['solver']['name']}", f"dataset={config['dataset']['name']}", *facts, *options])
 
 
 def _parse(args: list[str]) -> tuple[list[str], str, bool, dict[str, str]]:

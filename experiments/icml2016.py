@@ -8,7 +8,7 @@ FIGURES = {
     for figure in (
         Figure(
             name="icml2016/fig1",
-            title="Gap sampling on OCR with gaps refreshed more or less often, or never",
+            title="Gap sampling on OCR with gaps refreshed more or less often, and what theory predicts of it",
             data=icml2016.fig1_data,
             draw=icml2016.fig1_draw,
         ),
@@ -30,6 +30,13 @@ FIGURES = {
             title="Duality gap of eight block methods on OCR and CoNLL-2000 at three regularization strengths each",
             data=icml2016.fig5_data,
             draw=icml2016.fig5_draw,
+            timed=True,
+        ),
+        Figure(
+            name="icml2016/fig8",
+            title="Cost of the regularisation path and of grids of lam on OCR, exact and heuristic, warm and cold",
+            data=icml2016.fig8_data,
+            draw=icml2016.fig8_draw,
             timed=True,
         ),
     )

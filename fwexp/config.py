@@ -1,8 +1,8 @@
 """What to run: the schema that validates ``conf/``, the canonical form of a configuration, and its key.
 
 A configuration is a nested mapping: the options of one data set below ``dataset`` and of one solver below ``solver``, each with
-its ``name``, and the settings of the run (`RUN_KEYS`) at the top. Defaults are not repeated here: those of a solver or data set
-stand in its options dataclass, those of a run in the signature of `fwexp.solve`.
+its ``name``, and the ``task`` and the settings of the run (`RUN_KEYS`) at the top. Defaults are not repeated here: those of a
+solver or data set stand in its options dataclass, those of a run in the signature of `fwexp.solve`.
 """
 
 import dataclasses
@@ -58,11 +58,13 @@ def canonical(config: Mapping) -> dict:
     """
     config = _plain(config)
     for key in config:
-        if key not in ("dataset", "solver", *RUN_KEYS, *PLACE_KEYS):
-            raise OptionError(unknown("key", key, ("dataset", "solver", *RUN_KEYS, *PLACE_KEYS)))
+        if key not in ("task", "dataset", "solver", *RUN_KEYS, *PLACE_KEYS):
+            raise OptionError(unknown("key", key, ("task", "dataset", "solver", *RUN_KEYS, *PLACE_KEYS)))
     dataset, solver = _canonical_dataset(config.get("dataset")), _canonical_solver(config.get("solver"))
+    task = check.check_task(config.get("task", check.TRAIN), solver["name"])
     settings = _canonical_settings(config, solver)
-    return json.loads(json.dumps({"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
+    values = ({} if task == check.TRAIN else {"task": task}) | {"dataset": dataset, "solver": solver} | settings
+    return json.loads(json.dumps(values))  # lists for tuples, as in files
 
 
 def run_key(config: Mapping) -> str:
@@ -130,7 +132,7 @@ def register_schema() -> None:
     from fwexp.solvers import SOLVERS
 
     store = ConfigStore.instance()
-    run = {"dataset": None, "solver": None, **run_defaults(), **PLACE_KEYS}
+    run = {"task": check.TRAIN, "dataset": None, "solver": None, **run_defaults(), **PLACE_KEYS}
     store.store(group="hydra/fwexp", name="run", node=_schema("run", run), package="_global_")
     groups = {
         "dataset": {name: dataset.Options for name, dataset in DATASETS.items()},

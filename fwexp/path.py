@@ -15,7 +15,7 @@ A a (acceleration), with the gap P(w) - D(a) and Delta = D(a) - lam/2 ||w||^2.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,8 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import to_public
 from fwexp.run import settings
-from fwexp.run.driver import Clock
+from fwexp.run.driver import Clock, interruptible
+from fwexp.run.progress import Progress
 from fwexp.run.result import Status
 from fwexp.solvers import check_needs, check_options, resolve_auto
 from fwexp.solvers.bcfw import BCFW
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 LOOKS = 10  # per pass, at the known gap
 COLUMNS = ("lam", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "certified")
+KAPPA = {True: 0.9, False: 0.7}  # of exact and of heuristic paths
 GRID = tuple(2.0**exponent for exponent in range(15, -16, -1))
 
 
@@ -109,6 +111,7 @@ def regularization_path(
     max_passes: float = 100_000,
     time_limit: float | None = None,
     seed: int = 0,
+    verbose: bool = False,
     **options: Any,
 ) -> RegularizationPath:
     """Train for all lam >= lam_min at once: weights whose objective is at most eps above the optimum, at every lam.
@@ -129,6 +132,8 @@ def regularization_path(
     max_passes, time_limit : float
         Bounds on the oracle calls / n and the solver seconds of the whole path.
     seed : int
+    verbose : bool
+        Whether to show progress on standard error.
     **options
         Options of ``bcfw``, instead of those of ``auto``.
 
@@ -154,31 +159,22 @@ def regularization_path(
     (770,)
     """
     eps, lam_min = _number("eps", eps), _number("lam_min", lam_min)
-    kappa = (0.9 if exact else 0.7) if kappa is None else _number("kappa", kappa)
+    kappa = KAPPA[exact] if kappa is None else _number("kappa", kappa)
     if kappa >= 1.0:
         raise ParameterError(f"kappa must lie between 0 and 1, got {kappa!r}")
-    run = _Run(problem, ({} if exact else {"refresh": 0}) | options, seed, exact, max_passes, time_limit)
-    run.start_at_corners(eps, lam_min)
-    rows, weights = [run.row()], [run.weights()]
-    while True:
-        # The gap grows to eps at lam_end = rho lam.
-        delta, room = run.growth(), eps - run.gap
-        lam_end = 0.0 if delta <= room else run.solver.lam * (1.0 - max(room, 0.0) / delta)
-        if lam_end <= lam_min or run.ended():
-            break
-        run.change_lam(lam_end)
-        run.reduce_gap(kappa * eps)
-        if run.gap > eps:  # at one of the bounds
-            break
-        rows.append(run.row())
-        weights.append(run.weights())
-    status = Status.CONVERGED if lam_end <= lam_min else run.ended()
-    frame = _frame(rows)
+    rows, weights = [], []
+    options = ({} if exact else {"refresh": 0}) | options
+    with Run(problem, options, seed, exact, max_passes, time_limit, "path", verbose) as run:
+        for row in run.break_points(eps, lam_min, kappa):
+            rows.append(row)
+            weights.append(run.weights())
+    status = Status(run.status)
+    frame = as_frame(rows)
     return RegularizationPath(
         lam=frame["lam"].to_numpy(copy=True),
         weights=np.array(weights),
         gap=frame["gap"].to_numpy(copy=True),
-        lam_end=lam_end,
+        lam_end=run.lam_end,
         eps=eps,
         certified=exact,
         status=str(status),
@@ -196,6 +192,7 @@ def grid_search(
     max_passes: float = 100_000,
     time_limit: float | None = None,
     seed: int = 0,
+    verbose: bool = False,
     **options: Any,
 ) -> "pd.DataFrame":
     """Train to a certified gap of eps at every lam of a grid, the largest first.
@@ -213,6 +210,8 @@ def grid_search(
     max_passes, time_limit : float
         Bounds on the oracle calls / n and the solver seconds of the whole grid.
     seed : int
+    verbose : bool
+        Whether to show progress on standard error.
     **options
         Options of ``bcfw``, instead of those of ``auto``.
 
@@ -220,26 +219,20 @@ def grid_search(
     -------
     DataFrame
         One row per lam, as in ``RegularizationPath.frame``; costs are cumulated. Values of lam that were not reached
-        within the bounds are missing.
+        within the bounds are missing; ``attrs["status"]`` says how it ended.
     """
     eps = _number("eps", eps)
-    lams = sorted((_number("lams", lam) for lam in lams), reverse=True)
-    run = _Run(problem, options, seed, True, max_passes, time_limit)
-    rows = []
-    for lam in lams:
-        if warm and rows:
-            run.change_lam(lam)
-        else:
-            run.start(lam)
-        run.reduce_gap(eps)
-        if run.gap > eps:
-            break
-        rows.append(run.row())
-    return _frame(rows)
+    lams = [_number("lams", lam) for lam in lams]
+    with Run(problem, options, seed, True, max_passes, time_limit, "grid", verbose) as run:
+        frame = as_frame(list(run.grid(eps, lams, warm)))
+    frame.attrs["status"] = str(run.status)
+    return frame
 
 
-class _Run:
+class Run:
     """A solver on its way through several lam: its clock, its costs so far and its gap.
+
+    A context manager: inside, the first Ctrl-C ends the way like any other bound.
 
     Parameters
     ----------
@@ -251,9 +244,23 @@ class _Run:
         Whether a gap counts only when computed exactly.
     max_passes, time_limit : float
         Bounds on the sum of all.
+    label : str
+        What is run, to people.
+    verbose : bool
+        Whether to show progress.
     """
 
-    def __init__(self, problem, options: dict, seed: int, exact: bool, max_passes: float, time_limit: float | None) -> None:
+    def __init__(
+        self,
+        problem,
+        options: dict,
+        seed: int,
+        exact: bool,
+        max_passes: float,
+        time_limit: float | None,
+        label: str = "",
+        verbose: bool = False,
+    ) -> None:
         check_problem_type(problem)
         check_needs(BCFW, problem)
         self.options = check_options(BCFW, resolve_auto(problem)[1] | options)
@@ -264,7 +271,49 @@ class _Run:
         self._time_limit = settings.check_time_limit(time_limit)
         self._clock, self._steps, self._calls = Clock(), 0, 0  # those of solvers before this one
         self.solver, self.gap = None, math.inf
+        self.lam_end, self.status = math.inf, Status.CONVERGED
+        self._interrupted, self._context = (lambda: False), interruptible()
+        self._progress = Progress(None, verbose, label)
         self._compile()
+
+    def __enter__(self) -> "Run":
+        self._interrupted = self._context.__enter__()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._context.__exit__(*error)
+        self._progress.close(str(self.status))
+
+    def break_points(self, eps: float, lam_min: float, kappa: float) -> Iterator[dict]:
+        """Follow the path; yield a row at every break point. ``lam_end`` is where the weights of the last one end to serve."""
+        self.start_at_corners(eps, lam_min)
+        while True:
+            yield self.row()
+            # The gap grows to eps at lam_end = rho lam.
+            delta, room = self.growth(), eps - self.gap
+            self.lam_end = 0.0 if delta <= room else self.solver.lam * (1.0 - max(room, 0.0) / delta)
+            if self.lam_end <= lam_min:
+                return
+            if (end := self.ended()) is None:
+                self.change_lam(self.lam_end)
+                self.reduce_gap(kappa * eps)
+                end = None if self.gap <= eps else self.ended()
+            if end is not None:
+                self.status = end
+                return
+
+    def grid(self, eps: float, lams: Sequence[float], warm: bool) -> Iterator[dict]:
+        """Train to gaps of eps at all ``lams``, the largest first; yield a row at each."""
+        for lam in sorted(lams, reverse=True):
+            if warm and self.solver is not None:
+                self.change_lam(lam)
+            else:
+                self.start(lam)
+            self.reduce_gap(eps)
+            if self.gap > eps:
+                self.status = self.ended()
+                return
+            yield self.row()
 
     def _compile(self) -> None:
         """Take each kind of step once, off the clock."""
@@ -330,6 +379,8 @@ class _Run:
 
     def ended(self) -> Status | None:
         """Return which bound has been met, if any."""
+        if self._interrupted():
+            return Status.INTERRUPTED
         if self._calls + self.solver.oracle_calls >= self._max_calls:
             return Status.MAX_PASSES
         if self._time_limit is not None and self._clock.seconds >= self._time_limit:
@@ -343,10 +394,12 @@ class _Run:
         dual, calls = self.solver.point("last").dual, self._calls + self.solver.oracle_calls
         costs = {"oracle_calls": calls, "passes": calls / self.problem.n, "time": self._clock.seconds}
         values = {"primal": dual + self.gap, "dual": dual, "gap": self.gap, "certified": self.exact}
-        return {"lam": self.solver.lam, "step": self._steps + self.solver.step, **costs, **values}
+        row = {"lam": self.solver.lam, "step": self._steps + self.solver.step, **costs, **values}
+        self._progress.row({"at_lam": row["lam"]} | costs | {"primal": math.nan, "dual": dual, "gap": self.gap})
+        return row
 
 
-def _frame(rows: list[dict]) -> "pd.DataFrame":
+def as_frame(rows: list[dict]) -> "pd.DataFrame":
     import pandas as pd
 
     return pd.DataFrame(rows, columns=list(COLUMNS))

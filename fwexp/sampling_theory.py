@@ -4,6 +4,7 @@ Theorem 2 of Osokin et al. (ICML 2016) bounds the suboptimality of BCFW with exa
 with the curvature C divided by chi(gap)^3/chi(C_1 .. C_n), where chi measures how uneven nonnegative numbers are.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,12 +84,17 @@ def improvement_along_run(
     """
     import pandas as pd
 
+    return pd.DataFrame([row for row, _ in looks(problem, lam, max_passes, every, seed, options)])
+
+
+def looks(problem, lam: float, max_passes: float, every: float, seed: int, options: Mapping) -> Iterator[tuple[dict, BCFW]]:
+    """Yield a row of `improvement_along_run`, and the solver as it is there, every so many passes."""
     check_problem_type(problem)
     check_needs(BCFW, problem)
     lam, seed = settings.check_lam(lam, problem.n), settings.check_seed(seed)
     max_passes, every = settings.check_max_passes(max_passes), settings.check_schedule(every)
     solver = BCFW(problem, lam, check_options(BCFW, options), seed)
-    work, radii_sq, rows, looks = workspace(problem), np.zeros(problem.n), [], 0
+    work, radii_sq, count = workspace(problem), np.zeros(problem.n), 0
     while True:
         state = solver.state._replace(gaps=np.zeros(problem.n))  # the run's own estimates stay as they are
         specialise(exact_gaps, problem)(problem, 0, problem.n, state, solver.sets, work, solver.steps)
@@ -96,13 +102,13 @@ def improvement_along_run(
         chi_gaps, chi_curvature = chi(state.gaps), chi(curvature_bounds(radii_sq, lam))
         gaps = {"gap": float(state.gaps.mean()), "gap_estimate": solver.known_gap}
         uneven = {"chi_gaps": chi_gaps, "chi_curvature": chi_curvature, "improvement": chi_gaps**3 / chi_curvature}
-        rows.append({"passes": solver.oracle_calls / problem.n} | gaps | uneven)
+        yield {"passes": solver.oracle_calls / problem.n} | gaps | uneven, solver
         before = solver.oracle_calls, solver.step
         while (solver.oracle_calls, solver.step) == before:
-            if looks * every >= max_passes:
-                return pd.DataFrame(rows)
-            looks += 1
-            solver.advance(round(min(looks * every, max_passes) * problem.n), solver.step + 100 * problem.n)
+            if count * every >= max_passes:
+                return
+            count += 1
+            solver.advance(round(min(count * every, max_passes) * problem.n), solver.step + 100 * problem.n)
 
 
 def one_hard_example(n: int, outputs: int) -> EnumeratedProblem:

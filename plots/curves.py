@@ -19,8 +19,11 @@ MEASURES = {
     "test_error": ("test error (mean loss)", "linear"),
     "train_error": ("training error (mean loss)", "linear"),
     "gap_ratio": ("true / estimated gap", "log"),
+    "improvement": ("predicted improvement", "linear"),
+    "passes": ("effective passes so far", "log"),
+    "time": ("solver time so far (s)", "log"),
 }
-AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)"}
+AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ"}
 
 REFERENCE = "bccfw-accelerated"
 """The method of the run that presets name to bound the optimum from below."""
@@ -54,6 +57,8 @@ class Panel:
         Scale of the measure; without it, the usual one in `MEASURES`.
     split : str, optional
         Split of the data set, where runs on several are in the figure.
+    task : str
+        What the runs did.
     """
 
     key: str
@@ -66,6 +71,7 @@ class Panel:
     full: float = 1.0
     yscale: str = ""
     split: str = ""
+    task: str = "train"
 
     def rows(self, results: pd.DataFrame) -> pd.DataFrame:
         """The rows of `results` that belong to this panel."""
@@ -73,6 +79,8 @@ class Panel:
         same = by_rule if self.lam == "1/n" else ~by_rule & np.isclose(results["lam"], float(self.lam), rtol=1e-9)
         if self.split:
             same &= results["split"] == self.split
+        if "task" in results:
+            same &= results["task"].fillna("train") == self.task
         return results[(results["dataset"] == self.dataset) & same]
 
 
@@ -187,6 +195,8 @@ def data(
     frames = [pd.DataFrame(columns=COLUMNS)]
     for panel in panels:
         rows = panel.rows(results)
+        if panel.measure not in rows:  # the runs that have it failed
+            continue
         for variant in style.in_table_order(rows["variant"]):
             runs = rows[rows["variant"] == variant]
             _check_seeds(runs, variant, panel)

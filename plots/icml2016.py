@@ -12,6 +12,7 @@ LAM = 0.001
 FIG1 = (
     Panel("a", f"OCR, λ = {LAM}", "ocr", LAM, "gap"),
     Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap_ratio"),
+    Panel("c", f"OCR, λ = {LAM}", "ocr", LAM, "improvement", task="improvement"),
 )
 FIG2_B = Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")
 FIG3 = (
@@ -24,10 +25,23 @@ FIG5 = tuple(
     for row, axis in ((row, "passes"), (row + 1, "time"))
     for letter, lam in zip("abc", lams)
 )
+# Panels of methods instead of data sets, at all lam down to the smallest.
+FIG8 = tuple(
+    Panel(letter, f"{title}, {style.METHODS[method].label}", method, "", measure, "at_lam", left=1e-4, full=0.0, split=split)
+    for letter, (split, title, measure, method) in zip(
+        "abcdefgh",
+        [
+            (split, title, measure, method)
+            for split, title in (("ocr", "OCR-small"), ("ocr2", "OCR-large"))
+            for measure in ("passes", "time")
+            for method in ("bcfw-gap", "bcpfw-gap-cache")
+        ],
+    )
+)
 
 
 def fig1_data(results):
-    """Gap, and true over estimated gap, for refreshes of the gaps every so many passes.
+    """Gap, true over estimated gap, and the predicted improvement, for refreshes of the gaps every so many passes.
 
     Both gaps are totals over all examples. The paper's caption has the ratio upside down; this is the way of its prose.
     """
@@ -37,7 +51,7 @@ def fig1_data(results):
 
 def fig1_draw(frame):
     """Draw figure 1 from its tidy frame."""
-    return curves.draw(frame, FIG1, columns=2, height=2.2)
+    return curves.draw(frame, FIG1, height=2.0)
 
 
 def fig2_data(results):
@@ -105,3 +119,26 @@ def fig5_data(results):
 def fig5_draw(frame):
     """Draw figure 5 from its tidy frame."""
     return curves.draw(frame, FIG5)
+
+
+def fig8_data(results):
+    """Passes and time so far on the way to smaller lam: paths, and grids with warm and cold starts."""
+    names = style.methods(results)
+    frames = []
+    for panel in FIG8:
+        rows = results[(results["split"] == panel.split) & (names == panel.dataset)]
+        for task in style.in_table_order(rows["task"]):
+            runs = rows[rows["task"] == task].assign(position=lambda rows: np.log10(rows["at_lam"]))
+            band = curves.bands(runs, panel.measure, "position")
+            band["x"] = 10.0 ** band["x"]
+            facts = {"panel": panel.key, "dataset": "ocr", "lam": "", "variant": task}
+            frames.append(band.assign(**facts, axis=panel.axis, measure=panel.measure))
+    return pd.concat(frames, ignore_index=True)[curves.COLUMNS]
+
+
+def fig8_draw(frame):
+    """Draw figure 8 from its tidy frame; lam falls from left to right, as the runs go."""
+    figure = curves.draw(frame, FIG8, columns=2)
+    for ax in figure.axes:
+        ax.invert_xaxis()
+    return figure

@@ -132,6 +132,15 @@ LINES = {
 }
 
 
+# What runs do beside training at one lam.
+LINES |= {
+    "heuristic_path": Line("heuristic path", "#E69F00", "v", (0, (4, 1.4)), False),
+    "path": Line("path", "#225EA8", "s", "-", True),
+    "warm_grid": Line("grid, warm starts", "#009E73", "o", (0, (4, 1.4)), False),
+    "cold_grid": Line("grid, cold starts", "#882255", "D", "-", True),
+}
+
+
 def method(solver: str, options: Mapping[str, Any], apart: Iterable[str] = ()) -> str:
     """Name of the method that `solver` is with these `options`, as in `METHODS`.
 

@@ -71,7 +71,7 @@ class Clock:
 
 
 @contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
+def interruptible() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C into a flag, read by the function that is yielded; the second one acts as always."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
@@ -175,7 +175,7 @@ def drive(
             return Status.CONVERGED
         return None
 
-    with _interruptible() as interrupted:
+    with interruptible() as interrupted:
         rate = 0.0  # oracle calls per second
         for target in log_points(schedule, n, max_calls):
             logged, hits = (solver.step, solver.oracle_calls), solver.cache_hits

@@ -32,20 +32,20 @@ class Progress:
 
     Parameters
     ----------
-    max_passes : float
-        The length of the bar.
+    max_passes : float or None
+        The length of the bar; None for lines instead of a bar, on a terminal too.
     enabled : bool
         Whether to show anything.
     label : str
         What is run.
     """
 
-    def __init__(self, max_passes: float, enabled: bool, label: str = "") -> None:
+    def __init__(self, max_passes: float | None, enabled: bool, label: str = "") -> None:
         self._enabled = enabled
         self._prefix = f"{label}: " if label else ""
         self._last = (0.0, None, 0.0)
         self._bar = None
-        if enabled and sys.stderr.isatty():
+        if enabled and max_passes is not None and sys.stderr.isatty():
             from tqdm import tqdm
 
             self._bar = tqdm(
@@ -69,7 +69,8 @@ class Progress:
         if self._enabled and self._bar is None:
             names = ["primal", "dual", "gap", "train_error", "test_error", *(name for name in row if name not in TRACE_COLUMNS)]
             values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if _known(row.get(name)))
-            say(self._prefix + f"pass {row['passes']:g}{values}  time {row['time']:.2f} s")
+            seconds = f"  time {row['time']:.2f} s" if _known(row["time"]) else ""
+            say(self._prefix + f"pass {row['passes']:g}{values}{seconds}")
 
     def close(self, status: str) -> None:
         """Remove the bar and say how the run ended."""
@@ -78,7 +79,8 @@ class Progress:
         if self._enabled and _summaries:
             passes, gap, seconds = self._last
             certificate = f", gap {gap:.3g}" if _known(gap) else ""
-            say(self._prefix + f"{status} after {passes:.4g} passes{certificate}, {seconds:.2f} s")
+            ending = f", {seconds:.2f} s" if _known(seconds) else ""
+            say(self._prefix + f"{status} after {passes:.4g} passes{certificate}{ending}")
 
 
 def _known(value: float | None) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fwexp.errors import UserError
-from fwexp.run import store
+from fwexp.run import store, tasks
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,8 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
 
 
 def solve(config: Mapping, train, test, data_dir=None, *, verbose=False):
-    """Call `fwexp.solve` as a canonical configuration says."""
-    import fwexp
-
-    solver = dict(config["solver"])
-    settings = {key: value for key, value in config.items() if key not in ("dataset", "solver")}
-    metrics = _scorer(config["dataset"]["name"], data_dir)
-    return fwexp.solve(train, solver.pop("name"), test=test, metrics=metrics, verbose=verbose, **settings, **solver)
+    """Do what a canonical configuration says."""
+    return tasks.perform(config, train, test, _scorer(config["dataset"]["name"], data_dir), verbose=verbose)
 
 
 def resolve(config: Mapping, data_dir=None) -> dict:
@@ -153,4 +148,5 @@ def _checksums(dataset: str, data_dir) -> dict[str, str]:
 def _numbers(result) -> str:
     end = result.trace.iloc[-1]
     certificate = "" if result.gap != result.gap else f"gap {result.gap:.3g}, "
-    return f"{certificate}{end['passes']:.4g} passes, {end['time']:.2f} s"
+    seconds = "" if end["time"] != end["time"] else f", {end['time']:.2f} s"
+    return f"{certificate}{end['passes']:.4g} passes{seconds}"

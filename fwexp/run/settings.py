@@ -5,14 +5,34 @@ from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral, Real
 
-from fwexp.errors import ParameterError, unknown
+from fwexp.errors import OptionError, ParameterError, unknown
 
+TRAIN, PATH, HEURISTIC_PATH = "train", "path", "heuristic_path"
+WARM_GRID, COLD_GRID, IMPROVEMENT = "warm_grid", "cold_grid", "improvement"
+TASKS = (TRAIN, PATH, HEURISTIC_PATH, WARM_GRID, COLD_GRID, IMPROVEMENT)  # what `fwexp.run.tasks` can do
 ITERATES = ("last", "wavg", "tavg", "avg")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
 
 
 def _is_real(value) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_task(task, solver: str) -> str:
+    """Return the name of a task, which ``solver`` must be able to do: all but training run bcfw.
+
+    Raises
+    ------
+    ParameterError
+        No such task.
+    OptionError
+        A solver that it does not run.
+    """
+    if task not in TASKS:
+        raise ParameterError(unknown("task", task, TASKS))
+    if task != TRAIN and solver not in ("bcfw", "auto"):
+        raise OptionError(f"task {task} runs solver bcfw, got {solver}; accepted: auto, bcfw")
+    return task
 
 
 def check_lam(value, n: int | None = None) -> float | str:

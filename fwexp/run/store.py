@@ -64,6 +64,7 @@ class Run:
             "key": self.key,
             "status": self.status,
         }
+        values |= {"task": self.config["task"]} if "task" in self.config else {}  # NaN for training, among others
         return values | _flat("solver", solver) | _flat("dataset", dataset)
 
 

@@ -74,5 +74,7 @@ def make_results(configs):
             by_gap = solver.get("sampling") == "gap"
             hits = rows["step"] // 2 if solver.get("cache") else np.nan
             rows = rows.assign(gap_estimate=0.7 * rows["gap"] if by_gap else np.nan, cache_hits=hits)
+            if "task" in config:
+                rows = rows.iloc[1:].assign(improvement=1 + 1 / rows["passes"], at_lam=100 / rows["passes"])
             runs.append(rows.assign(**run.columns()))
     return concat(*runs)

@@ -1,0 +1,113 @@
+"""What a run may do beside training at one lam: follow the regularisation path, walk a grid of lam, look at the block gaps.
+
+``task=path`` and the others are stored, skipped, swept and drawn like training runs. They run bcfw and read the settings
+of a run in their own way: a path or grid goes down to ``lam``, with gaps of ``gap_tol``.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from fwexp.errors import ParameterError
+from fwexp.run import settings
+from fwexp.run.driver import interruptible
+from fwexp.run.progress import Progress
+from fwexp.run.result import TRACE_COLUMNS, Result, Status
+from fwexp.run.settings import HEURISTIC_PATH, IMPROVEMENT, PATH, TRAIN, WARM_GRID
+
+
+def perform(config: Mapping, train, test=None, metrics: Callable | None = None, *, verbose: bool = False) -> Result:
+    """Do what a canonical configuration says.
+
+    Parameters
+    ----------
+    config : mapping
+        Without solver ``auto``.
+    train, test : problems
+        The data set of the configuration.
+    metrics : callable, optional
+        As for `fwexp.solve`.
+    verbose : bool
+        Whether to show progress.
+    """
+    import fwexp
+
+    given = {key: value for key, value in config.items() if key not in ("task", "dataset", "solver")}
+    options = dict(config["solver"])
+    solver, task = options.pop("name"), config.get("task", TRAIN)
+    if task == TRAIN:
+        return fwexp.solve(train, solver, test=test, metrics=metrics, verbose=verbose, **given, **options)
+    if task == IMPROVEMENT:
+        return _improvement(train, given, options, verbose)
+    return _path_or_grid(task, train, given, options, verbose)
+
+
+def _path_or_grid(task: str, train, given: Mapping, options: Mapping, verbose: bool) -> Result:
+    """Go from the largest lam down to ``lam`` with gaps of ``gap_tol``; ``w`` are the weights at the last break point."""
+    from fwexp import path
+
+    lam, eps = settings.check_lam(given["lam"], train.n), given["gap_tol"]
+    if eps == 0.0:
+        raise ParameterError(f"gap_tol of task {task} must be positive, got 0")
+    exact = task != HEURISTIC_PATH
+    if not exact:
+        options = dict(options) | {"refresh": 0}
+    rows, w = [], np.zeros(train.d)
+    bounds = given["max_passes"], given["time_limit"]
+    with path.Run(train, dict(options), given["seed"], exact, *bounds, f"{task} to lam={lam:.3g}", verbose) as run:
+        if task in (PATH, HEURISTIC_PATH):
+            steps = run.break_points(eps, lam, path.KAPPA[exact])
+        else:
+            steps = run.grid(eps, [value for value in path.GRID if value >= lam], warm=task == WARM_GRID)
+        for row in steps:
+            rows.append(row)
+            w = run.weights()
+    for row in rows:
+        row["at_lam"] = row.pop("lam")
+        if not row.pop("certified"):  # what a heuristic path knows are estimates
+            row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
+    return _result(rows, w, run.status, lam, given, options)
+
+
+def _improvement(train, given: Mapping, options: Mapping, verbose: bool) -> Result:
+    """Look at the block gaps of a run, and at what theory predicts of gap sampling there."""
+    from fwexp.problems.protocol import to_public
+    from fwexp.sampling_theory import looks
+
+    if not isinstance(given["schedule"], float):
+        raise ParameterError(f"schedule of task {IMPROVEMENT} must be a number of passes, got {given['schedule']!r}")
+    lam, status, rows = settings.check_lam(given["lam"], train.n), Status.MAX_PASSES, []
+    progress = Progress(given["max_passes"], verbose, f"{IMPROVEMENT} lam={lam:.3g}")
+    with interruptible() as interrupted:
+        for row, solver in looks(train, lam, given["max_passes"], given["schedule"], given["seed"], options):
+            dual = solver.point("last").dual
+            rows.append({"step": solver.step, "oracle_calls": solver.oracle_calls, "dual": dual, "primal": dual + row["gap"]} | row)
+            progress.row({"time": math.nan} | rows[-1])
+            if interrupted():
+                status = Status.INTERRUPTED
+                break
+    progress.close(str(status))
+    return _result(rows, to_public(train, solver.state.w), status, lam, given, options)
+
+
+def _result(rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, given: Mapping, options: Mapping) -> Result:
+    import pandas as pd
+
+    trace = pd.DataFrame(rows)
+    trace = trace.assign(iterate="last").reindex(columns=list(dict.fromkeys([*TRACE_COLUMNS, *trace.columns])))
+    end = trace.iloc[-1] if len(trace) else dict.fromkeys(("primal", "dual", "gap"), math.nan)
+    return Result(
+        w=w,
+        primal=float(end["primal"]),
+        dual=float(end["dual"]),
+        gap=float(end["gap"]),
+        status=str(status),
+        reason=status.sentence,
+        trace=trace,
+        iterate="last",
+        solver="bcfw",
+        options=dict(options),
+        lam=lam,
+        seed=given["seed"],
+    )
