@@ -6,7 +6,8 @@ over the weights of the atoms, is the same quadratic program over the simplex,
 
     max_a  sum_j a_j ell_j - lam/2 ||sum_j a_j w_j||^2,    and then  w = sum_j a_j w_j,  ell = sum_j a_j ell_j.
 
-Memory: 8 d bytes per corner, rounded up to ``ROWS`` corners, and the two matrices of ``SimplexQP``.
+Memory for m corners: 8 d bytes each, m rounded up to a multiple of ``ROWS``, and at most 64 m (m + 4) bytes (m >= 8) for the
+two matrices of ``SimplexQP``; m is the largest number of corners that there ever were.
 """
 
 from collections.abc import Iterator

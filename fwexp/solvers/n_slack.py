@@ -16,8 +16,8 @@ Parametrisation: the objective of those papers, 1/2 ||w||^2 + (C/n) sum_i xi_i, 
 Where the sum has no 1/n (LIBLINEAR, scikit-learn), C = 1/(lam n). Their epsilon, the violation that is tolerated, bounds the
 gap, which is ``gap_tol`` here.
 
-Memory: that of the active sets (``active_set``): per example the labelings found and the square matrix of their inner
-products; ``size`` bounds their number (of those without weight the one of lowest H_i(w) goes first; 0 keeps all).
+Memory: that of the active sets, whose formula is in ``active_set``; ``size`` bounds the labelings of an example (of those
+without weight the one of lowest H_i(w) goes first; 0 keeps all).
 """
 
 from dataclasses import dataclass, field

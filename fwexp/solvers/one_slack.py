@@ -29,7 +29,8 @@ Options of the published code, both of which leave the optimum as it is:
   iteration first makes the most violated plane of stored labelings; if it is violated by at least 1.5 times the gap that
   is certified so far it joins the working set, a step without oracle calls.
 
-Memory: that of the hull (``hull``), one corner per plane, and with a cache n (cache + 1) labelings.
+Memory: that of the hull, whose formula is in ``hull``, with one corner per plane; and with a cache n (cache + 1) slots of
+active sets (``active_set``).
 """
 
 from dataclasses import dataclass, field

@@ -288,7 +288,7 @@ class SimplexQP:
 
     Notes
     -----
-    Memory: two matrices, M and the factor, of at most (2 size)^2 numbers each.
+    Memory: two matrices, M and the factor, of at most 2 size (2 size + 8) numbers each, for the largest size so far.
     """
 
     def __init__(self, tol: float = 1e-10) -> None:

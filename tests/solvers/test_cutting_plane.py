@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.solvers import SOLVERS, check_options
+from fwexp.solvers import SOLVERS, check_options, hull, n_slack
 from tests import reference as ref
 from tests.reference.examples import multiclass
 
@@ -81,3 +81,40 @@ def test_bad_options_are_named(option, value):
     _, problem = chains(0)
     with pytest.raises(ValueError, match=option):
         fwexp.solve(problem, "one_slack", lam=1.0, **{option: value})
+
+
+def sets_bytes(problem, sets):
+    """Return what the active sets take up, and what their docstring states."""
+    lengths, room = np.diff(problem.label_ptr), np.diff(sets.first)
+    taken = sum(array.nbytes for array in (sets.weight, sets.loss, sets.storage, sets.gram))
+    return taken, (room * (16 + 4 * lengths + 8 * room)).sum()
+
+
+@pytest.mark.parametrize("solver", ["one_slack", "fcfw"])
+def test_memory_of_hulls_is_as_stated(solver):
+    _, problem = chains(5, n=12)
+    running = SOLVERS[solver](problem, 1e-4, check_options(SOLVERS[solver], {"removal": 0} if solver == "one_slack" else {}), 0)
+    largest = 0
+    for k in range(1, 60):
+        running.advance(BIG, k)
+        largest = max(largest, len(running.hull))
+    assert largest > 20
+    rows = sum(chunk.nbytes for chunk in running.hull._chunks)
+    assert rows == 8 * problem.d * hull.ROWS * -(-largest // hull.ROWS)
+    qp = running.hull.qp
+    assert qp.M.nbytes + qp._U.nbytes <= 64 * largest * (largest + 4)
+
+
+def test_memory_of_active_sets_is_as_stated():
+    _, problem = chains(6, n=8)
+    running = SOLVERS["n_slack"](problem, 1e-3, check_options(SOLVERS["n_slack"], {}), 0)
+    running.advance(40 * problem.n, BIG)
+    taken, stated = sets_bytes(problem, running.sets)
+    assert taken == stated
+    room = np.diff(running.sets.first)
+    assert (room <= np.maximum(8 * running.sets.count / 3, n_slack.FIRST_ROOM)).all()
+    cached = SOLVERS["one_slack"](problem, 1e-3, check_options(SOLVERS["one_slack"], {"cache": 4}), 0)
+    cached.advance(40 * problem.n, BIG)
+    taken, stated = sets_bytes(problem, cached.cache._sets)
+    assert taken == stated
+    assert len(cached.cache._sets.weight) == problem.n * 5
