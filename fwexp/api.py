@@ -101,8 +101,9 @@ def solve(
     True
     """
     check_problem_type(problem)
+    lam = settings.check_lam(lam, problem.n)
     if solver == "auto":
-        solver, best = resolve_auto(problem, iterates if iterate in ("best", "last") else [iterate])
+        solver, best = resolve_auto(problem, iterates if iterate in ("best", "last") else [iterate], lam)
         if order is not None:
             del best["sampling"]
         options = best | options
@@ -113,7 +114,6 @@ def solve(
     checked = check_options(cls, options)
     check_needs(cls, problem)
     _check_labels(problem)
-    lam = settings.check_lam(lam, problem.n)
     seed, max_passes = settings.check_seed(seed), settings.check_max_passes(max_passes)
     gap_tol, time_limit = settings.check_gap_tol(gap_tol), settings.check_time_limit(time_limit)
     schedule = settings.check_schedule(schedule)

@@ -118,6 +118,21 @@ def test_order_is_followed(solver):
     assert auto.trace.step.max() == 3 * tp.n
 
 
+def test_auto_calls_few_oracles():
+    """Against every example once per pass: fewer calls to the same gap, whether lengths of psi vectors are known or not."""
+    for problem in (chain("dense", 3, n=40)[1], chain("callback", 3, n=40)[1]):
+        auto, ordered = (
+            fwexp.solve(problem, lam=0.01, max_passes=300, gap_tol=1e-3, schedule=0.5, **options)
+            for options in ({}, {"sampling": "perm", "cache": False, "refresh": 0, "accelerate": False})
+        )
+        assert auto.status == "converged"
+        assert auto.trace.passes.iloc[-1] < ordered.trace.passes.iloc[-1]
+
+
+def test_averages_go_with_a_random_order(problem):
+    assert fwexp.solve(problem, lam=0.01, max_passes=2, iterates=("last", "wavg")).options["sampling"] == "perm"
+
+
 def test_order_covers_what_is_run():
     """0.29 passes of 100 are 29 calls, although 0.29 * 100 < 29."""
     problem = fwexp.CallbackProblem(

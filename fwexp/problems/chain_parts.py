@@ -290,13 +290,12 @@ def _(problem, i, y, c, w):
 def _(problem):
     # Unary parts: at most two labels, each with all positions, if inputs are nonnegative; in general by ||x_t|| ||x_u||.
     # Transitions: T - 1 of the truth against T - 1 of y.
-    bounds = np.empty(problem.n)
-    for i, start in enumerate(problem.gram_ptr[:-1]):
-        length = int(problem.label_ptr[i + 1] - problem.label_ptr[i])
-        rows, columns = np.tril_indices(length)
-        gram = problem.gram[start : start + len(rows)]
-        bounds[i] = 2.0 * np.sum(np.where(rows == columns, 1.0, 2.0) * np.abs(gram)) + 2.0 * (length - 1) ** 2
-    return bounds
+    lengths = np.diff(problem.label_ptr)
+    t = np.arange(len(problem.labels)) - np.repeat(problem.label_ptr[:-1], lengths)
+    diagonal = problem.gram[np.repeat(problem.gram_ptr[:-1], lengths) + t * (t + 3) // 2]
+    lower = np.add.reduceat(np.abs(problem.gram), problem.gram_ptr[:-1])
+    full = 2.0 * lower - np.add.reduceat(np.abs(diagonal), problem.label_ptr[:-1])
+    return 2.0 * full + 2.0 * (lengths - 1) ** 2
 
 
 # A running sum adds the transitions of all examples up, but keeps the unary rows of every position apart until weights

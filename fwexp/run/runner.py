@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fwexp.errors import UserError
-from fwexp.run import store, tasks
+from fwexp.run import settings, store, tasks
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def resolve(config: Mapping, data_dir=None) -> dict:
     from fwexp.solvers import resolve_auto
 
     train, _ = load(config["dataset"], data_dir)
-    name, options = resolve_auto(train, config["iterates"])
+    lam = settings.check_lam(config["lam"], train.n) if config.get("task", settings.TRAIN) == settings.TRAIN else None
+    name, options = resolve_auto(train, config["iterates"], lam)
     return canonical({**config, "solver": {"name": name, **options}})
 
 
