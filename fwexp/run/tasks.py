@@ -51,7 +51,7 @@ def _path_or_grid(task: str, train, given: Mapping, options: Mapping, verbose: b
     if eps == 0.0:
         raise ParameterError(f"gap_tol of task {task} must be positive, got 0")
     exact = task != HEURISTIC_PATH
-    if not exact:
+    if not exact and options["refresh"] is None:
         options = dict(options) | {"refresh": 0}
     rows, w = [], np.zeros(train.d)
     bounds = given["max_passes"], given["time_limit"]
