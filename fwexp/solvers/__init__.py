@@ -40,8 +40,8 @@ def resolve_auto(problem, iterates=None, lam: float | None = None) -> tuple[str,
 
     * Ill conditioned, where ``acceleration.chosen_kap`` accelerates: gap sampling with a small oracle cache, accelerated.
       Against a random order without a cache that takes about half the oracle calls, in the same time.
-    * Well conditioned: every example once per pass in random order. A few passes do, and stale gaps would hold back.
-    * ``lam`` is not known yet, as on a path: random order, accelerated where that pays at the time.
+    * Well conditioned, or ``lam`` is not known yet, as on a path: every example once per pass in random order, accelerated
+      where that pays at the time. Where a few passes do, stale gaps would hold back.
     * Averages are asked for (they are not defined with acceleration): random order.
     * The length of psi vectors is not known, so there is no kap (``CallbackProblem``), and oracles are slow: gap sampling
       with the cache, and gaps refreshed often.
@@ -52,8 +52,5 @@ def resolve_auto(problem, iterates=None, lam: float | None = None) -> tuple[str,
         return "bcfw", ordered
     if type(problem) not in radii_sq.implementations:
         return "bcfw", cached | {"refresh": REFRESH}
-    if lam is None:
-        return "bcfw", ordered | {"accelerate": True}
-    if chosen_kap(radii_sq(problem), lam) is None:
-        return "bcfw", ordered
-    return "bcfw", cached | {"accelerate": True}
+    well_conditioned = lam is None or chosen_kap(radii_sq(problem), lam) is None
+    return "bcfw", (ordered if well_conditioned else cached) | {"accelerate": True}

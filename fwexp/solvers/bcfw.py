@@ -23,7 +23,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.evaluation import SHARES
 from fwexp.problems.protocol import blocks_to_weights, copy_blocks, new_blocks, new_weights, radii_sq, workspace
 from fwexp.solvers import active_set, gap_tree
-from fwexp.solvers.acceleration import AccelerateOptions, Centre, check_accelerate, chosen_kap
+from fwexp.solvers.acceleration import LATE_KAP, LATE_PASSES, AccelerateOptions, Centre, check_accelerate, chosen_kap
 from fwexp.solvers.averaging import averaged, new_averages
 from fwexp.solvers.base import Point, Solver, check_fields
 from fwexp.solvers.block import (
@@ -141,6 +141,7 @@ class BCFW(Solver):
         self._start_rule(seed, order)
         self.next_refresh = max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf
         self.centre = self._radii_sq = None
+        self.late_start = np.inf  # step at which acceleration begins that seemed not to be needed
         self._choose_centre()
         self._share_work = None
 
@@ -173,19 +174,30 @@ class BCFW(Solver):
 
     def _choose_centre(self) -> None:
         """Begin acceleration if that was asked for and pays at this lam, or begin it anew if a far larger kap does."""
-        accelerate = self.options.accelerate
-        if accelerate is False:
+        if self.options.accelerate is False:
             return
-        given = AccelerateOptions(**accelerate) if isinstance(accelerate, dict) else AccelerateOptions()
-        kap = given.kap
+        kap = self._accelerate.kap
         if kap is None:
             self._radii_sq = _radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
             kap = chosen_kap(self._radii_sq, self.lam)
-        if kap is not None and (self.centre is None or kap >= 2.0 * self.centre.kap):
-            if self.centre is not None:
-                self.state.w[:] = self.centre.image(self.state.w)
-            self.centre = Centre(self.problem.n, self.lam, kap, given.period, self.state.w)
-            self.centre.next_step += self.step
+        if kap is None:
+            if self.centre is None:
+                self.late_start = min(self.late_start, self.step + LATE_PASSES * self.problem.n)
+        elif self.centre is None or kap >= 2.0 * self.centre.kap:
+            self._begin_acceleration(kap)
+
+    def _begin_acceleration(self, kap: float) -> None:
+        """Make A a the centre."""
+        if self.centre is not None:
+            self.state.w[:] = self.centre.image(self.state.w)
+        self.centre = Centre(self.problem.n, self.lam, kap, self._accelerate.period, self.state.w)
+        self.centre.next_step += self.step
+        self.late_start = np.inf
+
+    @property
+    def _accelerate(self) -> AccelerateOptions:
+        given = self.options.accelerate
+        return AccelerateOptions(**given) if isinstance(given, dict) else AccelerateOptions()
 
     def _start_rule(self, seed, order) -> None:
         """Set up the choice of examples; unknown gaps count as infinite, so gap rules visit all examples first."""
@@ -206,6 +218,8 @@ class BCFW(Solver):
             self._compile()
         counts = self.state.counts
         while counts[CALLS] < calls and counts[STEP] < max_steps:
+            if counts[STEP] >= self.late_start:
+                self._begin_acceleration(LATE_KAP)
             if self.centre is not None and counts[STEP] >= self.centre.next_step:
                 self.centre.move(self.state.w, float(np.mean(self.state.gaps)))
                 if self.options.needs_gaps:  # a new centre makes all that is known of them stale
@@ -228,7 +242,7 @@ class BCFW(Solver):
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
         counts = self.state.counts
-        event = min(self.next_refresh, np.inf if self.centre is None else self.centre.next_step, max_steps)
+        event = min(self.next_refresh, self.late_start if self.centre is None else self.centre.next_step, max_steps)
         draws = self.draws.peek(int(min(event - counts[STEP], calls - counts[CALLS])))
         field = "order" if self.rule.kind == IN_ORDER else "uniforms"
         ended = specialise(run_steps, self.problem)(

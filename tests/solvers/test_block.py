@@ -6,6 +6,7 @@ import pytest
 import fwexp
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, active_set, check_options, gap_tree
+from fwexp.solvers.acceleration import LATE_KAP, LATE_PASSES
 from tests import reference as ref
 
 BIG = 10**9
@@ -86,6 +87,28 @@ def test_acceleration_equals_the_transcription(step):
         image = wanted.point[k]
         assert point.dual == pytest.approx(wanted.run.last.ell[k] - 0.5 * LAM * (image @ image), abs=1e-10)
         assert solver.exact_dual() == pytest.approx(point.dual, abs=1e-10)
+
+
+def test_where_it_seems_not_to_pay_acceleration_begins_late():
+    tp, problem = tiny(2)
+    lam, best = 5.0, ref.qp_optimum(tp, 5.0)
+    order = order_without_repeats(tp.n, 400 * tp.n, 5)
+    plain, solver = (start(problem, lam=lam, order=order, step="corrective", accelerate=on) for on in (False, True))
+    for one in (plain, solver):
+        one.advance(BIG, LATE_PASSES * tp.n)
+    np.testing.assert_array_equal(solver.point("last").w, plain.point("last").w)
+    assert solver.centre is None
+    solver.advance(BIG, LATE_PASSES * tp.n + 1)
+    assert solver.centre.kap == LATE_KAP
+    assert solver.centre.next_step == (LATE_PASSES + 3) * tp.n
+    for k in range(LATE_PASSES * tp.n + 1, 60 * tp.n):
+        solver.advance(BIG, k)
+        point = solver.point("last")
+        assert point.dual <= best.dual + 1e-12
+        assert point.dual == pytest.approx(solver.exact_dual(), abs=1e-12)
+        assert ref.primal(tp, to_public(problem, point.w), lam) >= best.primal - 1e-12
+    solver.advance(BIG, 400 * tp.n)
+    assert solver.exact_gap() == pytest.approx(0.0, abs=1e-8)
 
 
 @pytest.mark.parametrize("accelerate", [False, True])
