@@ -88,18 +88,31 @@ def solver_pass(train, name: str, lam: float, iterates=("last", "wavg"), warm=20
     return run
 
 
-def solver_steps(train, lam: float, warm=20, passes=5, **options):
+def solver_steps(train, lam: float, warm=20, passes=5, order=None, **options):
     """Seconds of n steps of bcfw, cache hits included, after ``warm`` times as many; gaps are not refreshed."""
+    solver = after_steps(train, lam, warm, order, **options)
+    return lambda: min(seconds(lambda: take_steps(solver, train.n)) for _ in range(passes))
+
+
+def after_steps(train, lam: float, passes: int, order=None, **options):
+    """Return bcfw after ``passes`` times n steps."""
     cls = SOLVERS["bcfw"]
-    solver = cls(train, lam, check_options(cls, {"refresh": 0, **options}), 0, ("last",))
+    solver = cls(train, lam, check_options(cls, {"refresh": 0, **options}), 0, ("last",), order)
+    take_steps(solver, passes * train.n)
+    return solver
 
-    def advance(steps: int) -> None:
-        end = solver.step + steps
-        while solver.step < end:
-            solver.advance(sys.maxsize, end)
 
-    advance(warm * train.n)
-    return lambda: min(seconds(lambda: advance(train.n)) for _ in range(passes))
+def take_steps(solver, steps: int) -> None:
+    """Take steps, cache hits included."""
+    end = solver.step + steps
+    while solver.step < end:
+        solver.advance(sys.maxsize, end)
+
+
+def drawn_by_gap(train, lam: float, warm=20, passes=5) -> np.ndarray:
+    """Return examples as gap sampling draws them, to be visited without it: larger ones, whose steps cost more."""
+    gaps = after_steps(train, lam, warm, sampling="gap").state.gaps
+    return np.random.default_rng(0).choice(train.n, size=(warm + passes * ROUNDS) * train.n, p=gaps / gaps.sum())
 
 
 def rounds(measures: dict[str, Callable[[], float]], unit: str) -> None:
@@ -235,6 +248,7 @@ def main() -> int:
             "fw pass, ocr2": solver_pass(train, "fw", 0.01, warm=3),
             "n steps, ocr2, uniform": solver_steps(train, 0.01),
             "n steps, ocr2, gap sampling": solver_steps(train, 0.01, sampling="gap"),
+            "n steps, ocr2, the same words, given": solver_steps(train, 0.01, order=drawn_by_gap(train, 0.01)),
             "n steps, ocr2, uniform, cache": solver_steps(train, 0.01, cache=True),
             "n steps, ocr2, gap sampling, cache": solver_steps(train, 0.01, sampling="gap", cache=True),
             "n steps, ocr2, pairwise": solver_steps(train, 0.01, step="pairwise"),
