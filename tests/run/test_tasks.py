@@ -13,7 +13,7 @@ from fwexp.run import runner, sweep, tasks
 from fwexp.sampling_theory import improvement_along_run
 
 PATH = {"lam": 2.0, "gap_tol": 0.2, "max_passes": 1000.0, "seed": 1}
-OPTIONS = {"sampling": "gap", "step": "pairwise"}
+OPTIONS = {"sampling": "gap", "step": "pairwise", "accelerate": False}
 
 
 def config(task, solver=None, **settings):
