@@ -182,8 +182,10 @@ def drive(
             while ended() is None and solver.oracle_calls < target:
                 before = (solver.step, solver.oracle_calls, clock.seconds)
                 portion = max(int(rate * CHUNK_SECONDS), solver.calls_per_step)
+                # Steps without oracle calls are logged too, after n of them exactly: runs must not depend on the clock.
+                steps = solver.step + n - (solver.cache_hits - hits) if solver.has_cache else max_steps
                 with clock, _quiet():
-                    solver.advance(min(target, solver.oracle_calls + portion), max_steps)
+                    solver.advance(min(target, solver.oracle_calls + portion), min(steps, max_steps))
                 if (solver.step, solver.oracle_calls) == before[:2]:
                     break
                 rate = (solver.oracle_calls - before[1]) / max(clock.seconds - before[2], 1e-9)
@@ -191,7 +193,7 @@ def drive(
                 if interrupted() or (time_limit is not None and clock.seconds >= time_limit):
                     log.write(clock.seconds)
                     return ended() or (Status.INTERRUPTED if interrupted() else Status.TIME_LIMIT), clock.seconds
-                if solver.cache_hits - hits >= n:  # steps without oracle calls are logged too
+                if solver.cache_hits - hits >= n:
                     log.write(clock.seconds)
                     logged, hits = (solver.step, solver.oracle_calls), solver.cache_hits
             if (solver.step, solver.oracle_calls) != logged:

@@ -55,7 +55,8 @@ class Solver(ABC):
 
     step: int = 0
     oracle_calls: int = 0
-    cache_hits: int = 0  # steps that needed no oracle call
+    has_cache: bool = False  # whether there may be steps that need no oracle call
+    cache_hits: int = 0  # such steps so far
     calls_per_step: int = 1  # the fewest oracle calls by which the solver can advance
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:

@@ -338,6 +338,10 @@ class BCFW(Solver):
         return int(self.state.counts[CALLS])
 
     @property
+    def has_cache(self):
+        return self.cache.on
+
+    @property
     def cache_hits(self):
         return int(self.state.counts[HITS])
 

@@ -168,8 +168,12 @@ class OneSlack(Solver):
     def point(self, iterate):
         return Point(self.best_w, self.hull.dual)
 
+    @property
+    def has_cache(self):
+        return self.cache is not None
+
     def extras(self):
-        hits = {} if self.cache is None else {"cache_hits": float(self.cache_hits)}
+        hits = {} if not self.has_cache else {"cache_hits": float(self.cache_hits)}
         return {"atoms": float(len(self.hull)), **hits}
 
 

@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fwexp
@@ -373,25 +374,40 @@ def ways(test):
     ]
 
 
+@pytest.mark.parametrize(
+    ("solver", "options"), [("auto", {}), ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}), ("one_slack", {})]
+)
+def test_a_slow_machine_logs_the_same_rows(solver, options, monkeypatch):
+    """Where the loop looks at the clock depends on the machine; where it logs, and so where a run ends, does not."""
+    train, _ = fwexp.load_dataset("digits")
+    traces = []
+    for seconds in (1e-4, 0.02, 10.0):
+        monkeypatch.setattr("fwexp.run.driver.CHUNK_SECONDS", seconds)
+        traces.append(fwexp.solve(train, solver, lam=0.01, max_passes=12, gap_tol=0.01, **options).trace.drop(columns="time"))
+    assert len(traces[0]) > 10
+    for trace in traces[1:]:
+        pd.testing.assert_frame_equal(traces[0], trace, check_exact=True)
+
+
 @pytest.mark.parametrize(("solver", "options"), SOLVERS)
 def test_watching_does_not_change_a_run(solver, options):
-    """Weights after 6 passes, and all that was logged at whole passes, are the same bits."""
+    """Weights after 6 passes, and all that was logged at the same steps, are the same bits."""
     _, problem = chain("dense", 1, n=7)
     _, test = chain("dense", 2, n=3)
     common = {"lam": LAM, "max_passes": 6, "gap_tol": 0, "seed": 3, "iterate": "last", **options}
     plain = fwexp.solve(problem, solver, **common)
     columns = ["iterate", "step", "oracle_calls", "passes", "primal", "dual"]
-    rows = plain.trace[columns].set_index(["iterate", "oracle_calls"])
+    rows = plain.trace[columns].set_index(["iterate", "step", "oracle_calls"])
     for way in ways(test):
         if way.name == "all iterates" and "accelerate" in options:
             continue
         watched = fwexp.solve(problem, solver, **common, **way.arguments)
         assert watched.w.tobytes() == plain.w.tobytes(), way.name
         assert watched.primal == plain.primal
-        others = watched.trace[columns].set_index(["iterate", "oracle_calls"])
+        others = watched.trace[columns].set_index(["iterate", "step", "oracle_calls"])
         both = rows.index.intersection(others.index)
         assert len(both) >= 2
-        for name in ("step", "primal", "dual"):
+        for name in ("passes", "primal", "dual"):
             np.testing.assert_array_equal(rows.loc[both, name], others.loc[both, name], err_msg=way.name)
         if way.name == "test set":
             assert watched.trace[["test_error", "train_error"]].notna().all(axis=None)
