@@ -76,7 +76,7 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 bench: $(INSTALLED)
-	$(BIN)/python -m fwexp.bench $(ARGS)
+	$(BIN)/python -m fwexp.experiments.bench $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

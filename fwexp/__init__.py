@@ -7,11 +7,11 @@ __version__ = "0.1.0"
 # Where each public name lives; modules are imported when a name is first used, for numba alone takes half a second.
 _HOME = {
     "CallbackProblem": "fwexp.problems.callback",
-    "Result": "fwexp.run.result",
+    "Result": "fwexp.driver.result",
     "chain_problem": "fwexp.problems.chain",
     "enumerated_problem": "fwexp.problems.enumerated",
     "evaluate": "fwexp.api",
-    "grid_search": "fwexp.path",
+    "grid_search": "fwexp.tasks.path",
     "joint_feature": "fwexp.api",
     "load_dataset": "fwexp.data",
     "load_results": "fwexp.run.store",
@@ -20,7 +20,7 @@ _HOME = {
     "max_oracle": "fwexp.api",
     "multiclass_problem": "fwexp.problems.multiclass",
     "predict": "fwexp.api",
-    "regularization_path": "fwexp.path",
+    "regularization_path": "fwexp.tasks.path",
     "solve": "fwexp.api",
 }
 

@@ -1,13 +1,14 @@
 """Compilation settings: the one place that decides how kernels are compiled and where machine code is cached.
 
 numba's disk cache looks at the file that defines a kernel, not at what the kernel calls: edit an oracle and the cached
-solver keeps running the old one. So machine code is kept in a directory named after a hash of *all* sources of the
-package, and kernels specialised for problem classes from outside the package are not cached at all.
+solver keeps running the old one. So machine code is kept in a directory named after the digest of the sources that its
+module depends on, those of all problems and oracles included, which kernels reach by dispatch. Other sources do not
+count: after an edit of one solver, only that one is compiled anew. Kernels specialised for problem classes from outside
+the package are not cached at all.
 """
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import shutil
 import tempfile
@@ -19,21 +20,20 @@ from pathlib import Path
 import numba
 from numba.extending import overload, register_jitable
 
+from fwexp import _sources
+
 __all__ = ["array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
 
-PACKAGE = Path(__file__).resolve().parent
-KEEP_DIRECTORIES = 4  # the caches of this many versions of the sources are kept
+REACHED = ("fwexp._jit", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
+KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
 KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
 
 
 @cache
-def cache_directory() -> Path:
-    """Return the directory of the machine code compiled from exactly these sources, and prune those of old sources."""
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+def cache_directory(module: str) -> Path:
+    """Return the directory of the machine code of a module as its sources are now, and prune those of old sources."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fwexp" / "numba"
-    directory = base / digest.hexdigest()[:16]
+    directory = base / _sources.digest([module, *REACHED])[:16]
     try:
         directory.mkdir(parents=True, exist_ok=True)
         os.utime(directory)
@@ -66,14 +66,14 @@ def _locked(save: Callable, directory: Path) -> Callable:
 
 
 def njit(function: Callable | None = None, *, fastmath: bool = False):
-    """Compile ``function`` in nopython mode, cached on disk under a hash of the whole package.
+    """Compile ``function`` in nopython mode, cached on disk under the digest of the sources that it depends on.
 
     Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release
     the interpreter lock; loops over examples are spread over threads by ``fwexp._threads``.
     """
     if function is None:
         return lambda function: njit(function, fastmath=fastmath)
-    directory = cache_directory()
+    directory = cache_directory(getattr(function, "__module__", ""))
     # numba reads its cache directory when a function is decorated; the setting must not leak to other packages.
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(directory)
     try:

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from fwexp.driver import settings
+from fwexp.driver.loop import Log, drive, finish
+from fwexp.driver.progress import Progress
+from fwexp.driver.result import Result
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluation, Evaluator
-from fwexp.run import settings
-from fwexp.run.driver import Log, drive, finish
-from fwexp.run.progress import Progress
-from fwexp.run.result import Result
 from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
 from fwexp.solvers.sampling import check_order
 

@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp import _jit
+from fwexp import _jit, _sources
 from fwexp.problems import protocol
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.evaluation import Evaluator, _decode_range
 
 PACKAGE = Path(fwexp.__file__).parent
+CACHE = _jit.cache_directory(__name__).parent
 
 # A few kernels only, for compiling takes most of the time.
 TRAIN = """
@@ -78,9 +79,17 @@ def test_processes_share_a_cache_and_edits_invalidate_it(copied):
     text = edited.read_text()
     assert text.count("per_error = 1.0 / length") == 1
     edited.write_text(text.replace("per_error = 1.0 / length", "per_error = 10.0 / length"))
+    folders = set((cache / "fwexp" / "numba").iterdir())
     after = outcomes([start(copied, cache)])
     assert after != results[:1]
-    assert len(list((cache / "fwexp" / "numba").iterdir())) == 2
+    assert set((cache / "fwexp" / "numba").iterdir()) > folders
+
+    # What no kernel reaches may change.
+    cli = copied / "fwexp" / "cli.py"
+    cli.write_text(cli.read_text() + "\n# edited")
+    machine_code = sorted(cache.rglob("*.nb[ic]"))
+    assert outcomes([start(copied, cache)]) == after
+    assert sorted(cache.rglob("*.nb[ic]")) == machine_code
 
     edited.write_text(text)
     assert outcomes([start(copied, cache)]) == results[:1]
@@ -95,41 +104,62 @@ def test_setting_of_numba_does_not_leak(monkeypatch):
         return x + 1
 
     assert numba.config.CACHE_DIR == "/somewhere/else"
-    assert Path(kernel._cache.cache_path).is_relative_to(_jit.cache_directory())
+    assert Path(kernel._cache.cache_path).is_relative_to(CACHE)
     with pytest.raises(TypeError):
         _jit.njit(3)
     assert numba.config.CACHE_DIR == "/somewhere/else"
 
 
-def test_hash_covers_every_source_of_the_package(tmp_path, monkeypatch):
-    package = tmp_path / "package"
-    (package / "sub").mkdir(parents=True)
-    (package / "a.py").write_text("1")
-    (package / "sub" / "b.py").write_text("2")
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of four modules: two oracles, a solver that uses one of them, and another solver."""
+    folder = tmp_path / "fwexp"
+    for name, text in {
+        "oracles/a.py": "",
+        "problems/p.py": "from fwexp.oracles.a import f",
+        "solvers/__init__.py": "from fwexp.solvers import s, t",
+        "solvers/base.py": "",
+        "solvers/s.py": "from fwexp.solvers import base\nimport numpy",
+        "solvers/t.py": "def f():\n    import fwexp.solvers.s",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.setattr(_sources, "PACKAGE", folder)
+    monkeypatch.setattr(_sources, "imports", _sources.imports.__wrapped__)
+    monkeypatch.setattr(_sources, "_source", _sources._source.__wrapped__)
+    return folder
+
+
+def test_a_module_depends_on_what_it_imports_when_it_is_imported(package):
+    assert _sources.closure(["fwexp.solvers.s"]) == {"fwexp.solvers.s", "fwexp.solvers.base"}
+    assert _sources.closure(["fwexp.solvers.t"]) == {"fwexp.solvers.t"}
+    assert _sources.closure(["fwexp.problems"]) == {"fwexp.problems.p", "fwexp.oracles.a"}
+    assert "fwexp.solvers.t" in _sources.closure(["fwexp.solvers"])
+
+
+@pytest.mark.parametrize(
+    ("edited", "changed"),
+    [("oracles/a.py", "st"), ("problems/p.py", "st"), ("solvers/base.py", "s"), ("solvers/s.py", "s"), ("solvers/__init__.py", "")],
+)
+def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monkeypatch, edited, changed):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(_jit, "PACKAGE", package)
-    names = [_jit.cache_directory.__wrapped__().name]
 
-    def changed():
-        names.append(_jit.cache_directory.__wrapped__().name)
-        return names[-1] not in names[:-1]
+    def directories():
+        return {name: _jit.cache_directory.__wrapped__(f"fwexp.solvers.{name}") for name in "st"}
 
-    (package / "notes.txt").write_text("no source")
-    assert not changed()
-    (package / "sub" / "b.py").write_text("3")
-    assert changed()
-    (package / "sub" / "b.py").rename(package / "sub" / "c.py")
-    assert changed()
-    (package / "d.py").write_text("")
-    assert changed()
-    assert all((tmp_path / "cache" / "fwexp" / "numba" / name).is_dir() for name in names)
+    before = directories()
+    assert before == directories()
+    (package / edited).write_text((package / edited).read_text() + "\n# edited")
+    after = directories()
+    assert {name for name in "st" if before[name] != after[name]} == set(changed)
+    assert all(path.is_dir() for path in after.values())
 
 
 def test_home_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # no directory can be made below a file
     monkeypatch.setattr(_jit.tempfile, "gettempdir", lambda: str(tmp_path))
-    directory = _jit.cache_directory.__wrapped__()
+    directory = _jit.cache_directory.__wrapped__(__name__)
     assert directory.is_dir()
     assert directory.parent == tmp_path / f"fwexp-numba-{os.getuid()}"
 
@@ -142,7 +172,8 @@ def test_home_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
         ([300, 10], [300, 10]),
     ],
 )
-def test_old_caches_are_pruned(tmp_path, ages, kept):
+def test_old_caches_are_pruned(tmp_path, monkeypatch, ages, kept):
+    monkeypatch.setattr(_jit, "KEEP_DIRECTORIES", 4)
     for days in ages:
         (tmp_path / str(days)).mkdir()
         (tmp_path / str(days) / "kernel.nbc").write_text("")
@@ -191,14 +222,14 @@ def test_classes_from_outside_run_compiled_but_are_not_cached_on_disk(outside):
     inside, problem = outside
     kernel = _jit.specialise(_decode_range, problem)
     assert _jit.specialise(_decode_range, inside) is _decode_range
-    before = set(_jit.cache_directory().rglob("*.nb[ic]"))
+    before = set(CACHE.rglob("*.nb[ic]"))
     values = [Evaluator(p)(np.array([1.0, -2.0, 0.5])) for p in (inside, problem)]
     assert values[0] == pytest.approx(values[1], rel=1e-14)
     assert len(kernel.signatures) == 1
     assert not kernel.stats.cache_path
     assert kernel.targetoptions["error_model"] == "numpy"
     assert kernel.targetoptions["nogil"]
-    new = {path for path in set(_jit.cache_directory().rglob("*.nb[ic]")) - before if "_decode_range" in path.name}
+    new = {path for path in set(CACHE.rglob("*.nb[ic]")) - before if "_decode_range" in path.name}
     assert len(new) <= 2  # of the class inside, if it was compiled here for the first time
     assert _jit.specialise(_decode_range, problem) is kernel  # compiled once per process
 

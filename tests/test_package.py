@@ -198,8 +198,8 @@ def test_unpacked_wheel_works(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     code = """
 import json
-import fwexp, fwexp.experiments, fwexp.plots, fwexp.config
-conf = fwexp.config.conf_dir()
+import fwexp, fwexp.experiments, fwexp.plots, fwexp.run.config
+conf = fwexp.run.config.conf_dir()
 presets = [f"experiment/{figure.preset}.yaml" for figure in fwexp.experiments.FIGURES.values()]
 files = [fwexp.__file__, fwexp.experiments.__file__, fwexp.plots.__file__]
 files += [str(conf / name) for name in ["config.yaml", *presets]]

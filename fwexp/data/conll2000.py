@@ -123,7 +123,7 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
         between 0 and 1, given one labeling per test sentence, as ``fwexp.predict(test, w)`` returns them. It raises a
         ValueError for numbers of sentences or tokens that differ from those of the test text, and labels that do not exist.
     """
-    from fwexp.metrics import chunk_scores
+    from fwexp.data.metrics import chunk_scores
 
     arrays = _parsed(resolve_data_dir(data_dir))
     names, true = _label_names(arrays), _true_tags(arrays)

@@ -98,7 +98,7 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
         ``score(predictions) -> dict`` with ``aer``, ``precision`` (of possible links) and ``recall`` (of sure links), all
         between 0 and 1, given the links of every test sentence, as ``fwexp.predict(test, w)`` returns them.
     """
-    from fwexp.metrics import alignment_scores
+    from fwexp.data.metrics import alignment_scores
 
     gold = read_gold(resolve_data_dir(data_dir))
     sure, possible = gold.sure[SET_ASIDE:], gold.possible[SET_ASIDE:]

@@ -14,11 +14,11 @@ from unittest import mock
 import hydra
 from hydra.core.hydra_config import HydraConfig
 
-from fwexp.config import canonical, conf_dir, places
+from fwexp.driver.progress import say
 from fwexp.errors import OptionError, RunsFailed
 from fwexp.run import runner, sweep
+from fwexp.run.config import canonical, conf_dir, places
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.progress import say
 
 
 def main(arguments: list[str]) -> int:

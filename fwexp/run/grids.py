@@ -23,8 +23,8 @@ from hydra.core.override_parser.types import Override, OverrideType
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from fwexp.config import PLACE_KEYS, canonical, places, quote, run_key
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.run.config import PLACE_KEYS, canonical, places, quote, run_key
 from fwexp.run.runner import resolve
 
 PRESETS = ("full", "smoke")
@@ -48,7 +48,7 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
     configs : list of dict
         Canonical, without duplicates, in the order of the grids.
     places : dict
-        As `fwexp.config.places` returns them.
+        As `fwexp.run.config.places` returns them.
     """
     parser = OverridesParser.create(config_loader=loader)
     parsed = parser.parse_overrides(list(overrides))

@@ -6,8 +6,8 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from fwexp.config import conf_dir
 from fwexp.errors import OptionError, ParameterError, UserError, unknown
+from fwexp.run.config import conf_dir
 
 COMPOSING = (HydraException, OmegaConfBaseException, YAMLError)  # what goes wrong while a configuration is composed
 

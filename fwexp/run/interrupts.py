@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-from fwexp.run.progress import say
+from fwexp.driver.progress import say
 
 
 @contextlib.contextmanager

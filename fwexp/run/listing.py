@@ -2,8 +2,8 @@
 
 # ruff: noqa: T201
 
-from fwexp.config import conf_dir
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.run.config import conf_dir
 from fwexp.run.store import Run, find_runs
 
 USAGE = """\

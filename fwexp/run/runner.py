@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fwexp.driver import settings
 from fwexp.errors import UserError
-from fwexp.run import settings, store, tasks
+from fwexp.run import store
+from fwexp.tasks import perform as tasks
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def resolve(config: Mapping, data_dir=None) -> dict:
     """Return the configuration with solver ``auto`` replaced by what it stands for, which depends on the data."""
     if config["solver"]["name"] != "auto":
         return dict(config)
-    from fwexp.config import canonical
+    from fwexp.run.config import canonical
     from fwexp.solvers import resolve_auto
 
     train, _ = load(config["dataset"], data_dir)

@@ -21,8 +21,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from fwexp.config import canonical, run_key
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.run.config import canonical, run_key
 from fwexp.run.provenance import provenance
 
 __all__ = ["Run", "find_runs", "is_stored", "load_results", "read_run", "run_dir", "run_key", "save", "save_failure"]
@@ -223,7 +223,7 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     import numpy as np
     import pandas as pd
 
-    from fwexp.run.result import TRACE_COLUMNS
+    from fwexp.driver.result import TRACE_COLUMNS
 
     runs = find_runs(results_dir, include={"damaged"} | ({"partial"} if partial else set()), **filters)
     for run in runs:

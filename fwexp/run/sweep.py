@@ -18,11 +18,11 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
 
-from fwexp.config import canonical, conf_dir, places, quote, register_schema, to_overrides
+from fwexp.driver.progress import say, without_summaries
 from fwexp.errors import RunsFailed, UserError
 from fwexp.run import grids, interrupts, runner, store
+from fwexp.run.config import canonical, conf_dir, places, quote, register_schema, to_overrides
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.progress import say, without_summaries
 from fwexp.run.runner import Outcome
 
 CONFIG_NAME = "config"

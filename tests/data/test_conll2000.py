@@ -10,17 +10,17 @@ import scipy.io
 from hypothesis import strategies as st
 
 import fwexp
-from fwexp.config import canonical
 from fwexp.data import DATASETS, conll2000, load_dataset, resolve_data_dir
 from fwexp.data.commands import main
+from fwexp.data.metrics import token_accuracy
 from fwexp.data.registry import locate
 from fwexp.errors import DataError, ParameterError
-from fwexp.metrics import token_accuracy
 
 # Imported before a test sets XDG_CACHE_HOME, which also says where compiled kernels are kept.
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import BinaryFeatures
 from fwexp.run import runner
+from fwexp.run.config import canonical
 
 PARAGRAPH = """\
 The DT B-NP

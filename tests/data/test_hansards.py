@@ -5,8 +5,8 @@ import fwexp
 from fwexp.data import DATASETS, check_options, hansards, load_dataset
 from fwexp.data.alignment import features
 from fwexp.data.commands import main
+from fwexp.data.metrics import alignment_error_rate, alignment_scores
 from fwexp.errors import DataError, OptionError, ParameterError
-from fwexp.metrics import alignment_error_rate, alignment_scores
 from fwexp.problems import protocol
 from fwexp.problems.matching import MatchingProblem
 from tests.data.made_up import made_up_pairs, true_links

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from fwexp.config import canonical, run_key
 from fwexp.data import load_dataset, ocr
 from fwexp.errors import ParameterError
+from fwexp.run.config import canonical, run_key
 
 
 def test_a_sample_has_n_words_and_contains_the_smaller_samples():

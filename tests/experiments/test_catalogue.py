@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from fwexp.config import conf_dir
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
 from fwexp.experiments.figure import PICTURE, save_figure
 from fwexp.plots import style
 from fwexp.run import store, sweep
+from fwexp.run.config import conf_dir
 from tests.plots.made_up import make_results
 
 PRESETS = conf_dir() / "experiment"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fwexp
+from fwexp.data.metrics import alignment_error_rate
 from fwexp.errors import OptionError, ParameterError
-from fwexp.metrics import alignment_error_rate
 from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from fwexp.testing import problem_checks

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fwexp.config import canonical
-from fwexp.run.result import TRACE_COLUMNS, Result
+from fwexp.driver.result import TRACE_COLUMNS, Result
+from fwexp.run.config import canonical
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 import fwexp
-from fwexp.config import canonical
+from fwexp.driver.result import TRACE_COLUMNS
 from fwexp.errors import OptionError, ParameterError
 from fwexp.run import store
-from fwexp.run.result import TRACE_COLUMNS
+from fwexp.run.config import canonical
 
 FILES = ["config.yaml", "model.npz", "run.json", "trace.parquet"]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fwexp.config import run_key, to_overrides
 from fwexp.errors import DataError, OptionError, RunsFailed, UserError
 from fwexp.run import runner, store, sweep
+from fwexp.run.config import run_key, to_overrides
 
 QUICK = ["max_passes=0.1", "gap_tol=0"]
 

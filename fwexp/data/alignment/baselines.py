@@ -34,7 +34,7 @@ def match_dice(coefficients: np.ndarray, text: Bitext, threshold: float) -> list
 
 def best_threshold(coefficients: np.ndarray, text: Bitext, sure: Sequence, possible: Sequence) -> float:
     """Return the threshold of `match_dice` with the lowest alignment error rate on sentence pairs with known links."""
-    from fwexp.metrics import alignment_error_rate
+    from fwexp.data.metrics import alignment_error_rate
 
     rates = [alignment_error_rate(sure, possible, match_dice(coefficients, text, threshold)) for threshold in THRESHOLDS]
     return float(THRESHOLDS[np.argmin(rates)])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 
 import fwexp
+from fwexp.data.metrics import chunk_f1, chunk_scores, token_accuracy
 from fwexp.errors import ParameterError
-from fwexp.metrics import chunk_f1, chunk_scores, token_accuracy
 
 
 def conlleval(true, predicted):

@@ -62,7 +62,7 @@ def chunk_f1(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) 
 
     Examples
     --------
-    >>> from fwexp.metrics import chunk_f1
+    >>> from fwexp.data.metrics import chunk_f1
     >>> chunk_f1([["B-NP", "I-NP", "O", "B-VP"]], [["B-NP", "I-NP", "B-NP", "B-VP"]])
     0.8
     """
@@ -129,7 +129,7 @@ def alignment_error_rate(sure: Sequence, possible: Sequence, predicted: Sequence
 
     Examples
     --------
-    >>> from fwexp.metrics import alignment_error_rate
+    >>> from fwexp.data.metrics import alignment_error_rate
     >>> alignment_error_rate([[(0, 0), (1, 1)]], [[(1, 2)]], [[(0, 0), (1, 2), (2, 1), (3, 3)]])
     0.5
     """

@@ -11,10 +11,10 @@ import numpy as np
 
 from fwexp._jit import njit, specialise
 from fwexp.api import check_problem_type
+from fwexp.driver import settings
 from fwexp.errors import ParameterError
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, workspace
-from fwexp.run import settings
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.block import exact_gaps

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fwexp.api import check_problem_type
+from fwexp.driver import settings
+from fwexp.driver.loop import Clock, interruptible
+from fwexp.driver.progress import Progress
+from fwexp.driver.result import Status
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import to_public
-from fwexp.run import settings
-from fwexp.run.driver import Clock, interruptible
-from fwexp.run.progress import Progress
-from fwexp.run.result import Status
 from fwexp.solvers import check_needs, check_options, resolve_auto
 from fwexp.solvers.bcfw import BCFW
 

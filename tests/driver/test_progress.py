@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from fwexp.run import progress
-from fwexp.run.progress import Progress
+from fwexp.driver import progress
+from fwexp.driver.progress import Progress
 
 ROW = {"passes": 2.0, "primal": 0.5, "dual": 0.25, "gap": 0.25, "train_error": float("nan"), "test_error": 0.125, "time": 1.5}
 

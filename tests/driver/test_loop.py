@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import fwexp
+from fwexp.driver import loop as driver
+from fwexp.driver.loop import Clock, Log, drive, finish, log_points
+from fwexp.driver.progress import Progress
+from fwexp.driver.result import TRACE_COLUMNS
 from fwexp.problems.evaluation import Evaluator
-from fwexp.run import driver
-from fwexp.run.driver import Clock, Log, drive, finish, log_points
-from fwexp.run.progress import Progress
-from fwexp.run.result import TRACE_COLUMNS
 from fwexp.solvers.base import NoOptions, Point, Solver
 from tests.small_problems import chain
 
@@ -382,7 +382,7 @@ def test_a_slow_machine_logs_the_same_rows(solver, options, monkeypatch):
     train, _ = fwexp.load_dataset("digits")
     traces = []
     for seconds in (1e-4, 0.02, 10.0):
-        monkeypatch.setattr("fwexp.run.driver.CHUNK_SECONDS", seconds)
+        monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
         traces.append(fwexp.solve(train, solver, lam=0.01, max_passes=12, gap_tol=0.01, **options).trace.drop(columns="time"))
     assert len(traces[0]) > 10
     for trace in traces[1:]:

@@ -5,11 +5,11 @@ import pytest
 from hydra.core.config_store import ConfigStore
 from hydra.types import RunMode
 
-from fwexp import config as config_module
-from fwexp.config import ADDED_LATER, PLACE_KEYS, RUN_KEYS, canonical, conf_dir, places, run_defaults, run_key, to_overrides
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
+from fwexp.run import config as config_module
 from fwexp.run import sweep
+from fwexp.run.config import ADDED_LATER, PLACE_KEYS, RUN_KEYS, canonical, conf_dir, places, run_defaults, run_key, to_overrides
 from fwexp.solvers import SOLVERS
 
 PRESETS = sorted(
@@ -247,7 +247,7 @@ def conf(tmp_path, monkeypatch):
     """A copy of conf/ that may be changed."""
     folder = tmp_path / "conf"
     shutil.copytree(conf_dir(), folder)
-    for module in ("fwexp.config", "fwexp.run.sweep", "fwexp.run.command", "fwexp.run.hydra_errors"):
+    for module in ("fwexp.run.config", "fwexp.run.sweep", "fwexp.run.command", "fwexp.run.hydra_errors"):
         monkeypatch.setattr(f"{module}.conf_dir", lambda: folder)
     return folder
 

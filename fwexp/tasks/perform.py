@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from fwexp.driver import settings
+from fwexp.driver.loop import interruptible
+from fwexp.driver.progress import Progress
+from fwexp.driver.result import TRACE_COLUMNS, Result, Status
+from fwexp.driver.settings import HEURISTIC_PATH, IMPROVEMENT, PATH, TRAIN, WARM_GRID
 from fwexp.errors import ParameterError
-from fwexp.run import settings
-from fwexp.run.driver import interruptible
-from fwexp.run.progress import Progress
-from fwexp.run.result import TRACE_COLUMNS, Result, Status
-from fwexp.run.settings import HEURISTIC_PATH, IMPROVEMENT, PATH, TRAIN, WARM_GRID
 
 
 def perform(config: Mapping, train, test=None, metrics: Callable | None = None, *, verbose: bool = False) -> Result:
@@ -45,7 +45,7 @@ def perform(config: Mapping, train, test=None, metrics: Callable | None = None, 
 
 def _path_or_grid(task: str, train, given: Mapping, options: Mapping, verbose: bool) -> Result:
     """Go from the largest lam down to ``lam`` with gaps of ``gap_tol``; ``w`` are the weights at the last break point."""
-    from fwexp import path
+    from fwexp.tasks import path
 
     lam, eps = settings.check_lam(given["lam"], train.n), given["gap_tol"]
     if eps == 0.0:
@@ -73,7 +73,7 @@ def _path_or_grid(task: str, train, given: Mapping, options: Mapping, verbose: b
 def _improvement(train, given: Mapping, options: Mapping, verbose: bool) -> Result:
     """Look at the block gaps of a run, and at what theory predicts of gap sampling there."""
     from fwexp.problems.protocol import to_public
-    from fwexp.sampling_theory import looks
+    from fwexp.tasks.improvement import looks
 
     if not isinstance(given["schedule"], float):
         raise ParameterError(f"schedule of task {IMPROVEMENT} must be a number of passes, got {given['schedule']!r}")

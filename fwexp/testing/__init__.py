@@ -7,7 +7,7 @@ does not hold. ``problem_checks`` and ``solver_checks`` give the same checks one
     def test_my_problem(check):
         check()
 
-What is checked stands in ``_problem_checks`` and ``_solver_checks``, one short function per promise.
+What is checked stands in ``problems`` and ``solvers``, one short function per promise.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from functools import partial
 
 import numpy as np
 
-from fwexp._problem_checks import PROBLEM_CHECKS, CheckFailed, ProblemProbe
-from fwexp._solver_checks import SOLVER_CHECKS, SolverProbe
 from fwexp.api import check_problem_type
+from fwexp.driver.settings import check_lam
 from fwexp.errors import UserError
 from fwexp.problems import protocol
 from fwexp.problems.chain import chain_problem
-from fwexp.run.settings import check_lam
 from fwexp.solvers import Solver, check_needs, check_options, get_solver
+from fwexp.testing.problems import PROBLEM_CHECKS, CheckFailed, ProblemProbe
+from fwexp.testing.solvers import SOLVER_CHECKS, SolverProbe
 
 __all__ = ["Check", "CheckFailed", "check_problem", "check_solver", "problem_checks", "solver_checks"]
 

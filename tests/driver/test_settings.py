@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
+from fwexp.driver import settings
 from fwexp.errors import ParameterError
-from fwexp.run import settings
 
 NAN, INF = math.nan, math.inf
 

@@ -6,8 +6,8 @@ import pytest
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.problems.protocol import radii_sq
-from fwexp.sampling_theory import chi, curvature_bounds, improvement_along_run, one_hard_example, predicted_improvement
 from fwexp.solvers import SOLVERS, check_options
+from fwexp.tasks.improvement import chi, curvature_bounds, improvement_along_run, one_hard_example, predicted_improvement
 from tests import reference as ref
 from tests.reference.examples import multiclass
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from fwexp.driver import settings
+from fwexp.driver.result import TRACE_COLUMNS, Result, Status
 from fwexp.errors import ParameterError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import to_public
-from fwexp.run import settings
-from fwexp.run.result import TRACE_COLUMNS, Result, Status
 from fwexp.solvers.base import Solver
 
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C

@@ -9,16 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from fwexp._problem_checks import close, require
+from fwexp.driver.loop import Log, drive, finish
+from fwexp.driver.progress import Progress
+from fwexp.driver.result import Result
+from fwexp.driver.settings import ITERATES
 from fwexp.errors import OptionError
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.evaluation import Evaluator
-from fwexp.run.driver import Log, drive, finish
-from fwexp.run.progress import Progress
-from fwexp.run.result import Result
-from fwexp.run.settings import ITERATES
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
+from fwexp.testing.problems import close, require
 
 BIG = 10**9
 PASSES = 12  # of the runs that are compared

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fwexp.driver import settings as check
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run import settings as check
 
 # Where results go, where data lie and whether to run again: top-level keys that change no number.
 PLACE_KEYS = {"results_dir": "results", "data_dir": None, "force": False}
@@ -31,7 +31,7 @@ ADDED_LATER = ("iterate", "train_error")
 
 def conf_dir() -> Path:
     """Return the folder of the YAML files: inside the package in a wheel, beside it in a checkout."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
 

@@ -1,0 +1,83 @@
+"""Which sources of the package a module depends on, and their digest.
+
+Two things hang on this: machine code is cached under the digest of the sources that it was compiled from, and a stored run
+records the digest of the sources that made it. A module depends on what it imports when it is itself imported, and what
+that imports; imports inside functions do not count.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def digest(modules: Iterable[str]) -> str:
+    """Return the sha256 of the sources of ``modules`` and all they depend on, as hex digits.
+
+    Parameters
+    ----------
+    modules : iterable of str
+        Names of modules of the package, or of packages in it, which stand for all their modules.
+    """
+    total = hashlib.sha256()
+    for name in sorted(closure(modules)):
+        total.update(name.encode() + b"\0" + hashlib.sha256(_source(name)).digest())
+    return total.hexdigest()
+
+
+def closure(modules: Iterable[str]) -> set[str]:
+    """Return the names of ``modules`` and of all modules of the package that they depend on."""
+    found, todo = set(), [name for given in modules for name in _modules(given)]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += imports(name)
+    return found
+
+
+@cache
+def imports(module: str) -> tuple[str, ...]:
+    """Return the modules of the package that a module imports at its top level."""
+    root = PACKAGE.name
+    names = set()
+    for node in ast.parse(_source(module)).body:
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            names.update(name if path_of(name) else node.module for name in inner)
+    return tuple(sorted(name for name in names if name.partition(".")[0] == root and path_of(name)))
+
+
+def path_of(module: str) -> Path | None:
+    """Return the file of a module of the package, or None if there is none."""
+    place = _folder(module)
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+
+
+def _folder(module: str) -> Path:
+    """Return where a module lies, without its suffix; in a checkout experiments, plots and conf lie beside the package."""
+    parts = module.split(".")[1:]
+    inside = PACKAGE.joinpath(*parts)
+    if len(parts) and not (PACKAGE / parts[0]).exists() and not (PACKAGE / f"{parts[0]}.py").exists():
+        return PACKAGE.parent.joinpath(*parts)
+    return inside
+
+
+def _modules(name: str) -> list[str]:
+    """Return ``name`` if it is a module, all modules below it if it is a package."""
+    folder = _folder(name)
+    if not folder.is_dir():
+        return [name]
+    files = (path.relative_to(folder).with_suffix("") for path in sorted(folder.rglob("*.py")))
+    return [".".join([name, *(part for part in file.parts if part != "__init__")]) for file in files]
+
+
+@cache
+def _source(module: str) -> bytes:
+    path = path_of(module)
+    return path.read_bytes() if path else b""
