@@ -316,7 +316,9 @@ def test_interrupt_from_outside_while_steps_are_taken():
     assert len(result.trace) == 4  # start and end, last and wavg
 
 
-@pytest.mark.parametrize("before", [signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL], ids=["python", "ignore", "default"])
+@pytest.mark.parametrize(
+    "before", [signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL], ids=["python", "ignore", "default"]
+)
 def test_second_interrupt_acts_as_always(before):
     """Also where the parent ignores the signal, as in the background of a script."""
     _, problem = chain("dense", 0)
