@@ -108,12 +108,15 @@ def specialise(kernel, problem) -> Callable:
     return _uncached(kernel)
 
 
-def dispatched(stub: Callable) -> Callable:
+def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callable:
     """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument.
 
     Classes register with ``function.register(cls)``. In compiled code the choice is made at compile time (numba's
-    ``overload``), in plain Python at run time, so that the same solver loop serves both.
+    ``overload``), in plain Python at run time, so that the same solver loop serves both. ``fastmath`` is for oracles and
+    sums over parts.
     """
+    if stub is None:
+        return lambda stub: dispatched(stub, fastmath=fastmath)
     implementations: dict[type, Callable] = {}
 
     @wraps(stub)
@@ -124,7 +127,7 @@ def dispatched(stub: Callable) -> Callable:
         raise TypeError(f"{stub.__name__} is not available for {type(first).__name__}")
 
     # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.
-    @overload(dispatch, strict=False, jit_options={"fastmath": True, "error_model": "numpy"})
+    @overload(dispatch, strict=False, jit_options={"fastmath": fastmath, "error_model": "numpy"})
     def choose(first, *args):
         cls = getattr(first, "instance_class", None)
         return implementations.get(cls)

@@ -17,7 +17,7 @@ Safeguard: the period doubles when the certificate, as known from the block gaps
 new centres. It looks at numbers of the run only, never at the log.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,57 +64,50 @@ def chosen_kap(radii_sq: np.ndarray, lam: float) -> float | None:
     return min(kap, 10.0) if kap >= 1.0 else None
 
 
+@dataclass
 class Centre:
-    """The centre z of the current inner problem, and its schedule.
+    """The centre z of the current inner problem, and its schedule; a part of a solver's state."""
 
-    Parameters
-    ----------
-    n : int
-        Number of examples.
-    lam : float
-        Regularisation of the original problem.
-    kap : float
-        Weight of the centre.
-    period : float
-        Passes between new centres, at first.
-    w : ndarray
-        A a at the start, which becomes the first centre.
-    """
+    kap: float  # weight of the centre
+    lam: float  # regularisation of the original problem
+    period: int  # steps between new centres
+    next_step: int  # step of the next one
+    z: np.ndarray  # internal weights
+    w_old: np.ndarray  # w at the latest move
+    moves: int = 0
+    watched: float = np.inf  # the certificate ten centres ago
 
-    def __init__(self, n: int, lam: float, kap: float, period: float, w: np.ndarray) -> None:
-        self.kap, self._lam = kap, lam
-        self.lam = lam * (1.0 + self.kap)  # lam', for block steps
-        root = np.sqrt(1.0 / (1.0 + self.kap))
-        self._beta = (1.0 - root) / (1.0 + root)
-        self._period = max(1, round(period * n))
-        self.next_step = self._period
-        self._z, self._w_old = w.copy(), w.copy()
-        self._moves, self._watched = 0, np.inf
+    @property
+    def inner_lam(self) -> float:
+        """lam', for block steps."""
+        return self.lam * (1.0 + self.kap)
 
     def change_lam(self, lam: float) -> None:
         """Keep centre, momentum and w for another lam; the certificate is watched anew."""
-        self._lam, self.lam = lam, lam * (1.0 + self.kap)
-        self._moves, self._watched = 0, np.inf
+        self.lam, self.moves, self.watched = lam, 0, np.inf
 
-    def image(self, w: np.ndarray) -> np.ndarray:
-        """Return A a, given the shifted w."""
-        return (1.0 + self.kap) * w - self.kap * self._z
+    def image(self, v: np.ndarray) -> np.ndarray:
+        """Return A a, given the shifted v."""
+        return (1.0 + self.kap) * v - self.kap * self.z
 
-    def shift(self) -> np.ndarray:
-        """Return w - v."""
-        return self.kap / (1.0 + self.kap) * self._z
+    def move(self, w: np.ndarray, v: np.ndarray, known_gap: Callable[[], float]) -> None:
+        """Choose a new centre and shift v, in place; ``known_gap()`` is that of the original problem."""
+        self.moves += 1
+        if self.moves % WATCH_CENTRES == 0:
+            gap = known_gap()
+            if gap > WATCH_FACTOR * self.watched:
+                self.period *= 2
+            self.watched = gap
+        root = np.sqrt(1.0 / (1.0 + self.kap))
+        beta = (1.0 - root) / (1.0 + root)
+        z = w + beta * (w - self.w_old)
+        self.w_old = w.copy()
+        v += self.kap / (1.0 + self.kap) * (z - self.z)
+        self.z = z
+        self.next_step += self.period
 
-    def move(self, w: np.ndarray, inner_gap: float) -> None:
-        """Choose a new centre and shift w, in place; ``inner_gap`` is the known gap of the centred problem."""
-        self._moves += 1
-        if self._moves % WATCH_CENTRES == 0:
-            difference = w - self.image(w)
-            gap = inner_gap + 0.5 * self._lam * (difference @ difference)
-            if gap > WATCH_FACTOR * self._watched:
-                self._period *= 2
-            self._watched = gap
-        z = w + self._beta * (w - self._w_old)
-        self._w_old = w.copy()
-        w += self.kap / (1.0 + self.kap) * (z - self._z)
-        self._z = z
-        self.next_step += self._period
+
+def new_centre(n: int, lam: float, kap: float, period: float, image: np.ndarray, w: np.ndarray, step: int) -> Centre:
+    """Return the first centre, ``image`` = A a, chosen at ``step``, with ``period`` passes between new ones at first."""
+    steps = max(1, round(period * n))
+    return Centre(kap, lam, steps, step + steps, image.copy(), w.copy())

@@ -30,6 +30,7 @@ from fwexp.problems.protocol import (
     true_labeling,
     workspace,
 )
+from fwexp.solvers.base import clipped_step
 
 
 class ActiveSets(NamedTuple):
@@ -243,6 +244,45 @@ def pairwise_step(i, a, b, lam_n, sets):
     curvature = distance_sq(i, a, b, sets) / lam_n
     move_weight(i, a, b, available if gap >= available * curvature else gap / curvature, lam_n, sets)
     return True
+
+
+@register_jitable
+def aim(i, slot, sets):
+    """Set ``change`` to the way of all weights of example i to the corner ``slot``."""
+    for a in range(sets.count[i]):
+        sets.change[a] = (1.0 if a == slot else 0.0) - sets.weight[sets.first[i] + a]
+
+
+@register_jitable
+def move(i, slot, gamma, sets):
+    """Go the share ``gamma`` of the way to the corner ``slot``; all of it empties the others exactly."""
+    first = sets.first[i]
+    for a in range(sets.count[i]):
+        sets.weight[first + a] += gamma * ((1.0 if a == slot else 0.0) - sets.weight[first + a])
+
+
+@register_jitable
+def scale_step(i, slot, gap, limit, lam_n, sets):
+    """Move all weights by gamma towards ``slot`` (limit > 0) or away from it, with |gamma| <= |limit|."""
+    first, count = sets.first[i], sets.count[i]
+    curvature = 0.0  # of the direction e_slot - weights, times n
+    for a in range(count):
+        for b in range(count):
+            da = (1.0 if a == slot else 0.0) - sets.weight[first + a]
+            db = (1.0 if b == slot else 0.0) - sets.weight[first + b]
+            curvature += da * db * gram_entry(i, a, b, sets)
+    curvature /= lam_n
+    gamma = abs(limit) * clipped_step(gap, abs(limit) * curvature)
+    drop = limit < 0.0 and gamma == abs(limit)
+    if limit < 0.0:
+        gamma = -gamma
+    for a in range(count):
+        before = sets.weight[first + a]
+        after = before + gamma * ((1.0 if a == slot else 0.0) - before)
+        if (drop and a == slot) or (gamma == 1.0 and a != slot):
+            after = 0.0
+        sets.weight[first + a] = after
+        sets.change[a] += after - before
 
 
 @register_jitable

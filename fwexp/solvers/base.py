@@ -2,10 +2,11 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from fwexp._jit import register_jitable
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.problems import protocol
 
@@ -53,16 +54,20 @@ class Solver(ABC):
     has_dual: ClassVar[bool] = True
     takes_order: ClassVar[bool] = False
 
-    step: int = 0
-    oracle_calls: int = 0
     has_cache: bool = False  # whether there may be steps that need no oracle call
     cache_hits: int = 0  # such steps so far
     calls_per_step: int = 1  # the fewest oracle calls by which the solver can advance
 
+    state: Any = None  # all that the solver changes: a record (`fwexp.record`)
+
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
         self.given, self.lam, self.options = problem, lam, options
         self.problem = self.view(problem)
+        self.prepare()
         self.start(seed, iterates, order, warm_start)
+
+    def prepare(self) -> None:  # noqa: B027 - a solver may have no need of it
+        """Set up what is no state: buffers, and what can be computed from problem and options."""
 
     def view(self, problem):
         """Return a training or test problem as this solver sees it; its weights are for that problem."""
@@ -75,7 +80,26 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, seed, iterates, order, warm_start) -> None:
-        """Set up the state at step 0."""
+        """Set ``state`` to that of step 0."""
+
+    @property
+    def step(self) -> int:
+        """Steps so far."""
+        return self.state.step
+
+    @property
+    def oracle_calls(self) -> int:
+        """Oracle calls so far."""
+        return self.state.oracle_calls
+
+    def restore(self, state) -> None:
+        """Go on from a state that a solver of the same class, problem and options had."""
+        self.state = state
+
+    def check_warm_start(self, other: "Solver") -> None:
+        """Refuse to start from the dual variables of another kind of solver."""
+        if type(other) is not type(self):
+            raise OptionError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
 
     @abstractmethod
     def advance(self, calls: int, max_steps: int) -> None:
@@ -133,6 +157,7 @@ def check_needs(cls: type[Solver], problem) -> None:
         raise OptionError(f"solver {cls.name} needs {', '.join(missing)}, which {type(problem).__name__} does not have")
 
 
+@register_jitable
 def clipped_step(gap, curvature):
     """Return the exact line-search step gap / curvature, clipped to [0, 1] (1 where the dual is linear and rises)."""
     if gap <= 0.0:

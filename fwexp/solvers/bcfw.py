@@ -13,7 +13,7 @@ Independent choices, after Osokin et al. (ICML 2016): which example is next (``s
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,30 +21,22 @@ from fwexp._jit import specialise
 from fwexp._threads import for_shares
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.evaluation import SHARES
-from fwexp.problems.protocol import blocks_to_weights, copy_blocks, new_blocks, new_weights, radii_sq, workspace
-from fwexp.solvers import active_set, gap_tree
-from fwexp.solvers.acceleration import LATE_KAP, LATE_PASSES, AccelerateOptions, Centre, check_accelerate, chosen_kap
-from fwexp.solvers.averaging import averaged, new_averages
-from fwexp.solvers.base import Point, Solver, check_fields
-from fwexp.solvers.block import (
-    BY_GAP,
-    CALLS,
-    HITS,
-    IN_ORDER,
-    LARGEST_GAP,
-    SET_FULL,
-    STEP,
-    STEPS,
-    USED,
-    Cache,
-    Rule,
-    State,
-    exact_gaps,
-    full_step,
-    run_steps,
-    step_to_truth,
+from fwexp.problems.protocol import inner, new_weights, radii_sq, workspace
+from fwexp.solvers import active_set, block, corners, duals, gap_tree, links
+from fwexp.solvers.acceleration import (
+    LATE_KAP,
+    LATE_PASSES,
+    AccelerateOptions,
+    Centre,
+    check_accelerate,
+    chosen_kap,
+    new_centre,
 )
-from fwexp.solvers.sampling import given_draws, order_draws, uniform_draws
+from fwexp.solvers.active_set import ActiveSets
+from fwexp.solvers.averaging import Averages, averaged, new_averages
+from fwexp.solvers.base import Point, Solver, check_fields
+from fwexp.solvers.block import CALLS, HITS, STEP, USED
+from fwexp.solvers.sampling import Draws, given_draws, order_draws, uniform_draws
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
@@ -93,7 +85,7 @@ class Options:
 
     sampling: str = field(default="uniform", metadata={"choices": SAMPLING})
     line_search: bool = field(default=True, metadata={"choices": (True, False)})
-    step: str = field(default="fw", metadata={"choices": tuple(STEPS)})
+    step: str = field(default="fw", metadata={"choices": tuple(duals.STEPS)})
     cache: Any = field(default=False, metadata={"check": check_cache})
     refresh: float | None = field(default=None, metadata={"check": check_refresh})
     accelerate: Any = field(default=False, metadata={"check": check_accelerate})
@@ -101,6 +93,8 @@ class Options:
     def __post_init__(self) -> None:
         if not self.line_search and self.step != "fw":
             raise OptionError(f"solver.line_search=false of bcfw goes with step=fw only, got step={self.step}")
+
+    nu: ClassVar[float] = 1.0  # predefined steps are 2n/(nu k + 2n)
 
     @property
     def needs_gaps(self) -> bool:
@@ -111,6 +105,38 @@ class Options:
     def refresh_passes(self) -> float:
         """Passes between exact computations of all block gaps; 0 is never."""
         return self.refresh if self.refresh is not None else 10.0 if self.needs_gaps else 0.0
+
+
+@dataclass(frozen=True)
+class PlainOptions:
+    """Options of methods that take Frank-Wolfe steps in a plain order, and no other choice of ``bcfw``."""
+
+    sampling: str = field(default="uniform", metadata={"choices": ("uniform", "perm", "cyclic")})
+    line_search: bool = field(default=True, metadata={"choices": (True, False)})
+
+    step: ClassVar[str] = "fw"
+    cache: ClassVar[bool] = False
+    accelerate: ClassVar[bool] = False
+    nu: ClassVar[float] = 1.0
+    needs_gaps: ClassVar[bool] = False
+    refresh_passes: ClassVar[float] = 0.0
+
+
+@dataclass
+class State:
+    """All that a run changes."""
+
+    lam: float
+    at: block.Iterate
+    dual: duals.Parts | ActiveSets
+    cache: ActiveSets | None  # stored labelings, where the dual variables are vectors of parts and there is a cache
+    link: links.Free | links.Nonnegative
+    averages: Averages
+    draws: Draws
+    tree: gap_tree.Tree  # over the last known gaps, for rules that look at them
+    next_refresh: float  # step of the next exact computation of all gaps
+    centre: Centre | None
+    late_start: float  # step at which acceleration begins that seemed not to be needed
 
 
 class BCFW(Solver):
@@ -131,100 +157,144 @@ class BCFW(Solver):
 
     def start(self, seed, iterates, order, warm_start):
         problem, options = self.problem, self.options
-        if warm_start is not None and not isinstance(warm_start, BCFW):
-            raise OptionError(f"solver bcfw cannot start from the dual variables of {warm_start.name}; accepted: bcfw")
-        self.steps = STEPS[options.step]
-        self.cache = _cache(options)
-        self.work = workspace(problem)
-        self.averages = new_averages(problem, iterates)
-        self._start_dual(warm_start)
-        self._start_rule(seed, order)
-        self.next_refresh = max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf
-        self.centre = self._radii_sq = None
-        self.late_start = np.inf  # step at which acceleration begins that seemed not to be needed
-        self._choose_centre()
-        self._share_work = None
-
-    def _start_dual(self, warm_start) -> None:
-        """Set up the dual variables: at the true labelings, or those of ``warm_start``."""
-        problem, fw = self.problem, self.steps == STEPS["fw"]
-        uses_sets = not fw or self.cache.on
-        room = np.full(problem.n, min(FIRST_ROOM, self.cache.size) if uses_sets else 0, dtype=np.int64)
-        self.sets = active_set.new_active_sets(problem, room)
-        blocks, losses = new_blocks(problem), np.zeros(problem.n)
-        if warm_start is not None:
-            if fw != (warm_start.steps == STEPS["fw"]):
+        if warm_start is None:
+            dual, losses = self.new_dual(), np.zeros(problem.n)
+        else:
+            self.check_warm_start(warm_start)
+            given = warm_start.state
+            if isinstance(given.dual, duals.Parts) != self.keeps_parts:
                 raise OptionError("warm_start must be a result with step=fw if, and only if, this run has step=fw")
-            if fw:
-                blocks = copy_blocks(problem, warm_start.state.blocks)
-            else:
-                self.sets = active_set.copied(problem, warm_start.sets)
-            losses = warm_start.state.losses.copy()
-        self.state = State(
+            dual, losses = duals.copied(given.dual, problem), given.at.losses.copy()
+        at = block.Iterate(
             w=new_weights(problem),
-            blocks=blocks,
             losses=losses,
             ell=np.array([losses.mean()]),
+            w_sq=np.zeros(1),
             gaps=np.full(problem.n, np.inf),
             exact_gap=np.ones(1),  # that of the start if the largest losses are 1
             counts=np.zeros(4, dtype=np.int64),
         )
+        self.state = State(
+            lam=self.lam,
+            at=at,
+            dual=dual,
+            cache=self.new_sets() if options.cache is not False and self.keeps_parts else None,
+            link=links.new_link(problem),
+            averages=new_averages(problem, iterates),
+            draws=self._draws(seed, order),
+            tree=gap_tree.new_tree(np.zeros(problem.n if self._rule_kind != block.IN_ORDER else 1)),
+            next_refresh=max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf,
+            centre=None,
+            late_start=np.inf,
+        )
         if warm_start is not None:
-            self.state.w[:] = self._from_scratch()[0]
+            v, _ = self._from_scratch()
+            links.set_weights(self.state.link, v, at.w)
+            at.w_sq[0] = inner(problem, at.w, at.w)
+        self._choose_centre()
 
-    def _choose_centre(self) -> None:
-        """Begin acceleration if that was asked for and pays at this lam, or begin it anew if a far larger kap does."""
-        if self.options.accelerate is False:
-            return
-        kap = self._accelerate.kap
-        if kap is None:
-            self._radii_sq = _radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
-            kap = chosen_kap(self._radii_sq, self.lam)
-        if kap is None:
-            if self.centre is None:
-                self.late_start = min(self.late_start, self.step + LATE_PASSES * self.problem.n)
-        elif self.centre is None or kap >= 2.0 * self.centre.kap:
-            self._begin_acceleration(kap)
+    def prepare(self):
+        self.work = workspace(self.problem)
+        self._share_work = self._radii_sq = None
 
-    def _begin_acceleration(self, kap: float) -> None:
-        """Make A a the centre."""
-        if self.centre is not None:
-            self.state.w[:] = self.centre.image(self.state.w)
-        self.centre = Centre(self.problem.n, self.lam, kap, self._accelerate.period, self.state.w)
-        self.centre.next_step += self.step
-        self.late_start = np.inf
+    def new_dual(self):
+        """Return the dual variables of the start, all blocks at their true labelings."""
+        return duals.new_parts(self.problem) if self.keeps_parts else self.new_sets()
+
+    @property
+    def keeps_parts(self) -> bool:
+        """Whether the dual variables are vectors of parts."""
+        return self.options.step == "fw"
+
+    def new_sets(self) -> ActiveSets:
+        """Return active sets that hold the true labelings, with weight 1."""
+        return active_set.new_active_sets(self.problem, np.full(self.problem.n, min(FIRST_ROOM, self.stored), dtype=np.int64))
+
+    def restore(self, state):
+        super().restore(state)
+        self.lam = state.lam
+
+    @property
+    def sets(self) -> ActiveSets | None:
+        """The stored labelings, if there are any: the dual variables or the cache."""
+        return self.state.dual if isinstance(self.state.dual, ActiveSets) else self.state.cache
+
+    @property
+    def stored(self) -> int:
+        """How many labelings are stored per example, those with weight excepted."""
+        return self._cache.size if self.options.cache is not False else STORED
+
+    @property
+    def _cache(self) -> CacheOptions:
+        given = self.options.cache
+        return CacheOptions(**given) if isinstance(given, dict) else CacheOptions()
 
     @property
     def _accelerate(self) -> AccelerateOptions:
         given = self.options.accelerate
         return AccelerateOptions(**given) if isinstance(given, dict) else AccelerateOptions()
 
-    def _start_rule(self, seed, order) -> None:
+    @property
+    def _rule_kind(self) -> int:
+        return {"gap": block.BY_GAP, "max_gap": block.LARGEST_GAP}.get(self.options.sampling, block.IN_ORDER)
+
+    def _draws(self, seed, order) -> Draws:
         """Set up the choice of examples; unknown gaps count as infinite, so gap rules visit all examples first."""
-        problem, sampling = self.problem, self.options.sampling
-        kind = {"gap": BY_GAP, "max_gap": LARGEST_GAP}.get(sampling, IN_ORDER)
         if order is not None:
-            self.draws = given_draws(order)
-        elif kind == IN_ORDER:
-            weights = _radii_sq(problem) if sampling == "lipschitz" else None
-            self.draws = order_draws(sampling, problem.n, seed, weights)
-        else:
-            self.draws = uniform_draws(seed)
-        tree = gap_tree.new_tree(np.zeros(problem.n if kind != IN_ORDER else 1))
-        self.rule = Rule(kind, np.arange(problem.n), np.empty(0), tree)
+            return given_draws(order)
+        if self._rule_kind != block.IN_ORDER:
+            return uniform_draws(seed)
+        weights = _radii_sq(self.problem) if self.options.sampling == "lipschitz" else None
+        return order_draws(self.options.sampling, self.problem.n, seed, weights)
+
+    # --- acceleration ---
+
+    def _choose_centre(self) -> None:
+        """Begin acceleration if that was asked for and pays at this lam, or begin it anew if a far larger kap does."""
+        if self.options.accelerate is False:
+            return
+        state, kap = self.state, self._accelerate.kap
+        if kap is None:
+            self._radii_sq = _radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
+            kap = chosen_kap(self._radii_sq, self.lam)
+        if kap is None:
+            if state.centre is None:
+                state.late_start = min(state.late_start, self.step + LATE_PASSES * self.problem.n)
+        elif state.centre is None or kap >= 2.0 * state.centre.kap:
+            self._begin_acceleration(kap)
+
+    def _begin_acceleration(self, kap: float) -> None:
+        """Make A a the centre."""
+        state, image = self.state, self.image()
+        links.set_weights(state.link, image, state.at.w)
+        state.centre = new_centre(self.problem.n, self.lam, kap, self._accelerate.period, image, state.at.w, self.step)
+        state.late_start = np.inf
+
+    def image(self) -> np.ndarray:
+        """Return A a."""
+        v = links.unclipped(self.state.link, self.state.at.w)
+        return v if self.state.centre is None else self.state.centre.image(v)
+
+    def _move_centre(self) -> None:
+        state = self.state
+        v = links.unclipped(state.link, state.at.w)
+        state.centre.move(state.at.w, v, lambda: self.total_gap(state.at.gaps))
+        links.set_weights(state.link, v, state.at.w)
+        if self.options.needs_gaps:  # a new centre makes all that is known of them stale
+            state.next_refresh = self.step
+
+    # --- steps ---
 
     def advance(self, calls, max_steps):
         if max_steps == 0:
             self._compile()
-        counts = self.state.counts
+        state, counts = self.state, self.state.at.counts
         while counts[CALLS] < calls and counts[STEP] < max_steps:
-            if counts[STEP] >= self.late_start:
+            if counts[STEP] >= state.late_start:
                 self._begin_acceleration(LATE_KAP)
-            if self.centre is not None and counts[STEP] >= self.centre.next_step:
-                self.centre.move(self.state.w, float(np.mean(self.state.gaps)))
-                if self.options.needs_gaps:  # a new centre makes all that is known of them stale
-                    self.next_refresh = counts[STEP]
-            if counts[STEP] >= self.next_refresh:
+            if state.centre is not None and counts[STEP] >= state.centre.next_step:
+                self._move_centre()
+            if counts[STEP] >= state.next_refresh:
                 if counts[CALLS] + self.problem.n > calls:
                     return
                 self._refresh()
@@ -235,35 +305,64 @@ class BCFW(Solver):
         """Have all kernels compiled that this run may need."""
         self._run(0, 0)
         if self.options.refresh_passes or self.options.needs_gaps:
-            specialise(exact_gaps, self.problem)(self.problem, 0, 0, self.state, self.sets, self.work, self.steps)
-        if len(self.sets.weight):
+            self._kernel_of_gaps(0, 0, self.work)
+        if self.sets is not None:
             active_set.copied(self.problem, self.sets)
+
+    def corners(self):
+        """Return the rule that finds corners."""
+        if self.sets is None:
+            return corners.Oracle()
+        cache = self._cache
+        return corners.Cache(self.options.cache is not False, cache.F, cache.nu, self.stored, self.sets)
+
+    @property
+    def _step(self) -> duals.Step:
+        return duals.Step(duals.STEPS[self.options.step], self.options.line_search, CORRECTIONS, self.options.nu)
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
-        counts = self.state.counts
-        event = min(self.next_refresh, self.late_start if self.centre is None else self.centre.next_step, max_steps)
-        draws = self.draws.peek(int(min(event - counts[STEP], calls - counts[CALLS])))
-        field = "order" if self.rule.kind == IN_ORDER else "uniforms"
-        ended = specialise(run_steps, self.problem)(
+        state, counts = self.state, self.state.at.counts
+        event = min(state.next_refresh, state.late_start if state.centre is None else state.centre.next_step, max_steps)
+        draws = state.draws.peek(int(min(event - counts[STEP], calls - counts[CALLS])))
+        rule = block.Rule(self._rule_kind, np.arange(self.problem.n), np.empty(0), state.tree)
+        ended = specialise(block.run_steps, self.problem)(
             self.problem,
-            self.state,
-            self.sets,
-            self.averages,
+            state.at,
+            state.dual,
+            state.link,
+            self.corners(),
+            self._step,
+            rule._replace(**{"order" if rule.kind == block.IN_ORDER else "uniforms": draws}),
+            state.averages,
             self.work,
-            self.rule._replace(**{field: draws}),
-            self.steps,
-            self.cache,
-            self.lam if self.centre is None else self.centre.lam,
-            self.options.line_search,
-            CORRECTIONS,
+            self.lam if state.centre is None else state.centre.inner_lam,
             calls,
             counts[STEP] + len(draws),
         )
-        self.draws.drop(int(counts[USED]))
-        if ended == SET_FULL:
-            self.sets = active_set.grown(self.problem, self.sets, self.cache.size)
+        state.draws.drop(int(counts[USED]))
+        if ended == block.SET_FULL:
+            self._grow()
         return len(draws) > 0
+
+    def _grow(self) -> None:
+        """Make room in the active sets."""
+        grown = active_set.grown(self.problem, self.sets, self.stored)
+        if isinstance(self.state.dual, ActiveSets):
+            self.state.dual = grown
+        else:
+            self.state.cache = grown
+
+    # --- gaps ---
+
+    def _kernel_of_gaps(self, start: int, end: int, work, at=None) -> None:
+        specialise(block.exact_gaps, self.problem)(self.problem, start, end, at or self.state.at, self.state.dual, work)
+
+    def fresh_gaps(self) -> np.ndarray:
+        """Return all G_i at w, exactly, by n oracle calls that are not counted; the run does not notice."""
+        at = self.state.at._replace(gaps=np.zeros(self.problem.n))
+        self._kernel_of_gaps(0, self.problem.n, workspace(self.problem), at)
+        return at.gaps
 
     def _refresh(self) -> None:
         """Compute all block gaps exactly: one oracle call per example, in parallel."""
@@ -271,19 +370,18 @@ class BCFW(Solver):
         if self._share_work is None:
             shares = min(SHARES, problem.n) if isinstance(problem, tuple) else 1
             self._share_work = [workspace(problem) for _ in range(shares)]
-        kernel = specialise(exact_gaps, problem)
-
-        def share(k: int, start: int, end: int) -> None:
-            kernel(problem, start, end, state, self.sets, self._share_work[k], self.steps)
-
-        for_shares(share, problem.n, len(self._share_work))
-        state.exact_gap[0] = state.gaps.mean()
-        if self.rule.kind != IN_ORDER:
-            gap_tree.fill(self.rule.tree, state.gaps)
-        state.counts[CALLS] += problem.n
-        self.next_refresh = np.inf
+        for_shares(lambda k, start, end: self._kernel_of_gaps(start, end, self._share_work[k]), problem.n, len(self._share_work))
+        self._note_exact_gaps()
+        state.at.counts[CALLS] += problem.n
+        state.next_refresh = np.inf
         if self.options.refresh_passes:
-            self.next_refresh = state.counts[STEP] + max(1, round(self.options.refresh_passes * problem.n))
+            state.next_refresh = self.step + max(1, round(self.options.refresh_passes * problem.n))
+
+    def _note_exact_gaps(self) -> None:
+        at = self.state.at
+        at.exact_gap[0] = at.gaps.mean()
+        if self._rule_kind != block.IN_ORDER:
+            gap_tree.fill(self.state.tree, at.gaps)
 
     def exact_gap(self) -> float:
         """Compute all block gaps exactly, for n oracle calls, and return the gap P(w) - D(a)."""
@@ -293,23 +391,29 @@ class BCFW(Solver):
     @property
     def known_gap(self) -> float:
         """The gap P(w) - D(a) as the last known block gaps have it: exact if no step was taken since ``exact_gap``."""
-        return self.total_gap(self.state.gaps)
+        return self.total_gap(self.state.at.gaps)
 
     def total_gap(self, gaps: np.ndarray) -> float:
         """Return P(w) - D(a), given the block gaps (times n) at w; with acceleration they sum to that of the centred problem."""
         gap = float(np.mean(gaps))
-        if self.centre is not None:
-            difference = self.state.w - self.centre.image(self.state.w)
+        if self.state.centre is not None:
+            w, image = self.state.at.w, self.image()
+            w_a = self.clip(image)  # the w that belongs to a
+            difference = w - w_a
             gap += 0.5 * self.lam * float(difference @ difference)
+            if w_a is not image:
+                gap += self.lam * float(w @ (w_a - image))
         return gap
+
+    # --- for paths ---
 
     def full_step(self) -> None:
         """Move all blocks to the corners that the oracle finds at the present w; without acceleration only."""
         problem, state = self.problem, self.state
-        specialise(full_step, problem)(problem, state, self.sets, self.work, self.steps, self.cache.size)
-        state.ell[0] = state.losses.mean()
-        state.w[:] = self._from_scratch()[0]
-        state.counts[CALLS] += problem.n
+        specialise(block.full_step, problem)(problem, state.at, state.dual, self.work)
+        state.at.ell[0] = state.at.losses.mean()
+        links.set_weights(state.link, self._from_scratch()[0], state.at.w)
+        state.at.counts[CALLS] += problem.n
 
     def change_lam(self, lam: float) -> None:
         """Go over to a smaller lam, with w as it is (Osokin et al., ICML 2016, Proposition 1).
@@ -322,68 +426,73 @@ class BCFW(Solver):
         if not 0.0 <= gamma < 1.0:
             raise ParameterError(f"lam can be changed to positive values up to {self.lam!r} only, got {lam!r}")
         problem, state = self.problem, self.state
-        specialise(step_to_truth, problem)(problem, state, self.sets, self.work, self.steps, gamma)
-        state.ell[0] = state.losses.mean()
-        if np.isfinite(state.gaps).all():
-            state.exact_gap[0] = state.gaps.mean()
-            if self.rule.kind != IN_ORDER:
-                gap_tree.fill(self.rule.tree, state.gaps)
-        self.lam = lam
-        if self.centre is not None:
-            self.centre.change_lam(lam)
+        specialise(block.step_to_truth, problem)(problem, state.at, state.dual, self.work, gamma)
+        state.at.ell[0] = state.at.losses.mean()
+        if np.isfinite(state.at.gaps).all():
+            self._note_exact_gaps()
+        self.lam = state.lam = lam
+        if state.centre is not None:
+            state.centre.change_lam(lam)
         self._choose_centre()
+
+    # --- what is seen from outside ---
 
     @property
     def step(self):
-        return int(self.state.counts[STEP])
+        return int(self.state.at.counts[STEP])
 
     @property
     def oracle_calls(self):
-        return int(self.state.counts[CALLS])
+        return int(self.state.at.counts[CALLS])
 
     @property
     def has_cache(self):
-        return self.cache.on
+        return self.options.cache is not False
 
     @property
     def cache_hits(self):
-        return int(self.state.counts[HITS])
+        return int(self.state.at.counts[HITS])
 
     @property
     def calls_per_step(self):
-        moves = self.centre is not None and self.step >= self.centre.next_step and self.options.needs_gaps
-        return self.problem.n if moves or self.step >= self.next_refresh else 1
+        state = self.state
+        moves = state.centre is not None and self.step >= state.centre.next_step and self.options.needs_gaps
+        return self.problem.n if moves or self.step >= state.next_refresh else 1
 
     def extras(self):
         known = {}
         if self.options.needs_gaps:
-            known["gap_estimate"] = float(np.mean(self.state.gaps))
-        if self.cache.on:
+            known["gap_estimate"] = float(np.mean(self.state.at.gaps))
+        if self.has_cache:
             known["cache_hits"] = self.cache_hits
-        if self.steps != STEPS["fw"]:
-            known["atoms"] = float(np.count_nonzero(self.sets.weight))
+        if isinstance(self.state.dual, ActiveSets):
+            known["atoms"] = float(np.count_nonzero(self.state.dual.weight))
         return known
 
     def point(self, iterate):
-        w, ell = self.state.w, self.state.ell[0]
-        image = w
-        if self.centre is not None:
-            image = self.centre.image(w)
-        elif iterate != "last":
-            w, ell = averaged(self.problem, self.averages, iterate, w, ell, self.step)
-            image = w
-        return Point(w, ell - 0.5 * self.lam * (image @ image))
+        at, ell = self.state.at, self.state.at.ell[0]
+        if iterate != "last":
+            v = links.unclipped(self.state.link, at.w)
+            v, ell = averaged(self.problem, self.state.averages, iterate, v, ell, self.step)
+            w = self.clip(v)
+            return Point(w, self.dual_objective(ell, w))
+        return Point(at.w, self.dual_objective(ell, self.clip(self.image())))
 
     def exact_dual(self):
-        w, losses = self._from_scratch()
-        return losses.mean() - 0.5 * self.lam * (w @ w)
+        v, losses = self._from_scratch()
+        return self.dual_objective(losses.mean(), self.clip(v))
+
+    def dual_objective(self, ell: float, w: np.ndarray) -> float:
+        """Return D = ell - lam/2 ||w||^2 for the w that belongs to the dual variables."""
+        return ell - 0.5 * self.lam * (w @ w)
+
+    def clip(self, v: np.ndarray) -> np.ndarray:
+        """Return the w that belongs to v."""
+        return links.clip(links.constrained_places(self.problem), v)
 
     def _from_scratch(self) -> tuple[np.ndarray, np.ndarray]:
         """Return A a and n ell_i, computed from the dual variables."""
-        c = 1.0 / (self.lam * self.problem.n)
-        if self.steps == STEPS["fw"]:
-            return blocks_to_weights(self.problem, self.state.blocks, c), self.state.losses
-        return active_set.from_scratch(self.problem, self.sets, c)
+        return duals.from_scratch(self.state.dual, self.problem, self.state.at.losses, 1.0 / (self.lam * self.problem.n))
 
 
 def _radii_sq(problem) -> np.ndarray:
@@ -392,9 +501,3 @@ def _radii_sq(problem) -> np.ndarray:
         name = type(problem).__name__
         raise OptionError(f"sampling=lipschitz and accelerate=true need radii_sq, which {name} does not have; give kap instead")
     return radii_sq(problem)
-
-
-def _cache(options: Options) -> Cache:
-    given = options.cache if isinstance(options.cache, dict) else {}
-    chosen = CacheOptions(**given)
-    return Cache(options.cache is not False, chosen.F, chosen.nu, chosen.size if options.cache is not False else STORED)

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.errors import OptionError
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.fw import BatchOracle
-from fwexp.solvers.hull import Hull
+from fwexp.solvers.hull import Corners, Hull, new_corners
 from fwexp.solvers.simplex_qp import check_share
 
 
@@ -40,6 +39,15 @@ class Options:
     qp_tol: float = field(default=1e-10, metadata={"check": check_share("solver fcfw: qp_tol")})
 
 
+@dataclass
+class State:
+    """All that a run changes."""
+
+    corners: Corners
+    step: int = 0
+    oracle_calls: int = 0
+
+
 class FCFW(Solver):
     """Fully corrective Frank-Wolfe."""
 
@@ -48,32 +56,38 @@ class FCFW(Solver):
     Options = Options
     needs = ("max_oracle",)
 
+    def prepare(self):
+        self.oracle = BatchOracle(self.problem, self.lam)
+        self.calls_per_step = self.problem.n
+
     def start(self, seed, iterates, order, warm_start):
-        problem = self.problem
-        self.oracle = BatchOracle(problem, self.lam)
-        self.calls_per_step = problem.n
         if warm_start is None:
-            self.hull = Hull(problem, self.lam, self.options.qp_tol)
+            hull = Hull(self.problem, self.lam, new_corners(self.problem, self.options.qp_tol))
             if self.options.start_atom:
-                self.hull.add_start()
-        elif isinstance(warm_start, FCFW):
-            self.hull = warm_start.hull.rescaled(self.lam)
+                hull.add_start()
         else:
-            raise OptionError(f"solver fcfw cannot start from the dual variables of {warm_start.name}; accepted: fcfw")
+            self.check_warm_start(warm_start)
+            hull = warm_start.hull.rescaled(self.lam)
+        self.state = State(hull.corners)
+
+    @property
+    def hull(self) -> Hull:
+        """The hull of all corners so far."""
+        return Hull(self.problem, self.lam, self.state.corners)
 
     def advance(self, calls, max_steps):
-        hull = self.hull
+        state, hull = self.state, self.hull
         if max_steps == 0:
             self.oracle(np.zeros_like(hull.w))
             hull.compile()
-        while self.oracle_calls + self.problem.n <= calls and self.step < max_steps:
+        while state.oracle_calls + self.problem.n <= calls and state.step < max_steps:
             # the corner that minimises the linearisation at w
             w_s, ell_s = self.oracle(hull.w)
             # correction: the best point of the hull
             if hull.add(w_s, ell_s):
                 hull.maximise()
-            self.step += 1
-            self.oracle_calls += self.problem.n
+            state.step += 1
+            state.oracle_calls += self.problem.n
 
     def point(self, iterate):
         return Point(self.hull.w, self.hull.dual)

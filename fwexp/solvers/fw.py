@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp._jit import njit, specialise
-from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import new_weights, scatter_psi, stored_labeling
 from fwexp.solvers.base import Point, Solver, clipped_step
@@ -57,6 +56,17 @@ class BatchOracle:
         return w_s, float(losses.mean())
 
 
+@dataclass
+class State:
+    """All that a run changes."""
+
+    w: np.ndarray  # internal weights, A a
+    ell: float
+    averages: dict[str, tuple[np.ndarray, float]]  # (w, ell) by name
+    step: int = 0
+    oracle_calls: int = 0
+
+
 class FW(Solver):
     """Batch Frank-Wolfe."""
 
@@ -66,45 +76,48 @@ class FW(Solver):
     needs = ("max_oracle",)
     iterates = ("last", "wavg", "tavg", "avg")
 
-    def start(self, seed, iterates, order, warm_start):
+    def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)
         self.calls_per_step = self.problem.n
+
+    def start(self, seed, iterates, order, warm_start):
         if warm_start is None:
-            self.w, self.ell = new_weights(self.problem), 0.0
-        elif isinstance(warm_start, FW):
-            # The dual variables stay; w = A a is proportional to 1/lam.
-            self.w, self.ell = warm_start.w * (warm_start.lam / self.lam), warm_start.ell
+            w, ell = new_weights(self.problem), 0.0
         else:
-            raise OptionError(f"solver fw cannot start from the dual variables of {warm_start.name}; accepted: fw")
-        self.averages = {name: (self.w.copy(), self.ell) for name in iterates if name != "last"}
+            self.check_warm_start(warm_start)
+            # The dual variables stay; w = A a is proportional to 1/lam.
+            w, ell = warm_start.state.w * (warm_start.lam / self.lam), warm_start.state.ell
+        self.state = State(w, ell, {name: (w.copy(), ell) for name in iterates if name != "last"})
 
     def advance(self, calls, max_steps):
+        state = self.state
         if max_steps == 0:
-            self.oracle(np.zeros_like(self.w))
-        while self.oracle_calls + self.problem.n <= calls and self.step < max_steps:
+            self.oracle(np.zeros_like(state.w))
+        while state.oracle_calls + self.problem.n <= calls and state.step < max_steps:
             # 3: the corner that minimises the linearisation
-            w_s, ell_s = self.oracle(self.w)
+            w_s, ell_s = self.oracle(state.w)
             # 4: step size
-            difference = self.w - w_s
+            difference = state.w - w_s
             if self.options.line_search:
-                gap = self.lam * (difference @ self.w) - self.ell + ell_s
+                gap = self.lam * (difference @ state.w) - state.ell + ell_s
                 gamma = clipped_step(gap, self.lam * (difference @ difference))
             else:
-                gamma = 2.0 / (self.step + 2.0)
+                gamma = 2.0 / (state.step + 2.0)
             # 5: update
-            self.w = self.w - gamma * difference
-            self.ell += gamma * (ell_s - self.ell)
-            self.step += 1
-            self.oracle_calls += self.problem.n
+            state.w = state.w - gamma * difference
+            state.ell += gamma * (ell_s - state.ell)
+            state.step += 1
+            state.oracle_calls += self.problem.n
             self._average()
 
     def _average(self) -> None:
-        k = self.step
-        for name, (w, ell) in self.averages.items():
+        state, k = self.state, self.step
+        for name, (w, ell) in state.averages.items():
             first = 1 << (k.bit_length() - 1)  # the last power of two
             rho = {"wavg": 2.0 / (k + 1.0), "avg": 1.0 / k, "tavg": 1.0 / (k - first + 1.0)}[name]
-            self.averages[name] = (w + rho * (self.w - w), ell + rho * (self.ell - ell))
+            state.averages[name] = (w + rho * (state.w - w), ell + rho * (state.ell - ell))
 
     def point(self, iterate):
-        w, ell = (self.w, self.ell) if iterate == "last" else self.averages[iterate]
+        state = self.state
+        w, ell = (state.w, state.ell) if iterate == "last" else state.averages[iterate]
         return Point(w, ell - 0.5 * self.lam * (w @ w))

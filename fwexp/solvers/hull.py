@@ -11,6 +11,7 @@ two matrices of ``SimplexQP``; m is the largest number of corners that there eve
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -49,6 +50,21 @@ def _combine(rows, count, a, out):
         k += 4
 
 
+@dataclass
+class Corners:
+    """What a hull changes; a part of a solver's state."""
+
+    w: np.ndarray  # the best point as of the latest ``maximise``, as internal weights
+    ell: float
+    qp: SimplexQP
+    chunks: list[np.ndarray] = field(default_factory=list)  # the corners, ROWS x d each
+
+
+def new_corners(problem, tol: float) -> Corners:
+    """Return no corners yet; the quadratic program is to be solved to a gap of at most ``tol`` times the largest ell."""
+    return Corners(new_weights(problem), 0.0, SimplexQP(tol))
+
+
 class Hull:
     """Corners, added one at a time, and the maximum of the dual over their convex hull.
 
@@ -58,8 +74,8 @@ class Hull:
         Any family.
     lam : float
         Regularisation.
-    tol : float
-        The quadratic program is solved to a gap of at most ``tol`` times the largest ell (see ``SimplexQP``).
+    corners : Corners
+        See `new_corners`.
 
     Attributes
     ----------
@@ -67,11 +83,21 @@ class Hull:
         The best point as of the latest ``maximise``, w as internal weights; before the first, the start w = 0, ell = 0.
     """
 
-    def __init__(self, problem, lam: float, tol: float) -> None:
-        self.problem, self.lam = problem, lam
-        self.w, self.ell = new_weights(problem), 0.0
-        self.qp = SimplexQP(tol)
-        self._chunks: list[np.ndarray] = []
+    def __init__(self, problem, lam: float, corners: Corners) -> None:
+        self.problem, self.lam, self.corners = problem, lam, corners
+
+    @property
+    def w(self) -> np.ndarray:
+        return self.corners.w
+
+    @property
+    def ell(self) -> float:
+        return self.corners.ell
+
+    @property
+    def qp(self) -> SimplexQP:
+        """The quadratic program over the weights of the corners."""
+        return self.corners.qp
 
     def __len__(self) -> int:
         return self.qp.size
@@ -116,21 +142,22 @@ class Hull:
         """Remove a corner of weight 0; the last one takes its place."""
         self._row(k)[:] = self._row(len(self) - 1)
         self.qp.discard(k)
-        del self._chunks[-(-len(self) // ROWS) :]
+        del self.corners.chunks[-(-len(self) // ROWS) :]
 
     def maximise(self) -> None:
         """Move to the best point."""
         self.qp.solve()
-        a = np.zeros(ROWS * len(self._chunks))
+        a = np.zeros(ROWS * len(self.corners.chunks))
         a[: len(self)] = self.weights
         w = np.zeros(self.problem.d)
         for start, count, rows in self._used():
             _combine(rows, count, a[start:], w)
-        self.w, self.ell = from_public(self.problem, w), float(self.weights @ self.qp.b[: len(self)])
+        self.corners.w = from_public(self.problem, w)
+        self.corners.ell = float(self.weights @ self.qp.b[: len(self)])
 
     def rescaled(self, lam: float) -> "Hull":
         """Return the hull of the same corners at another lam, at its best point: w_s is proportional to 1/lam."""
-        other = Hull(self.problem, lam, self.qp.tol)
+        other = Hull(self.problem, lam, new_corners(self.problem, self.qp.tol))
         for k in range(len(self)):
             other._append(self._row(k) * (self.lam / lam), self.qp.b[k])
         if len(other) > 0:
@@ -139,25 +166,25 @@ class Hull:
 
     def compile(self) -> None:
         """Compile what the methods need."""
-        other = Hull(self.problem, self.lam, self.qp.tol)
+        other = Hull(self.problem, self.lam, new_corners(self.problem, self.qp.tol))
         for _ in range(2):
             other._append(np.zeros(self.problem.d), 0.0)
             other.maximise()
 
     def _append(self, w_s: np.ndarray, ell_s: float) -> None:
         k = len(self)
-        if k == ROWS * len(self._chunks):
-            self._chunks.append(np.zeros((ROWS, self.problem.d)))
-        products = np.empty(ROWS * len(self._chunks))
+        if k == ROWS * len(self.corners.chunks):
+            self.corners.chunks.append(np.zeros((ROWS, self.problem.d)))
+        products = np.empty(ROWS * len(self.corners.chunks))
         for start, count, rows in self._used():
             _products(rows, count, w_s, products[start:])
         self._row(k)[:] = w_s
         self.qp.add(self.lam * products[:k], self.lam * float(w_s @ w_s), ell_s)
 
     def _row(self, k: int) -> np.ndarray:
-        return self._chunks[k // ROWS][k % ROWS]
+        return self.corners.chunks[k // ROWS][k % ROWS]
 
     def _used(self) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield (number of its first corner, corners in it, rows) of every chunk."""
-        for start, rows in zip(range(0, len(self), ROWS), self._chunks, strict=False):
+        for start, rows in zip(range(0, len(self), ROWS), self.corners.chunks, strict=False):
             yield start, min(ROWS, len(self) - start), rows

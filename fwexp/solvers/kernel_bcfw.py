@@ -19,13 +19,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
 from fwexp.errors import ParameterError
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
-from fwexp.problems.protocol import loss, max_oracle, scores
+from fwexp.problems.protocol import inner
 from fwexp.solvers import active_set
-from fwexp.solvers.sparse import SAMPLING, UNLIMITED, SparseBCFW, step_towards
+from fwexp.solvers.averaging import averaged
+from fwexp.solvers.base import Point
+from fwexp.solvers.bcfw import BCFW, PlainOptions
 
+UNLIMITED = 1 << 60  # labelings that an active set may store
 FIRST_ROOM = 4  # labelings that an active set has room for at first
 
 
@@ -64,10 +66,8 @@ class KernelOptions:
 
 
 @dataclass(frozen=True)
-class Options(KernelOptions):
+class Options(PlainOptions, KernelOptions):
     """Options of ``kernel_bcfw``."""
-
-    sampling: str = field(default="uniform", metadata={"choices": SAMPLING})
 
 
 class Kernelised:
@@ -85,25 +85,11 @@ class Kernelised:
 
     def extras(self):
         """Count the support vectors."""
-        sets = self.sets
+        sets = self.state.dual
         return {"atoms": float(np.count_nonzero(sets.weight) - np.count_nonzero(sets.weight[sets.first[:-1]]))}
 
 
-@njit
-def _steps(problem, state, sets, averages, work, order, lam, line_search):
-    """Take a step per index in ``order``; modifies all that is mutable. Stops early where a set has no room."""
-    n = problem.n
-    for i in order:
-        scores(problem, i, state.w, work.theta)
-        max_oracle(problem, i, work.theta, work.y, work.scratch)
-        slot = active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, UNLIMITED, sets, work)
-        if slot < 0:
-            return
-        predefined = 2.0 * n / (state.steps[0] + 2.0 * n)
-        step_towards(problem, i, slot, line_search, predefined, lam, state, sets, averages, work)
-
-
-class KernelBCFW(Kernelised, SparseBCFW):
+class KernelBCFW(Kernelised, BCFW):
     """Kernelised block-coordinate Frank-Wolfe."""
 
     name = "kernel_bcfw"
@@ -111,9 +97,16 @@ class KernelBCFW(Kernelised, SparseBCFW):
     Options = Options
     needs = ("max_oracle", "with_inputs")
 
-    def take_steps(self, order):
-        before = self.step
-        kernel = specialise(_steps, self.problem)
-        kernel(self.problem, self.state, self.sets, self.averages, self.work, order, self.lam, self.options.line_search)
-        if self.step - before < len(order):
-            self.sets = active_set.grown(self.problem, self.sets, UNLIMITED)
+    keeps_parts = False
+    stored = UNLIMITED
+
+    def point(self, iterate):
+        at = self.state.at
+        if iterate == "last":
+            return Point(at.w, at.ell[0] - 0.5 * self.lam * at.w_sq[0], at.w_sq[0])
+        w, ell = averaged(self.problem, self.state.averages, iterate, at.w, at.ell[0], self.step)
+        w_sq = inner(self.problem, w, w)
+        return Point(w, ell - 0.5 * self.lam * w_sq, w_sq)
+
+    def dual_objective(self, ell, w):
+        return ell - 0.5 * self.lam * inner(self.problem, w, w)

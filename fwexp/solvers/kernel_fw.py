@@ -7,6 +7,8 @@ At step k, y_i* = argmax_y H_i(y; A a) for all i, s = (e_{y_1*}, ..., e_{y_n*}),
 For comparison with ``kernel_bcfw``: a step may add n support vectors where that one adds one at a time.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fwexp._jit import njit, specialise
@@ -14,8 +16,7 @@ from fwexp.errors import OptionError
 from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
 from fwexp.solvers import active_set
 from fwexp.solvers.base import Point, Solver, clipped_step
-from fwexp.solvers.kernel_bcfw import Kernelised, KernelOptions
-from fwexp.solvers.sparse import UNLIMITED, move, set_direction
+from fwexp.solvers.kernel_bcfw import UNLIMITED, Kernelised, KernelOptions
 
 
 @njit
@@ -35,7 +36,8 @@ def _difference(problem, sets, slots, work, c, difference):
     """Add c sum_i F_i' (p_i(y_i*) - p_i) to ``difference``; return the change of n ell."""
     loss_change = 0.0
     for i in range(problem.n):
-        loss_change += set_direction(problem, i, slots[i], sets, work.direction)
+        active_set.aim(i, slots[i], sets)
+        loss_change += active_set.set_change(problem, i, sets, work.direction)
         scatter(problem, i, work.direction, c, difference)
     return loss_change
 
@@ -43,7 +45,18 @@ def _difference(problem, sets, slots, work, c, difference):
 @njit
 def _move_all(problem, sets, slots, gamma):
     for i in range(problem.n):
-        move(i, slots[i], gamma, sets)
+        active_set.move(i, slots[i], gamma, sets)
+
+
+@dataclass
+class State:
+    """All that a run changes."""
+
+    dual: active_set.ActiveSets
+    w: np.ndarray  # internal weights
+    ell: float
+    step: int = 0
+    oracle_calls: int = 0
 
 
 class KernelFW(Kernelised, Solver):
@@ -57,34 +70,38 @@ class KernelFW(Kernelised, Solver):
     def start(self, seed, iterates, order, warm_start):
         if warm_start is not None:
             raise OptionError("solver kernel_fw takes no warm start; accepted: bcfw, fw, kernel_bcfw")
-        self.work, self.sets = workspace(self.problem), self.new_sets()
+        self.state = State(self.new_sets(), new_weights(self.problem), 0.0)
+
+    def prepare(self):
+        self.work = workspace(self.problem)
         self.calls_per_step = self.problem.n
-        self.w, self.ell = new_weights(self.problem), 0.0
 
     def advance(self, calls, max_steps):
+        state = self.state
         if max_steps == 0:
-            self._corner(self.w)
-        while self.oracle_calls + self.problem.n <= calls and self.step < max_steps:
-            slots, difference, ell_change = self._corner(self.w)
+            self._corner(state.w)
+        while state.oracle_calls + self.problem.n <= calls and state.step < max_steps:
+            slots, difference, ell_change = self._corner(state.w)
             # difference = w_s - w
             curvature = self.lam * inner(self.problem, difference, difference)
-            gap = ell_change - self.lam * inner(self.problem, difference, self.w)
-            gamma = clipped_step(gap, curvature) if self.options.line_search else 2.0 / (self.step + 2.0)
-            specialise(_move_all, self.problem)(self.problem, self.sets, slots, gamma)
-            self.w, self.ell = self.w + gamma * difference, self.ell + gamma * ell_change
-            self.step += 1
-            self.oracle_calls += self.problem.n
+            gap = ell_change - self.lam * inner(self.problem, difference, state.w)
+            gamma = clipped_step(gap, curvature) if self.options.line_search else 2.0 / (state.step + 2.0)
+            specialise(_move_all, self.problem)(self.problem, state.dual, slots, gamma)
+            state.w, state.ell = state.w + gamma * difference, state.ell + gamma * ell_change
+            state.step += 1
+            state.oracle_calls += self.problem.n
 
     def _corner(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Call all oracles at w; return the slots of the corner s, w_s - w and ell_s - ell."""
         problem, slots, difference = self.problem, np.zeros(self.problem.n, dtype=np.int64), np.zeros_like(w)
         i = 0
-        while (i := specialise(_oracles, problem)(problem, i, w, self.sets, slots, self.work)) < problem.n:
-            self.sets = active_set.grown(problem, self.sets, UNLIMITED)
+        while (i := specialise(_oracles, problem)(problem, i, w, self.state.dual, slots, self.work)) < problem.n:
+            self.state.dual = active_set.grown(problem, self.state.dual, UNLIMITED)
         c = 1.0 / (self.lam * problem.n)
-        change = specialise(_difference, problem)(problem, self.sets, slots, self.work, c, difference)
+        change = specialise(_difference, problem)(problem, self.state.dual, slots, self.work, c, difference)
         return slots, difference, change / problem.n
 
     def point(self, iterate):
-        w_sq = inner(self.problem, self.w, self.w)
-        return Point(self.w, self.ell - 0.5 * self.lam * w_sq, w_sq)
+        w = self.state.w
+        w_sq = inner(self.problem, w, w)
+        return Point(w, self.state.ell - 0.5 * self.lam * w_sq, w_sq)

@@ -39,12 +39,12 @@ from numbers import Integral
 import numpy as np
 
 from fwexp._jit import njit, specialise
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import ParameterError
 from fwexp.problems.protocol import loss, scatter_psi, scores, stored_labeling, workspace
-from fwexp.solvers.active_set import best_stored, labeling_at, new_active_sets, score_all, store
+from fwexp.solvers.active_set import ActiveSets, best_stored, labeling_at, new_active_sets, score_all, store
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.fw import BatchOracle
-from fwexp.solvers.hull import Hull
+from fwexp.solvers.hull import Corners, Hull, new_corners
 from fwexp.solvers.simplex_qp import check_share
 
 CACHE_SHARE = 1.5  # times the certified gap: by how much a plane of stored labelings must be violated
@@ -86,6 +86,21 @@ class Options:
     qp_tol: float = field(default=1e-10, metadata={"check": check_share("solver one_slack: qp_tol")})
 
 
+@dataclass
+class State:
+    """All that a run changes."""
+
+    corners: Corners
+    cache: ActiveSets | None  # the labelings that are kept
+    idle: np.ndarray  # int64, QPs in a row in which a plane had no weight
+    best_w: np.ndarray
+    best_primal: float
+    at_solution: bool = False  # whether the next plane is asked for at the solution of the QP, whatever ``pull`` says
+    step: int = 0
+    oracle_calls: int = 0
+    cache_hits: int = 0
+
+
 class OneSlack(Solver):
     """1-slack cutting plane."""
 
@@ -94,101 +109,126 @@ class OneSlack(Solver):
     Options = Options
     needs = ("max_oracle",)
 
+    def prepare(self):
+        self.oracle = BatchOracle(self.problem, self.lam)
+        self.calls_per_step = self.problem.n
+        self.work = workspace(self.problem)
+
     def start(self, seed, iterates, order, warm_start):
         problem, options = self.problem, self.options
-        self.oracle = BatchOracle(problem, self.lam)
-        self.calls_per_step = problem.n
-        self.cache = LabelingCache(problem, self.lam, options.cache) if options.cache > 0 else None
         if warm_start is None:
-            self.hull = Hull(problem, self.lam, options.qp_tol)  # 2: the working set
+            hull = Hull(problem, self.lam, new_corners(problem, options.qp_tol))  # 2: the working set
             if options.nonnegative:
-                self.hull.add_start()
-        elif isinstance(warm_start, OneSlack):
-            self.hull = warm_start.hull.rescaled(self.lam)
+                hull.add_start()
         else:
-            raise OptionError(f"solver one_slack cannot start from the dual variables of {warm_start.name}; accepted: one_slack")
-        self.idle = np.zeros(len(self.hull), dtype=np.int64)  # QPs in a row in which a plane had no weight
-        self.best_w, self.best_primal = self.hull.w, np.inf
-        self.at_solution = False  # whether the next plane is asked for at the solution of the QP, whatever ``pull`` says
+            self.check_warm_start(warm_start)
+            hull = warm_start.hull.rescaled(self.lam)
+        self.state = State(
+            corners=hull.corners,
+            cache=new_cache(problem, options.cache) if options.cache > 0 else None,
+            idle=np.zeros(len(hull), dtype=np.int64),
+            best_w=hull.w,
+            best_primal=np.inf,
+        )
+
+    @property
+    def hull(self) -> Hull:
+        """The planes of the working set."""
+        return Hull(self.problem, self.lam, self.state.corners)
+
+    @property
+    def cache(self) -> "LabelingCache | None":
+        """The labelings that are kept."""
+        sets = self.state.cache
+        return None if sets is None else LabelingCache(self.problem, self.lam, sets, self.work)
 
     def advance(self, calls, max_steps):
-        hull = self.hull
+        state, hull, cache = self.state, self.hull, self.cache
         if max_steps == 0:
             self._compile()
-        while self.step < max_steps:
+        while state.step < max_steps:
             # 5-7: the most violated plane, of stored labelings or of all
             corner, w = None, self._query()
-            if self.cache is not None:
-                corner = self.cache.corner(hull, w, CACHE_SHARE * (self.best_primal - hull.dual))
+            if cache is not None:
+                corner = cache.corner(hull, w, CACHE_SHARE * (state.best_primal - hull.dual))
             if corner is not None:
-                self.cache_hits += 1
-            elif self.oracle_calls + self.problem.n <= calls:
+                state.cache_hits += 1
+            elif state.oracle_calls + self.problem.n <= calls:
                 corner = w_s, ell_s = self.oracle(w)
-                self.oracle_calls += self.problem.n
+                state.oracle_calls += self.problem.n
                 # H(w) is what the answer says
                 primal = ell_s - self.lam * float(w_s @ w) + 0.5 * self.lam * float(w @ w)
-                if primal < self.best_primal:
-                    self.best_w, self.best_primal = w, primal
-                if self.cache is not None:
-                    self.cache.store(self.oracle.labelings, w)
+                if primal < state.best_primal:
+                    state.best_w, state.best_primal = w, primal
+                if cache is not None:
+                    cache.store(self.oracle.labelings, w)
             else:
                 break
             # 8, 4: the working set grows, and the QP is solved
-            self.at_solution = not hull.add(*corner)
-            if not self.at_solution:
+            state.at_solution = not hull.add(*corner)
+            if not state.at_solution:
                 hull.maximise()
                 self._remove_idle()
-            self.step += 1
+            state.step += 1
 
     def _query(self) -> np.ndarray:
         """Return where the next plane is asked for."""
-        if self.options.pull == 0.0 or self.at_solution or not np.isfinite(self.best_primal):
-            return self.hull.w
-        return self.hull.w + self.options.pull * (self.best_w - self.hull.w)
+        w, state = self.hull.w, self.state
+        if self.options.pull == 0.0 or state.at_solution or not np.isfinite(state.best_primal):
+            return w
+        return w + self.options.pull * (state.best_w - w)
 
     def _remove_idle(self) -> None:
         hull, first = self.hull, int(self.options.nonnegative)
-        idle = np.append(self.idle, 0) + 1
+        idle = np.append(self.state.idle, 0) + 1
         idle[hull.weights > 0.0] = 0
         if self.options.removal > 0:
             for k in reversed(first + np.flatnonzero(idle[first:] >= self.options.removal)):
                 hull.discard(k)
                 idle[k], idle = idle[-1], idle[:-1]  # as the hull does it
-        self.idle = idle
+        self.state.idle = idle
 
     def _compile(self) -> None:
         w = np.zeros_like(self.hull.w)
         self.oracle(w)
         self.hull.compile()
-        if self.cache is not None:
-            cache = LabelingCache(self.problem, self.lam, self.options.cache)
+        if self.state.cache is not None:
+            cache = LabelingCache(self.problem, self.lam, new_cache(self.problem, self.options.cache), self.work)
             cache.store(self.oracle.labelings, w)
             cache.corner(self.hull, w, np.inf)
 
     def point(self, iterate):
-        return Point(self.best_w, self.hull.dual)
+        return Point(self.state.best_w, self.hull.dual)
 
     @property
     def has_cache(self):
-        return self.cache is not None
+        return self.state.cache is not None
+
+    @property
+    def cache_hits(self):
+        return self.state.cache_hits
 
     def extras(self):
         hits = {} if not self.has_cache else {"cache_hits": float(self.cache_hits)}
         return {"atoms": float(len(self.hull)), **hits}
 
 
-class LabelingCache:
-    """Labelings that the oracle has found, up to ``size`` per example."""
+def new_cache(problem, size: int) -> ActiveSets:
+    """Return room for ``size`` labelings per example beside the true one."""
+    return new_active_sets(problem, np.full(problem.n, size + 1, dtype=np.int64))
 
-    def __init__(self, problem, lam: float, size: int) -> None:
-        self.problem, self.lam, self.size = problem, lam, size + 1  # and the true labeling
-        self._sets = new_active_sets(problem, np.full(problem.n, self.size, dtype=np.int64))
-        self._work = workspace(problem)
+
+class LabelingCache:
+    """Labelings that the oracle has found, as many per example as ``sets`` has room for."""
+
+    def __init__(self, problem, lam: float, sets: ActiveSets, work) -> None:
+        self.problem, self.lam, self._sets, self._work = problem, lam, sets, work
+        self._size = int(sets.first[1])
         self._best = np.zeros(problem.n, dtype=np.int64)
 
     def store(self, labelings, w: np.ndarray) -> None:
         """Store one labeling per example, found at w."""
-        specialise(_store, self.problem)(self.problem, labelings, w, self._sets, self.size, self._work)
+        specialise(_store, self.problem)(self.problem, labelings, w, self._sets, self._size, self._work)
 
     def corner(self, hull: Hull, w: np.ndarray, violation: float) -> tuple[np.ndarray, float] | None:
         """Return the corner of the stored labelings that are best at w if its violation is at least ``violation``, else None."""

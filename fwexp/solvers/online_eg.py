@@ -28,7 +28,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import njit, register_jitable, specialise
-from fwexp.errors import OptionError
 from fwexp.problems.protocol import (
     dot,
     expectation_oracle,
@@ -41,9 +40,9 @@ from fwexp.problems.protocol import (
     tilt,
     workspace,
 )
-from fwexp.solvers.averaging import averaged, new_averages, update_averages
+from fwexp.solvers.averaging import Averages, averaged, new_averages, update_averages
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.sampling import given_draws, order_draws
+from fwexp.solvers.sampling import Draws, given_draws, order_draws
 
 START, GROWTH, LARGEST = 0.5, 1.05, 1e8  # of the step sizes
 ROUNDING = 1e-13  # of the change of the dual objective, relative to the scores
@@ -57,7 +56,7 @@ class Options:
     sampling: str = field(default="uniform", metadata={"choices": ("uniform", "perm", "cyclic")})
 
 
-class State(NamedTuple):
+class Iterate(NamedTuple):
     """w = A a and the distributions a."""
 
     w: np.ndarray  # internal weights
@@ -88,17 +87,17 @@ def most_trials(k, n):
 
 
 @njit
-def _steps(problem, state, averages, work, trial, order, lam, max_calls):
+def _steps(problem, at, averages, work, trial, order, lam, max_calls):
     """Take a step per index in ``order`` while ``max_calls`` suffices; modifies all that is mutable."""
-    lam_n, counts = lam * problem.n, state.counts
+    lam_n, counts = lam * problem.n, at.counts
     for i in order:
         k = counts[STEP]
         trials = most_trials(k, problem.n)
         if counts[CALLS] + trials > max_calls:
             return
         start, size = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
-        potentials, mean = state.potentials[start : start + size], state.means[start : start + size]
-        scores(problem, i, state.w, work.theta)
+        potentials, mean = at.potentials[start : start + size], at.means[start : start + size]
+        scores(problem, i, at.w, work.theta)
         largest = 1.0
         for j in range(size):
             largest = max(largest, abs(work.theta[j]))
@@ -107,36 +106,36 @@ def _steps(problem, state, averages, work, trial, order, lam, max_calls):
             # a_i(y) exp(eta_i H_i(y; w)) / Z_i
             for j in range(size):
                 trial.potentials[j] = potentials[j]
-            tilt(problem, i, work.theta, state.eta[i], trial.potentials)
+            tilt(problem, i, work.theta, at.eta[i], trial.potentials)
             loss = expectation_oracle(problem, i, trial.potentials, trial.mean, trial.scratch)[1]
             counts[CALLS] += 1
             # n (D(new a) - D(a))
             for j in range(size):
                 trial.change[j] = trial.mean[j] - mean[j]
             set_dense(problem, i, trial.change, work.direction)
-            slope = loss - state.losses[i] - dot(problem, i, work.direction, work.theta)
+            slope = loss - at.losses[i] - dot(problem, i, work.direction, work.theta)
             if slope - 0.5 * norm_sq(problem, i, work.direction) / lam_n > -ROUNDING * largest:
                 for j in range(size):
                     potentials[j] = trial.potentials[j]
                     mean[j] = trial.mean[j]
-                step, loss_change = 1.0 / lam_n, loss - state.losses[i]
-                state.losses[i] = loss
-                state.ell[0] += loss_change / problem.n
-                scatter(problem, i, work.direction, step, state.w)
+                step, loss_change = 1.0 / lam_n, loss - at.losses[i]
+                at.losses[i] = loss
+                at.ell[0] += loss_change / problem.n
+                scatter(problem, i, work.direction, step, at.w)
                 break
             if halvings < trials - 1:
-                state.eta[i] *= 0.5
-        state.eta[i] = min(GROWTH * state.eta[i], LARGEST)
+                at.eta[i] *= 0.5
+        at.eta[i] = min(GROWTH * at.eta[i], LARGEST)
         counts[STEP] = k + 1
         update_averages(problem, averages, i, work.direction, step, loss_change / problem.n, k + 1)
 
 
 @njit
-def _expectations(problem, state, trial):
+def _expectations(problem, at, trial):
     """Set the expected parts and losses of all examples to those of their distributions."""
     for i in range(problem.n):
         start, end = problem.part_ptr[i], problem.part_ptr[i + 1]
-        state.losses[i] = expectation_oracle(problem, i, state.potentials[start:end], state.means[start:end], trial.scratch)[1]
+        at.losses[i] = expectation_oracle(problem, i, at.potentials[start:end], at.means[start:end], trial.scratch)[1]
 
 
 @njit
@@ -145,6 +144,15 @@ def _add_weights(problem, means, direction, c, w):
     for i in range(problem.n):
         set_dense(problem, i, means[problem.part_ptr[i] : problem.part_ptr[i + 1]], direction)
         scatter(problem, i, direction, c, w)
+
+
+@dataclass
+class State:
+    """All that a run changes."""
+
+    at: Iterate
+    averages: Averages
+    draws: Draws
 
 
 class OnlineEG(Solver):
@@ -158,59 +166,62 @@ class OnlineEG(Solver):
     stochastic = True
     takes_order = True
 
-    def start(self, seed, iterates, order, warm_start):
-        problem, rule = self.problem, self.options.sampling
-        if warm_start is not None and not isinstance(warm_start, OnlineEG):
-            raise OptionError(f"solver online_eg cannot start from the dual variables of {warm_start.name}; accepted: online_eg")
-        self.draws = order_draws(rule, problem.n, seed) if order is None else given_draws(order)
-        self.averages = new_averages(problem, iterates)
+    def prepare(self):
+        problem = self.problem
+        size = int(np.diff(problem.part_ptr).max())
         self.work = workspace(problem)
-        parts, size = int(problem.part_ptr[-1]), int(np.diff(problem.part_ptr).max())
         self.trial = Trial(np.zeros(size), np.zeros(size), np.zeros(size), expectation_scratch(problem))
-        self.state = State(
+
+    def start(self, seed, iterates, order, warm_start):
+        problem, rule, parts = self.problem, self.options.sampling, int(self.problem.part_ptr[-1])
+        if warm_start is not None:
+            self.check_warm_start(warm_start)
+        at = Iterate(
             w=new_weights(problem),
             ell=np.zeros(1),
-            potentials=np.zeros(parts) if warm_start is None else warm_start.state.potentials.copy(),
+            potentials=np.zeros(parts) if warm_start is None else warm_start.state.at.potentials.copy(),
             means=np.zeros(parts),
             losses=np.zeros(problem.n),
             eta=np.full(problem.n, START),
             counts=np.zeros(2, dtype=np.int64),
         )
-        specialise(_expectations, problem)(problem, self.state, self.trial)
-        self.state.w[:] = self._weights()
-        self.state.ell[0] = self.state.losses.mean()
+        draws = order_draws(rule, problem.n, seed) if order is None else given_draws(order)
+        self.state = State(at, new_averages(problem, iterates), draws)
+        specialise(_expectations, problem)(problem, at, self.trial)
+        at.w[:] = self._weights()
+        at.ell[0] = at.losses.mean()
 
     def advance(self, calls, max_steps):
-        order = self.draws.peek(max(0, min(calls - self.oracle_calls, max_steps - self.step)))
+        order = self.state.draws.peek(max(0, min(calls - self.oracle_calls, max_steps - self.step)))
         before = self.step
         kernel = specialise(_steps, self.problem)
-        kernel(self.problem, self.state, self.averages, self.work, self.trial, order, self.lam, calls)
-        self.draws.drop(self.step - before)
+        kernel(self.problem, self.state.at, self.state.averages, self.work, self.trial, order, self.lam, calls)
+        self.state.draws.drop(self.step - before)
 
     @property
     def step(self):
-        return int(self.state.counts[STEP])
+        return int(self.state.at.counts[STEP])
 
     @property
     def oracle_calls(self):
-        return int(self.state.counts[CALLS])
+        return int(self.state.at.counts[CALLS])
 
     @property
     def calls_per_step(self):
         return most_trials(self.step, self.problem.n)
 
     def point(self, iterate):
-        w, ell = self.state.w, self.state.ell[0]
+        w, ell = self.state.at.w, self.state.at.ell[0]
         if iterate != "last":
-            w, ell = averaged(self.problem, self.averages, iterate, w, ell, self.step)
+            w, ell = averaged(self.problem, self.state.averages, iterate, w, ell, self.step)
         return Point(w, ell - 0.5 * self.lam * (w @ w))
 
     def exact_dual(self):
         w = self._weights()
-        return self.state.losses.mean() - 0.5 * self.lam * (w @ w)
+        return self.state.at.losses.mean() - 0.5 * self.lam * (w @ w)
 
     def _weights(self) -> np.ndarray:
         """Return A a, computed from the expected parts."""
         w, c = new_weights(self.problem), 1.0 / (self.lam * self.problem.n)
-        specialise(_add_weights, self.problem)(self.problem, self.state.means, self.work.direction, c, w)
+        specialise(_add_weights, self.problem)(self.problem, self.state.at.means, self.work.direction, c, w)
         return w

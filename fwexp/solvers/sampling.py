@@ -4,41 +4,67 @@ Draws come from ``numpy.random.Generator``, so a run depends on its seed alone, 
 sequence as drawing at once: logging more often does not change a run.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fwexp.errors import ParameterError
 
 
+@dataclass
 class Draws:
-    """A stream of numbers, of which a kernel may use fewer than it was shown.
+    """A stream of numbers, of which a kernel may use fewer than it was shown; a part of a solver's state.
 
-    Parameters
+    Attributes
     ----------
-    more : callable
-        ``more(count)`` returns at least the next ``count`` numbers of the stream, or what is left of it.
+    rule : {"uniform", "perm", "cyclic", "lipschitz", "numbers", "given"}
+        Example indices with replacement (the theory), a fresh permutation every pass, 0 .. n-1 again and again, or with
+        replacement in proportion to weights; uniform numbers in [0, 1); or the indices that the caller gave.
+    n : int
+        Number of examples.
+    rng : numpy.random.Generator
+    cumulative : float array (n,)
+        For ``lipschitz``: the cumulated probabilities.
+    rest : array
+        What was drawn and not used yet.
     """
 
-    def __init__(self, more: Callable[[int], np.ndarray]) -> None:
-        self._more = more
-        self._rest = more(0)
+    rule: str
+    n: int
+    rng: np.random.Generator
+    cumulative: np.ndarray = field(default_factory=lambda: np.empty(0))
+    rest: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def peek(self, count: int) -> np.ndarray:
         """Return the next ``count`` numbers, or fewer at the end of a finite stream."""
-        if count > len(self._rest):
-            self._rest = np.concatenate((self._rest, self._more(count - len(self._rest))))
-        return self._rest[:count]
+        if count > len(self.rest):
+            self.rest = np.concatenate((self.rest, self._more(count - len(self.rest))))
+        return self.rest[:count]
 
     def drop(self, count: int) -> None:
         """Move on by ``count`` numbers."""
-        self._rest = self._rest[count:]
+        self.rest = self.rest[count:]
 
     def take(self, count: int) -> np.ndarray:
         """Return the next ``count`` numbers and move on."""
         numbers = self.peek(count)
         self.drop(count)
         return numbers
+
+    def _more(self, count: int) -> np.ndarray:
+        """Return at least the next ``count`` numbers of the stream, or what is left of it."""
+        match self.rule:
+            case "uniform":
+                return self.rng.integers(self.n, size=count)
+            case "perm" | "cyclic":
+                passes = range(-(-count // self.n))
+                portions = [self.rng.permutation(self.n) if self.rule == "perm" else np.arange(self.n) for _ in passes]
+                return np.concatenate([np.empty(0, dtype=np.int64), *portions])
+            case "lipschitz":
+                return np.searchsorted(self.cumulative, self.rng.random(count), side="right")
+            case "numbers":
+                return self.rng.random(count)
+        return np.empty(0, dtype=np.int64)
 
 
 def order_draws(rule: str, n: int, seed: int, weights: np.ndarray | None = None) -> Draws:
@@ -47,36 +73,26 @@ def order_draws(rule: str, n: int, seed: int, weights: np.ndarray | None = None)
     Parameters
     ----------
     rule : {"uniform", "perm", "cyclic", "lipschitz"}
-        With replacement (the theory), a fresh permutation every pass, 0 .. n-1 again and again, or with replacement in
-        proportion to ``weights``.
+        As in `Draws`.
     n, seed : int
     weights : float array (n,)
         For ``lipschitz``.
     """
-    rng = np.random.default_rng(seed)
-    if rule == "uniform":
-        return Draws(lambda count: rng.integers(n, size=count))
+    draws = Draws(rule, n, np.random.default_rng(seed))
     if rule == "lipschitz":
-        cumulative = np.cumsum(weights) / np.sum(weights)
-        cumulative[-1] = 1.0
-        return Draws(lambda count: np.searchsorted(cumulative, rng.random(count), side="right"))
-
-    def passes(count: int) -> np.ndarray:
-        portions = [rng.permutation(n) if rule == "perm" else np.arange(n) for _ in range(-(-count // n))]
-        return np.concatenate([np.empty(0, dtype=np.int64), *portions])
-
-    return Draws(passes)
+        draws.cumulative = np.cumsum(weights) / np.sum(weights)
+        draws.cumulative[-1] = 1.0
+    return draws
 
 
 def uniform_draws(seed: int) -> Draws:
     """Return uniform numbers in [0, 1)."""
-    return Draws(np.random.default_rng(seed).random)
+    return Draws("numbers", 0, np.random.default_rng(seed), rest=np.empty(0))
 
 
 def given_draws(order: np.ndarray) -> Draws:
     """Return the indices that the caller gave, one per step, as often as they last."""
-    rest = [order]
-    return Draws(lambda count: rest.pop() if count and rest else np.empty(0, dtype=np.int64))
+    return Draws("given", 0, np.random.default_rng(0), rest=order)
 
 
 def check_order(order, n: int, steps: int) -> np.ndarray:

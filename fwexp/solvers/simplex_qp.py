@@ -16,6 +16,7 @@ of U's = 1, which is updated with it.
 """
 
 import math
+from dataclasses import dataclass, field
 from numbers import Real
 
 import numpy as np
@@ -269,20 +270,20 @@ def check_share(name: str):
     return check
 
 
+@dataclass
 class SimplexQP:
-    """max b'a - 1/2 a'Ma over the simplex; grows and shrinks, and starts from the solution before.
-
-    Parameters
-    ----------
-    tol : float
-        ``solve`` ends with a gap of at most ``tol * max |b|``, or of what rounding in M a allows if that is more.
+    """max b'a - 1/2 a'Ma over the simplex; grows and shrinks, and starts from the solution before. A record.
 
     Attributes
     ----------
+    tol : float
+        ``solve`` ends with a gap of at most ``tol * max |b|``, or of what rounding in M a allows if that is more.
     size : int
         Number of coordinates.
     a : float64 array
-        The solution, in its first ``size`` places; so are ``b`` and ``M``.
+        The solution, in its first ``size`` places; so are ``b``, ``M`` and the gradient ``g`` = b - M a.
+    U, support, s, order, shift
+        The factor, of the coordinates ``support[:order]`` (see above).
     accuracy : float
         The gap that the latest ``solve`` had to reach, or the one it reached if that is larger.
 
@@ -291,12 +292,18 @@ class SimplexQP:
     Memory: two matrices, M and the factor, of at most 2 size (2 size + 8) numbers each, for the largest size so far.
     """
 
-    def __init__(self, tol: float = 1e-10) -> None:
-        self.tol, self.size, self.accuracy = tol, 0, 0.0
-        self.M, self.b, self.a = np.zeros((8, 8)), np.zeros(8), np.zeros(8)
-        self._g = np.zeros(8)  # the gradient b - M a, kept up to date
-        self._U, self._support, self._s = np.zeros((8, 8)), np.zeros(8, dtype=np.int64), np.zeros(8)
-        self._order, self._shift = 0, 0.0
+    tol: float = 1e-10
+    size: int = 0
+    accuracy: float = 0.0
+    M: np.ndarray = field(default_factory=lambda: np.zeros((8, 8)))
+    b: np.ndarray = field(default_factory=lambda: np.zeros(8))
+    a: np.ndarray = field(default_factory=lambda: np.zeros(8))
+    g: np.ndarray = field(default_factory=lambda: np.zeros(8))
+    U: np.ndarray = field(default_factory=lambda: np.zeros((8, 8)))
+    support: np.ndarray = field(default_factory=lambda: np.zeros(8, dtype=np.int64))
+    s: np.ndarray = field(default_factory=lambda: np.zeros(8))
+    order: int = 0
+    shift: float = 0.0
 
     def add(self, row: np.ndarray, diagonal: float, b: float) -> None:
         """Add a coordinate: its inner products with the others, with itself, and its linear term."""
@@ -305,22 +312,22 @@ class SimplexQP:
             self._grow()
         self.M[k, :k] = self.M[:k, k] = row
         self.M[k, k], self.b[k], self.a[k] = diagonal, b, 0.0
-        self._g[k] = b - row @ self.a[:k]
+        self.g[k] = b - row @ self.a[:k]
         self.size = k + 1
 
     def discard(self, j: int) -> None:
         """Remove coordinate j, which must have weight 0; the last one takes its place."""
         last = self.size - 1
-        support = self._support[: self._order]
+        support = self.support[: self.order]
         if self.a[j] != 0.0:
             raise ValueError(f"coordinate {j} has weight {self.a[j]}")
         if j in support:  # with weight 0: rare
-            self._order = 0
+            self.order = 0
         support[support == last] = j
         self.M[j, : last + 1] = self.M[last, : last + 1]
         self.M[: last + 1, j] = self.M[: last + 1, last]
         self.M[j, j] = self.M[last, last]
-        for values in (self.b, self.a, self._g):
+        for values in (self.b, self.a, self.g):
             values[j] = values[last]
         self.size = last
 
@@ -329,9 +336,9 @@ class SimplexQP:
         size, scale = self.size, np.diag(self.M)[: self.size].max()
         # M a is a sum of cancelling terms: its rounding error is what a gap cannot be smaller than.
         tol = max(self.tol * np.abs(self.b[:size]).max(), 4e-16 * scale)
-        if self._order == 0 or scale > 4.0 * self._shift:
-            self._shift = scale if scale > 0.0 else 1.0
-            if self._order == 0 or not _factorise(self.M, self._U, self._support, self._s, self._order, self._shift):
+        if self.order == 0 or scale > 4.0 * self.shift:
+            self.shift = scale if scale > 0.0 else 1.0
+            if self.order == 0 or not _factorise(self.M, self.U, self.support, self.s, self.order, self.shift):
                 self._start_afresh()
         gap = self._run(tol)
         if not gap <= tol:
@@ -340,30 +347,30 @@ class SimplexQP:
         if not gap <= tol:
             if not np.isfinite(self.a[:size]).all():
                 self._start_afresh()
-            gap = _pairwise(self.M, self.b, self.a, self._g, size, tol, PAIRWISE_STEPS * size)
-            self._order = 0
+            gap = _pairwise(self.M, self.b, self.a, self.g, size, tol, PAIRWISE_STEPS * size)
+            self.order = 0
         self.accuracy = max(tol, gap)
         return gap
 
     def _run(self, tol: float) -> float:
-        state = (self.M, self.b, self.a, self._g, self.size, self._U, self._support, self._s, self._order, self._shift)
-        gap, self._order = _active_set(*state, tol, 100 + 20 * self.size)
+        state = (self.M, self.b, self.a, self.g, self.size, self.U, self.support, self.s, self.order, self.shift)
+        gap, self.order = _active_set(*state, tol, 100 + 20 * self.size)
         return gap
 
     def _start_afresh(self) -> None:
         """Put all weight on the best coordinate."""
         self.a[:] = 0.0
         j = int(np.argmax(self.b[: self.size] - 0.5 * np.diag(self.M)[: self.size]))
-        self.a[j], self._support[0], self._order = 1.0, j, 1
-        self._U[0, 0] = np.sqrt(self.M[j, j] + self._shift)
-        self._s[0] = 1.0 / self._U[0, 0]
-        self._g[: self.size] = self.b[: self.size] - self.M[: self.size, j]
+        self.a[j], self.support[0], self.order = 1.0, j, 1
+        self.U[0, 0] = np.sqrt(self.M[j, j] + self.shift)
+        self.s[0] = 1.0 / self.U[0, 0]
+        self.g[: self.size] = self.b[: self.size] - self.M[: self.size, j]
 
     def _grow(self) -> None:
         size = len(self.b)
-        for name in ("M", "_U"):
+        for name in ("M", "U"):
             larger = np.zeros((2 * size, 2 * size + 8))  # columns far from a power of two apart: those share cache sets
             larger[:size, :size] = getattr(self, name)[:, :size]
             setattr(self, name, larger)
-        for name in ("b", "a", "_g", "_support", "_s"):
+        for name in ("b", "a", "g", "support", "s"):
             setattr(self, name, np.concatenate((getattr(self, name), np.zeros_like(getattr(self, name)))))

@@ -33,7 +33,7 @@ from fwexp.problems.protocol import (
 )
 from fwexp.solvers.averaging import AVG, KINDS, TAVG, WAVG, last_power_of_two
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.sampling import given_draws, order_draws
+from fwexp.solvers.sampling import Draws, given_draws, order_draws
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Options:
     sampling: str = field(default="uniform", metadata={"choices": ("uniform", "perm", "cyclic")})
 
 
-class State(NamedTuple):
+class Sums(NamedTuple):
     """S_k, what the averages need, and the step."""
 
     psi_sum: np.ndarray  # S_k as internal weights
@@ -53,32 +53,40 @@ class State(NamedTuple):
     step: np.ndarray  # int64 (1,), k
 
 
+@dataclass
+class State:
+    """All that a run changes."""
+
+    at: Sums
+    draws: Draws
+
+
 @njit
-def _steps(problem, state, work, order, lam):
-    """Take one step per index in ``order``; modifies ``state`` and ``work``."""
-    sums = state.sums
+def _steps(problem, at, work, order, lam):
+    """Take one step per index in ``order``; modifies ``at`` and ``work``."""
+    sums = at.sums
     for i in order:
-        k = state.step[0]
-        scores(problem, i, state.psi_sum, work.theta)
+        k = at.step[0]
+        scores(problem, i, at.psi_sum, work.theta)
         if k > 0:
             rescale(problem, i, 1.0 / (lam * k), work.theta)
         max_oracle(problem, i, work.theta, work.y, work.scratch)
-        scatter_psi(problem, i, work.y, 1.0, state.psi_sum)
+        scatter_psi(problem, i, work.y, 1.0, at.psi_sum)
         k += 1
-        for j in range(len(state.kinds)):
-            if state.kinds[j] == WAVG:
+        for j in range(len(at.kinds)):
+            if at.kinds[j] == WAVG:
                 accumulate_psi(problem, i, work.y, float(k), sums[j])
-            elif state.kinds[j] == AVG:
-                accumulate_psi(problem, i, work.y, state.harmonic[0], sums[j])
+            elif at.kinds[j] == AVG:
+                accumulate_psi(problem, i, work.y, at.harmonic[0], sums[j])
             else:
                 total = sums[len(sums) - 1]
                 accumulate_psi(problem, i, work.y, 1.0, total)
                 if k == last_power_of_two(k):  # k is K0: the average starts anew
-                    sums[j][:] = state.harmonic[0] * total
+                    sums[j][:] = at.harmonic[0] * total
                 else:
-                    accumulate_psi(problem, i, work.y, state.harmonic[0], sums[j])
-        state.step[0] = k
-        state.harmonic[0] += 1.0 / k
+                    accumulate_psi(problem, i, work.y, at.harmonic[0], sums[j])
+        at.step[0] = k
+        at.harmonic[0] += 1.0 / k
 
 
 @njit
@@ -101,27 +109,27 @@ class SSG(Solver):
     def start(self, seed, iterates, order, warm_start):
         if warm_start is not None:
             raise OptionError("solver ssg has no dual variables to start from; accepted: bcfw, fw")
-        problem = self.problem
-        rule = self.options.sampling
-        self.draws = order_draws(rule, problem.n, seed) if order is None else given_draws(order)
-        self.work = workspace(problem)
+        problem, rule = self.problem, self.options.sampling
         kinds = np.array([KINDS[name] for name in iterates if name in KINDS], dtype=np.int64)
         sums = new_sums(problem, len(kinds) + int(TAVG in kinds))
-        w = new_weights(problem)
-        self.state = State(w, kinds, sums, np.zeros(1), np.zeros(1, dtype=np.int64))
+        at = Sums(new_weights(problem), kinds, sums, np.zeros(1), np.zeros(1, dtype=np.int64))
+        self.state = State(at, order_draws(rule, problem.n, seed) if order is None else given_draws(order))
+
+    def prepare(self):
+        self.work = workspace(self.problem)
 
     def advance(self, calls, max_steps):
-        order = self.draws.take(max(0, min(calls, max_steps) - self.step))
-        specialise(_steps, self.problem)(self.problem, self.state, self.work, order, self.lam)
+        order = self.state.draws.take(max(0, min(calls, max_steps) - self.step))
+        specialise(_steps, self.problem)(self.problem, self.state.at, self.work, order, self.lam)
 
     @property
     def step(self):
-        return int(self.state.step[0])
+        return int(self.state.at.step[0])
 
     oracle_calls = step
 
     def point(self, iterate):
-        state, k = self.state, self.step
+        state, k = self.state.at, self.step
         if k == 0:
             return Point(state.psi_sum.copy(), np.nan)
         if iterate == "last":

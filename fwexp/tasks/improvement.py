@@ -17,7 +17,6 @@ from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, workspace
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
-from fwexp.solvers.block import exact_gaps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,11 +95,10 @@ def looks(problem, lam: float, max_passes: float, every: float, seed: int, optio
     solver = BCFW(problem, lam, check_options(BCFW, options), seed)
     work, radii_sq, count = workspace(problem), np.zeros(problem.n), 0
     while True:
-        state = solver.state._replace(gaps=np.zeros(problem.n))  # the run's own estimates stay as they are
-        specialise(exact_gaps, problem)(problem, 0, problem.n, state, solver.sets, work, solver.steps)
-        specialise(_raise_radii, problem)(problem, state.w, work, radii_sq)
-        chi_gaps, chi_curvature = chi(state.gaps), chi(curvature_bounds(radii_sq, lam))
-        gaps = {"gap": solver.total_gap(state.gaps), "gap_estimate": solver.known_gap}
+        block_gaps = solver.fresh_gaps()
+        specialise(_raise_radii, problem)(problem, solver.state.at.w, work, radii_sq)
+        chi_gaps, chi_curvature = chi(block_gaps), chi(curvature_bounds(radii_sq, lam))
+        gaps = {"gap": solver.total_gap(block_gaps), "gap_estimate": solver.known_gap}
         uneven = {"chi_gaps": chi_gaps, "chi_curvature": chi_curvature, "improvement": chi_gaps**3 / chi_curvature}
         yield {"passes": solver.oracle_calls / problem.n} | gaps | uneven, solver
         before = solver.oracle_calls, solver.step

@@ -323,7 +323,7 @@ class Run:
         solver.change_lam(0.5)
         solver.full_step()
         BCFW(self.problem, 1.0, self.options, self._seed, warm_start=solver)
-        Evaluator(self.problem)(solver.state.w, error=False)
+        Evaluator(self.problem)(solver.state.at.w, error=False)
 
     def start(self, lam: float, options=None, state: BCFW | None = None) -> None:
         """Go on with a new solver: at w = 0, or at the dual variables of ``state``."""
@@ -388,7 +388,7 @@ class Run:
         return None
 
     def weights(self) -> np.ndarray:
-        return to_public(self.problem, self.solver.state.w)
+        return to_public(self.problem, self.solver.state.at.w)
 
     def row(self) -> dict:
         dual, calls = self.solver.point("last").dual, self._calls + self.solver.oracle_calls

@@ -88,7 +88,7 @@ def _improvement(train, given: Mapping, options: Mapping, verbose: bool) -> Resu
                 status = Status.INTERRUPTED
                 break
     progress.close(str(status))
-    return _result(rows, to_public(train, solver.state.w), status, lam, given, options)
+    return _result(rows, to_public(train, solver.state.at.w), status, lam, given, options)
 
 
 def _result(rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, given: Mapping, options: Mapping) -> Result:

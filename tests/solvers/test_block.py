@@ -63,7 +63,7 @@ def test_steps_equal_the_transcription(step, sampling, cache):
             assert solver.step == k
             w = to_public(problem, solver.point("last").w)
             np.testing.assert_allclose(w, wanted.run.last.w[k], rtol=1e-9, atol=1e-10)
-            assert solver.state.ell[0] == pytest.approx(wanted.run.last.ell[k], abs=1e-10)
+            assert solver.state.at.ell[0] == pytest.approx(wanted.run.last.ell[k], abs=1e-10)
         assert solver.cache_hits == wanted.hits[:last].sum()
         # A refresh that is due after the last step has not happened here.
         assert solver.oracle_calls == wanted.calls[last - 1] - (tp.n if last % (3 * tp.n) == 0 else 0)
@@ -97,10 +97,10 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
     for one in (plain, solver):
         one.advance(BIG, LATE_PASSES * tp.n)
     np.testing.assert_array_equal(solver.point("last").w, plain.point("last").w)
-    assert solver.centre is None
+    assert solver.state.centre is None
     solver.advance(BIG, LATE_PASSES * tp.n + 1)
-    assert solver.centre.kap == LATE_KAP
-    assert solver.centre.next_step == (LATE_PASSES + 3) * tp.n
+    assert solver.state.centre.kap == LATE_KAP
+    assert solver.state.centre.next_step == (LATE_PASSES + 3) * tp.n
     for k in range(LATE_PASSES * tp.n + 1, 60 * tp.n):
         solver.advance(BIG, k)
         point = solver.point("last")
@@ -151,8 +151,8 @@ def test_active_sets_stay_consistent_over_many_steps(step):
     sets = solver.sets
     w, losses = active_set.from_scratch(problem, sets, 1.0 / (0.05 * problem.n))
     scale = np.abs(w).max()
-    np.testing.assert_allclose(solver.state.w, w, atol=1e-10 * scale)
-    np.testing.assert_allclose(solver.state.losses, losses, atol=1e-10)
+    np.testing.assert_allclose(solver.state.at.w, w, atol=1e-10 * scale)
+    np.testing.assert_allclose(solver.state.at.losses, losses, atol=1e-10)
     assert sets.weight.min() >= 0.0
     totals = [sets.weight[a : a + count].sum() for a, count in zip(sets.first, sets.count)]
     np.testing.assert_allclose(totals, 1.0, atol=1e-10)
@@ -209,7 +209,7 @@ def test_warm_start_at_another_lam_keeps_the_dual_variables():
         first = fwexp.solve(problem, "bcfw", lam=0.5, max_passes=20, gap_tol=0, **options)
         again = fwexp.solve(problem, "bcfw", lam=0.25, max_passes=1, gap_tol=0, warm_start=first, **options)
         w = first.state._from_scratch()[0]
-        ell = first.state.state.losses.mean()
+        ell = first.state.state.at.losses.mean()
         assert again.trace.dual[0] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-12)
         assert again.trace.dual.max() >= again.trace.dual[0]
 

@@ -99,7 +99,7 @@ def test_memory_of_hulls_is_as_stated(solver):
         running.advance(BIG, k)
         largest = max(largest, len(running.hull))
     assert largest > 20
-    rows = sum(chunk.nbytes for chunk in running.hull._chunks)
+    rows = sum(chunk.nbytes for chunk in running.hull.corners.chunks)
     assert rows == 8 * problem.d * hull.ROWS * -(-largest // hull.ROWS)
     qp = running.hull.qp
     assert qp.M.nbytes + qp._U.nbytes <= 64 * largest * (largest + 4)
@@ -109,12 +109,12 @@ def test_memory_of_active_sets_is_as_stated():
     _, problem = chains(6, n=8)
     running = SOLVERS["n_slack"](problem, 1e-3, check_options(SOLVERS["n_slack"], {}), 0)
     running.advance(40 * problem.n, BIG)
-    taken, stated = sets_bytes(problem, running.sets)
+    taken, stated = sets_bytes(problem, running.state.dual)
     assert taken == stated
-    room = np.diff(running.sets.first)
-    assert (room <= np.maximum(8 * running.sets.count / 3, n_slack.FIRST_ROOM)).all()
+    room = np.diff(running.state.dual.first)
+    assert (room <= np.maximum(8 * running.state.dual.count / 3, n_slack.FIRST_ROOM)).all()
     cached = SOLVERS["one_slack"](problem, 1e-3, check_options(SOLVERS["one_slack"], {"cache": 4}), 0)
     cached.advance(40 * problem.n, BIG)
-    taken, stated = sets_bytes(problem, cached.cache._sets)
+    taken, stated = sets_bytes(problem, cached.state.cache)
     assert taken == stated
-    assert len(cached.cache._sets.weight) == problem.n * 5
+    assert len(cached.state.cache.weight) == problem.n * 5

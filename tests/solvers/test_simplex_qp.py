@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import fwexp
 from fwexp.problems.protocol import to_public
-from fwexp.solvers.hull import Hull
+from fwexp.solvers.hull import Hull, new_corners
 from fwexp.solvers.simplex_qp import SimplexQP
 from tests import reference as ref
 
@@ -81,7 +81,7 @@ def test_a_hull_is_what_its_corners_add_up_to():
     rng = np.random.default_rng(5)
     problem = fwexp.multiclass_problem(rng.normal(size=(6, 4)), rng.integers(3, size=6), 3)
     lam, corners = 0.3, []
-    hull = Hull(problem, lam, 1e-10)
+    hull = Hull(problem, lam, new_corners(problem, 1e-10))
     hull.add_start()
     corners.append((np.zeros(problem.d), 0.0))
     for _ in range(40):  # more than are kept in one piece

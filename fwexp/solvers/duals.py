@@ -1,0 +1,221 @@
+"""The dual variables of block methods, of two kinds behind one interface.
+
+``Parts`` keeps every block as its expected parts, which is all that Frank-Wolfe steps need. ``ActiveSets`` (``active_set``)
+keeps the labelings themselves with their weights, for steps between them and for methods that must know the dual variables.
+Solvers and the block step call only the functions below; none of them asks which kind it has.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwexp._jit import dispatched, register_jitable
+from fwexp.problems.protocol import (
+    add_to_block,
+    blocks_to_weights,
+    copy_blocks,
+    dot,
+    loss,
+    new_blocks,
+    norm_sq,
+    set_direction,
+    true_labeling,
+)
+from fwexp.solvers import active_set
+from fwexp.solvers.active_set import ActiveSets
+from fwexp.solvers.base import clipped_step
+
+# Kinds of steps, as numbers for kernels.
+FW, PAIRWISE, AWAY, CORRECTIVE = 0, 1, 2, 3
+STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
+
+
+class Parts(NamedTuple):
+    """The expected parts of every example, in the form that the problem family gives them."""
+
+    blocks: Any
+
+
+class Step(NamedTuple):
+    """What is done with a corner: the kind of step, and its length."""
+
+    kind: int
+    line_search: bool
+    corrections: int  # pairwise steps among stored labelings per corrective step
+    nu: float  # predefined steps are 2n/(nu k + 2n)
+
+
+# --- in plain Python ------------------------------------------------------------------------------------------------
+
+
+def new_parts(problem) -> Parts:
+    """Return all blocks at their true labelings, psi = 0."""
+    return Parts(new_blocks(problem))
+
+
+def copied(dual, problem):
+    """Return a copy of dual variables of ``problem``."""
+    if isinstance(dual, Parts):
+        return Parts(copy_blocks(problem, dual.blocks))
+    return active_set.copied(problem, dual)
+
+
+def from_scratch(dual, problem, losses: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return c sum_i F_i' (block i) as internal weights, and n ell_i, computed from the dual variables.
+
+    ``losses`` are the n ell_i as the method knows them: vectors of parts do not determine them.
+    """
+    if isinstance(dual, Parts):
+        return blocks_to_weights(problem, dual.blocks, c), losses
+    return active_set.from_scratch(problem, dual, c)
+
+
+# --- in kernels -----------------------------------------------------------------------------------------------------
+
+
+@dispatched(fastmath=False)
+def step_towards(dual, problem, i, slot, step, k, lam_n, at, work):
+    """Take step k towards a corner, given as ``slot`` or in ``work.y``, and the part scores in ``work.theta``.
+
+    Returns the gap G of the corner, the share gamma and the change of n ell_i; the block changes by gamma F_i'
+    ``work.direction``.
+    """
+
+
+@dispatched(fastmath=False)
+def corner_gap(dual, problem, i, slot, y, at, work):
+    """Return the gap of a stored labeling y: n times what moving the block towards it promises."""
+
+
+@dispatched(fastmath=False)
+def block_gap(dual, problem, i, value, at, work):
+    """Return G_i, given the labeling of the oracle in ``work.y`` and its value H_i(w)."""
+
+
+@dispatched(fastmath=False)
+def jump_to(dual, problem, i, loss_y, work):
+    """Move block i to the corner ``work.y``."""
+
+
+@dispatched(fastmath=False)
+def towards_truth(dual, problem, i, gamma, at, work):
+    """Go the share gamma of the way to the true labeling; return sum_y a_i(y) H_i(y; w) as it was before."""
+
+
+@register_jitable
+def share(step, k, n, gap, curvature):
+    """Return gamma: the exact line search clipped to [0, 1], or the predefined step."""
+    if step.line_search:
+        return clipped_step(gap, curvature)
+    return 2.0 * n / (step.nu * k + 2.0 * n)
+
+
+@step_towards.register(Parts)
+def _(dual, problem, i, slot, step, k, lam_n, at, work):
+    set_direction(problem, i, work.y, dual.blocks, work.direction)
+    loss_change = loss(problem, i, work.y) - at.losses[i]
+    gap = loss_change - dot(problem, i, work.direction, work.theta)
+    curvature = norm_sq(problem, i, work.direction) / lam_n if step.line_search else 0.0
+    gamma = share(step, k, problem.n, gap, curvature)
+    add_to_block(problem, i, work.direction, gamma, dual.blocks)
+    return gap, gamma, gamma * loss_change
+
+
+@step_towards.register(ActiveSets)
+def _(dual, problem, i, slot, step, k, lam_n, at, work):
+    if step.kind == FW:
+        active_set.aim(i, slot, dual)
+        loss_change = active_set.set_change(problem, i, dual, work.direction)
+        slope, length_sq = dot(problem, i, work.direction, work.theta), norm_sq(problem, i, work.direction)
+        gap = loss_change - slope
+        gamma = share(step, k, problem.n, gap, length_sq / lam_n)
+        active_set.move(i, slot, gamma, dual)
+        at.w_sq[0] += gamma / lam_n * (2.0 * slope + gamma / lam_n * length_sq)
+        return gap, gamma, gamma * loss_change
+    gap = dual.score[slot] - active_set.mean_score(i, dual)
+    move_in_set(i, slot, gap, step, lam_n, dual)
+    return gap, 1.0, active_set.set_change(problem, i, dual, work.direction)
+
+
+@corner_gap.register(Parts)
+def _(dual, problem, i, slot, y, at, work):
+    # gap of the corner = g - (n ell_i - <p_i, theta>), and set_direction gives p(y) - p_i
+    set_direction(problem, i, y, dual.blocks, work.direction)
+    return loss(problem, i, y) - at.losses[i] - dot(problem, i, work.direction, work.theta)
+
+
+@corner_gap.register(ActiveSets)
+def _(dual, problem, i, slot, y, at, work):
+    return dual.score[slot] - active_set.mean_score(i, dual)
+
+
+@block_gap.register(Parts)
+def _(dual, problem, i, value, at, work):
+    set_direction(problem, i, work.y, dual.blocks, work.direction)
+    return loss(problem, i, work.y) - at.losses[i] - dot(problem, i, work.direction, work.theta)
+
+
+@block_gap.register(ActiveSets)
+def _(dual, problem, i, value, at, work):
+    gap = value
+    for a in range(1, dual.count[i]):
+        weight = dual.weight[dual.first[i] + a]
+        if weight > 0.0:
+            y = active_set.labeling_at(dual, i, a)
+            gap -= weight * (dual.loss[dual.first[i] + a] - active_set.psi_score(problem, i, y, work.theta))
+    return gap
+
+
+@jump_to.register(Parts)
+def _(dual, problem, i, loss_y, work):
+    set_direction(problem, i, work.y, dual.blocks, work.direction)
+    add_to_block(problem, i, work.direction, 1.0, dual.blocks)
+
+
+@jump_to.register(ActiveSets)
+def _(dual, problem, i, loss_y, work):
+    active_set.score_all(problem, i, work.theta, dual)
+    slot = active_set.store(problem, i, work.y, loss_y, work.theta, dual.first[i + 1] - dual.first[i], dual, work)
+    for a in range(dual.count[i]):
+        dual.weight[dual.first[i] + a] = 1.0 if a == slot else 0.0
+
+
+@towards_truth.register(Parts)
+def _(dual, problem, i, gamma, at, work):
+    true_labeling(problem, i, work.y)
+    set_direction(problem, i, work.y, dual.blocks, work.direction)  # minus the block, for psi_i(y_i) = 0
+    score = at.losses[i] + dot(problem, i, work.direction, work.theta)
+    add_to_block(problem, i, work.direction, gamma, dual.blocks)
+    return score
+
+
+@towards_truth.register(ActiveSets)
+def _(dual, problem, i, gamma, at, work):
+    active_set.score_all(problem, i, work.theta, dual)
+    score = active_set.mean_score(i, dual)
+    for a in range(dual.count[i]):
+        dual.weight[dual.first[i] + a] *= 1.0 - gamma
+    dual.weight[dual.first[i]] += gamma
+    return score
+
+
+@register_jitable
+def move_in_set(i, slot, gap, step, lam_n, sets):
+    """Change the weights of example i towards ``slot``, whose block gap is ``gap``."""
+    away = active_set.worst_active(i, sets)
+    if step.kind == PAIRWISE:
+        active_set.pairwise_step(i, away, slot, lam_n, sets)
+    elif step.kind == CORRECTIVE:
+        # The corner of the oracle first, then whichever pair violates optimality most.
+        for _ in range(step.corrections):
+            if not active_set.pairwise_step(i, away, slot, lam_n, sets):
+                break
+            slot, away = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
+    else:
+        # gap of moving away from the worst labeling: only if another one remains
+        weight = sets.weight[sets.first[i] + away]
+        gap_away = active_set.mean_score(i, sets) - sets.score[away]
+        if gap >= gap_away or weight >= 1.0:
+            active_set.scale_step(i, slot, gap, 1.0, lam_n, sets)
+        else:
+            active_set.scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
