@@ -102,7 +102,7 @@ def test_memory_of_hulls_is_as_stated(solver):
     rows = sum(chunk.nbytes for chunk in running.hull.corners.chunks)
     assert rows == 8 * problem.d * hull.ROWS * -(-largest // hull.ROWS)
     qp = running.hull.qp
-    assert qp.M.nbytes + qp._U.nbytes <= 64 * largest * (largest + 4)
+    assert qp.M.nbytes + qp.U.nbytes <= 64 * largest * (largest + 4)
 
 
 def test_memory_of_active_sets_is_as_stated():
