@@ -53,7 +53,7 @@ def solve(
         Stop at a logged point where the certified gap, in units of the objective, is at most this; 0 runs to
         ``max_passes``. Ignored by methods without a dual point.
     time_limit : float, optional
-        Solver seconds.
+        Solver seconds; where the oracle is in Python (``CallbackProblem``) wall seconds, evaluation for the log included.
     seed : int
         Seed of the random choices.
     test : problem, optional
@@ -66,7 +66,13 @@ def solve(
     iterate : str
         Which iterate to return: the ``best`` logged one (lowest primal), or the final ``last``, ``wavg``, ...
     schedule : "default", float or sequence of float
-        When to log, in passes; logging does not change a run.
+        When to log, in passes; logging does not change a run. Logging calls the oracle of every example for each iterate
+        (and ``decode`` for errors), which the column ``evaluation_calls`` of the trace counts; ``gap_tol`` is tested
+        there only. ``"default"``: at 2^-7 .. 2^-1 of a pass, every pass to 50, then every pass count growing by 1.1.
+        Where the oracle is in Python, only those of these points at which evaluation makes up to a quarter of the
+        solver's calls (the start and the end come on top), so a run may go a few passes beyond ``gap_tol``; and for
+        nothing, the last iterate wherever the solver's own calls show its objective (at a refresh of ``bcfw``, after
+        every pass of ``one_slack``). Any other schedule is kept as given.
     train_error : bool
         Whether to log the training error.
     order : sequence of int, optional

@@ -20,6 +20,10 @@ class DataError(UserError, ValueError):
     """A data file that is missing or damaged."""
 
 
+class CertificateError(UserError, RuntimeError):
+    """A certificate that cannot be: a dual objective above the primal, because an oracle does not do what it promises."""
+
+
 class RunsFailed(Exception):
     """Runs failed, through nobody's mistake in asking for them; the others have finished. Exit code 1."""
 

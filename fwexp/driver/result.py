@@ -14,6 +14,7 @@ TRACE_COLUMNS = (
     "step",
     "oracle_calls",
     "passes",
+    "evaluation_calls",
     "time",
     "primal",
     "dual",
@@ -62,7 +63,8 @@ class Result:
     status, reason : str
         How the run ended, and the same as a sentence.
     trace : DataFrame
-        One row per logged point and iterate.
+        One row per logged point and iterate. ``oracle_calls`` are those of the solver; ``evaluation_calls`` are those made
+        for the log besides, of oracles and of predictions.
     iterate : str
         Which iterate ``w`` is.
     solver : str

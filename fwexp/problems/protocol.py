@@ -51,6 +51,19 @@ def max_oracle(problem, i, theta, y, scratch):
 
 
 @dispatched
+def costly_oracle(problem):
+    """Whether an oracle call costs so much more than the step around it that a run must go easy on them (plain Python).
+
+    Then the log evaluates rarely by default, and time limits are in wall time.
+    """
+
+
+@costly_oracle.register(object)
+def _(problem):
+    return False
+
+
+@dispatched
 def decode(problem, i, theta, y, scratch):
     """Write the prediction, a labeling of highest score without loss."""
 

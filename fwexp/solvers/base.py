@@ -58,6 +58,7 @@ class Solver(ABC):
     has_cache: bool = False  # whether there may be steps that need no oracle call
     cache_hits: int = 0  # such steps so far
     calls_per_step: int = 1  # the fewest oracle calls by which the solver can advance
+    pauses: bool = False  # whether ``advance`` is to return wherever its own oracle calls have shown ``known_hinge``
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
         self.given, self.lam, self.options = problem, lam, options
@@ -84,6 +85,11 @@ class Solver(ABC):
     @abstractmethod
     def point(self, iterate: str) -> Point:
         """Return an iterate."""
+
+    @property
+    def known_hinge(self) -> float | None:
+        """1/n sum_i H_i(w) at the last iterate if the solver's own oracle calls have shown it, else None."""
+        return None
 
     def exact_dual(self) -> float:
         """Return the dual objective of the last iterate, recomputed from the dual variables where they are kept."""

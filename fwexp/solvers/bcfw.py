@@ -141,6 +141,7 @@ class BCFW(Solver):
         self._start_rule(seed, order)
         self.next_refresh = max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf
         self.centre = self._radii_sq = None
+        self.refreshed = -1  # step of the last refresh
         self.late_start = np.inf  # step at which acceleration begins that seemed not to be needed
         self._choose_centre()
         self._share_work = None
@@ -228,6 +229,8 @@ class BCFW(Solver):
                 if counts[CALLS] + self.problem.n > calls:
                     return
                 self._refresh()
+                if self.pauses:
+                    return
             elif not self._run(calls, max_steps):
                 return
 
@@ -281,6 +284,7 @@ class BCFW(Solver):
         if self.rule.kind != IN_ORDER:
             gap_tree.fill(self.rule.tree, state.gaps)
         state.counts[CALLS] += problem.n
+        self.refreshed = state.counts[STEP]
         self.next_refresh = np.inf
         if self.options.refresh_passes:
             self.next_refresh = state.counts[STEP] + max(1, round(self.options.refresh_passes * problem.n))
@@ -369,6 +373,14 @@ class BCFW(Solver):
             w, ell = averaged(self.problem, self.averages, iterate, w, ell, self.step)
             image = w
         return Point(w, ell - 0.5 * self.lam * (image @ image))
+
+    @property
+    def known_hinge(self):
+        """Exact block gaps sum up to P(w) - D(a) = H(w) - ell + lam ||w||^2."""
+        if self.refreshed != self.step or self.centre is not None:
+            return None
+        w, losses = self._from_scratch()
+        return float(self.state.gaps.mean() + losses.mean() - self.lam * (w @ self.state.w))
 
     def exact_dual(self):
         w, losses = self._from_scratch()

@@ -117,7 +117,7 @@ class OneSlack(Solver):
             self._compile()
         while self.step < max_steps:
             # 5-7: the most violated plane, of stored labelings or of all
-            corner, w = None, self._query()
+            corner, w, asked = None, self._query(), False
             if self.cache is not None:
                 corner = self.cache.corner(hull, w, CACHE_SHARE * (self.best_primal - hull.dual))
             if corner is not None:
@@ -131,6 +131,7 @@ class OneSlack(Solver):
                     self.best_w, self.best_primal = w, primal
                 if self.cache is not None:
                     self.cache.store(self.oracle.labelings, w)
+                asked = True
             else:
                 break
             # 8, 4: the working set grows, and the QP is solved
@@ -139,6 +140,15 @@ class OneSlack(Solver):
                 hull.maximise()
                 self._remove_idle()
             self.step += 1
+            if self.pauses and asked:
+                return
+
+    @property
+    def known_hinge(self):
+        """The last iterate is the best w at which the oracle was asked."""
+        if not np.isfinite(self.best_primal):
+            return None
+        return float(self.best_primal - 0.5 * self.lam * (self.best_w @ self.best_w))
 
     def _query(self) -> np.ndarray:
         """Return where the next plane is asked for."""

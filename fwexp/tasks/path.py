@@ -28,7 +28,7 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.result import Status
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import to_public
+from fwexp.problems.protocol import costly_oracle, to_public
 from fwexp.solvers import check_needs, check_options, resolve_auto
 from fwexp.solvers.bcfw import BCFW
 
@@ -274,7 +274,8 @@ class Run:
         self.lam_end, self.status = math.inf, Status.CONVERGED
         self._interrupted, self._context = (lambda: False), interruptible()
         self._progress = Progress(None, verbose, label)
-        self._compile()
+        if not costly_oracle(problem):  # else there is nothing to compile, and the oracle would be called
+            self._compile()
 
     def __enter__(self) -> "Run":
         self._interrupted = self._context.__enter__()

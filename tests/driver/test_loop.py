@@ -15,7 +15,9 @@ from fwexp.driver import loop as driver
 from fwexp.driver.loop import Clock, Log, drive, finish, log_points
 from fwexp.driver.progress import Progress
 from fwexp.driver.result import TRACE_COLUMNS
+from fwexp.errors import CertificateError
 from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.protocol import costly_oracle
 from fwexp.solvers.base import NoOptions, Point, Solver
 from tests.small_problems import chain
 
@@ -88,16 +90,27 @@ class Script(Solver):
         return self.point("last").dual + 1e-13
 
 
-@pytest.fixture
-def problem():
+class Cheap(fwexp.CallbackProblem):
+    """Given by functions, but timed like compiled families."""
+
+
+costly_oracle.register(Cheap)(lambda problem: False)
+
+
+def constant(cls=fwexp.CallbackProblem):
     """P(w) = lam/2 w^2 + 1, four examples."""
-    return fwexp.CallbackProblem(
+    return cls(
         [0] * 4,
         features=lambda i, y: np.zeros(1),
         loss=lambda i, y: float(y),
         max_oracle=lambda i, w: 1,
         decode=lambda i, w: 1,
     )
+
+
+@pytest.fixture
+def problem():
+    return constant(Cheap)
 
 
 def scripted(problem, *, lam=2.0, iterates=("last",), iterate="best", test=None, callback=None, **class_attributes):
