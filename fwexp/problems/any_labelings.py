@@ -18,6 +18,11 @@ def snapshot(y: Any) -> Any:
     return y
 
 
+def can_be_kept(y: Any) -> bool:
+    """Whether y may be a labeling at all: not None, and no iterator, which the first that looks at it uses up."""
+    return y is not None and not hasattr(type(y), "__next__")
+
+
 def equal_labelings(a: Any, b: Any) -> bool:
     """Whether two labelings are equal: objects of any type, arrays, and nested lists, tuples and dicts of these."""
     try:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from fwexp.problems.any_labelings import equal_labelings, snapshot
+from fwexp.problems.any_labelings import can_be_kept, equal_labelings, snapshot
 from fwexp.problems.sparse_vector import SparseVector
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
@@ -75,8 +75,8 @@ class CallbackProblem:
             raise ParameterError("y must hold at least one labeling, got n = 0")
         self.y = [snapshot(labeling) for labeling in y]
         for i, labeling in enumerate(self.y):
-            if labeling is None:
-                raise ParameterError(f"y must hold labelings, got y[{i}] = None")
+            if not can_be_kept(labeling):
+                raise ParameterError(f"y must hold labelings, got y[{i}] = {_short(labeling)}")
         self.features, self.loss, self.max_oracle, self.decode = features, loss, max_oracle, decode
         first = _row(features(0, snapshot(self.y[0])))
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
@@ -146,7 +146,7 @@ class CallbackProblem:
             if str(error) not in _WRITES:
                 raise
             raise ParameterError(f"{name}({i}, w) must not write to w, which is read-only: {error}") from error
-        if y is None or hasattr(type(y), "__next__"):  # an iterator is used up by the first that looks at it
+        if not can_be_kept(y):
             raise ParameterError(f"{name}({i}, w) must return a labeling, got {_short(y)}")
         return snapshot(y)
 

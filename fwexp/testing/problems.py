@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
+from fwexp.problems.any_labelings import can_be_kept, snapshot
 from fwexp.problems.any_labelings import equal_labelings as same
-from fwexp.problems.any_labelings import snapshot
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.evaluation import Evaluator
 
@@ -114,11 +114,9 @@ class ProblemProbe:
         """Return the labelings that oracles find at the public w: those of functions, whatever else is wrong with them."""
         if self.functions:
             found = [snapshot(getattr(self.problem, name)(i, w.copy())) for name in self.functions]
-        else:
-            found = [self.oracle(i, w)[0], self.decode(i, w)]
-        for y in found:
-            require(y is not None, f"oracles of example {i} must return a labeling, got None")
-        return found
+            require(all(map(can_be_kept, found)), f"oracles of example {i} must return labelings, got {found}")
+            return found
+        return [self.oracle(i, w)[0], self.decode(i, w)]
 
     def image(self, i: int, direction) -> np.ndarray:
         """Return F_i' direction."""
