@@ -209,6 +209,17 @@ def store(problem, i, y, loss, theta, size, sets, work):
 
 
 @register_jitable
+def has_room(i, size, sets):
+    """Whether ``store`` is sure to find room for a labeling of example i."""
+    first, count = sets.first[i], sets.count[i]
+    room = count < sets.first[i + 1] - first
+    if not room and count >= size:
+        for a in range(1, count):
+            room = room or sets.weight[first + a] == 0.0
+    return room
+
+
+@register_jitable
 def gram_entry(i, a, b, sets):
     """Return <psi(a), psi(b)>."""
     return sets.gram[sets.gram_first[i] + a * (sets.first[i + 1] - sets.first[i]) + b]

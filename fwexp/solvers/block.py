@@ -76,7 +76,7 @@ STEP, CALLS, HITS, USED = 0, 1, 2, 3  # steps, oracle calls, cache hits, draws u
 def run_steps(problem, state, sets, averages, work, rule, step, cache, lam, line_search, corrections, max_calls, max_steps):
     """Take steps until the next would exceed ``max_calls`` or ``max_steps``; modifies all that is mutable.
 
-    Returns ``SET_FULL`` before a step whose labeling finds no room in its active set, else ``DONE``.
+    Returns ``SET_FULL`` before a step whose labeling might find no room in its active set, else ``DONE``.
     """
     n, counts = problem.n, state.counts
     lam_n = lam * n
@@ -95,12 +95,12 @@ def run_steps(problem, state, sets, averages, work, rule, step, cache, lam, line
             slot = cached_corner(problem, i, state, sets, work, step, cache)
         hit = slot >= 0
         if not hit:
+            if stored and not active_set.has_room(i, cache.size, sets):
+                return SET_FULL  # before the call, or it would be made twice
             max_oracle(problem, i, work.theta, work.y, work.scratch)
             if stored:
                 loss_y = loss(problem, i, work.y)
                 slot = active_set.store(problem, i, work.y, loss_y, work.theta, cache.size, sets, work)
-                if slot < 0:
-                    return SET_FULL
             counts[CALLS] += 1
         else:
             counts[HITS] += 1
