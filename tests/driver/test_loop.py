@@ -525,7 +525,7 @@ def test_all_oracle_calls_are_counted_and_few_are_for_the_log(solver, options):
     point = result.trace.iterate.nunique() * problem.n * (1 + ("train_error" in options) + ("test" in options))
     rare, often = (result.trace.evaluation_calls.iloc[-1] for result in results)
     assert rare <= 24 * problem.n / 4 + 2 * point
-    assert often > rare
+    assert often > rare or solver == "one_slack"  # whose best w may stay what it was
     assert results[0].w.tobytes() == results[1].w.tobytes()
     assert results[0].primal == pytest.approx(results[1].primal, rel=1e-12)
 
