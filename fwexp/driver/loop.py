@@ -348,9 +348,9 @@ def finish(solver: Solver, log: Log, status: Status, options: dict, seed: int) -
         log.check(primal - dual)
     return Result(
         w=to_public(solver.problem, log.w),
-        primal=primal,
-        dual=dual if has_dual else math.nan,
-        gap=primal - dual if has_dual else math.nan,
+        primal=float(primal),
+        dual=float(dual) if has_dual else math.nan,
+        gap=float(primal - dual) if has_dual else math.nan,
         status=str(status),
         reason=status.sentence,
         trace=pd.DataFrame(log.rows, columns=list(dict.fromkeys([*TRACE_COLUMNS, *(name for row in log.rows for name in row)]))),
