@@ -100,7 +100,8 @@ def test_import_is_light():
 
 
 def test_every_import_is_a_declared_dependency():
-    not_needed = {"fwexp", "hydra_plugins", "sklearn"}  # ourselves, twice; and fwexp.data.digits.make_npz, a tool
+    # Ourselves, twice; fwexp.data.digits.make_npz, a tool; and what installs the package.
+    not_needed = {"fwexp", "hydra_plugins", "sklearn", "setuptools"}
     declared = {canonicalize_name(Requirement(text).name) for text in PYPROJECT["project"]["dependencies"]}
     provided = packages_distributions()
     for folder in INSTALLED_AS:
@@ -164,14 +165,19 @@ def test_readme_shows_what_python_prints():
     assert not report, "".join(report)
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Build a wheel from a copy (setuptools leaves its files in the source folder), without a network."""
-    source = tmp_path_factory.mktemp("source")
+def copy_sources(source: Path) -> Path:
+    """Copy what is installed, for setuptools leaves its files in the source folder."""
     for name in INSTALLED_AS:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ["pyproject.toml", "README.md", "LICENSE"]:
         shutil.copy(ROOT / name, source)
+    return source
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Build a wheel without a network."""
+    source = copy_sources(tmp_path_factory.mktemp("source"))
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "."]
     run = subprocess.run(command, capture_output=True, text=True, cwd=source)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -215,3 +221,28 @@ print(json.dumps({"files": files, "sizes": [train.n, test.n]}))
     for file in map(Path, found["files"]):
         assert file.is_relative_to(tmp_path / "site"), f"{file} is not in the wheel"
         assert file.is_file()
+
+
+def test_a_clone_works_beside_any_script(tmp_path):
+    """A script in the folder that holds the clone has a folder of the package's name on its path."""
+    clone, site = copy_sources(tmp_path / "home" / "fwexp"), tmp_path / "site"
+    code = f"import setuptools.build_meta as build; print(build.build_editable({str(site)!r}))"
+    site.mkdir()
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=clone)
+    assert run.returncode == 0, run.stderr
+    (path,) = site.glob("*.whl")
+    zipfile.ZipFile(path).extractall(site)
+    script = tmp_path / "home" / "script.py"
+    script.write_text(
+        f"import site; site.addsitedir({str(site)!r})\n"
+        "import fwexp, fwexp.experiments, fwexp.plots\n"
+        "print(fwexp.__version__, fwexp.__file__, fwexp.experiments.__file__)\n"
+    )
+    for command in ([str(script)], ["-c", script.read_text()]):  # -S: without the fwexp that runs this test
+        run = subprocess.run([sys.executable, "-S", *command], capture_output=True, text=True, cwd=script.parent)
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.split() == [
+            fwexp.__version__,
+            str(clone / "fwexp" / "__init__.py"),
+            str(clone / "experiments" / "__init__.py"),
+        ]

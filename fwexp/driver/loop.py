@@ -83,11 +83,12 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         yield lambda: False
         return
     flag = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL  # None: set by what is not Python
+    as_always = before if callable(before) else signal.default_int_handler  # where the parent ignores the signal, too
 
     def handler(number, frame) -> None:
         flag.set()
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, as_always)
 
     signal.signal(signal.SIGINT, handler)
     try:

@@ -285,7 +285,7 @@ def _(problem, i, y):
 
 @protocol.to_public.register(ChainProblem)
 def _(problem, w):
-    return np.ascontiguousarray(w.reshape(-1, problem.width)[:, : problem.num_states]).ravel()
+    return w.reshape(-1, problem.width)[:, : problem.num_states].flatten()  # a copy, also where nothing is padded
 
 
 @protocol.from_public.register(ChainProblem)

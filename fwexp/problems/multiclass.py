@@ -243,7 +243,7 @@ def _(problem):
 
 @protocol.to_public.register(MulticlassProblem)
 def _(problem, w):
-    return np.ascontiguousarray(w.reshape(-1, problem.width)[:, : problem.num_classes]).ravel()
+    return w.reshape(-1, problem.width)[:, : problem.num_classes].flatten()  # a copy, also where nothing is padded
 
 
 @protocol.from_public.register(MulticlassProblem)

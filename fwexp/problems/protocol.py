@@ -278,12 +278,12 @@ def _(problem, u, v):
 
 @dispatched
 def to_public(problem, w):
-    """Return the float64 vector of length d, in the order that the family documents, of internal weights w."""
+    """Return a new float64 vector of length d, in the order that the family documents, of internal weights w."""
 
 
 @dispatched
 def from_public(problem, w):
-    """Return internal weights of a public w of length d."""
+    """Return new internal weights of a public w of length d."""
 
 
 @dispatched

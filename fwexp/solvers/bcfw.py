@@ -297,7 +297,11 @@ class BCFW(Solver):
     @property
     def known_gap(self) -> float:
         """The gap P(w) - D(a) as the last known block gaps have it: exact if no step was taken since ``exact_gap``."""
-        gap = float(np.mean(self.state.gaps))
+        return self.total_gap(self.state.gaps)
+
+    def total_gap(self, gaps: np.ndarray) -> float:
+        """Return P(w) - D(a), given the block gaps (times n) at w; with acceleration they sum to that of the centred problem."""
+        gap = float(np.mean(gaps))
         if self.centre is not None:
             difference = self.state.w - self.centre.image(self.state.w)
             gap += 0.5 * self.lam * float(difference @ difference)

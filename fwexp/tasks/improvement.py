@@ -100,7 +100,7 @@ def looks(problem, lam: float, max_passes: float, every: float, seed: int, optio
         specialise(exact_gaps, problem)(problem, 0, problem.n, state, solver.sets, work, solver.steps)
         specialise(_raise_radii, problem)(problem, state.w, work, radii_sq)
         chi_gaps, chi_curvature = chi(state.gaps), chi(curvature_bounds(radii_sq, lam))
-        gaps = {"gap": float(state.gaps.mean()), "gap_estimate": solver.known_gap}
+        gaps = {"gap": solver.total_gap(state.gaps), "gap_estimate": solver.known_gap}
         uneven = {"chi_gaps": chi_gaps, "chi_curvature": chi_curvature, "improvement": chi_gaps**3 / chi_curvature}
         yield {"passes": solver.oracle_calls / problem.n} | gaps | uneven, solver
         before = solver.oracle_calls, solver.step

@@ -330,12 +330,19 @@ def test_interrupt_from_outside_while_steps_are_taken():
     assert len(result.trace) == 4  # start and end, last and wavg
 
 
-def test_second_interrupt_acts_as_always():
+@pytest.mark.parametrize(
+    "before", [signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL], ids=["python", "ignore", "default"]
+)
+def test_second_interrupt_acts_as_always(before):
+    """Also where the parent ignores the signal, as in the background of a script."""
     _, problem = chain("dense", 0)
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, callback=interrupt_at(2, times=2), schedule=1)
-    assert signal.getsignal(signal.SIGINT) is before
+    outside = signal.signal(signal.SIGINT, before)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, callback=interrupt_at(2, times=2), schedule=1)
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, outside)
 
 
 def test_other_threads_leave_interrupts_alone():

@@ -7,8 +7,8 @@ from hydra.types import RunMode
 
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
+from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
-from fwexp.run import sweep
 from fwexp.run.config import ADDED_LATER, PLACE_KEYS, RUN_KEYS, canonical, conf_dir, places, run_defaults, run_key, to_overrides
 from fwexp.solvers import SOLVERS
 
@@ -247,8 +247,9 @@ def conf(tmp_path, monkeypatch):
     """A copy of conf/ that may be changed."""
     folder = tmp_path / "conf"
     shutil.copytree(conf_dir(), folder)
-    for module in ("fwexp.run.config", "fwexp.run.sweep", "fwexp.run.command", "fwexp.run.hydra_errors"):
-        monkeypatch.setattr(f"{module}.conf_dir", lambda: folder)
+    # Modules, not their names: one that was imported only now would keep the folder for good.
+    for module in (config_module, sweep, command, hydra_errors):
+        monkeypatch.setattr(module, "conf_dir", lambda: folder)
     return folder
 
 

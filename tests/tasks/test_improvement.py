@@ -107,3 +107,13 @@ def test_improvement_along_a_run(options):
     np.testing.assert_allclose(frame["improvement"], frame["chi_gaps"] ** 3 / frame["chi_curvature"])
     # R_i can only have grown, and at w = 0 they are those of the first labelings.
     assert frame["chi_curvature"].between(1, np.sqrt(6)).all()
+
+
+@pytest.mark.parametrize("accelerate", [False, True, {"kap": 3.0, "period": 1.0}])
+def test_gap_is_that_of_the_problem_itself(accelerate):
+    """Also with acceleration, whose block gaps sum to the gap of the centred problem."""
+    problem = one_hard_example(6, 4)
+    lam, options = 0.05, {"step": "corrective", "sampling": "perm", "accelerate": accelerate}
+    frame = improvement_along_run(problem, lam=lam, max_passes=6, **options)
+    result = fwexp.solve(problem, "bcfw", lam=lam, max_passes=6, gap_tol=0, schedule=1.0, iterates=["last"], **options)
+    np.testing.assert_allclose(frame["gap"], result.trace["gap"], rtol=1e-10, atol=1e-14)

@@ -223,3 +223,41 @@ def test_path_on_handwriting():
         w = path.w_at(row.lam)
         assert primal(train, w, row.lam) - row.dual <= EPS
         assert primal(train, w, row.lam) - row.primal <= path.gap_at(row.lam) <= EPS + 1e-9
+
+
+def padded_or_not(family, K):
+    """A problem whose weight rows are K padded to 1, 2, 4, 8, 16, ..., so sometimes not padded at all."""
+    rng = np.random.default_rng(K)
+    if family == "multiclass":
+        return fwexp.multiclass_problem(rng.normal(size=(20, 3)), rng.integers(K, size=20), K)
+    if family == "chain":
+        lengths = rng.integers(1, 4, size=10)
+        return fwexp.chain_problem([rng.normal(size=(T, 2)) for T in lengths], [rng.integers(K, size=T) for T in lengths], K)
+    if family == "matching":
+        grids = [rng.normal(size=(2, 3, K)) for _ in range(8)]
+        return fwexp.matching_problem(grids, [[(0, rng.integers(3))] for _ in grids])
+    psi = [np.vstack([np.zeros(K), rng.normal(size=(3, K))]) for _ in range(8)]
+    return fwexp.enumerated_problem(psi, [[0.0, 1.0, 0.5, 1.0]] * 8)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 8, 16, 24])
+@pytest.mark.parametrize("family", ["multiclass", "chain", "matching", "enumerated"])
+def test_what_is_handed_out_stays_as_it_was(family, K):
+    """Weights are copies whether K is padded or not: those of a path are certified one by one."""
+    problem = padded_or_not(family, K)
+    w = np.zeros(problem.num_weights)
+    public = to_public(problem, w)
+    w += 1.0
+    assert not public.any()
+    assert public.flags.writeable
+
+    path = fwexp.regularization_path(problem, eps=0.1, lam_min=0.05, seed=1)
+    assert path.status == "converged"
+    for lam in (*path.lam, 0.05, 3.0 * path.lam[0]):
+        dual = fwexp.solve(problem, "bcfw", lam=lam, step="pairwise", gap_tol=1e-4, max_passes=5000).dual
+        assert primal(problem, path.w_at(lam), lam) <= dual + path.gap_at(lam) + 1e-3
+
+    result = fwexp.solve(problem, lam=0.1, max_passes=3, gap_tol=0)
+    before = result.w.copy()
+    fwexp.solve(problem, lam=0.1, max_passes=5, gap_tol=0, warm_start=result)
+    np.testing.assert_array_equal(result.w, before)
