@@ -57,6 +57,7 @@ def make_figure(
     dry_run: bool = False,
     *,
     launcher: str | None = None,
+    force: bool | str = False,
 ) -> list[Path]:
     """Run what a figure needs and is not stored yet, then draw it.
 
@@ -72,6 +73,8 @@ def make_figure(
         Do nothing; return the files that would be written.
     launcher : {"basic", "joblib"}, optional
         Hydra's launcher for the runs; the figure's own if None.
+    force : bool or "stale"
+        Whether to run again what is stored; ``"stale"``: what other sources than those that are here made.
 
     Returns
     -------
@@ -89,12 +92,13 @@ def make_figure(
     figure = FIGURES.find(name)
     preset = preset or "full"
     configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
-    stem = Path(results_dir) / "figures" / name
+    stem = Path(results_dir).expanduser() / "figures" / name
     if dry_run:
         return _paths(stem, figure.suffixes)
     failure = None
     try:
-        sweep.execute(configs, results_dir=results_dir, data_dir=data_dir, launcher=launcher or figure.launcher)
+        options = {"force": force, "launcher": launcher or figure.launcher}
+        sweep.execute(configs, results_dir=results_dir, data_dir=data_dir, **options)
     except sweep.RunsFailed as error:
         failure = error
     results = stored_results(configs, results_dir)

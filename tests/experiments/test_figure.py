@@ -126,7 +126,7 @@ def test_the_command_prints_the_files(made, capsys):
         (["quickstar"], "unknown figure 'quickstar'; accepted: icml2013/fig1, "),
         ([NAME, "--preset", "smok"], "unknown preset 'smok'; accepted: full, smoke (did you mean 'smoke'?)"),
         ([NAME, "--dry"], "unknown flag of fwexp figure '--dry'; accepted: --dry-run, --preset"),
-        ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, hydra/launcher, "),
+        ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, force, hydra/launcher, "),
         ([NAME, "results_dir="], "results_dir must not be empty"),
         ([NAME, "icml2013/fig1"], "fwexp figure makes one figure at a time, got quickstart icml2013/fig1"),
     ],
