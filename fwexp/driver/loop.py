@@ -12,16 +12,19 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 
 import numpy as np
 
+from fwexp.checks import plain
 from fwexp.driver import settings
 from fwexp.driver.result import TRACE_COLUMNS, Result, Status
-from fwexp.errors import CertificateError, ParameterError
+from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.problems.evaluation import Evaluation, Evaluator, Stopped
 from fwexp.problems.protocol import costly_oracle, inner, to_public
+from fwexp.problems.structure import structure
 from fwexp.solvers.base import Solver
 
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C
@@ -37,7 +40,7 @@ def log_points(schedule, n: int, max_calls: int) -> Iterator[int]:
     """
     before = 0
     for passes in _pass_counts(schedule, n):
-        calls = min(math.ceil(passes * n - 1e-9), max_calls)
+        calls = math.ceil(min(passes * n - 1e-9, max_calls))
         if calls > before:
             yield calls
             before = calls
@@ -223,11 +226,15 @@ class Log:
 
     def _metrics(self) -> dict[str, float]:
         """Return what ``metrics`` says of the latest predictions."""
-        metrics = dict(self.metrics(self.evaluate_test.public_labelings()))
-        for name in metrics:
-            if name in TRACE_COLUMNS:
-                raise ParameterError(f"metrics must have names that are no column of the trace, got {name!r}")
-        return metrics
+        metrics = self.metrics(self.evaluate_test.public_labelings())
+        if not isinstance(metrics, Mapping):
+            raise ParameterError(f"metrics must return a dict of names and numbers, got {shown(metrics)}")
+        for name, value in metrics.items():
+            if not isinstance(name, str) or name in TRACE_COLUMNS:
+                raise ParameterError(f"metrics must have names that are no column of the trace, got {shown(name)}")
+            if not isinstance(plain(value), Real):
+                raise ParameterError(f"metrics must return a dict of names and numbers, got {name} = {shown(value)}")
+        return dict(metrics)
 
     def _keep_best(self, name: str, point, primal: float, hinge: float) -> None:
         if point.dual > self.dual:
@@ -341,17 +348,17 @@ def finish(solver: Solver, log: Log, status: Status, options: dict, seed: int) -
     import pandas as pd
 
     # The loss term rests on w alone, no running sum, so it need not be evaluated again.
-    primal = 0.5 * solver.lam * inner(solver.problem, log.w, log.w) + log.hinge
+    primal = float(0.5 * solver.lam * inner(solver.problem, log.w, log.w) + log.hinge)
     # A dual value from an earlier iterate or an average cannot be computed again; that of the last iterate can.
-    dual = solver.exact_dual() if log.dual_is_last else log.dual
+    dual = float(solver.exact_dual() if log.dual_is_last else log.dual)
     has_dual = solver.has_dual
     if has_dual and math.isfinite(primal):
         log.check(primal - dual)
     return Result(
         w=to_public(solver.problem, log.w),
-        primal=float(primal),
-        dual=float(dual) if has_dual else math.nan,
-        gap=float(primal - dual) if has_dual else math.nan,
+        primal=primal,
+        dual=dual if has_dual else math.nan,
+        gap=primal - dual if has_dual else math.nan,
         status=str(status),
         reason=status.sentence,
         trace=pd.DataFrame(log.rows, columns=list(dict.fromkeys([*TRACE_COLUMNS, *(name for row in log.rows for name in row)]))),
@@ -360,5 +367,6 @@ def finish(solver: Solver, log: Log, status: Status, options: dict, seed: int) -
         options=options,
         lam=solver.lam,
         seed=seed,
+        structure=structure(solver.given, inputs=solver.refers_to_inputs),
         state=solver,
     )

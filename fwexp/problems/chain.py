@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, shown
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import protocol
+from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_labels, check_num_labels
 from fwexp.problems.features import (
     BinaryFeatures,
     DenseFeatures,
@@ -56,7 +57,7 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
     Parameters
     ----------
     x : array or scipy.sparse of shape (positions, p)
-        Inputs; used as given, no constant is added.
+        Inputs; used as given, no constant is added. The problem may keep this very array.
     y : int array (positions,)
         Labels 0 .. num_states - 1, and -1 (never predicted, counted wrong) in test sets.
     ptr : int array (n + 1,)
@@ -64,7 +65,7 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
     num_states : int
         K.
     """
-    features = as_features(x)
+    features = as_features(x, copy=False)
     p, width = int(x.shape[1]), padded_width(num_states)
     label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
     gram_ptr, gram = _gram(features, label_ptr)
@@ -141,12 +142,10 @@ def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
     >>> problem.n, problem.d
     (2, 14)
     """
-    X, y = list(X), [np.asarray(labels) for labels in y]
-    if not X:
-        raise ParameterError("X must hold at least one sequence, got n = 0")
+    X = as_matrices(X)
+    y = [as_labels(f"y[{i}]", labels) for i, labels in enumerate(as_list("y", y, "int arrays (T,), one per sequence"))]
     if len(X) != len(y):
         raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
-    X = [x if sp.issparse(x) else np.asarray(x, dtype=np.float64) for x in X]
     for i, (x, labels) in enumerate(zip(X, y, strict=True)):
         if x.ndim != 2 or labels.ndim != 1:
             raise ParameterError(f"X[{i}] must have shape (T, p) and y[{i}] (T,), got {x.shape} and {labels.shape}")
@@ -154,26 +153,21 @@ def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
             raise ParameterError(f"X[{i}] and y[{i}] must have the same length T >= 1, got {x.shape[0]} and {len(labels)}")
         if x.shape[1] != X[0].shape[1]:
             raise ParameterError(f"X[{i}] must have {X[0].shape[1]} features like X[0], got {x.shape[1]}")
-        if labels.dtype.kind not in "iu":
-            raise ParameterError(f"y[{i}] must hold integers, got {labels.dtype}")
-    labels = np.concatenate(y).astype(np.int64)
+    labels, p = np.concatenate(y), X[0].shape[1]
     lowest = 0 if num_states is None else -1
-    num_states = check_num_labels("num_states", num_states, labels)
-    if labels.min() < lowest or labels.max() >= num_states:
-        bad = labels.min() if labels.min() < lowest else labels.max()
-        raise ParameterError(f"labels in y must be in 0 .. {num_states - 1}, got {bad}")
+    num_states = check_num_labels("num_states", num_states, labels, lambda K: K * (p + 2 + K))
+    check_labels("labels", labels, lowest, num_states)
     stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
     ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
     return chain_from_arrays(stack, labels, ptr, num_states)
 
 
-def check_num_labels(name: str, given, labels: np.ndarray) -> int:
-    """Return the number of labels: ``given``, or the largest label plus one."""
-    if given is None:
-        return max(int(labels.max()) + 1, 1)
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-        raise ParameterError(f"{name} must be an integer >= 1, got {given!r}")
-    return int(given)
+def as_matrices(X) -> list:
+    """Return the inputs of sequences as a list of float64 arrays and scipy.sparse matrices, of any shapes."""
+    X = as_list("X", X, "(T, p) arrays, one per sequence")
+    if not X:
+        raise ParameterError("X must hold at least one sequence, got n = 0")
+    return [as_matrix(f"X[{i}]", x, "hold numbers, shape (T, p)") for i, x in enumerate(X)]
 
 
 @protocol.scores.register(ChainProblem)
@@ -261,11 +255,12 @@ def _(problem, i, y):
 
 @protocol.as_labeling.register(ChainProblem)
 def _(problem, i, y):
-    labeling, length = np.asarray(y), problem.label_ptr[i + 1] - problem.label_ptr[i]
-    if labeling.shape != (length,) or labeling.dtype.kind not in "iu":
+    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
+    labeling = as_labels("y", y, f"hold {length} integers for example {i}")
+    if labeling.shape != (length,):
         raise ParameterError(f"y must hold {length} integers for example {i}, got shape {labeling.shape}")
     if labeling.min() < 0 or labeling.max() >= problem.num_states:
-        raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {labeling.tolist()}")
+        raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {shown(labeling.tolist())}")
     return labeling.astype(np.int32)
 
 

@@ -40,15 +40,18 @@ def padded_width(num_labels: int) -> int:
     return 1 << (num_labels - 1).bit_length() if num_labels <= 8 else -(-num_labels // 8) * 8
 
 
-def as_features(x):
-    """Return ``x``, a float array or scipy.sparse matrix of shape (tokens, p), as one of the classes above."""
+def as_features(x, *, copy: bool = True):
+    """Return ``x``, a float array or scipy.sparse matrix of shape (tokens, p), as one of the classes above.
+
+    Without ``copy`` the arrays may be those of ``x``, whose owner must not write to them any more.
+    """
     if not sp.issparse(x):
-        values = np.ascontiguousarray(x, dtype=np.float64)
+        values = np.array(x, dtype=np.float64, order="C", copy=copy or None)
         if not np.isfinite(values).all():
             raise ParameterError("X must be finite, got NaN or infinity")
         return DenseFeatures(values)
     x = sp.csr_array(x, dtype=np.float64)
-    if not x.has_canonical_format:
+    if copy or not x.has_canonical_format:
         x = x.copy()
         x.sum_duplicates()
     if not np.isfinite(x.data).all():

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fwexp import _places
+from fwexp.checks import check_flag, check_path
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run import sources as made
 from fwexp.run.config import STALE, canonical, run_key
@@ -258,6 +259,7 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
 
     from fwexp.driver.result import TRACE_COLUMNS
 
+    results_dir, partial = check_path("results_dir", results_dir), check_flag("partial", partial)
     runs = find_runs(results_dir, include={"damaged"} | ({"partial"} if partial else set()), **filters)
     for run in runs:
         if run.status == "damaged":

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.errors import ParameterError
+from fwexp.checks import check_number
+from fwexp.errors import ParameterError, shown
 from fwexp.solvers.base import check_fields
 
 WATCH_CENTRES, WATCH_FACTOR = 10, 0.7
@@ -42,14 +43,13 @@ def check_accelerate(value) -> bool | dict:
     if isinstance(value, bool):
         return value
     if not isinstance(value, Mapping):
-        raise ParameterError(f"solver.accelerate of bcfw must be true, false or a mapping of kap and period, got {value!r}")
+        raise ParameterError(f"solver.accelerate of bcfw must be true, false or a mapping of kap and period, got {shown(value)}")
     given = check_fields("solver.accelerate of bcfw", AccelerateOptions, value)
     for name, number in given.items():
         if name == "kap" and number is None:
             continue
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < float("inf"):
-            raise ParameterError(f"solver.accelerate.{name} of bcfw must be a positive number, got {number!r}")
-    return {name: number if number is None else float(number) for name, number in given.items()}
+        given[name] = check_number(f"solver.accelerate.{name} of bcfw", number, "a positive number", above=0.0)
+    return given
 
 
 def chosen_kap(radii_sq: np.ndarray, lam: float) -> float | None:

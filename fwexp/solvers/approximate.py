@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp._jit import njit, register_jitable, specialise
-from fwexp.errors import ParameterError
+from fwexp.checks import check_number
 from fwexp.problems.protocol import all_labelings, loss, scores
 from fwexp.solvers import active_set
 from fwexp.solvers.sparse import SAMPLING, UNLIMITED, SparseBCFW, step_towards
@@ -31,16 +31,12 @@ LIMIT = 512  # labelings per example
 
 def check_nu(value) -> float:
     """Return a number in (0, 1]."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise ParameterError(f"solver.nu of approx_bcfw must be a number > 0 and <= 1, got {value!r}")
-    return float(value)
+    return check_number("solver.nu of approx_bcfw", value, "a number > 0 and <= 1", above=0.0, most=1.0)
 
 
 def check_delta(value) -> float:
     """Return a nonnegative number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise ParameterError(f"solver.delta of approx_bcfw must be a number >= 0, got {value!r}")
-    return float(value)
+    return check_number("solver.delta of approx_bcfw", value, "a number >= 0", least=0.0)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ import numpy as np
 
 from fwexp._jit import specialise
 from fwexp._threads import for_shares
-from fwexp.errors import OptionError, ParameterError
+from fwexp.checks import check_integer, check_number
+from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems.evaluation import SHARES
 from fwexp.problems.protocol import blocks_to_weights, copy_blocks, new_blocks, new_weights, radii_sq, workspace
 from fwexp.solvers import active_set, gap_tree
@@ -65,23 +66,17 @@ def check_cache(value) -> bool | dict:
     if isinstance(value, bool):
         return value
     if not isinstance(value, Mapping):
-        raise ParameterError(f"solver.cache of bcfw must be true, false or a mapping of F, nu, size; got {value!r}")
+        raise ParameterError(f"solver.cache of bcfw must be true, false or a mapping of F, nu, size; got {shown(value)}")
     given = check_fields("solver.cache of bcfw", CacheOptions, value)
-    for name in ("F", "nu"):
-        if not isinstance(given[name], (int, float)) or not 0 <= given[name] < float("inf"):
-            raise ParameterError(f"solver.cache.{name} of bcfw must be a number >= 0, got {given[name]!r}")
-    if isinstance(given["size"], bool) or not isinstance(given["size"], int) or given["size"] < 2:
-        raise ParameterError(f"solver.cache.size of bcfw must be an integer >= 2, got {given['size']!r}")
-    return given | {"F": float(given["F"]), "nu": float(given["nu"])}
+    numbers = {name: check_number(f"solver.cache.{name} of bcfw", given[name], "a number >= 0", least=0.0) for name in ("F", "nu")}
+    return numbers | {"size": check_integer("solver.cache.size of bcfw", given["size"], 2)}
 
 
 def check_refresh(value) -> float | None:
     """Return a nonnegative number of passes, or None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise ParameterError(f"solver.refresh of bcfw must be a number of passes >= 0 (0 = never), got {value!r}")
-    return float(value)
+    return check_number("solver.refresh of bcfw", value, "a number of passes >= 0 (0 = never)", least=0.0)
 
 
 SAMPLING = ("uniform", "perm", "cyclic", "gap", "max_gap", "lipschitz")

@@ -34,12 +34,12 @@ active sets (``active_set``).
 """
 
 from dataclasses import dataclass, field
-from numbers import Integral
 
 import numpy as np
 
 from fwexp._jit import njit, specialise
-from fwexp.errors import OptionError, ParameterError
+from fwexp.checks import check_integer
+from fwexp.errors import OptionError
 from fwexp.problems.protocol import loss, scatter_psi, scores, stored_labeling, workspace
 from fwexp.solvers.active_set import best_stored, labeling_at, new_active_sets, score_all, store
 from fwexp.solvers.base import Point, Solver
@@ -54,9 +54,7 @@ def check_count(name: str, smallest: int):
     """Return the check of an option that is a count."""
 
     def check(value) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < smallest:
-            raise ParameterError(f"{name} must be an integer >= {smallest}, got {value!r}")
-        return int(value)
+        return check_integer(name, value, smallest)
 
     return check
 

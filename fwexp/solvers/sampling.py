@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fwexp.errors import ParameterError
+from fwexp.problems.arrays import as_array
 
 
 class Draws:
@@ -81,8 +82,8 @@ def given_draws(order: np.ndarray) -> Draws:
 
 def check_order(order, n: int, steps: int) -> np.ndarray:
     """Return a given order as int64 indices 0 .. n-1, at least ``steps`` of them."""
-    indices = np.asarray(order)
-    if indices.ndim != 1 or (indices.dtype.kind not in "iu" and len(indices)):
+    indices = as_array("order", order, "iu", "be a vector of integers")
+    if indices.ndim != 1:
         raise ParameterError(f"order must be a vector of integers, got shape {indices.shape}, {indices.dtype}")
     if len(indices) < steps:
         raise ParameterError(f"order must hold at least max_passes * n = {steps} indices, got {len(indices)}")
