@@ -11,12 +11,13 @@ usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [
 
   NAME              the figure; without it, a list of all figures
   --dry-run         only say which runs are missing
-  --preset smoke    few seeds and passes: does it work at all?
+  --preset smoke    few seeds and passes: does it work at all? Its files are called NAME-smoke
   hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
                     the figure shows no seconds
   force=stale       run again what other sources (code) than those that are here have made; force=true: all
 
-Runs what is missing, then writes DIR/figures/NAME.png, .svg and .csv (the numbers in the picture); a table: .md and .csv.
+Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
+from: commit, versions, runs); a table: .md instead of the pictures.
 """
 KEYS = ("results_dir", "data_dir", "hydra/launcher", "force")
 FORCE = {"stale": "stale", "true": True, "false": False}
