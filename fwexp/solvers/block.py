@@ -80,14 +80,14 @@ def run_steps(problem, state, sets, averages, work, rule, step, cache, lam, line
     Returns ``SET_FULL`` before a step whose labeling finds no room in its active set, ``BLOCKS_FULL`` before one that
     might find none in the blocks, else ``DONE``.
     """
-    n, counts = problem.n, state.counts
+    n, counts, blocks = problem.n, state.counts, state.blocks
     lam_n = lam * n
     stored = step != FW or cache.on
     counts[USED] = 0
     while counts[CALLS] < max_calls and counts[STEP] < max_steps:
         k = counts[STEP]
         i = next_example(rule, k, counts[USED])
-        if step == FW and not has_room(problem, i, state.blocks):
+        if step == FW and not has_room(problem, i, blocks):
             return BLOCKS_FULL
         scores(problem, i, state.w, work.theta)
         if stored:
@@ -115,14 +115,14 @@ def run_steps(problem, state, sets, averages, work, rule, step, cache, lam, line
                 y = active_set.labeling_at(sets, i, slot)
                 for t in range(len(y)):
                     work.y[t] = y[t]
-            set_direction(problem, i, work.y, state.blocks, work.direction)
+            set_direction(problem, i, work.y, blocks, work.direction)
             loss_change = loss(problem, i, work.y) - state.losses[i]
             gap = loss_change - dot(problem, i, work.direction, work.theta)
             if line_search:
                 gamma = clipped_step(gap, norm_sq(problem, i, work.direction) / lam_n)
             else:
                 gamma = 2.0 * n / (k + 2.0 * n)
-            add_to_block(problem, i, work.direction, gamma, state.blocks)
+            add_to_block(problem, i, work.direction, gamma, blocks)
             loss_change *= gamma
         else:
             gap = sets.score[slot] - active_set.mean_score(i, sets)
