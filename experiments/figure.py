@@ -93,7 +93,7 @@ def make_figure(
     figure = FIGURES.find(name)
     preset = preset or "full"
     configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
-    stem = Path(results_dir).expanduser() / "figures" / (name if preset == "full" else f"{name}-{preset}")
+    stem = folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
     if dry_run:
         return paths(stem, figure.suffixes)
     failure = None

@@ -6,7 +6,12 @@ holds ``w[f*K + k]`` (feature f, label k), then K weights of the first label, K 
 
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
 rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
-of parts is in ``chain_parts``.
+of parts is in ``chain_parts`` and ``chain_blocks``.
+
+Memory follows the sum of the lengths: beside the inputs a problem holds 12 bytes per position, 24 per sequence, and what
+makes the norm of a direction cheap. That is the Gram matrix of the inputs of a sequence, T (T + 1)/2 numbers, where
+T <= LONGEST_GRAM, so at most 4 (LONGEST_GRAM + 1) bytes per position; longer sequences keep 4 bytes per nonzero of sparse
+inputs instead, and their norms go through F_i' direction, at about the cost of two rounds of scores.
 """
 
 from typing import NamedTuple
@@ -26,9 +31,12 @@ from fwexp.problems.features import (
     as_features,
     packed_gram,
     padded_width,
+    renumbered,
     row_entries,
     row_scores,
 )
+
+LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the same, on inputs of 10 nonzeros and of 128
 
 
 class ChainProblem(NamedTuple):
@@ -45,7 +53,9 @@ class ChainProblem(NamedTuple):
     labels: np.ndarray  # int32 (positions,); -1 in test sets only
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per position
     gram_ptr: np.ndarray  # int64 (n + 1,)
-    gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases)
+    gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases), or none
+    local_x: DenseFeatures | SparseFeatures | BinaryFeatures  # ``x``; a sequence without Gram numbers its columns from 0
+    num_local: np.ndarray  # int64 (n,): the number of these columns
 
     def __repr__(self) -> str:
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
@@ -68,7 +78,6 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
     features = as_features(x, copy=False)
     p, width = int(x.shape[1]), padded_width(num_states)
     label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
-    gram_ptr, gram = _gram(features, label_ptr)
     return ChainProblem(
         n=len(label_ptr) - 1,
         d=num_states * (p + 2 + num_states),
@@ -80,34 +89,35 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
         label_ptr=label_ptr,
         labels=np.ascontiguousarray(y, dtype=np.int32),
         x=features,
-        gram_ptr=gram_ptr,
-        gram=gram,
+        **_products(features, p, label_ptr),
     )
 
 
-def _gram(features, label_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``gram_ptr`` and ``gram`` of a problem."""
+def _products(features, num_features: int, label_ptr: np.ndarray) -> dict:
+    """Return the fields from which inner products of a sequence's inputs are taken."""
     lengths = np.diff(label_ptr)
-    gram_ptr = np.concatenate(([0], np.cumsum(lengths * (lengths + 1) // 2)))
+    short = lengths <= LONGEST_GRAM
+    gram_ptr = np.concatenate(([0], np.cumsum(np.where(short, lengths * (lengths + 1) // 2, 0))))
     gram = np.empty(gram_ptr[-1])
     packed_gram(features, label_ptr, gram_ptr, gram)
     # The biases of the first and the last label act like one more feature there.
-    gram[gram_ptr[:-1]] += 1.0
-    gram[gram_ptr[1:] - 1] += 1.0
-    return gram_ptr, gram
+    gram[gram_ptr[:-1][short]] += 1.0
+    gram[gram_ptr[1:][short] - 1] += 1.0
+    num_local = np.zeros(len(lengths), dtype=np.int64)
+    spans = np.column_stack([label_ptr[:-1], label_ptr[1:]])[~short]
+    local_x, num_local[~short] = renumbered(features, spans, num_features)
+    return {"gram_ptr": gram_ptr, "gram": gram, "local_x": local_x, "num_local": num_local}
 
 
 @protocol.with_inputs.register(ChainProblem)
 def _(problem, x, num_features):
     K = problem.num_states
-    gram_ptr, gram = _gram(x, problem.label_ptr)
     return problem._replace(
         d=K * (num_features + 2 + K),
         num_features=num_features,
         num_weights=(num_features + 2 + K) * problem.width,
         x=x,
-        gram_ptr=gram_ptr,
-        gram=gram,
+        **_products(x, num_features, problem.label_ptr),
     )
 
 

@@ -22,12 +22,13 @@ from fwexp._threads import for_shares
 from fwexp.checks import check_integer, check_number
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems.evaluation import SHARES
-from fwexp.problems.protocol import blocks_to_weights, copy_blocks, new_blocks, new_weights, radii_sq, workspace
+from fwexp.problems.protocol import blocks_to_weights, copy_blocks, new_blocks, new_weights, no_blocks, radii_sq, workspace
 from fwexp.solvers import active_set, gap_tree
 from fwexp.solvers.acceleration import LATE_KAP, LATE_PASSES, AccelerateOptions, Centre, check_accelerate, chosen_kap
 from fwexp.solvers.averaging import averaged, new_averages
 from fwexp.solvers.base import Point, Solver, check_fields
 from fwexp.solvers.block import (
+    BLOCKS_FULL,
     BY_GAP,
     CALLS,
     HITS,
@@ -147,7 +148,8 @@ class BCFW(Solver):
         uses_sets = not fw or self.cache.on
         room = np.full(problem.n, min(FIRST_ROOM, self.cache.size) if uses_sets else 0, dtype=np.int64)
         self.sets = active_set.new_active_sets(problem, room)
-        blocks, losses = new_blocks(problem), np.zeros(problem.n)
+        blocks = new_blocks(problem) if fw and warm_start is None else no_blocks(problem)
+        losses = np.zeros(problem.n)
         if warm_start is not None:
             if fw != (warm_start.steps == STEPS["fw"]):
                 raise OptionError("warm_start must be a result with step=fw if, and only if, this run has step=fw")
@@ -261,7 +263,13 @@ class BCFW(Solver):
         self.draws.drop(int(counts[USED]))
         if ended == SET_FULL:
             self.sets = active_set.grown(self.problem, self.sets, self.cache.size)
+        elif ended == BLOCKS_FULL:
+            self._grow_blocks()
         return len(draws) > 0
+
+    def _grow_blocks(self) -> None:
+        """Go on with blocks that have more room."""
+        self.state = self.state._replace(blocks=copy_blocks(self.problem, self.state.blocks))
 
     def _refresh(self) -> None:
         """Compute all block gaps exactly: one oracle call per example, in parallel."""
@@ -304,8 +312,10 @@ class BCFW(Solver):
 
     def full_step(self) -> None:
         """Move all blocks to the corners that the oracle finds at the present w; without acceleration only."""
-        problem, state = self.problem, self.state
-        specialise(full_step, problem)(problem, state, self.sets, self.work, self.steps, self.cache.size)
+        problem, kernel, done = self.problem, specialise(full_step, self.problem), 0
+        while (done := kernel(problem, done, self.state, self.sets, self.work, self.steps, self.cache.size)) < problem.n:
+            self._grow_blocks()
+        state = self.state
         state.ell[0] = state.losses.mean()
         state.w[:] = self._from_scratch()[0]
         state.counts[CALLS] += problem.n

@@ -16,6 +16,7 @@ from fwexp._jit import njit, register_jitable
 from fwexp.problems.protocol import (
     add_to_block,
     dot,
+    has_room,
     loss,
     max_oracle,
     norm_sq,
@@ -36,7 +37,7 @@ STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
 IN_ORDER, BY_GAP, LARGEST_GAP = 0, 1, 2
 
 # How a stretch of steps ended.
-DONE, SET_FULL = 0, 1
+DONE, SET_FULL, BLOCKS_FULL = 0, 1, 2
 
 
 class Rule(NamedTuple):
@@ -76,15 +77,18 @@ STEP, CALLS, HITS, USED = 0, 1, 2, 3  # steps, oracle calls, cache hits, draws u
 def run_steps(problem, state, sets, averages, work, rule, step, cache, lam, line_search, corrections, max_calls, max_steps):
     """Take steps until the next would exceed ``max_calls`` or ``max_steps``; modifies all that is mutable.
 
-    Returns ``SET_FULL`` before a step whose labeling might find no room in its active set, else ``DONE``.
+    Returns ``SET_FULL`` before a step whose labeling might find no room in its active set, ``BLOCKS_FULL`` before one that
+    might find none in the blocks, else ``DONE``.
     """
-    n, counts = problem.n, state.counts
+    n, counts, blocks = problem.n, state.counts, state.blocks
     lam_n = lam * n
     stored = step != FW or cache.on
     counts[USED] = 0
     while counts[CALLS] < max_calls and counts[STEP] < max_steps:
         k = counts[STEP]
         i = next_example(rule, k, counts[USED])
+        if step == FW and not has_room(problem, i, blocks):
+            return BLOCKS_FULL
         scores(problem, i, state.w, work.theta)
         if stored:
             active_set.score_all(problem, i, work.theta, sets)
@@ -111,14 +115,14 @@ def run_steps(problem, state, sets, averages, work, rule, step, cache, lam, line
                 y = active_set.labeling_at(sets, i, slot)
                 for t in range(len(y)):
                     work.y[t] = y[t]
-            set_direction(problem, i, work.y, state.blocks, work.direction)
+            set_direction(problem, i, work.y, blocks, work.direction)
             loss_change = loss(problem, i, work.y) - state.losses[i]
             gap = loss_change - dot(problem, i, work.direction, work.theta)
             if line_search:
                 gamma = clipped_step(gap, norm_sq(problem, i, work.direction) / lam_n)
             else:
                 gamma = 2.0 * n / (k + 2.0 * n)
-            add_to_block(problem, i, work.direction, gamma, state.blocks)
+            add_to_block(problem, i, work.direction, gamma, blocks)
             loss_change *= gamma
         else:
             gap = sets.score[slot] - active_set.mean_score(i, sets)
@@ -236,9 +240,14 @@ def exact_gaps(problem, start, end, state, sets, work, step):
 
 
 @njit
-def full_step(problem, state, sets, work, step, size):
-    """Move every dual block to the corner that the oracle finds at w, with step size 1; w stays as it is."""
-    for i in range(problem.n):
+def full_step(problem, start, state, sets, work, step, size):
+    """Move every dual block from ``start`` on to the corner that the oracle finds at w, with step size 1; w stays as it is.
+
+    Returns the first example whose block has no room for that, n if there is none.
+    """
+    for i in range(start, problem.n):
+        if step == FW and not has_room(problem, i, state.blocks):
+            return i
         scores(problem, i, state.w, work.theta)
         max_oracle(problem, i, work.theta, work.y, work.scratch)
         state.losses[i] = loss(problem, i, work.y)
@@ -250,6 +259,7 @@ def full_step(problem, state, sets, work, step, size):
             slot = active_set.store(problem, i, work.y, state.losses[i], work.theta, size, sets, work)
             for a in range(sets.count[i]):
                 sets.weight[sets.first[i] + a] = 1.0 if a == slot else 0.0
+    return problem.n
 
 
 @njit

@@ -328,6 +328,8 @@ def blocks_move_towards_corners(probe):
         i = probe.examples[step % len(probe.examples)]
         y = probe.labelings[i][rng.integers(len(probe.labelings[i]))]
         gamma = (0.0, 0.25, 1.0, rng.random())[rng.integers(4)]
+        if not protocol.has_room(problem, i, blocks):
+            blocks = protocol.copy_blocks(problem, blocks)
         protocol.set_direction(problem, i, probe.raw(i, y), blocks, probe.work.direction)
         wanted = probe.psi(i, y) - rows[i]
         require(close(probe.image(i, probe.work.direction), wanted), f"set_direction({i}) must be p(y) minus the block")
