@@ -206,8 +206,9 @@ class NSlack(Solver):
         counts[[NEW, VISITED]] = 0
         gap[OUTER] = 0.0
         self._begin_pass()
-        if self.options.accelerate:
-            kap = chosen_kap(self._radii_sq(), self.lam)
+        largest = float(self.sets.loss.max())
+        if self.options.accelerate and largest > 0.0:
+            kap = chosen_kap(self._radii_sq(), self.lam * largest)  # as for losses up to 1
             if kap is not None and (self.centre is None or kap >= 2.0 * self.centre.kap):
                 if self.centre is not None:
                     self.state.w[:] = self.centre.image(self.state.w)
