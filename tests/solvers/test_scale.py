@@ -35,10 +35,10 @@ def ran(problem, name, options, lam, passes):
     return solver
 
 
-@pytest.mark.parametrize("power", [-33, 27])
+@pytest.mark.parametrize("power", [-34, 26])
 @pytest.mark.parametrize(("name", "options"), SETTINGS)
 def test_w_scales_with_the_losses(name, options, power):
-    """P(s w) of losses s L and lam/s is s P(w): every iterate is s times what it was, bit for bit."""
+    """P(s w) of losses s L and lam/s is s P(w): every iterate is s times what it was, bit for bit (s = 4^k: QPs take roots)."""
     scale, lam = 2.0**power, 0.05
     plain, scaled = ran(problem_of(1.0), name, options, lam, 25), ran(problem_of(scale), name, options, lam / scale, 25)
     assert plain.step == scaled.step
@@ -85,7 +85,7 @@ def test_lipschitz_probabilities_are_in_proportion_to_the_curvature():
     np.testing.assert_array_equal(lipschitz_draws(curvature, 3).take(1000), wanted)
     draws = lipschitz_draws(np.array([1.0, 0.0, 3.0, 1e-9]), 3).take(100_000)
     assert list(draws[:2]) == [1, 3]
-    assert 500 < np.count_nonzero(draws == 1) < 1500
+    assert 150 < np.count_nonzero(draws == 1) < 350  # 0.01 of the mean: 250 expected
     np.testing.assert_array_equal(np.sort(lipschitz_draws(np.zeros(5), 0).take(5)), np.arange(5))
 
 
