@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from fwexp._places import folder
 from fwexp.experiments.files import PICTURE, TABLE, paths, save_figure
 from fwexp.experiments.origin import Origin, facts, reservations
 
