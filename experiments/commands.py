@@ -2,21 +2,25 @@
 
 # ruff: noqa: T201
 
+from fwexp import _places
 from fwexp.errors import OptionError, ParameterError, unknown
 
 USAGE = """\
 usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
-                    [hydra/launcher=basic|joblib]
+                    [hydra/launcher=basic|joblib] [force=stale|true]
 
   NAME              the figure; without it, a list of all figures
   --dry-run         only say which runs are missing
-  --preset smoke    few seeds and passes: does it work at all?
+  --preset smoke    few seeds and passes: does it work at all? Its files are called NAME-smoke
   hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
                     the figure shows no seconds
+  force=stale       run again what other sources (code) than those that are here have made; force=true: all
 
-Runs what is missing, then writes DIR/figures/NAME.png, .svg and .csv (the numbers in the picture); a table: .md and .csv.
+Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
+from: commit, versions, runs); a table: .md instead of the pictures.
 """
-KEYS = ("results_dir", "data_dir", "hydra/launcher")
+KEYS = ("results_dir", "data_dir", "hydra/launcher", "force")
+FORCE = {"stale": "stale", "true": True, "false": False}
 
 
 def main(args: list[str]) -> int:
@@ -45,6 +49,8 @@ def main(args: list[str]) -> int:
         return 0
     (name,) = names
     FIGURES.find(name)
+    if keys.get("force", "false") not in FORCE:
+        raise ParameterError(unknown("value of force", keys["force"], FORCE))
     places = {"results_dir": keys.get("results_dir", "results"), "preset": preset}
     if dry_run:
         missing, total = missing_runs(name, **places)
@@ -52,7 +58,8 @@ def main(args: list[str]) -> int:
             print(describe(config))
         print(f"{name}: {total} runs, {len(missing)} missing")
         return 0
-    for path in make_figure(name, data_dir=keys.get("data_dir"), launcher=keys.get("hydra/launcher"), **places):
+    options = {"launcher": keys.get("hydra/launcher"), "force": FORCE[keys.get("force", "false")]}
+    for path in make_figure(name, data_dir=keys.get("data_dir"), **options, **places):
         print(path)
     return 0
 
@@ -74,6 +81,8 @@ def _parse(args: list[str]) -> tuple[list[str], str, bool, dict[str, str]]:
             dry_run = True
         elif arg == "--preset" or arg.startswith("--preset="):
             preset = arg.partition("=")[2] if "=" in arg else next(rest, "")
+            if not preset:
+                raise ParameterError("--preset needs a value; accepted: full, smoke")
         elif arg.startswith("-"):
             raise OptionError(unknown("flag of fwexp figure", arg, ("--dry-run", "--preset")))
         elif "=" in arg:
@@ -82,7 +91,7 @@ def _parse(args: list[str]) -> tuple[list[str], str, bool, dict[str, str]]:
                 raise OptionError(unknown("key of fwexp figure", key, KEYS))
             if not value:
                 raise ParameterError(f"{key} must not be empty")
-            keys[key] = value
+            keys[key] = _places.from_argument(key, value) if key in _places.KEYS else value
         else:
             names.append(arg)
     if len(names) > 1:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-PICTURE = (".png", ".svg", ".csv")
-TABLE = (".md", ".csv")
-"""The files of a figure and of a table; the last one has the numbers."""
+from fwexp._places import folder
+from fwexp.experiments.files import PICTURE, TABLE, paths, save_figure
+from fwexp.experiments.origin import Origin, facts, reservations
+
+__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "missing_runs", "save_figure", "stored_results"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ def make_figure(
     dry_run: bool = False,
     *,
     launcher: str | None = None,
+    force: bool | str = False,
 ) -> list[Path]:
     """Run what a figure needs and is not stored yet, then draw it.
 
@@ -72,11 +75,13 @@ def make_figure(
         Do nothing; return the files that would be written.
     launcher : {"basic", "joblib"}, optional
         Hydra's launcher for the runs; the figure's own if None.
+    force : bool or "stale"
+        Whether to run again what is stored; ``"stale"``: what other sources than those that are here made.
 
     Returns
     -------
     list of Path
-        The picture as PNG and SVG, or the table as Markdown, and the numbers in it as CSV.
+        The picture as PNG and SVG, or the table as Markdown, the numbers in it as CSV, and where they come from as JSON.
 
     Raises
     ------
@@ -89,24 +94,28 @@ def make_figure(
     figure = FIGURES.find(name)
     preset = preset or "full"
     configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
-    stem = Path(results_dir) / "figures" / name
+    stem = folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
     if dry_run:
-        return _paths(stem, figure.suffixes)
+        return paths(stem, figure.suffixes)
     failure = None
     try:
-        sweep.execute(configs, results_dir=results_dir, data_dir=data_dir, launcher=launcher or figure.launcher)
+        options = {"force": force, "launcher": launcher or figure.launcher}
+        sweep.execute(configs, results_dir=results_dir, data_dir=data_dir, **options)
     except sweep.RunsFailed as error:
         failure = error
     results = stored_results(configs, results_dir)
     if len(results):
         frame = figure.data(results)
         notes = [] if preset == "full" else [f"{preset} preset"]
-        lacking = len(configs) - results["key"].nunique()
+        runs = _facts(configs, results_dir, set(results["key"]))
+        lacking = len(configs) - len(runs)
         notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
-        save_figure(figure.draw(frame), frame, stem, note=", ".join(notes))
+        notes += reservations(runs.values())
+        origin = Origin(name, figure.title, preset, runs)
+        save_figure(figure.draw(frame), frame, stem, origin, note=", ".join(notes))
     if failure is not None:
         raise failure
-    return _paths(stem, figure.suffixes)
+    return paths(stem, figure.suffixes)
 
 
 def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:
@@ -125,40 +134,9 @@ def stored_results(configs: Sequence[dict], results_dir="results"):
     return store.load_results(results_dir, key=[store.run_key(config) for config in configs])
 
 
-def save_figure(picture, frame, stem: Path, *, note: str = "") -> list[Path]:
-    """Save a matplotlib Figure as PNG and SVG, or Markdown, and its frame as CSV; equal pictures give equal files.
+def _facts(configs, results_dir, keys) -> dict[str, dict]:
+    """What is known of the runs with these keys."""
+    from fwexp.run import store
 
-    Parameters
-    ----------
-    picture : matplotlib.figure.Figure or str
-        What was drawn.
-    frame : DataFrame
-        The numbers that were drawn.
-    stem : Path
-        The files' path without suffix.
-    note : str
-        A reservation to print in the picture's corner, or below the table.
-    """
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = _paths(stem, TABLE if isinstance(picture, str) else PICTURE)
-    if isinstance(picture, str):
-        paths[0].write_text(picture + (f"\n**{note}**\n" if note else ""))
-    else:
-        _save_picture(picture, paths, note)
-    frame.to_csv(paths[-1], index=False, lineterminator="\n")
-    return paths
-
-
-def _save_picture(picture, paths, note):
-    from fwexp.plots import style
-
-    png, svg, _ = paths
-    with style.context():
-        if note:
-            picture.text(0.998, 0.002, note, ha="right", va="bottom", fontsize=7, color="#B00020", in_layout=False)
-        picture.savefig(png)
-        picture.savefig(svg, metadata={"Date": None})
-
-
-def _paths(stem: Path, suffixes) -> list[Path]:
-    return [stem.with_name(stem.name + suffix) for suffix in suffixes]
+    runs = [store.read_run(store.run_dir(results_dir, config)) for config in configs]
+    return {run.key: facts(run) for run in sorted(runs, key=lambda run: run.key) if run.key in keys}

@@ -13,6 +13,7 @@ _HOME = {
     "evaluate": "fwexp.api",
     "grid_search": "fwexp.tasks.path",
     "joint_feature": "fwexp.api",
+    "load": "fwexp.driver.saving",
     "load_dataset": "fwexp.data",
     "load_results": "fwexp.run.store",
     "loss": "fwexp.api",

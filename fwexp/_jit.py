@@ -130,7 +130,7 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
     @overload(dispatch, strict=False, jit_options={"fastmath": fastmath, "error_model": "numpy"})
     def choose(first, *args):
         cls = getattr(first, "instance_class", None)
-        return implementations.get(cls)
+        return next((implementations[base] for base in getattr(cls, "__mro__", ()) if base in implementations), None)
 
     def register(*classes: type) -> Callable[[Callable], Callable]:
         def add(function: Callable) -> Callable:

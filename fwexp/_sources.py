@@ -2,49 +2,56 @@
 
 Two things hang on this: machine code is cached under the digest of the sources that it was compiled from, and a stored run
 records the digest of the sources that made it. A module depends on what it imports when it is itself imported, and what
-that imports; imports inside functions do not count.
+that imports; imports inside functions count where that is asked for.
 """
 
 import ast
 import hashlib
-from collections.abc import Iterable
+import importlib.util
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 
 
-def digest(modules: Iterable[str]) -> str:
+def digest(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> str:
     """Return the sha256 of the sources of ``modules`` and all they depend on, as hex digits.
 
     Parameters
     ----------
     modules : iterable of str
-        Names of modules of the package, or of packages in it, which stand for all their modules.
+        Names of modules of the package, or of packages in it, which stand for all their modules. Of a module from outside
+        the package, its own source and what it imports from the package count.
+    without : collection of str
+        Names of modules that do not count, nor what they import.
+    deferred : bool
+        Whether imports inside functions count.
     """
     total = hashlib.sha256()
-    for name in sorted(closure(modules)):
+    for name in sorted(closure(modules, without=without, deferred=deferred)):
         total.update(name.encode() + b"\0" + hashlib.sha256(_source(name)).digest())
     return total.hexdigest()
 
 
-def closure(modules: Iterable[str]) -> set[str]:
-    """Return the names of ``modules`` and of all modules of the package that they depend on."""
+def closure(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> set[str]:
+    """Return the names of ``modules`` and of all modules of the package that they depend on; see `digest`."""
     found, todo = set(), [name for given in modules for name in _modules(given)]
     while todo:
         name = todo.pop()
-        if name not in found:
+        if name not in found and name not in without:
             found.add(name)
-            todo += imports(name)
+            todo += imports(name, deferred)
     return found
 
 
 @cache
-def imports(module: str) -> tuple[str, ...]:
-    """Return the modules of the package that a module imports at its top level."""
+def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
+    """Return the modules of the package that a module imports at its top level, or anywhere if ``deferred``."""
     root = PACKAGE.name
     names = set()
-    for node in ast.parse(_source(module)).body:
+    tree = ast.parse(_source(module))
+    for node in ast.walk(tree) if deferred else tree.body:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -54,9 +61,25 @@ def imports(module: str) -> tuple[str, ...]:
 
 
 def path_of(module: str) -> Path | None:
-    """Return the file of a module of the package, or None if there is none."""
+    """Return the file of a module, or None if there is none."""
+    if not _is_ours(module):
+        return _outside(module)
     place = _folder(module)
     return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == PACKAGE.name
+
+
+def _outside(module: str) -> Path | None:
+    """Return the file of a module of somebody else: a solver or data set of their own."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):  # its package is gone, or it is a script
+        return None
+    path = Path(spec.origin) if spec and spec.origin else None
+    return path if path and path.suffix == ".py" and path.is_file() else None
 
 
 def _folder(module: str) -> Path:
@@ -69,7 +92,9 @@ def _folder(module: str) -> Path:
 
 
 def _modules(name: str) -> list[str]:
-    """Return ``name`` if it is a module, all modules below it if it is a package."""
+    """Return ``name`` if it is a module, all modules below it if it is a package of ours."""
+    if not _is_ours(name):
+        return [name]
     folder = _folder(name)
     if not folder.is_dir():
         return [name]

@@ -1,18 +1,24 @@
 """The functions that people call: train, predict, evaluate."""
 
+import inspect
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
+from fwexp.checks import check_flag, check_function, check_names, is_integer
 from fwexp.driver import settings
 from fwexp.driver.loop import Log, drive, finish
 from fwexp.driver.progress import Progress
 from fwexp.driver.result import Result
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems import protocol
+from fwexp.problems.arrays import as_floats
 from fwexp.problems.evaluation import Evaluation, Evaluator
+from fwexp.problems.structure import check_structure, of_inputs, structure, unlabelled
 from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
+from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.sampling import check_order
 
 
@@ -20,7 +26,7 @@ def solve(
     problem,
     solver: str = "auto",
     *,
-    lam: float | str,
+    lam: float | str | None = None,
     max_passes: float = 50,
     gap_tol: float = 1e-3,
     time_limit: float | None = None,
@@ -46,14 +52,14 @@ def solve(
     solver : str
         ``auto`` (the setting that measures best) or the name of a solver.
     lam : float or "1/n"
-        Regularisation.
+        Regularisation; must be given. ``1/(C n)`` is what other software calls C.
     max_passes : float
         Bound on oracle calls / n.
     gap_tol : float
         Stop at a logged point where the certified gap, in units of the objective, is at most this; 0 runs to
         ``max_passes``. Ignored by methods without a dual point.
     time_limit : float, optional
-        Solver seconds.
+        Solver seconds; where the oracle is in Python (``CallbackProblem``) wall seconds, evaluation for the log included.
     seed : int
         Seed of the random choices.
     test : problem, optional
@@ -66,11 +72,18 @@ def solve(
     iterate : str
         Which iterate to return: the ``best`` logged one (lowest primal), or the final ``last``, ``wavg``, ...
     schedule : "default", float or sequence of float
-        When to log, in passes; logging does not change a run.
+        When to log, in passes; logging does not change a run. Logging calls the oracle of every example for each iterate
+        (and ``decode`` for errors), which the column ``evaluation_calls`` of the trace counts; ``gap_tol`` is tested
+        there only. ``"default"``: at 2^-7 .. 2^-1 of a pass, every pass to 50, then every pass count growing by 1.1.
+        Where the oracle is in Python, only those of these points at which evaluation makes up to a quarter of the
+        solver's calls (the start and the end come on top), so a run may go a few passes beyond ``gap_tol``; and for
+        nothing, the last iterate wherever the solver's own calls show its objective (at a refresh of ``bcfw``, after
+        every pass of ``one_slack``). Any other schedule is kept as given.
     train_error : bool
         Whether to log the training error.
     order : sequence of int, optional
-        Block indices from 0, one per step, instead of a sampling rule.
+        Block indices from 0, one per step, instead of a sampling rule; with a cache, whose hits are steps as well, over and
+        over.
     warm_start : Result, optional
         Start from the dual variables of this result of the same solver on the same problem, at any lam.
     callback : callable, optional
@@ -101,13 +114,19 @@ def solve(
     True
     """
     check_problem_type(problem)
+    cls = None if isinstance(solver, str) and solver == "auto" else get_solver(solver)
+    check_names(f"solver {solver}", options, [field.name for field in fields((cls or BCFW).Options)], ARGUMENTS)
+    if lam is None:
+        raise OptionError('solve needs lam, a positive finite number or "1/n"')
     lam = settings.check_lam(lam, problem.n)
-    if solver == "auto":
+    iterates = None if iterates is None else settings.check_iterates(iterates)
+    if not isinstance(iterate, str):
+        raise ParameterError(unknown("iterate", iterate, ("best", *settings.ITERATES)))
+    if cls is None:
         solver, best = resolve_auto(problem, iterates if iterate in ("best", "last") else [iterate], lam)
         if order is not None:
             del best["sampling"]
-        options = best | options
-    cls = get_solver(solver)
+        cls, options = get_solver(solver), best | options
     if order is not None and ("sampling" in options or not cls.takes_order):
         clash = "sampling" if cls.takes_order else f"solver {solver}, which visits no examples one by one"
         raise OptionError(f"order excludes {clash}")
@@ -118,16 +137,18 @@ def solve(
     gap_tol, time_limit = settings.check_gap_tol(gap_tol), settings.check_time_limit(time_limit)
     schedule = settings.check_schedule(schedule)
     iterates = check_iterates(cls, checked, iterates, iterate)
+    train_error, verbose = check_flag("train_error", train_error), check_flag("verbose", verbose)
+    check_function("callback", callback, optional=True)
+    check_function("metrics", metrics, optional=True)
     if test is not None:
-        check_problem_type(test)
-        if test.d != problem.d:
-            raise ParameterError(f"test must have d = {problem.d} like problem, got {test.d}")
+        check_problem_type(test, "test")
+        check_structure("test", structure(test), "problem", structure(problem))
     elif metrics is not None:
         raise ParameterError("metrics are computed of a test set: test must be given, got None")
     if order is not None:
         order = check_order(order, problem.n, settings.max_calls(max_passes, problem.n))
-    if warm_start is not None and (not isinstance(warm_start, Result) or warm_start.state.given is not problem):
-        raise ParameterError("warm_start must be a Result on the same problem (bare weights are not dual feasible)")
+    if warm_start is not None:
+        _check_warm_start(problem, warm_start)
 
     state = warm_start.state if warm_start is not None else None
     running = cls(problem, lam, checked, seed, iterates, order, state)
@@ -146,16 +167,36 @@ def solve(
     return finish(running, log, status, vars(checked) | {}, seed)
 
 
-def check_problem_type(problem) -> None:
+ARGUMENTS = frozenset(inspect.signature(solve).parameters) - {"problem", "options"}
+
+
+def is_problem(value) -> bool:
+    """Whether ``value`` is a problem of some family."""
+    return type(value) in protocol.scores.implementations
+
+
+def check_problem_type(problem, name: str = "problem") -> None:
     """Refuse what is no problem."""
-    if type(problem) not in protocol.scores.implementations:
-        raise ParameterError(f"problem must come from a constructor such as fwexp.chain_problem, got {type(problem).__name__}")
+    if not is_problem(problem):
+        raise ParameterError(f"{name} must come from a constructor such as fwexp.chain_problem, got {type(problem).__name__}")
 
 
 def _check_labels(problem) -> None:
     labels = getattr(problem, "labels", None)
     if labels is not None and labels.min() < 0:
         raise ParameterError("labels of a training problem must be >= 0, got -1 (allowed in test problems only)")
+
+
+def _check_warm_start(problem, result) -> None:
+    if not isinstance(result, Result):
+        got = f"got {type(result).__name__} (bare weights are not dual feasible)"
+        raise ParameterError(f"warm_start must be a Result on the same problem, {got}")
+    if result.state is None:
+        got = "got one that was loaded, unpickled or copied, which has no dual variables"
+        raise ParameterError(f"warm_start must be a Result on the same problem, {got}")
+    if result.state.given is not problem:
+        check_structure("warm_start", result.structure, "problem", structure(problem))
+        raise ParameterError("warm_start must be a Result on the same problem, got one on another (though of the same structure)")
 
 
 def check_iterates(cls, options, iterates, iterate: str) -> tuple[str, ...]:
@@ -174,22 +215,28 @@ def check_iterates(cls, options, iterates, iterate: str) -> tuple[str, ...]:
     return names
 
 
-def check_weights(problem, w) -> np.ndarray:
-    """Return w as a finite float64 vector of length d."""
+def weighed(problem, w) -> tuple[Any, np.ndarray]:
+    """Return the problem as the weights see it, and the internal weights, of a vector w or of a `Result`."""
     check_problem_type(problem)
-    weights = np.asarray(w, dtype=np.float64)
+    if isinstance(w, Result):
+        if w.structure:  # unless made by hand
+            check_structure("problem", structure(problem), "the one trained on", w.structure)
+        if of_inputs(w.structure):
+            if w.state is None:
+                raise ParameterError(f"results of {w.solver} predict with the training inputs, which copies do not have")
+            problem = w.state.view(problem)
+        w = w.w
+    weights = as_floats("w", w, f"be a Result or hold numbers, shape ({problem.d},)")
     if weights.shape != (problem.d,):
         raise ParameterError(f"w must have shape ({problem.d},), got {weights.shape}")
-    if not np.isfinite(weights).all():
-        raise ParameterError("w must be finite, got NaN or infinity")
-    return weights
+    return problem, protocol.from_public(problem, weights)
 
 
 def check_index(problem, i) -> int:
     """Return i as an index of an example."""
     check_problem_type(problem)
-    if isinstance(i, bool) or not isinstance(i, (int, np.integer)) or not 0 <= i < problem.n:
-        raise ParameterError(f"i must be an integer in 0 .. {problem.n - 1}, got {i!r}")
+    if not is_integer(i) or not 0 <= i < problem.n:
+        raise ParameterError(f"i must be an integer in 0 .. {problem.n - 1}, got {shown(i)}")
     return int(i)
 
 
@@ -206,26 +253,60 @@ def loss(problem, i: int, y) -> float:
 
 
 def max_oracle(problem, i: int, w) -> tuple[Any, float]:
-    """Return (y, H_i(w)): a labeling that maximises L_i(y) - <w, psi_i(y)>, and that maximum."""
-    i, weights = check_index(problem, i), check_weights(problem, w)
+    """Return (y, H_i(w)): a labeling that maximises L_i(y) - <w, psi_i(y)>, and that maximum; w may be a `Result`."""
+    i = check_index(problem, i)
+    problem, weights = weighed(problem, w)
     _check_labels(problem)
     evaluator = Evaluator(problem)
-    value = evaluator.oracle(i, protocol.from_public(problem, weights))
+    value = evaluator.oracle(i, weights)
     return protocol.public_labeling(problem, i, protocol.stored_labeling(problem, i, evaluator.labelings)), value
 
 
-def predict(problem, w) -> list:
-    """Return the predicted labeling of every example: a highest-scoring one, without loss."""
-    weights = check_weights(problem, w)
-    return Evaluator(problem).predict(protocol.from_public(problem, weights))
+def predict(problem, w, **inputs) -> list:
+    """Return the predicted labeling of every example: a highest-scoring one, without loss.
+
+    Parameters
+    ----------
+    problem : problem or inputs
+        What to predict for: a problem, or, if w is a `Result` on chains, classes or matchings, inputs alone, X of the
+        constructor of its family.
+    w : Result or array (d,)
+        A result, also one from `fwexp.load`, or weights for a problem.
+    **inputs
+        For inputs alone, what else the constructor needs to read them: ``shapes`` of matchings.
+
+    Returns
+    -------
+    list
+        One labeling per example.
+
+    Raises
+    ------
+    ValueError
+        Another structure than that trained on (family, number of labels or features), or inputs that the constructor
+        refuses.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> result = fwexp.solve(fwexp.multiclass_problem(np.eye(3), [0, 1, 2]), lam=0.1)
+    >>> fwexp.predict([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]], result)
+    [1, 2]
+    """
+    if isinstance(w, Result) and not is_problem(problem):
+        problem = unlabelled(w.structure, problem, inputs)
+    elif inputs:
+        raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
+    problem, weights = weighed(problem, w)
+    return Evaluator(problem).predict(weights)
 
 
 def evaluate(problem, w) -> Evaluation:
     """Return (hinge, norm_sq, error) at w: mean_i H_i(w), ||w||^2 and the mean task loss of the predictions.
 
-    ``hinge`` is NaN for test sets with labels that cannot be predicted (-1).
+    w is a vector or a `Result`. ``hinge`` is NaN for test sets with labels that cannot be predicted (-1).
     """
-    weights = check_weights(problem, w)
+    problem, weights = weighed(problem, w)
     labels = getattr(problem, "labels", None)
     known = labels is None or labels.min() >= 0
-    return Evaluator(problem)(protocol.from_public(problem, weights), hinge=known)
+    return Evaluator(problem)(weights, hinge=known)

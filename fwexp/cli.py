@@ -23,6 +23,7 @@ Frank-Wolfe methods for structural SVMs.
 
   -h, --help     this text; fwexp COMMAND --help says more
   --version      the version
+  -sc, --shell-completion install=bash      completion by the tab key: eval "$(fwexp -sc install=bash)"
 
 In all commands results_dir=DIR is the folder of results (default: results) and data_dir=DIR that of the data (default: the
 folder that FWEXP_DATA names, else ~/.cache/fwexp). Exit codes: 0; 1 if a run failed; 2 for wrong arguments; 130 if interrupted.
@@ -53,11 +54,15 @@ def _dispatch(argv: list[str]) -> int:
         print(USAGE, end="")
         return 0 if argv else 2
     name, *arguments = argv
-    if name == "--version":
+    if "--version" in argv:
         from fwexp import __version__
 
         print(f"fwexp {__version__}")
         return 0
+    if name in ("-sc", "--shell-completion"):
+        from fwexp.run.completion import main
+
+        return main(arguments)
     if name not in COMMANDS:
         raise OptionError(unknown("command", name, COMMANDS))
     return COMMANDS[name](arguments)

@@ -1,11 +1,15 @@
 """What a user can get wrong. The command line prints such an error as one line and exits with code 2."""
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 
 
 class UserError(Exception):
     """A mistake in what the user asked for; the message is one line that names the bad value and the accepted ones."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(" ".join(line.strip() for line in str(message).splitlines()))
 
 
 class ParameterError(UserError, ValueError):
@@ -20,13 +24,27 @@ class DataError(UserError, ValueError):
     """A data file that is missing or damaged."""
 
 
+class CertificateError(UserError, RuntimeError):
+    """A certificate that cannot be: a dual objective above the primal, because an oracle does not do what it promises."""
+
+
 class RunsFailed(Exception):
     """Runs failed, through nobody's mistake in asking for them; the others have finished. Exit code 1."""
 
 
-def unknown(kind: str, value: object, accepted: Iterable[str]) -> str:
-    """Return the message for a name that is not in ``accepted``, with the closest match as a suggestion."""
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+
+
+def shown(value: object) -> str:
+    """Return the repr of a bad value for a message, cut where it is long."""
+    return _SHORT.repr(value)
+
+
+def unknown(kind: str, value: object, accepted: Iterable[str], others: Iterable[str] = ()) -> str:
+    """Return the message for a name that is not in ``accepted``, with the closest match there or in ``others`` as a suggestion."""
     names = sorted(accepted)
-    close = difflib.get_close_matches(str(value), names, n=1)
+    text = value if isinstance(value, str) and len(value) <= _SHORT.maxstring else shown(value)
+    close = difflib.get_close_matches(text, [*names, *others], n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"unknown {kind} {str(value)!r}; accepted: {', '.join(names)}{hint}"
+    return f"unknown {kind} {text!r}; accepted: {', '.join(names)}{hint}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.plots import style
 
 MEASURES = {
@@ -22,8 +23,9 @@ MEASURES = {
     "improvement": ("predicted improvement", "linear"),
     "passes": ("effective passes so far", "log"),
     "time": ("solver time so far (s)", "log"),
+    "cache_hits": ("share of steps answered by the cache", "linear"),
 }
-AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ"}
+AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
 
 REFERENCE = "bccfw-accelerated"
 """The method of the run that presets name to bound the optimum from below."""
@@ -31,7 +33,7 @@ REFERENCE = "bccfw-accelerated"
 FLOOR = 1e-12
 """Differences of objectives below this are rounding; log axes end here."""
 
-STATISTICS = ["x", "median", "best", "worst", "runs", "diverged", "stopped"]
+STATISTICS = ["x", "median", "best", "worst", "runs", "diverged", "stopped", "keys"]
 COLUMNS = ["panel", "dataset", "lam", "variant", "axis", "measure", *STATISTICS]
 
 
@@ -72,6 +74,11 @@ class Panel:
     yscale: str = ""
     split: str = ""
     task: str = "train"
+
+    def __post_init__(self):
+        for what, value, known in (("measure", self.measure, MEASURES), ("axis", self.axis, AXES)):
+            if value not in known:
+                raise ParameterError(unknown(f"{what} of panel {self.key}", value, known))
 
     def rows(self, results: pd.DataFrame) -> pd.DataFrame:
         """The rows of `results` that belong to this panel."""
@@ -126,7 +133,7 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
     -------
     DataFrame
         Columns `STATISTICS`, one row per position that any run logged; empty if no run has the measure. ``diverged``
-        and ``stopped`` (by the clock or by hand) count runs, like ``runs``.
+        and ``stopped`` (by the clock or by hand) count runs, like ``runs``; ``keys`` names them, with spaces between.
 
     Notes
     -----
@@ -135,12 +142,13 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
     at infinity, so that the band shows it.
     """
     log = MEASURES[measure][1] == "log"
-    curves, diverged = [], []
-    for _, run in runs.groupby("key", sort=True):
+    curves, diverged, keys = [], [], []
+    for key, run in runs.groupby("key", sort=True):
         kept = run[np.isfinite(run[measure])].drop_duplicates(axis, keep="last").sort_values(axis)
         if len(kept):
             curves.append((kept[axis].to_numpy(float), kept[measure].to_numpy(float)))
             diverged.append(run["status"].iloc[0] == "diverged")
+            keys.append(key)
     if not curves:
         return pd.DataFrame(columns=STATISTICS)
     ends = [x[-1] for (x, _), failed in zip(curves, diverged) if not failed]
@@ -149,7 +157,7 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
     grid = grid[(grid >= first) & (grid <= last)]
     values = np.stack([_interpolate(grid, x, y, log) for x, y in curves])
     stopped = runs[runs["status"].isin(["time_limit", "interrupted"])]["key"].nunique()
-    counts = {"runs": len(curves), "diverged": sum(diverged), "stopped": stopped}
+    counts = {"runs": len(curves), "diverged": sum(diverged), "stopped": stopped, "keys": " ".join(keys)}
     middle, best, worst = np.median(values, axis=0), values.min(axis=0), values.max(axis=0)
     return pd.DataFrame({"x": grid, "median": middle, "best": best, "worst": worst, **counts})
 
@@ -170,7 +178,7 @@ def data(
     *,
     hidden: Iterable[str] = (),
     lowest: Iterable[str] = (),
-    apart: Iterable[str] = (),
+    split_by: Iterable[str] = (),
 ) -> pd.DataFrame:
     """The tidy frame of a figure: `COLUMNS`, one row per panel, variant and position.
 
@@ -185,13 +193,20 @@ def data(
         because another figure draws them. All others are drawn, in every iterate that was logged.
     lowest : iterable of str
         Solvers drawn as the lower envelope of their suboptimality.
-    apart : iterable of str
+    split_by : iterable of str
         Options in which methods differ in this figure, see `style.method`.
+
+    Raises
+    ------
+    OptionError
+        A name in `hidden`, `lowest` or `split_by` is that of nothing.
     """
-    hidden, apart = list(hidden), list(apart)
-    results = envelope(suboptimality(results), "suboptimality", lowest)
-    results = results.assign(variant=style.variants(results, apart))
-    results = results[~(style.methods(results, apart).isin(hidden) | results["variant"].isin(hidden))]
+    hidden, lowest, split_by = list(hidden), list(lowest), list(split_by)
+    names, variants = style.methods(results, split_by), style.variants(results, split_by)
+    _check_names("method or variant to hide", hidden, {*style.LINES, *names, *variants})
+    _check_names("solver", lowest, {m.solver for m in style.METHODS.values()} | set(results["solver"]))
+    results = envelope(suboptimality(results), "suboptimality", lowest).assign(variant=variants)
+    results = results[~(names.isin(hidden) | variants.isin(hidden))]
     frames = [pd.DataFrame(columns=COLUMNS)]
     for panel in panels:
         rows = panel.rows(results)
@@ -204,6 +219,13 @@ def data(
             frames.append(bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure))
     filled = [frame for frame in frames if len(frame)] or frames[:1]
     return pd.concat(filled, ignore_index=True)[COLUMNS]
+
+
+def _check_names(kind, names, known):
+    """Refuse a misspelt name, which would silently change nothing."""
+    for name in names:
+        if name not in known:
+            raise OptionError(unknown(kind, name, known))
 
 
 def _check_seeds(runs, variant, panel):
@@ -222,7 +244,7 @@ def draw(frame: pd.DataFrame, panels: Sequence[Panel], *, columns: int = 3, heig
         figure = Figure(figsize=(style.TEXT, height * rows + 0.5), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
         for panel, ax in zip(panels, grid.flat):
-            draw_panel(frame, panel, ax)
+            _draw_curves(frame[frame["panel"] == panel.key], panel, ax, style.looks(frame["variant"]))
         for ax in grid.flat[len(panels) :]:
             ax.set_axis_off()
         _share_labels(grid)
@@ -234,15 +256,16 @@ def draw_panel(frame: pd.DataFrame, panel: Panel, ax=None):
     """Draw one panel and return its axes; without `ax`, on a new figure of its own, one column wide, with a legend."""
     from matplotlib.figure import Figure
 
+    looks = style.looks(frame["variant"])  # those of the whole figure
     frame = frame[frame["panel"] == panel.key]
     with style.context():
         if ax is not None:
-            _draw_curves(frame, panel, ax)
+            _draw_curves(frame, panel, ax, looks)
             return ax
         figure = Figure(figsize=(style.COLUMN, 2.5), layout="constrained")
         ax = figure.subplots()
-        _draw_curves(frame, panel, ax)
-        legend(figure, frame, style.COLUMN)
+        _draw_curves(frame, panel, ax, looks)
+        legend(figure, frame, style.COLUMN, looks)
     return ax
 
 
@@ -258,7 +281,7 @@ def _share_labels(grid):
                 ax.set_xlabel("")
 
 
-def _draw_curves(frame, panel, ax):
+def _draw_curves(frame, panel, ax, looks):
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     label, usual = MEASURES[panel.measure]
@@ -275,7 +298,7 @@ def _draw_curves(frame, panel, ax):
     ax.set_ylim(bottom, top)
     for variant in variants:
         curve = frame[frame["variant"] == variant].sort_values("x")
-        look = style.line(variant)
+        look = looks[variant]
         if curve["runs"].iloc[0] > 1:
             worst = curve["worst"].clip(upper=1e3 * top)  # infinite where a run diverged
             ax.fill_between(curve["x"], curve["best"], worst, color=look.color, alpha=0.18, linewidth=0, zorder=2)
@@ -289,7 +312,9 @@ def _draw_curves(frame, panel, ax):
         )
         _mark_end(curve, look, ax, middle=right / 2)
     if panel.left:
-        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_major_locator(LogLocator(numticks=6))
+        if panel.left >= 1e-3:  # else powers of ten: numbers with many zeros would touch
+            ax.xaxis.set_major_formatter("{x:g}")
     if yscale == "log" and top / bottom < 50:  # powers of ten would be too few
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if top / bottom > 5 else MaxNLocator(5))
         ax.yaxis.set_major_formatter("{x:g}")
@@ -335,14 +360,15 @@ def _mark_end(curve, look, ax, middle):
             note.set_path_effects([withStroke(linewidth=2, foreground="white")])
 
 
-def legend(figure, frame, width):
+def legend(figure, frame, width, looks=None):
     """One legend below a figure `width` inches wide, in the order of the table; it says what line and band are."""
     from matplotlib.lines import Line2D
 
-    looks = [style.line(variant) for variant in style.in_table_order(frame["variant"])]
+    looks = looks or style.looks(frame["variant"])
+    looks = [looks[variant] for variant in style.in_table_order(frame["variant"])]
     if not looks:
         return
-    widest = 0.062 * max(len(look.label) for look in looks) + 0.55  # inches: letters, the line before, space behind
+    widest = 0.062 * max(len(look.label) for look in looks) + 0.72  # inches: letters, the line before, space behind
     rows = -(-len(looks) // max(1, int((width + 0.15) / widest)))
     runs = int(frame["runs"].max())
     figure.legend(
@@ -350,7 +376,7 @@ def legend(figure, frame, width):
         title=f"random methods: median of {runs} runs, band from best to worst" if runs > 1 else None,
         loc="outside lower center",
         ncols=-(-len(looks) // rows),
-        handlelength=2.6,
+        handlelength=4.2,  # shows the dashes on both sides of the marker
         columnspacing=1.4,
         borderaxespad=0.2,
     )

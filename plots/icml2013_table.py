@@ -40,7 +40,8 @@ def data(results: pd.DataFrame) -> pd.DataFrame:
     """One row per method: the paper's facts, then ``runs``, ``n``, and ``calls`` and ``growth`` for each of `LEVELS`.
 
     ``calls`` is the median over the seeds on all training words, infinite where it was not reached. ``growth`` is the
-    slope of log calls over log n, for sizes at which the level was reached, NaN where these are less than three.
+    slope of log calls over log n, for sizes at which the level was reached, NaN where these are less than three. ``keys``
+    names all runs of the method, with spaces between.
     """
     names = style.methods(results)
     reached = pd.DataFrame([_reached(run) for _, run in _with_bound(results[names.isin(list(METHODS))]).groupby("key")])
@@ -54,9 +55,10 @@ def data(results: pd.DataFrame) -> pd.DataFrame:
             row |= {"n": by_size.index[-1], "runs": int((runs["n"] == by_size.index[-1]).sum()), "longest": largest["longest"]}
             row |= {f"calls {level}": largest[level] for level in LEVELS}
             row |= {f"growth {level}": _slope(by_size[level]) for level in LEVELS}
+            row["keys"] = " ".join(runs["key"])
         rows.append(row)
     measured = [f"{what} {level}" for what in ("calls", "growth") for level in LEVELS]
-    return pd.DataFrame(rows, columns=["method", *FACTS, "n", "runs", "longest", *measured])
+    return pd.DataFrame(rows, columns=["method", *FACTS, "n", "runs", "longest", *measured, "keys"])
 
 
 def draw(frame: pd.DataFrame) -> str:
@@ -88,8 +90,8 @@ def _reached(run) -> dict:
     gap = (run["primal"].cummin() - dual).groupby(run["oracle_calls"]).last()
     # L_i is at most 1 and taken by a labeling that is wrong everywhere, so P(0) = 1: the normalized Hamming loss.
     calls = {level: _first(gap.index.to_numpy(float), gap.to_numpy(float), level) for level in LEVELS}
-    facts = {"solver": end["solver"], "n": round(end["oracle_calls"] / end["passes"]), "longest": end["oracle_calls"]}
-    return facts | calls
+    facts = {"n": round(end["oracle_calls"] / end["passes"]), "longest": end["oracle_calls"]}
+    return {"key": end["key"], "solver": end["solver"]} | facts | calls
 
 
 def _first(calls, gap, level):

@@ -46,7 +46,7 @@ def fig1_data(results):
     Both gaps are totals over all examples. The paper's caption has the ratio upside down; this is the way of its prose.
     """
     estimate = results["gap_estimate"].where(np.isfinite(results["gap_estimate"]) & (results["gap_estimate"] > 0))
-    return curves.data(results.assign(gap_ratio=results["gap"] / estimate), FIG1, apart=["refresh"])
+    return curves.data(results.assign(gap_ratio=results["gap"] / estimate), FIG1, split_by=["refresh"])
 
 
 def fig1_draw(frame):
@@ -55,14 +55,29 @@ def fig1_draw(frame):
 
 
 def fig2_data(results):
-    """Share of steps that the cache answered, by F and nu (panel a), and the gap in some of these regimes (panel b)."""
-    names = style.methods(results, apart=["cache.F", "cache.nu"])
-    shown = curves.data(results[names.isin(list(style.METHODS))], [FIG2_B], apart=["cache.F", "cache.nu"])
-    cached = results[results["cache_hits"].notna()].assign(variant=names)
-    end = cached.groupby("key").last()
-    share = pd.DataFrame({"F": end["solver.cache.F"], "nu": end["solver.cache.nu"], "hits": end["cache_hits"] / end["step"]})
-    share = share.groupby(["F", "nu"], as_index=False)["hits"].median().assign(panel="a")
-    return pd.concat([share, shown], ignore_index=True)[["panel", "F", "nu", "hits", *curves.COLUMNS[1:]]]
+    """Share of steps that the cache answered, by F and nu (panel a), and the gap in some of these regimes (panel b).
+
+    In panel a the variants are the values of F, and the positions those of nu.
+    """
+    names = style.methods(results, split_by=["cache.F", "cache.nu"])
+    shown = curves.data(results[names.isin(list(style.METHODS))], [FIG2_B], split_by=["cache.F", "cache.nu"])
+    frames, facts = [], {"panel": "a", "dataset": "ocr", "lam": str(LAM), "axis": "nu", "measure": "cache_hits"}
+    if "solver.cache.F" in results:  # else all runs with a cache failed
+        end = results[results["cache_hits"].notna()].groupby("key").last().reset_index()
+        end = end.assign(hits=end["cache_hits"] / end["step"])
+        for (F, nu), runs in end.groupby(["solver.cache.F", "solver.cache.nu"]):
+            values = {
+                "variant": f"F = {F:g}",
+                "x": nu,
+                "median": runs["hits"].median(),
+                "best": runs["hits"].min(),
+                "worst": runs["hits"].max(),
+            }
+            stopped = runs["status"].isin(["time_limit", "interrupted"]).sum()
+            counts = {"runs": len(runs), "diverged": (runs["status"] == "diverged").sum(), "stopped": stopped}
+            frames.append(pd.DataFrame([facts | values | counts | {"keys": " ".join(runs["key"])}]))
+    filled = [frame for frame in (*frames, shown) if len(frame)] or [shown]
+    return pd.concat(filled, ignore_index=True)[curves.COLUMNS]
 
 
 def fig2_draw(frame):
@@ -80,18 +95,23 @@ def fig2_draw(frame):
 
 def _draw_hits(frame, ax, figure):
     """A map of the shares of hits, with the regimes of panel b marked as they are there."""
-    share = frame.pivot(index="F", columns="nu", values="hits")
+    frame = frame.assign(F=frame["variant"].str.removeprefix("F = ").astype(float))
+    share = frame.pivot(index="F", columns="x", values="median")
+    ax.set(xlabel="ν (global criterion)", ylabel="F (local criterion)", title=f"(a) steps answered by the cache, λ = {LAM}")
+    if share.empty:
+        ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center", color="#444444")
+        return
     image = ax.imshow(share, origin="lower", cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for row, column in np.ndindex(share.shape):
         value = share.iloc[row, column]
         color = "white" if value > 0.6 else "black"
-        ax.text(column, row - 0.12, f"{100 * value:.0f} %", ha="center", va="center", fontsize=7, color=color)
+        words = f"{100 * value:.0f} %" if np.isfinite(value) else "no run"
+        ax.text(column, row - 0.12, words, ha="center", va="center", fontsize=7, color=color)
     for known in style.METHODS.values():
         F, nu = known.departures.get("cache.F"), known.departures.get("cache.nu")
         if F in share.index and nu in share.columns:
             place = share.columns.get_loc(nu), share.index.get_loc(F) + 0.28
             ax.plot(*place, known.marker, color=known.color, markersize=5.5, markeredgecolor="white")
-    ax.set(xlabel="ν (global criterion)", ylabel="F (local criterion)", title=f"(a) steps answered by the cache, λ = {LAM}")
     ax.set_xticks(range(share.shape[1]), [f"{nu:g}" for nu in share.columns])
     ax.set_yticks(range(share.shape[0]), [f"{F:g}" for F in share.index])
     ax.grid(visible=False)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from fwexp.errors import OptionError, unknown
+
 COLUMN = 3.3
 """Width in inches of a figure that fills one column of a two-column page."""
 TEXT = 6.75
@@ -50,8 +52,9 @@ PLAIN = {
     "fw": {"line_search": True},
 }
 
-# Okabe and Ito's colours for the methods of the first paper, mostly Paul Tol's muted ones for the rest: both can be
-# told apart with any common kind of colour vision. Entries are added, never changed: a method keeps its look for ever.
+# Okabe and Ito's colours for the main methods; the others were moved from Paul Tol's until tests/plots/test_style.py held:
+# least distances in CIELAB, as seen with and without red-green blindness, from the methods that stand beside them in a
+# figure and from all that have the same dashes. A new entry has to keep these distances.
 _CACHED = (0, (6, 1.2, 1, 1.2))
 _GAP = {"sampling": "gap"}
 
@@ -62,69 +65,70 @@ def _regime(F, nu):
 
 METHODS = {
     "bcfw": Method("BCFW", "#0072B2", "o", "bcfw"),
-    "bcfw-predefined": Method("BCFW, 2n/(k+2n)", "#56B4E9", "s", "bcfw", {"line_search": False}),
-    "bcfw-perm": Method("BCFW, permuted", "#004C77", "P", "bcfw", {"sampling": "perm"}),
-    "bcfw-cyclic": Method("BCFW, cyclic", "#7A9CC6", "8", "bcfw", {"sampling": "cyclic"}),
-    "bcfw-lipschitz": Method("BCFW, Lipschitz", "#999933", "h", "bcfw", {"sampling": "lipschitz"}),
-    "bcfw-max_gap": Method("BCFW, largest gap", "#B35806", "X", "bcfw", {"sampling": "max_gap"}),
+    "bcfw-predefined": Method("BCFW, 2n/(k+2n)", "#44B1DF", "h", "bcfw", {"line_search": False}),
+    "bcfw-perm": Method("BCFW, permuted", "#014267", "P", "bcfw", {"sampling": "perm"}),
+    "bcfw-cyclic": Method("BCFW, cyclic", "#8FBFFB", "8", "bcfw", {"sampling": "cyclic"}),
+    "bcfw-lipschitz": Method("BCFW, Lipschitz", "#A0A547", "h", "bcfw", {"sampling": "lipschitz"}),
+    "bcfw-max_gap": Method("BCFW, largest gap", "#AD5709", "X", "bcfw", {"sampling": "max_gap"}),
     "bcfw-gap": Method("BCFW + gap", "#E69F00", "D", "bcfw", {"sampling": "gap"}),
     # Settings that figures are about: how often gaps are refreshed, and when the cache may answer.
-    "bcfw-gap-1": Method("gap, every pass", "#E3B505", "s", "bcfw", _GAP | {"refresh": 1.0}),
-    "bcfw-gap-5": Method("gap, every 5 passes", "#F07F13", "^", "bcfw", _GAP | {"refresh": 5.0}),
-    "bcfw-gap-10": Method("gap, every 10 passes", "#C8442B", "v", "bcfw", _GAP | {"refresh": 10.0}),
-    "bcfw-gap-100": Method("gap, every 100 passes", "#8F1D5F", "P", "bcfw", _GAP | {"refresh": 100.0}),
-    "bcfw-gap-never": Method("gap, never refreshed", "#3D0F52", "X", "bcfw", _GAP | {"refresh": 0.0}),
-    "cache-local": Method("cache, F = 0.25, ν = 0.01", "#225EA8", "o", "bcfw", _regime(0.25, 0.01), _CACHED),
-    "cache-global": Method("cache, F = 0.01, ν = 1", "#117733", "^", "bcfw", _regime(0.01, 1.0), _CACHED),
-    "cache-rare": Method("cache, F = 5, ν = 10", "#666666", "s", "bcfw", _regime(5.0, 10.0), _CACHED),
-    "cache-eager": Method("cache, F = 0.01, ν = 0.001", "#AA3377", "v", "bcfw", _regime(0.01, 0.001), _CACHED),
-    "bcfw-cache": Method("BCFW + cache", "#0072B2", "<", "bcfw", {"cache": True}, _CACHED),
-    "bcfw-gap-cache": Method("BCFW + gap + cache", "#E69F00", ">", "bcfw", {"sampling": "gap", "cache": True}, _CACHED),
+    "bcfw-gap-1": Method("gap, every pass", "#E5BD3C", "s", "bcfw", _GAP | {"refresh": 1.0}),
+    "bcfw-gap-5": Method("gap, every 5 passes", "#DA8118", "^", "bcfw", _GAP | {"refresh": 5.0}),
+    "bcfw-gap-10": Method("gap, every 10 passes", "#DC5041", "v", "bcfw", _GAP | {"refresh": 10.0}),
+    "bcfw-gap-100": Method("gap, every 100 passes", "#B82B65", "P", "bcfw", _GAP | {"refresh": 100.0}),
+    "bcfw-gap-never": Method("gap, never refreshed", "#3C0F52", "X", "bcfw", _GAP | {"refresh": 0.0}),
+    "cache-local": Method("cache, F = 0.25, ν = 0.01", "#2B52A1", "h", "bcfw", _regime(0.25, 0.01), _CACHED),
+    "cache-global": Method("cache, F = 0.01, ν = 1", "#2B7118", "^", "bcfw", _regime(0.01, 1.0), _CACHED),
+    "cache-rare": Method("cache, F = 5, ν = 10", "#7F726A", "s", "bcfw", _regime(5.0, 10.0), _CACHED),
+    "cache-eager": Method("cache, F = 0.01, ν = 0.001", "#A93276", "v", "bcfw", _regime(0.01, 0.001), _CACHED),
+    "bcfw-cache": Method("BCFW + cache", "#039EF6", "<", "bcfw", {"cache": True}, _CACHED),
+    "bcfw-gap-cache": Method("BCFW + gap + cache", "#F8A54F", ">", "bcfw", {"sampling": "gap", "cache": True}, _CACHED),
     "bcpfw": Method("BCPFW", "#882255", "^", "bcfw", {"step": "pairwise"}),
-    "bcpfw-gap": Method("BCPFW + gap", "#44AA99", "v", "bcfw", {"step": "pairwise", "sampling": "gap"}),
-    "bcpfw-cache": Method("BCPFW + cache", "#882255", "p", "bcfw", {"step": "pairwise", "cache": True}, _CACHED),
+    "bcpfw-gap": Method("BCPFW + gap", "#06A8AA", "v", "bcfw", {"step": "pairwise", "sampling": "gap"}),
+    "bcpfw-cache": Method("BCPFW + cache", "#994754", "p", "bcfw", {"step": "pairwise", "cache": True}, _CACHED),
     "bcpfw-gap-cache": Method(
-        "BCPFW + gap + cache", "#44AA99", "*", "bcfw", {"step": "pairwise", "sampling": "gap", "cache": True}, _CACHED
+        "BCPFW + gap + cache", "#5DAD8D", "*", "bcfw", {"step": "pairwise", "sampling": "gap", "cache": True}, _CACHED
     ),
-    "bcafw": Method("BCAFW", "#AA4499", "^", "bcfw", {"step": "away"}),
-    "bcafw-gap": Method("BCAFW + gap", "#117733", "v", "bcfw", {"step": "away", "sampling": "gap"}),
-    "bccfw": Method("BCFW, corrective", "#332288", "d", "bcfw", {"step": "corrective"}),
+    "bcafw": Method("BCAFW", "#99338C", "<", "bcfw", {"step": "away"}),
+    "bcafw-gap": Method("BCAFW + gap", "#067837", "v", "bcfw", {"step": "away", "sampling": "gap"}),
+    "bccfw": Method("BCFW, corrective", "#222189", "d", "bcfw", {"step": "corrective"}),
     "bccfw-accelerated": Method(
         "accelerated corrective",
-        "#661100",
+        "#661400",
         "*",
         "bcfw",
         {"sampling": "perm", "step": "corrective", "accelerate": True},
     ),
     "bccfw-gap-cache-accelerated": Method(
         "accelerated corrective + gap + cache",
-        "#661100",
+        "#760626",
         "D",
         "bcfw",
         {"sampling": "gap", "step": "corrective", "cache": True, "accelerate": True},
         _CACHED,
     ),
-    "bcfw-accelerated": Method("accelerated BCFW", "#A0522D", "H", "bcfw", {"accelerate": True}),
-    "kernel_bcfw": Method("kernelized BCFW", "#6699CC", "d", "kernel_bcfw"),
-    "auto": Method("auto", "#661100", "X", "auto"),
+    "bcfw-accelerated": Method("accelerated BCFW", "#8A4115", "H", "bcfw", {"accelerate": True}),
+    "kernel_bcfw": Method("kernelized BCFW", "#6992C2", "d", "kernel_bcfw"),
+    "auto": Method("auto", "#AA292F", "X", "auto"),
     "ssg": Method("SSG", "#D55E00", "s", "ssg"),
     "online_eg": Method("online-EG", "#CC79A7", "D", "online_eg"),
     "fw": Method("FW", "#009E73", "^", "fw"),
-    "fw-predefined": Method("FW, 2/(k+2)", "#76C7A9", "v", "fw", {"line_search": False}),
+    "fw-predefined": Method("FW, 2/(k+2)", "#80D0B6", "v", "fw", {"line_search": False}),
     "one_slack": Method("cutting plane", "#000000", "X", "one_slack"),
-    "n_slack": Method("cutting plane, n-slack", "#777777", "P", "n_slack"),
-    "fcfw": Method("FCFW", "#5B2A86", "p", "fcfw"),
-    "bmrm": Method("BMRM", "#555555", "h", "bmrm"),
-    "excessive_gap": Method("excessive gap", "#88CCEE", "<", "excessive_gap"),
-    "extragradient": Method("extragradient", "#DDAA33", ">", "extragradient"),
+    "n_slack": Method("cutting plane, n-slack", "#68767C", "P", "n_slack"),
+    "fcfw": Method("FCFW", "#5E2C87", "p", "fcfw"),
+    "bmrm": Method("BMRM", "#575549", "h", "bmrm"),
+    "excessive_gap": Method("excessive gap", "#94C8E3", "<", "excessive_gap"),
+    "extragradient": Method("extragradient", "#B1862E", ">", "extragradient"),
 }
 
 # Averages of the iterates keep their method's hue and marker; the dashes change and the marker becomes hollow.
 ITERATES = {"last": None, "wavg": (0, (4, 1.4)), "tavg": (0, (1, 1.1)), "avg": (0, (7, 1.5, 1, 1.5, 1, 1.5))}
 
-# For methods that people add: neither colour nor marker depends on what else is drawn.
-_SPARE_COLORS = ("#6F4C9B", "#5A7D2A", "#8C564B", "#B0457A", "#3B6E8F", "#7F7F00")
-_SPARE_MARKERS = ("o", "s", "^", "v", "D", "P", "X", "p", "h", "d")
+# For methods that people add, and settings that the table does not name. No method of the table has these dashes.
+_SPARE_COLORS = ("#6F4A98", "#597E30", "#8C564B", "#924365", "#EC75CB", "#B0A830", "#107B88", "#AA461A")
+_SPARE_MARKERS = ("h", "P", "d", "X", "p", "8", "H", "*")
+_SPARE_DASHES = ((0, (9, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (2, 1.2)))
 
 
 def _average(method, iterate):
@@ -149,14 +153,14 @@ LINES |= {
 }
 
 
-def method(solver: str, options: Mapping[str, Any], apart: Iterable[str] = ()) -> str:
+def method(solver: str, options: Mapping[str, Any], split_by: Iterable[str] = ()) -> str:
     """Name of the method that `solver` is with these `options`, as in `METHODS`.
 
-    Runs that differ in an option of `apart` are different methods too. A setting that the table does not know is named
+    Runs that differ in an option of `split_by` are different methods too. A setting that the table does not know is named
     after the options in which it departs from the plain solver.
     """
     departures = {}
-    for option, plain in (PLAIN.get(solver, {}) | dict.fromkeys(apart)).items():
+    for option, plain in (PLAIN.get(solver, {}) | dict.fromkeys(split_by)).items():
         value = options.get(option)
         if any(name.startswith(f"{option}.") and not _missing(options[name]) for name in options):
             value = True  # cache and accelerate: on, with whatever settings, is on
@@ -173,34 +177,69 @@ def _missing(value):
     return value is None or (isinstance(value, float) and value != value)
 
 
-def methods(results: pd.DataFrame, apart: Iterable[str] = ()) -> pd.Series:
-    """The method of every row of `results`: ``bcfw``, ``bcfw-perm``, ...; `apart` as in `method`."""
-    apart = tuple(apart)
+def methods(results: pd.DataFrame, split_by: Iterable[str] = ()) -> pd.Series:
+    """The method of every row of `results`: ``bcfw``, ``bcfw-perm``, ...; `split_by` as in `method`.
+
+    Raises
+    ------
+    OptionError
+        Neither the results nor the table of methods have an option of `split_by`.
+    """
+    split_by = tuple(split_by)
     options = [column for column in results.columns if column.startswith("solver.")]
+    known = {option.removeprefix("solver.") for option in options}
+    known |= {option for table in (*PLAIN.values(), *(m.departures for m in METHODS.values())) for option in table}
+    for option in split_by:
+        if option not in known and not any(name.startswith(f"{option}.") for name in known):
+            raise OptionError(unknown("option to split methods by", option, known))
     runs = results.drop_duplicates("key")[["key", "solver", *options]].to_dict("records")
     names = {}
     for run in runs:
         given = {option.removeprefix("solver."): run[option] for option in options}
-        names[run["key"]] = method(run["solver"], given, apart)
+        names[run["key"]] = method(run["solver"], given, split_by)
     return results["key"].map(names)
 
 
-def variants(results: pd.DataFrame, apart: Iterable[str] = ()) -> pd.Series:
-    """The variant of every row of `results`: ``bcfw``, ``bcfw-wavg``, ...; `apart` as in `method`."""
-    return methods(results, apart) + results["iterate"].map(lambda iterate: _average("", iterate))
+def variants(results: pd.DataFrame, split_by: Iterable[str] = ()) -> pd.Series:
+    """The variant of every row of `results`: ``bcfw``, ``bcfw-wavg``, ...; `split_by` as in `method`."""
+    return methods(results, split_by) + results["iterate"].map(lambda iterate: _average("", iterate))
 
 
 def line(variant: str) -> Line:
-    """The look of a variant; one that is not in the table gets a look that depends on its name alone."""
-    if variant in LINES:
-        return LINES[variant]
-    name, _, iterate = variant.rpartition("-")
-    if not name or iterate not in ITERATES:
-        name, iterate = variant, "last"
-    code = zlib.crc32(name.encode())
-    color = _SPARE_COLORS[code % len(_SPARE_COLORS)]
-    marker = _SPARE_MARKERS[code // len(_SPARE_COLORS) % len(_SPARE_MARKERS)]
-    return Line(variant, color, marker, ITERATES[iterate] or "-", iterate == "last")
+    """The look of a variant in the company of those of the table; `looks` gives those of a whole figure."""
+    return looks([variant])[variant]
+
+
+def looks(variants: Iterable[str]) -> dict[str, Line]:
+    """The looks of all variants of a figure, in the order of the table.
+
+    A method that is not in the table gets a spare look that depends on its name, and the next one where another such
+    method of the figure has that: no two lines of a figure look alike, as long as there are spare looks.
+    """
+    found, given = {}, {}
+    for variant in in_table_order(variants):
+        if variant in LINES:
+            found[variant] = LINES[variant]
+            continue
+        name, _, iterate = variant.rpartition("-")
+        if not name or iterate not in ITERATES:
+            name, iterate = variant, "last"
+        if name not in given:
+            given[name] = _spare(name, list(given.values()))
+        color, marker, dashes = given[name]
+        found[variant] = Line(variant, color, marker, ITERATES[iterate] or dashes, iterate == "last")
+    return found
+
+
+def _spare(name, taken):
+    """Colour, marker and dashes of an unknown method: a new colour if there is one, or else new dashes."""
+    colors = len(_SPARE_COLORS)
+    start = zlib.crc32(name.encode())
+    number = colors * len(_SPARE_DASHES)
+    order = [(start + k) % number for k in range(number)]
+    spares = [(_SPARE_COLORS[k % colors], _SPARE_MARKERS[(k + k // colors) % colors], _SPARE_DASHES[k // colors]) for k in order]
+    new_color = (spare for spare in spares if spare[0] not in {color for color, *_ in taken})
+    return next(new_color, None) or next((spare for spare in spares if spare not in taken), spares[0])
 
 
 def marker_offset(variant: str) -> float:
@@ -215,7 +254,7 @@ def in_table_order(variants) -> list[str]:
 
 
 _RC = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture on every machine
+    "font.family": ["DejaVu Sans", "sans-serif"],  # comes with matplotlib; an SVG is shown with the fonts that are there
     "font.size": 7.5,
     "axes.titlesize": 8,
     "axes.labelsize": 7.5,
@@ -250,7 +289,7 @@ _RC = {
     "figure.facecolor": "white",
     "savefig.dpi": 300,
     "svg.hashsalt": "fwexp",  # equal pictures are equal files
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text stays text: found, selected, read aloud
 }
 
 

@@ -249,8 +249,30 @@ BAD_ARGUMENTS = [
     ({"order": [0]}, ParameterError, r"order must hold at least max_passes \* n = 300 indices, got 1"),
     ({"order": [6] * 300}, ParameterError, "order must hold indices 0 .. 5, got 6"),
     ({"metrics": len}, ParameterError, "metrics are computed of a test set: test must be given, got None"),
-    ({"test": "test"}, ParameterError, "problem must come from a constructor such as fwexp.chain_problem, got str"),
+    ({"test": "test"}, ParameterError, "test must come from a constructor such as fwexp.chain_problem, got str"),
     ({"test": fwexp.enumerated_problem([np.zeros((1, 2))], [[0.0]])}, ParameterError, "test must have d = 21 like problem, got 2"),
+    ({"max_pases": 3}, OptionError, r"solver bcfw: unknown option 'max_pases'.*\(did you mean 'max_passes'\?\)"),
+    *(
+        ({theirs: 1}, OptionError, rf"solver bcfw: unknown option '{theirs}'; accepted: accelerate, .* \(here it is {ours}\)$")
+        for theirs, ours in [
+            ("tol", "gap_tol"),
+            ("max_iter", "max_passes"),
+            ("random_state", "seed"),
+            ("n_jobs", "the environment variable OMP_NUM_THREADS"),
+            ("C", r"lam = 1/\(C n\)"),
+        ]
+    ),
+    ({"solver": "auto", "tol": 1}, OptionError, r"solver auto: unknown option 'tol'.* \(here it is gap_tol\)"),
+    ({"lam": None, "C": 1}, OptionError, r"unknown option 'C'.*here it is lam = 1/\(C n\)"),
+    ({"lam": None}, OptionError, 'solve needs lam, a positive finite number or "1/n"'),
+    ({"verbose": 2}, ParameterError, "verbose must be true or false, got 2"),
+    ({"train_error": "yes"}, ParameterError, "train_error must be true or false, got 'yes'"),
+    ({"callback": 3}, ParameterError, "callback must be a function or None, got 3"),
+    ({"metrics": 3}, ParameterError, "metrics must be a function or None, got 3"),
+    ({"solver": None}, ParameterError, "unknown solver 'None'; accepted: "),
+    ({"iterates": 3}, ParameterError, "iterates must be a list of last, .*, got 3"),
+    ({"cache": {"F": 10**400}}, ParameterError, "solver.cache.F of bcfw must be a number >= 0, got 1000"),
+    ({"warm_start": np.zeros(21)}, ParameterError, r"on the same problem, got ndarray \(bare weights are not dual feasible\)"),
 ]
 
 
@@ -263,6 +285,43 @@ def test_bad_arguments_are_named_on_one_line(problem, arguments, error, message,
         fwexp.solve(problem, **arguments)
     assert "\n" not in str(raised.value)
     assert isinstance(raised.value, TypeError if error is OptionError else ValueError)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (0.5, "metrics must return a dict of names and numbers, got 0.5"),
+        (None, "metrics must return a dict of names and numbers, got None"),
+        ({"F1": "high"}, "metrics must return a dict of names and numbers, got F1 = 'high'"),
+        ({1: 0.5}, "metrics must have names that are no column of the trace, got 1"),
+    ],
+)
+def test_metrics_that_are_no_numbers_are_refused(problem, returned, message):
+    with pytest.raises(ParameterError, match=message):
+        fwexp.solve(problem, "bcfw", lam=LAM, test=problem, metrics=lambda predictions: returned)
+
+
+def test_numpy_scalars_are_taken_wherever_python_ones_are(problem):
+    def plain_and_numpy(solver, common, options, **numpy):
+        plain = {name: value.item() for name, value in numpy.items()}
+        one, other = (fwexp.solve(problem, solver, **common, **(options | given)) for given in (plain, numpy))
+        assert one.w.tobytes() == other.w.tobytes()
+        assert one.options == other.options
+        assert {name: type(value) for name, value in one.options.items()} == {n: type(v) for n, v in other.options.items()}
+
+    common = {"lam": np.float32(0.25), "max_passes": np.int64(2), "gap_tol": np.float32(0), "seed": np.uint8(3)}
+    common |= {"train_error": np.True_, "verbose": np.False_, "time_limit": np.int64(100), "schedule": np.float32(0.5)}
+    plain_and_numpy("bcfw", common, {"sampling": "gap"}, line_search=np.True_, refresh=np.float32(2), cache=np.False_)
+    cache = {"F": np.float32(0.5), "size": np.int64(5)}
+    plain_and_numpy("bcfw", common | {"schedule": np.array([1, 2])}, {"cache": cache}, step=np.str_("pairwise"))
+    plain_and_numpy("bcfw", common, {"accelerate": {"kap": np.int32(2), "period": np.float32(1)}}, refresh=np.int64(0))
+    plain_and_numpy("one_slack", common, {}, removal=np.int16(3), cache=np.int64(2), pull=np.float32(0.5))
+
+
+def test_weights_may_be_a_result(problem, result):
+    assert fwexp.evaluate(problem, result) == fwexp.evaluate(problem, result.w)
+    assert [list(y) for y in fwexp.predict(problem, result)] == [list(y) for y in result.predict(problem)]
+    assert fwexp.max_oracle(problem, 1, result)[1] == fwexp.max_oracle(problem, 1, result.w)[1]
 
 
 def test_problems_that_lack_what_a_solver_needs_are_refused(problem, monkeypatch):
@@ -286,6 +345,7 @@ def test_bad_weights_indices_and_labelings_are_named_on_one_line():
     _, problem = chain("dense", 0, n=2, lengths=(2,))
     w = np.zeros(problem.d)
     calls = [
+        (lambda: fwexp.evaluate(problem, "abc"), r"w must be a Result or hold numbers, shape \(21,\), got text such as 'abc'"),
         (lambda: fwexp.evaluate(problem, w[1:]), r"w must have shape \(21,\), got \(20,\)"),
         (lambda: fwexp.predict(problem, w[None]), r"w must have shape \(21,\), got \(1, 21\)"),
         (lambda: fwexp.max_oracle(problem, 0, w + np.nan), "w must be finite, got NaN or infinity"),
@@ -295,6 +355,8 @@ def test_bad_weights_indices_and_labelings_are_named_on_one_line():
         (lambda: fwexp.loss(problem, 0, [0]), r"y must hold 2 integers for example 0, got shape \(1,\)"),
         (lambda: fwexp.loss(problem, 0, [0.0, 1.0]), "y must hold 2 integers for example 0"),
         (lambda: fwexp.joint_feature(problem, 0, [0, 3]), r"labels in y must be in 0 .. 2, got \[0, 3\]"),
+        (lambda: fwexp.loss(problem, 0, None), "y must hold 2 integers for example 0, got None"),
+        (lambda: fwexp.loss(problem, 0, [[0], [0, 1]]), "y must hold 2 integers for example 0, got rows of different lengths"),
         (lambda: fwexp.joint_feature(problem, 0, [-1, 0]), r"labels in y must be in 0 .. 2, got \[-1, 0\]"),
     ]
     for call, message in calls:

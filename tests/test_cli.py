@@ -1,5 +1,6 @@
 import gzip
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,7 +73,7 @@ BAD = [
     ("run time_limit=0", "time_limit must be a positive number of seconds or None (null), got 0"),
     ("run iterates=[lst]", "unknown iterate 'lst'; accepted: "),
     ("run schedule=[2,1]", "an increasing list of them, got [2, 1]"),
-    ("run force=2", "force must be true or false, got 2"),
+    ("run force=2", "force must be true, false or stale, got 2"),
     ("run results_dir=", "results_dir must be the name of a folder, got ''"),
     ("run results_dir=a_file", "results_dir must be a folder that can be written, got 'a_file'"),
     ("run -m results_dir=a_file", "results_dir must be a folder that can be written, got 'a_file'"),
@@ -87,13 +88,48 @@ BAD = [
     ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),
     ("ls solvr=bcfw", "unknown filter 'solvr'; accepted: "),
     ("ls solver=bcwf", "unknown solver 'bcwf'; accepted: "),
-    ("ls bcfw", "fwexp ls takes key=value, got 'bcfw'"),
+    ("ls bcfw", "fwexp ls takes key=value or --stale, got 'bcfw'"),
     ("ls seed=", "seed must not be empty"),
+    ("run hydra/sweeper=basic -m lam=0.71,0.72", "hydra/sweeper must be fwexp, got basic"),
+    ("run -m hydra/sweeper=basic lam=0.71,0.72", "hydra/sweeper must be fwexp, got basic"),
+    ("run hydra/sweeper=nothing", "unknown hydra/sweeper 'nothing'; accepted: fwexp"),
+    ("run hydra.run.dir=here", "hydra.run.dir cannot be set, got 'here'"),
+    ("run -m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir cannot be set, got 'here'"),
+    ("run -m hydra.sweep.subdir=here seed=0,1", "hydra.sweep.subdir cannot be set, got 'here'"),
+    ("run hydra.output_subdir=.hydra", "hydra.output_subdir cannot be set, got '.hydra'"),
+    ("run hydra/job_logging=default", "hydra/job_logging must not write files, got default"),
+    ("run -m lam=range(0)", "'lam=range(0)' has no values"),
+    ("run -m lam=glob(*)", "'lam=glob(*)' has no values"),
+    ("run -m seed=0,1 solver=glob(x*)", "'solver=glob(x*)' has no values"),
+    ("run force=stael", "force must be true, false or stale, got 'stael'"),
+    ("run results_dir=null", "results_dir must be the name of a folder, got None"),
+    ("run data_dir=", "data_dir must be the name of a folder, got ''"),
+    (f"run results_dir={'x' * 5000}", "(File name too long)"),
+    (f"run -m data_dir={'x' * 5000}", "(File name too long)"),
+    ("run results_dir=~nobody_of_this_name/x", "results_dir must be the name of a folder, got '~nobody_of_this_name/x'"),
+    ("run results_dir=\udcff", "results_dir must be the name of a folder, got '\\udcff'"),
+    ("run -sc install=fish", "--shell-completion takes install=bash, uninstall=bash or query=bash, got install=fish: eval"),
+    ("run --shell-completion", "--shell-completion takes install=bash, uninstall=bash or query=bash, got nothing"),
+    ("figure quickstart --preset", "--preset needs a value; accepted: full, smoke"),
+    ("figure quickstart --preset=", "--preset needs a value; accepted: full, smoke"),
+    ("figure quickstart force=yes", "unknown value of force 'yes'; accepted: false, stale, true"),
+    (f"figure quickstart results_dir={'x' * 5000}", "(File name too long)"),
+    ("ls lam=abc", "lam must be a number or \"1/n\", got 'abc'"),
+    ("ls lam=0.1,2/n", "lam must be a number or \"1/n\", got '2/n'"),
+    ("ls seed=x", "seed must be an integer >= 0, got 'x'"),
+    ("ls seed=0.5", "seed must be an integer >= 0, got '0.5'"),
+    ("ls seed=nan", "seed must be an integer >= 0, got 'nan'"),
+    ("ls max_passes=few", "max_passes must be a number, got 'few'"),
+    ("ls status=finished", "unknown status 'finished'; accepted: converged, "),
+    ("ls stale=maybe", "unknown stale 'maybe'; accepted: false, true"),
+    (f"ls results_dir={'x' * 5000}", "(File name too long)"),
+    ("data list data_dir=", "data_dir must not be empty"),
+    (f"data list data_dir={'x' * 5000}", "(File name too long)"),
     ("data fetsh", "unknown action of fwexp data 'fetsh'; accepted: fetch, list"),
 ]
 
 
-@pytest.mark.parametrize(("line", "message"), BAD, ids=[line for line, _ in BAD])
+@pytest.mark.parametrize(("line", "message"), BAD, ids=[ascii(line)[1:60] for line, _ in BAD])
 def test_mistakes_take_one_line(fwexp, tmp_path, line, message):
     (tmp_path / "a_file").touch()
     code, out, err = fwexp(*line.split())
@@ -147,6 +183,7 @@ def test_help_and_version(fwexp):
     assert all(f"\n  {name} " in out for name in COMMANDS)
     assert fwexp("--version") == (0, f"fwexp {__version__}\n", "")
     assert fwexp()[0] == 2
+    assert fwexp("run", "--version") == (0, f"fwexp {__version__}\n", "")
     for name in COMMANDS:
         code, out, err = fwexp(name, "--help")
         assert (code, err) == (0, "")
@@ -248,6 +285,85 @@ def test_ctrl_c_keeps_a_partial_run(tmp_path, arguments, sign, statuses):
     assert sorted(run.status for run in runs) == statuses
 
 
+# -- folders
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["with space", "Über Größe", "~/below", "a,b", "it's", 'say "so"', "x=y", "[1]", "{a:b}", "$x ${lam}", "a\\", "2024", "#1"],
+)
+def test_a_folder_is_the_same_to_all_commands(fwexp, tmp_path, monkeypatch, name):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = tmp_path / name if not name.startswith("~") else tmp_path / "home" / "below"
+    quick = ("max_passes=0.1", f"results_dir={name}")
+    code, out, err = fwexp("run", *quick)
+    assert code == 0, err
+    assert (tmp_path / out.removesuffix("\n")).resolve().is_relative_to(folder.resolve())
+    assert fwexp("run", "-m", *quick) == (0, "", "1 runs: 1 stored, 0 to run\n")
+    assert len(fwexp("ls", f"results_dir={name}")[1].splitlines()) == 2
+    assert fwexp("run", *quick, "dataset=ocr", f"data_dir={name}")[0] == 2
+    (folder / "ocr").mkdir()
+    (folder / "ocr" / "letter.data").write_bytes(letters())
+    assert fwexp("run", *quick, "dataset=ocr", f"data_dir={name}")[0] == 0
+    assert fwexp("run", "-m", *quick, "dataset=ocr", f"data_dir={name}")[2] == "1 runs: 1 stored, 0 to run\n"
+    assert "present" in fwexp("data", "list", "ocr", f"data_dir={name}")[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [folder.relative_to(tmp_path).parts[0]]
+
+
+def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    code, _, err = fwexp("figure", "quickstart", "--preset", "smoke", "results_dir=~/Über uns")
+    assert code == 0, err
+    assert sorted(path.name for path in (tmp_path / "Über uns").iterdir()) == ["figures", "runs"]
+    assert [path.name for path in tmp_path.iterdir()] == ["Über uns"]
+
+
+# -- completion
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("fwexp ru", ["run"]),
+        ("fwexp run solver=bc", ["solver=bcfw"]),
+        ("some/run/fwexp run -m lam=0.1 solver=b", ["solver=bcfw"]),
+        ("fwexp run solver.sam", ["solver.sampling="]),
+        ("fwexp run solver=nothing la", []),
+        ("fwexp run --nothing la", []),
+        ("fwexp figure quick", ["quickstart"]),
+        ("fwexp data fe", ["fetch"]),
+        ("fwexp ls gap", ["gap_tol="]),
+        ("fwexp nothing ", []),
+        ("", []),
+    ],
+)
+@pytest.mark.parametrize("command", [["run", "-sc"], ["-sc"]])
+def test_words_are_completed(fwexp, monkeypatch, command, line, words):
+    monkeypatch.setenv("COMP_LINE", line)
+    monkeypatch.setenv("COMP_POINT", str(len(line)))
+    code, out, err = fwexp(*command, "query=bash")
+    assert (code, err) == (0, "")
+    assert out.split() == words
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes(tmp_path):
+    (tmp_path / "fwexp").write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from fwexp.cli import main; main()' \"$@\"\n")
+    (tmp_path / "fwexp").chmod(0o755)
+    script = """
+        eval "$(fwexp run --shell-completion install=bash)"
+        COMP_LINE="fwexp run solver=bc lam=1" COMP_POINT=19 COMP_WORDS=(fwexp run solver=bc lam=1) COMP_CWORD=2
+        $(complete -p fwexp | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+        echo "${COMPREPLY[@]}"
+        eval "$(fwexp run -sc uninstall=bash)"
+        complete -p fwexp
+    """
+    environment = ENVIRONMENT | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "solver=bcfw\n"
+    assert done.returncode == 1  # none is left
+
+
 # -- ls
 
 
@@ -275,6 +391,11 @@ def test_ls_is_a_table(fwexp, tmp_path):
     assert len(fwexp("ls", "solver=ssg")[1].splitlines()) == 3
     assert len(fwexp("ls", "solver=ssg", "lam=1/n,0.1")[1].splitlines()) == 3
     assert len(fwexp("ls", "solver=ssg", "lam=1/n")[1].splitlines()) == 2
+    assert "options" not in rows[0]
+    fwexp("run", "-m", "max_passes=0.1", "solver.sampling=perm,gap", "lam=0.1", "seed=9", "gap_tol=0.5")
+    rows = [line.split() for line in fwexp("ls", "seed=9")[1].splitlines()]
+    assert [row[-1] for row in rows] == ["options", "solver.sampling=gap", "solver.sampling=perm"]
+    assert len(fwexp("ls", "gap_tol=0.5", "max_passes=0.1")[1].splitlines()) == 4  # a damaged run might be one
     assert len(fwexp("ls", "lam=0.1", "seed=0", "solver.line_search=true")[1].splitlines()) == 3
     assert fwexp("ls", "results_dir=elsewhere", "data_dir=x")[1] == "no runs in elsewhere\n"
 

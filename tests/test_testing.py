@@ -297,8 +297,8 @@ class Lazy(FW):
 
     def advance(self, calls, max_steps):
         while self.oracle_calls + self.problem.n <= calls and self.step < max_steps:
-            self.step += 1
-            self.oracle_calls += self.problem.n
+            self.state.step += 1
+            self.state.oracle_calls += self.problem.n
 
 
 class Backwards(FW):
@@ -306,7 +306,7 @@ class Backwards(FW):
 
     def advance(self, calls, max_steps):
         super().advance(calls, max_steps)
-        self.w = self.w if self.step == 0 else -np.abs(self.w)
+        self.state.w = self.state.w if self.step == 0 else -np.abs(self.state.w)
 
 
 class Greedy(SSG):
@@ -328,7 +328,7 @@ class Portions(SSG):
     """Looking at it changes it."""
 
     def point(self, iterate):
-        self.state.psi_sum[0] += 1e-9 * (self.step > 0)
+        self.state.at.psi_sum[0] += 1e-9 * (self.step > 0)
         return super().point(iterate)
 
 
@@ -357,7 +357,7 @@ class Random(FW):
 
     def advance(self, calls, max_steps):
         super().advance(calls, max_steps)
-        self.w = self.w + 1e-12 * (self.step > 0) * np.random.default_rng().normal(size=len(self.w))
+        self.state.w = self.state.w + 1e-12 * (self.step > 0) * np.random.default_rng().normal(size=len(self.state.w))
 
 
 class Disobedient(BCFW):
@@ -379,7 +379,7 @@ class Uneven(FW):
 
     def _average(self):
         super()._average()
-        self.averages["wavg"] = self.averages["avg"]
+        self.state.averages["wavg"] = self.state.averages["avg"]
 
 
 class Halved(FW):
@@ -387,8 +387,8 @@ class Halved(FW):
 
     def _average(self):
         super()._average()
-        w, ell = self.averages["tavg"]
-        self.averages["tavg"] = (w, 0.5 * ell)
+        w, ell = self.state.averages["tavg"]
+        self.state.averages["tavg"] = (w, 0.5 * ell)
 
 
 class Vandal(FW):
@@ -412,16 +412,34 @@ class Unscaled(FW):
     def start(self, seed, iterates, order, warm_start):
         super().start(seed, iterates, order, warm_start)
         if warm_start is not None:
-            self.w = warm_start.w.copy()
+            self.state.w = warm_start.state.w.copy()
 
 
 class Careless(BCFW):
     """A warm start shares its arrays with the run that it comes from."""
 
-    def _start_dual(self, warm_start):
-        super()._start_dual(warm_start)
+    def start(self, seed, iterates, order, warm_start):
+        super().start(seed, iterates, order, warm_start)
         if warm_start is not None:
-            self.state = self.state._replace(losses=warm_start.state.losses, blocks=warm_start.state.blocks)
+            self.state.at = self.state.at._replace(losses=warm_start.state.at.losses)
+            self.state.dual = warm_start.state.dual
+
+
+class Hides(FW):
+    """Keeps what it changes outside its state."""
+
+    def prepare(self):
+        super().prepare()
+        self.taken = 0
+
+    def advance(self, calls, max_steps):
+        before = self.step
+        super().advance(calls, max_steps)
+        self.taken += self.step - before
+
+    def point(self, iterate):
+        w, *rest = super().point(iterate)
+        return Point(w * (1.0 + 1e-12 * self.taken), *rest)
 
 
 class Nameless(FW):
@@ -475,6 +493,7 @@ BROKEN_SOLVERS = {
     Vandal: "leaves_the_problem_alone",
     Amnesia: "starts_from_a_result",
     Unscaled: "starts_from_a_result",
+    Hides: "continues_from_its_state",
     Careless: "starts_from_a_result: a warm start must not change",
     Nameless: "declares_what_it_is: name must be an identifier, got 'no name'",
     Unknown: "declares_what_it_is: iterates must be among last, wavg, tavg, avg",

@@ -4,9 +4,11 @@
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from fwexp.checks import check_choice, check_path, plain
 from fwexp.data import conll2000, digits, hansards, ocr
 from fwexp.data.files import resolve_data_dir, sha256
 from fwexp.data.registry import REGISTRY, locate
@@ -89,12 +91,12 @@ def load_dataset(name: str, *, data_dir: str | Path | None = None, **options):
     >>> train.n, test.n, train.d
     (1000, 500, 770)
     """
-    checked = check_options(name, options)
-    return DATASETS[name].load(checked, data_dir)
+    checked = check_options(name, options, ["data_dir"])
+    return DATASETS[name].load(checked, None if data_dir is None else check_path("data_dir", data_dir))
 
 
-def check_options(name: str, options: Mapping | None = None):
-    """Return the options dataclass of data set ``name`` with the values of ``options``.
+def check_options(name: str, options: Mapping | None = None, others: Collection[str] = ()):
+    """Return the options dataclass of data set ``name`` with the values of ``options``; ``others`` are what else one can misspell.
 
     Raises
     ------
@@ -103,16 +105,17 @@ def check_options(name: str, options: Mapping | None = None):
     OptionError
         Unknown option.
     """
-    if name not in DATASETS:
+    if not isinstance(name, str) or name not in DATASETS:
         raise ParameterError(unknown("dataset", name, DATASETS))
     cls = DATASETS[name].Options
     fields = {field.name: field for field in dataclasses.fields(cls)}
-    for key, value in (options or {}).items():
+    options = {key: plain(value) for key, value in (options or {}).items()}
+    for key, value in options.items():
         if key not in fields:
-            if not fields:
+            if not fields and not difflib.get_close_matches(key, others):
                 raise OptionError(f"dataset {name} has no options, got {key!r}")
-            raise OptionError(unknown(f"option of dataset {name}", key, fields))
+            raise OptionError(unknown(f"option of dataset {name}", key, fields or ["none"], others))
         choices = fields[key].metadata.get("choices")
-        if choices and value not in choices:
-            raise ParameterError(unknown(f"{key} of dataset {name}", value, choices))
-    return cls(**(options or {}))
+        if choices:
+            check_choice(f"{key} of dataset {name}", value, choices)
+    return cls(**options)

@@ -5,6 +5,7 @@
 import sys
 from pathlib import Path
 
+from fwexp import _places
 from fwexp.data.files import resolve_data_dir
 from fwexp.data.registry import REGISTRY, DataFile
 from fwexp.errors import DataError, OptionError, ParameterError, unknown
@@ -48,6 +49,9 @@ def main(args: list[str]) -> int:
     for key in settings:
         if key not in ("data_dir", "results_dir"):  # the two that mean the same in every subcommand
             raise OptionError(unknown("key of fwexp data", key, ("data_dir",)))
+        if not settings[key]:
+            raise ParameterError(f"{key} must not be empty")
+        settings[key] = _places.from_argument(key, settings[key])
     names = list(dict.fromkeys(words[1:])) or list(REGISTRY)
     return ACTIONS[action](names, resolve_data_dir(settings.get("data_dir")))
 

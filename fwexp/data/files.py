@@ -7,12 +7,15 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from fwexp._places import folder
 from fwexp.errors import DataError
 
 
 def resolve_data_dir(data_dir: str | os.PathLike | None = None) -> Path:
     """Return the data folder: ``data_dir`` if given, else ``FWEXP_DATA`` if set, else ``~/.cache/fwexp``."""
-    return Path(data_dir or os.environ.get("FWEXP_DATA") or "~/.cache/fwexp").expanduser()
+    if data_dir is not None:
+        return folder("data_dir", data_dir)
+    return folder("FWEXP_DATA", os.environ.get("FWEXP_DATA") or "~/.cache/fwexp")
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.checks import check_integer
 from fwexp.data.files import read_lines
 from fwexp.data.registry import locate
 from fwexp.errors import DataError, ParameterError
@@ -58,8 +59,8 @@ class Options:
     n: int | None = field(default=None, metadata={"added_later": True})
 
     def __post_init__(self) -> None:
-        if self.n is not None and (isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1):
-            raise ParameterError(f"n of dataset ocr must be an integer >= 1, got {self.n!r}")
+        if self.n is not None:
+            check_integer("n of dataset ocr", self.n, 1)
 
 
 class Letters(NamedTuple):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ TRACE_COLUMNS = (
     "step",
     "oracle_calls",
     "passes",
+    "evaluation_calls",
     "time",
     "primal",
     "dual",
@@ -62,7 +64,8 @@ class Result:
     status, reason : str
         How the run ended, and the same as a sentence.
     trace : DataFrame
-        One row per logged point and iterate.
+        One row per logged point and iterate. ``oracle_calls`` are those of the solver; ``evaluation_calls`` are those made
+        for the log besides, of oracles and of predictions.
     iterate : str
         Which iterate ``w`` is.
     solver : str
@@ -71,6 +74,13 @@ class Result:
         The solver's options.
     lam : float
     seed : int
+    structure : dict
+        What the weights are for: ``family``, ``d`` and the numbers of labels and features of the problem trained on.
+
+    Notes
+    -----
+    ``save`` and `fwexp.load` keep all of this in a file; pickles and copies have it, too. None of them holds training data,
+    so a ``warm_start`` needs the result itself, and so do predictions of kernel solvers.
     """
 
     w: np.ndarray
@@ -85,13 +95,35 @@ class Result:
     options: dict[str, Any]
     lam: float
     seed: int
+    structure: dict[str, Any] = field(default_factory=dict, repr=False)
     state: Any = field(default=None, repr=False)  # the solver at its last iterate, for warm starts
 
-    def predict(self, problem) -> list:
-        """Return the predicted labeling of every example of ``problem``."""
+    def predict(self, problem, **inputs) -> list:
+        """Return the predicted labeling of every example, of a problem or of inputs alone: see `fwexp.predict`."""
         from fwexp.api import predict
 
-        return predict(problem if self.state is None else self.state.view(problem), self.w)
+        return predict(problem, self, **inputs)
+
+    def save(self, path) -> Path:
+        """Write all but the training data to a file, from which `fwexp.load` returns a result; return its path.
+
+        Parameters
+        ----------
+        path : path
+            The file, in numpy's format npz; replaced if it is there.
+
+        Raises
+        ------
+        ValueError
+            A file that cannot be written, or a result of a kernel solver: that predicts with the training inputs.
+        """
+        from fwexp.driver.saving import save
+
+        return save(self, path)
+
+    def __getstate__(self) -> dict:
+        """Leave out the solver, which holds the training data."""
+        return self.__dict__ | {"state": None}
 
     def __repr__(self) -> str:
         last = self.trace.iloc[-1]

@@ -2,8 +2,13 @@
 
 There are no parts to keep: theta is w itself, a vector of parts is a vector of features, and solvers run the same steps
 uncompiled. Features may be dense vectors or scipy.sparse rows; sparse ones cost what they hold.
+
+Functions of other people may use their arrays again, change what they are given, or err. So what they return is copied,
+they are given copies of labelings and a read-only w, and every answer is checked for what a certificate rests on: losses
+>= 0 that are 0 at the truth, and an oracle whose labelings are never worse than the truth.
 """
 
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +17,16 @@ import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
+from fwexp.problems.any_labelings import can_be_kept, equal_labelings, snapshot
+from fwexp.problems.sparse_vector import SparseVector
+
+# How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
+# single precision.
+ROUNDING = 1e-6
+
+# What numpy, and what is built on its buffers, says of a w that a function writes to.
+_READ_ONLY = ("assignment destination", "output array", "sort array", "array", "buffer source array")
+_WRITES = {f"{what} is read-only" for what in _READ_ONLY}
 
 
 class CallbackProblem:
@@ -20,23 +35,30 @@ class CallbackProblem:
     Parameters
     ----------
     y : sequence
-        The true labelings; of any type, handed back to the functions as they are.
+        The true labelings, of any type but None; functions get them, and labelings that they returned, as copies.
     features : callable
         ``features(i, y)`` returns phi(x_i, y): an array (d,) or a scipy.sparse row (1, d).
     loss : callable
         ``loss(i, y)`` returns L_i(y) >= 0, which is 0 at the truth.
     max_oracle : callable
-        ``max_oracle(i, w)`` returns a labeling that maximises L_i(y) + <w, phi(x_i, y)>. w must not be modified.
+        ``max_oracle(i, w)`` returns a labeling that maximises L_i(y) + <w, phi(x_i, y)>. w is a read-only view of weights
+        that change later.
     decode : callable, optional
         ``decode(i, w)`` returns a labeling that maximises <w, phi(x_i, y)>; needed for predictions and errors.
 
     Raises
     ------
     ValueError
-        No examples, features of different lengths or not finite.
+        No examples, features of different lengths or not finite; later, an answer that cannot be right: a loss that is
+        negative, not finite, or not 0 at the truth, features that change between calls, no labeling, a labeling worse
+        than the truth, or an oracle that writes to w. What the functions themselves raise is passed on.
 
     Notes
     -----
+    What functions return is copied, so they may use their arrays again. Labelings that can be hashed (numbers, strings,
+    tuples of these, objects that are compared by identity) are kept as they are, by Python's convention that these do not
+    change; others (arrays, lists) are copied deeply.
+
     ``fwexp.testing.check_problem`` checks such functions for consistency.
     """
 
@@ -51,19 +73,24 @@ class CallbackProblem:
     ) -> None:
         if len(y) == 0:
             raise ParameterError("y must hold at least one labeling, got n = 0")
-        self.y, self.features, self.loss, self.max_oracle, self.decode = y, features, loss, max_oracle, decode
-        first = _row(features(0, y[0]))
+        self.y = [snapshot(labeling) for labeling in y]
+        for i, labeling in enumerate(self.y):
+            if not can_be_kept(labeling):
+                raise ParameterError(f"y must hold labelings, got y[{i}] = {_short(labeling)}")
+        self.features, self.loss, self.max_oracle, self.decode = features, loss, max_oracle, decode
+        first = _row(features(0, snapshot(self.y[0])))
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
             raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
-        self.n, self.d = len(y), int(first.shape[-1])
+        self.n, self.d = len(self.y), int(first.shape[-1])
         self.num_weights = self.d
+        self._seen = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
 
     def __repr__(self) -> str:
         return f"CallbackProblem(n={self.n}, d={self.d})"
 
     def phi(self, i: int, y: Any):
-        """Return phi(x_i, y) as an array or a ``SparseVector``, checked."""
-        phi = _row(self.features(i, y))
+        """Return phi(x_i, y) as an array or a ``SparseVector``, checked; the caller may keep it."""
+        phi = _row(self.features(i, snapshot(y)))
         if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
         if sp.issparse(phi):
@@ -80,40 +107,70 @@ class CallbackProblem:
         """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y)."""
         return self.phi(i, self.y[i]) - self.phi(i, y)
 
+    def task_loss(self, i: int, y: Any) -> float:
+        """Return L_i(y), checked."""
+        value = self.loss(i, snapshot(y))
+        try:
+            number = float(value) if np.ndim(value) == 0 else np.nan
+        except (TypeError, ValueError):
+            number = np.nan
+        if not 0.0 <= number < np.inf:
+            raise ParameterError(f"loss({i}, y) must be a finite number >= 0, got {_short(value)}")
+        return number
+
+    def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
+        """Return the labeling of the max-oracle and H_i(w), checked."""
+        if not self._seen[i]:
+            self._look_at_truth(i)
+        y = self._labeling("max_oracle", i, w)
+        loss, psi = self.task_loss(i, y), self.psi(i, y)
+        value = loss - psi @ w
+        if value < 0.0 and value < -ROUNDING * (loss + abs(psi) @ np.abs(w)):
+            found = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
+            raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but it {found}")
+        return y, value
+
+    def predicted(self, i: int, w: np.ndarray) -> Any:
+        """Return the labeling of ``decode``, checked."""
+        if self.decode is None:
+            raise ParameterError("predictions need a decode function, but CallbackProblem was built with decode=None")
+        return self._labeling("decode", i, w)
+
+    def _labeling(self, name: str, i: int, w: np.ndarray) -> Any:
+        """Return what the function called ``name`` answers at w."""
+        w = w.view()
+        w.flags.writeable = False
+        try:
+            y = getattr(self, name)(i, w)
+        except ValueError as error:
+            if str(error) not in _WRITES:
+                raise
+            raise ParameterError(f"{name}({i}, w) must not write to w, which is read-only: {error}") from error
+        if not can_be_kept(y):
+            raise ParameterError(f"{name}({i}, w) must return a labeling, got {_short(y)}")
+        return snapshot(y)
+
+    def _look_at_truth(self, i: int) -> None:
+        """Check what must hold of the true labeling of example i."""
+        if (loss := self.task_loss(i, self.y[i])) != 0.0:
+            raise ParameterError(f"loss({i}, y) must be 0 at the truth y[{i}], got {loss:.6g}")
+        psi, phi = self.psi(i, self.y[i]), self.phi(i, self.y[i])
+        if np.abs(_values(psi)).sum() > ROUNDING * np.abs(_values(phi)).sum():
+            raise ParameterError(f"features({i}, y) must be the same when called again with the same labeling, here the truth")
+        self._seen[i] = True
+
+
+def _short(value: Any) -> str:
+    return " ".join(reprlib.repr(value).split())
+
 
 def _row(features):
-    return features if sp.issparse(features) else np.asarray(features, dtype=np.float64)
+    """Return features as a copy in float64."""
+    return sp.csr_array(features, dtype=np.float64, copy=True) if sp.issparse(features) else np.array(features, dtype=np.float64)
 
 
-class SparseVector:
-    """A vector as sorted distinct int64 ``indices`` and float64 ``values``, with just the arithmetic that steps need."""
-
-    __slots__ = ("indices", "values")
-
-    def __init__(self, indices: np.ndarray, values: np.ndarray) -> None:
-        self.indices, self.values = indices, values
-
-    @classmethod
-    def from_row(cls, row) -> "SparseVector":
-        """Make one from a scipy.sparse row."""
-        row = sp.csr_array(row, dtype=np.float64)
-        if not row.has_canonical_format:
-            row = row.copy()  # the caller's own may be at hand
-            row.sum_duplicates()
-        return cls(row.indices.astype(np.int64), row.data)
-
-    def __add__(self, other: "SparseVector") -> "SparseVector":
-        indices, place = np.unique(np.concatenate((self.indices, other.indices)), return_inverse=True)
-        return SparseVector(indices, np.bincount(place, np.concatenate((self.values, other.values)), len(indices)))
-
-    def __rmul__(self, c: float) -> "SparseVector":
-        return SparseVector(self.indices, c * self.values)
-
-    def __sub__(self, other: "SparseVector") -> "SparseVector":
-        return self + -1.0 * other
-
-    def __matmul__(self, dense: np.ndarray) -> float:
-        return float(self.values @ dense[self.indices])
+def _values(vector) -> np.ndarray:
+    return vector.values if isinstance(vector, SparseVector) else vector
 
 
 def _add_to(w: np.ndarray, c: float, vector) -> None:
@@ -124,6 +181,11 @@ def _add_to(w: np.ndarray, c: float, vector) -> None:
 
 
 # Buffers are lists with one place, for objects cannot be written into.
+
+
+@protocol.costly_oracle.register(CallbackProblem)
+def _(problem):
+    return True
 
 
 @protocol.workspace.register(CallbackProblem)
@@ -143,20 +205,18 @@ def _(problem, i, c, theta):
 
 @protocol.max_oracle.register(CallbackProblem)
 def _(problem, i, theta, y, scratch):
-    y[0] = problem.max_oracle(i, theta[0])
-    return problem.loss(i, y[0]) - problem.psi(i, y[0]) @ theta[0]
+    y[0], value = problem.augmented(i, theta[0])
+    return value
 
 
 @protocol.decode.register(CallbackProblem)
 def _(problem, i, theta, y, scratch):
-    if problem.decode is None:
-        raise ParameterError("predictions need a decode function, but CallbackProblem was built with decode=None")
-    y[0] = problem.decode(i, theta[0])
+    y[0] = problem.predicted(i, theta[0])
 
 
 @protocol.loss.register(CallbackProblem)
 def _(problem, i, y):
-    return problem.loss(i, y[0])
+    return problem.task_loss(i, y[0])
 
 
 @protocol.loss_weight.register(CallbackProblem)
@@ -196,17 +256,17 @@ def _(problem, places):
 
 @protocol.same_labeling.register(CallbackProblem)
 def _(problem, i, y, storage, start):
-    return bool(np.array_equal(storage[start], y[0]))
+    return equal_labelings(storage[start], y[0])
 
 
 @protocol.as_labeling.register(CallbackProblem)
 def _(problem, i, y):
-    return [y]
+    return [snapshot(y)]
 
 
 @protocol.public_labeling.register(CallbackProblem)
 def _(problem, i, y):
-    return y[0]
+    return snapshot(y[0])
 
 
 @protocol.new_blocks.register(CallbackProblem)
@@ -260,7 +320,7 @@ def _(problem, i, direction, theta):
 
 @protocol.norm_sq.register(CallbackProblem)
 def _(problem, i, direction):
-    vector = direction[0].values if isinstance(direction[0], SparseVector) else direction[0]
+    vector = _values(direction[0])
     return float(vector @ vector)
 
 
@@ -318,4 +378,7 @@ def _(problem, w):
 
 @protocol.joint_feature.register(CallbackProblem)
 def _(problem, i, y):
-    return sp.csr_array(_row(problem.features(i, y[0])).reshape(1, problem.d), dtype=np.float64)
+    phi = problem.phi(i, y[0])
+    if isinstance(phi, SparseVector):
+        return sp.csr_array((phi.values, phi.indices, [0, len(phi.indices)]), shape=(1, problem.d))
+    return sp.csr_array(phi[None])

@@ -6,7 +6,12 @@ holds ``w[f*K + k]`` (feature f, label k), then K weights of the first label, K 
 
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
 rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
-of parts is in ``chain_parts``.
+of parts is in ``chain_parts`` and ``chain_blocks``.
+
+Memory follows the sum of the lengths: beside the inputs a problem holds 12 bytes per position, 24 per sequence, and what
+makes the norm of a direction cheap. That is the Gram matrix of the inputs of a sequence, T (T + 1)/2 numbers, where
+T <= LONGEST_GRAM, so at most 4 (LONGEST_GRAM + 1) bytes per position; longer sequences keep 4 bytes per nonzero of sparse
+inputs instead, and their norms go through F_i' direction, at about the cost of two rounds of scores.
 """
 
 from typing import NamedTuple
@@ -14,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, shown
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import protocol
+from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_labels, check_num_labels
 from fwexp.problems.features import (
     BinaryFeatures,
     DenseFeatures,
@@ -25,9 +31,12 @@ from fwexp.problems.features import (
     as_features,
     packed_gram,
     padded_width,
+    renumbered,
     row_entries,
     row_scores,
 )
+
+LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the same, on inputs of 10 nonzeros and of 128
 
 
 class ChainProblem(NamedTuple):
@@ -44,7 +53,9 @@ class ChainProblem(NamedTuple):
     labels: np.ndarray  # int32 (positions,); -1 in test sets only
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per position
     gram_ptr: np.ndarray  # int64 (n + 1,)
-    gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases)
+    gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases), or none
+    local_x: DenseFeatures | SparseFeatures | BinaryFeatures  # ``x``; a sequence without Gram numbers its columns from 0
+    num_local: np.ndarray  # int64 (n,): the number of these columns
 
     def __repr__(self) -> str:
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
@@ -56,7 +67,7 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
     Parameters
     ----------
     x : array or scipy.sparse of shape (positions, p)
-        Inputs; used as given, no constant is added.
+        Inputs; used as given, no constant is added. The problem may keep this very array.
     y : int array (positions,)
         Labels 0 .. num_states - 1, and -1 (never predicted, counted wrong) in test sets.
     ptr : int array (n + 1,)
@@ -64,10 +75,9 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
     num_states : int
         K.
     """
-    features = as_features(x)
+    features = as_features(x, copy=False)
     p, width = int(x.shape[1]), padded_width(num_states)
     label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
-    gram_ptr, gram = _gram(features, label_ptr)
     return ChainProblem(
         n=len(label_ptr) - 1,
         d=num_states * (p + 2 + num_states),
@@ -79,34 +89,35 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
         label_ptr=label_ptr,
         labels=np.ascontiguousarray(y, dtype=np.int32),
         x=features,
-        gram_ptr=gram_ptr,
-        gram=gram,
+        **_products(features, p, label_ptr),
     )
 
 
-def _gram(features, label_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``gram_ptr`` and ``gram`` of a problem."""
+def _products(features, num_features: int, label_ptr: np.ndarray) -> dict:
+    """Return the fields from which inner products of a sequence's inputs are taken."""
     lengths = np.diff(label_ptr)
-    gram_ptr = np.concatenate(([0], np.cumsum(lengths * (lengths + 1) // 2)))
+    short = lengths <= LONGEST_GRAM
+    gram_ptr = np.concatenate(([0], np.cumsum(np.where(short, lengths * (lengths + 1) // 2, 0))))
     gram = np.empty(gram_ptr[-1])
     packed_gram(features, label_ptr, gram_ptr, gram)
     # The biases of the first and the last label act like one more feature there.
-    gram[gram_ptr[:-1]] += 1.0
-    gram[gram_ptr[1:] - 1] += 1.0
-    return gram_ptr, gram
+    gram[gram_ptr[:-1][short]] += 1.0
+    gram[gram_ptr[1:][short] - 1] += 1.0
+    num_local = np.zeros(len(lengths), dtype=np.int64)
+    spans = np.column_stack([label_ptr[:-1], label_ptr[1:]])[~short]
+    local_x, num_local[~short] = renumbered(features, spans, num_features)
+    return {"gram_ptr": gram_ptr, "gram": gram, "local_x": local_x, "num_local": num_local}
 
 
 @protocol.with_inputs.register(ChainProblem)
 def _(problem, x, num_features):
     K = problem.num_states
-    gram_ptr, gram = _gram(x, problem.label_ptr)
     return problem._replace(
         d=K * (num_features + 2 + K),
         num_features=num_features,
         num_weights=(num_features + 2 + K) * problem.width,
         x=x,
-        gram_ptr=gram_ptr,
-        gram=gram,
+        **_products(x, num_features, problem.label_ptr),
     )
 
 
@@ -141,12 +152,10 @@ def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
     >>> problem.n, problem.d
     (2, 14)
     """
-    X, y = list(X), [np.asarray(labels) for labels in y]
-    if not X:
-        raise ParameterError("X must hold at least one sequence, got n = 0")
+    X = as_matrices(X)
+    y = [as_labels(f"y[{i}]", labels) for i, labels in enumerate(as_list("y", y, "int arrays (T,), one per sequence"))]
     if len(X) != len(y):
         raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
-    X = [x if sp.issparse(x) else np.asarray(x, dtype=np.float64) for x in X]
     for i, (x, labels) in enumerate(zip(X, y, strict=True)):
         if x.ndim != 2 or labels.ndim != 1:
             raise ParameterError(f"X[{i}] must have shape (T, p) and y[{i}] (T,), got {x.shape} and {labels.shape}")
@@ -154,26 +163,21 @@ def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
             raise ParameterError(f"X[{i}] and y[{i}] must have the same length T >= 1, got {x.shape[0]} and {len(labels)}")
         if x.shape[1] != X[0].shape[1]:
             raise ParameterError(f"X[{i}] must have {X[0].shape[1]} features like X[0], got {x.shape[1]}")
-        if labels.dtype.kind not in "iu":
-            raise ParameterError(f"y[{i}] must hold integers, got {labels.dtype}")
-    labels = np.concatenate(y).astype(np.int64)
+    labels, p = np.concatenate(y), X[0].shape[1]
     lowest = 0 if num_states is None else -1
-    num_states = check_num_labels("num_states", num_states, labels)
-    if labels.min() < lowest or labels.max() >= num_states:
-        bad = labels.min() if labels.min() < lowest else labels.max()
-        raise ParameterError(f"labels in y must be in 0 .. {num_states - 1}, got {bad}")
+    num_states = check_num_labels("num_states", num_states, labels, lambda K: K * (p + 2 + K))
+    check_labels("labels", labels, lowest, num_states)
     stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
     ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
     return chain_from_arrays(stack, labels, ptr, num_states)
 
 
-def check_num_labels(name: str, given, labels: np.ndarray) -> int:
-    """Return the number of labels: ``given``, or the largest label plus one."""
-    if given is None:
-        return max(int(labels.max()) + 1, 1)
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-        raise ParameterError(f"{name} must be an integer >= 1, got {given!r}")
-    return int(given)
+def as_matrices(X) -> list:
+    """Return the inputs of sequences as a list of float64 arrays and scipy.sparse matrices, of any shapes."""
+    X = as_list("X", X, "(T, p) arrays, one per sequence")
+    if not X:
+        raise ParameterError("X must hold at least one sequence, got n = 0")
+    return [as_matrix(f"X[{i}]", x, "hold numbers, shape (T, p)") for i, x in enumerate(X)]
 
 
 @protocol.scores.register(ChainProblem)
@@ -261,11 +265,12 @@ def _(problem, i, y):
 
 @protocol.as_labeling.register(ChainProblem)
 def _(problem, i, y):
-    labeling, length = np.asarray(y), problem.label_ptr[i + 1] - problem.label_ptr[i]
-    if labeling.shape != (length,) or labeling.dtype.kind not in "iu":
+    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
+    labeling = as_labels("y", y, f"hold {length} integers for example {i}")
+    if labeling.shape != (length,):
         raise ParameterError(f"y must hold {length} integers for example {i}, got shape {labeling.shape}")
     if labeling.min() < 0 or labeling.max() >= problem.num_states:
-        raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {labeling.tolist()}")
+        raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {shown(labeling.tolist())}")
     return labeling.astype(np.int32)
 
 

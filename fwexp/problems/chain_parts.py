@@ -12,9 +12,7 @@ import numpy as np
 from fwexp._jit import register_jitable
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
-from fwexp.problems.features import row_scatter, row_scatter_label
-
-CHUNK = 16  # entries of a block that lie side by side
+from fwexp.problems.features import product_bound, row_scatter, row_scatter_label, row_scores
 
 
 class ChainVector(NamedTuple):
@@ -25,18 +23,6 @@ class ChainVector(NamedTuple):
     count: np.ndarray  # int64 (1,), the number of entries
     place: np.ndarray  # int32, as long as theta: the entry of a code while a vector is built, else -1
     unary: np.ndarray  # float64 (T_max * width,): the unary entries once more, as rows
-
-
-class ChainBlocks(NamedTuple):
-    """Expected parts of every example.
-
-    Entry e of example i lies at ``[e // CHUNK, i, e % CHUNK]``: there is room for all parts, but only the memory of
-    entries that occur is ever touched (the arrays start as untouched zero pages).
-    """
-
-    codes: np.ndarray  # int32 (chunks, n, CHUNK)
-    values: np.ndarray  # float64, likewise
-    count: np.ndarray  # int64 (n,)
 
 
 protocol.register_labelings(ChainProblem)
@@ -65,26 +51,8 @@ def _(problem):
     )
 
 
-@protocol.new_blocks.register(ChainProblem)
-def _(problem):
-    shape = (-(-_theta_size(problem) // CHUNK), problem.n, CHUNK)
-    return ChainBlocks(
-        codes=np.zeros(shape, dtype=np.int32),
-        values=np.zeros(shape),
-        count=np.zeros(problem.n, dtype=np.int64),
-    )
-
-
-@protocol.copy_blocks.register(ChainProblem)
-def _(problem, blocks):
-    copy = protocol.new_blocks(problem)
-    used = -(-int(blocks.count.max()) // CHUNK)
-    copy.codes[:used], copy.values[:used], copy.count[:] = blocks.codes[:used], blocks.values[:used], blocks.count
-    return copy
-
-
 @register_jitable
-def _add_entry(v, code, value):
+def add_entry(v, code, value):
     """Add ``value`` to the entry of ``code``, a new one if there is none; ``place`` must be up to date."""
     e = np.int64(v.place[code])
     if e < 0:
@@ -109,13 +77,13 @@ def _(problem, i, y, c, direction):
         truth = problem.labels[start + t]
         wrong = truth != y[t]
         if wrong:
-            _add_entry(direction, size + t * width + truth, c)
-            _add_entry(direction, size + t * width + y[t], -c)
+            add_entry(direction, size + t * width + truth, c)
+            add_entry(direction, size + t * width + y[t], -c)
         if t > 0:
             truth_before = problem.labels[start + t - 1]
             if wrong or truth_before != y[t - 1]:
-                _add_entry(direction, truth_before * width + truth, c)
-                _add_entry(direction, y[t - 1] * width + y[t], -c)
+                add_entry(direction, truth_before * width + truth, c)
+                add_entry(direction, y[t - 1] * width + y[t], -c)
 
 
 @protocol.close.register(ChainProblem)
@@ -129,19 +97,6 @@ def _(problem, i, direction):
             direction.unary[code - size] = direction.values[e]
 
 
-@protocol.set_direction.register(ChainProblem)
-def _(problem, i, y, blocks, direction):
-    # The entries of the block come first and in its order, which is what add_to_block relies on.
-    direction.count[0] = blocks.count[i]
-    for e in range(blocks.count[i]):
-        code = blocks.codes[e // CHUNK, i, e % CHUNK]
-        direction.codes[e] = code
-        direction.values[e] = -blocks.values[e // CHUNK, i, e % CHUNK]
-        direction.place[code] = e
-    protocol.add_psi(problem, i, y, 1.0, direction)
-    protocol.close(problem, i, direction)
-
-
 @protocol.set_dense.register(ChainProblem)
 def _(problem, i, values, direction):
     size = problem.num_states * problem.width
@@ -152,19 +107,6 @@ def _(problem, i, values, direction):
         direction.values[code] = values[code]
     for j in range(count - size):
         direction.unary[j] = values[size + j]
-
-
-@protocol.add_to_block.register(ChainProblem)
-def _(problem, i, direction, c, blocks):
-    count = blocks.count[i]
-    for e in range(count):
-        blocks.values[e // CHUNK, i, e % CHUNK] += c * direction.values[e]
-    for e in range(count, direction.count[0]):
-        if c * direction.values[e] != 0.0:
-            blocks.codes[count // CHUNK, i, count % CHUNK] = direction.codes[e]
-            blocks.values[count // CHUNK, i, count % CHUNK] = c * direction.values[e]
-            count += 1
-    blocks.count[i] = count
 
 
 @protocol.dot.register(ChainProblem)
@@ -188,6 +130,38 @@ def _(problem, i, y, theta):
     return total
 
 
+@register_jitable
+def no_gram(problem, i):
+    """Whether sequence i is too long for a Gram matrix."""
+    return problem.gram_ptr[i] == problem.gram_ptr[i + 1]
+
+
+@register_jitable
+def feature_sums(problem, i, rows):
+    """Return sum_t x_t[f] rows_t for the features f of sequence i, which has no Gram matrix."""
+    width, start = problem.width, problem.label_ptr[i]
+    sums = np.zeros(problem.num_local[i] * width)
+    for t in range(problem.label_ptr[i + 1] - start):
+        row_scatter(problem.local_x, start + t, rows[t * width : (t + 1) * width], 1.0, width, sums)
+    return sums
+
+
+@register_jitable
+def _unary_norm_sq(problem, i, rows):
+    """Return the part of unary rows in ||F_i' direction||^2, without a Gram matrix."""
+    width, start = problem.width, problem.label_ptr[i]
+    length = problem.label_ptr[i + 1] - start
+    sums, image = feature_sums(problem, i, rows), np.empty(width)
+    last, total = (length - 1) * width, 0.0
+    for t in range(length):
+        row_scores(problem.local_x, start + t, sums, width, image)
+        for k in range(width):
+            total += image[k] * rows[t * width + k]
+    for k in range(width):
+        total += rows[k] * rows[k] + rows[last + k] * rows[last + k]
+    return total
+
+
 @protocol.gram_scores.register(ChainProblem)
 def _(problem, i, direction, theta):
     width, size = problem.width, problem.num_states * problem.width
@@ -196,6 +170,16 @@ def _(problem, i, direction, theta):
     for e in range(direction.count[0]):
         if direction.codes[e] < size:
             theta[direction.codes[e]] = direction.values[e]
+    if no_gram(problem, i):
+        rows, start = direction.unary, problem.label_ptr[i]
+        sums = feature_sums(problem, i, rows)
+        for t in range(length):
+            row_scores(problem.local_x, start + t, sums, width, theta[size + t * width : size + (t + 1) * width])
+        last = (length - 1) * width
+        for k in range(width):
+            theta[size + k] += rows[k]
+            theta[size + last + k] += rows[last + k]
+        return
     for t in range(length):
         out = theta[size + t * width : size + (t + 1) * width]
         for u in range(length):
@@ -214,6 +198,8 @@ def _(problem, i, direction):
     for e in range(direction.count[0]):
         if direction.codes[e] < size:
             total += direction.values[e] * direction.values[e]
+    if no_gram(problem, i):
+        return total + _unary_norm_sq(problem, i, direction.unary)
     position = problem.gram_ptr[i]
     for t in range(length):
         row = direction.unary[t * width : (t + 1) * width]
@@ -245,7 +231,7 @@ def _(problem, i, direction, c, w):
 
 
 @register_jitable
-def _scatter_part(problem, i, code, c, w):
+def scatter_part(problem, i, code, c, w):
     """Add c times the features of one part of example i, given by its place in theta, to w."""
     width, first, size = problem.width, problem.num_features * problem.width, problem.num_states * problem.width
     if code < size:
@@ -258,13 +244,6 @@ def _scatter_part(problem, i, code, c, w):
         w[first + label] += c
     if t == length - 1:
         w[first + width + label] += c
-
-
-@protocol.scatter_block.register(ChainProblem)
-def _(problem, i, blocks, c, w):
-    for e in range(blocks.count[i]):
-        value = blocks.values[e // CHUNK, i, e % CHUNK]
-        _scatter_part(problem, i, blocks.codes[e // CHUNK, i, e % CHUNK], c * value, w)
 
 
 @protocol.scatter_psi.register(ChainProblem)
@@ -290,12 +269,18 @@ def _(problem, i, y, c, w):
 def _(problem):
     # Unary parts: at most two labels, each with all positions, if inputs are nonnegative; in general by ||x_t|| ||x_u||.
     # Transitions: T - 1 of the truth against T - 1 of y.
-    lengths = np.diff(problem.label_ptr)
-    t = np.arange(len(problem.labels)) - np.repeat(problem.label_ptr[:-1], lengths)
-    diagonal = problem.gram[np.repeat(problem.gram_ptr[:-1], lengths) + t * (t + 3) // 2]
-    lower = np.add.reduceat(np.abs(problem.gram), problem.gram_ptr[:-1])
-    full = 2.0 * lower - np.add.reduceat(np.abs(diagonal), problem.label_ptr[:-1])
-    return 2.0 * full + 2.0 * (lengths - 1) ** 2
+    all_lengths, full = np.diff(problem.label_ptr), np.empty(problem.n)
+    short = np.diff(problem.gram_ptr) > 0
+    if short.any():
+        lengths, first = all_lengths[short], problem.gram_ptr[:-1][short]
+        starts = np.cumsum(lengths) - lengths
+        t = np.arange(lengths.sum()) - np.repeat(starts, lengths)
+        diagonal = problem.gram[np.repeat(first, lengths) + t * (t + 3) // 2]
+        lower = np.add.reduceat(np.abs(problem.gram), first)
+        full[short] = 2.0 * lower - np.add.reduceat(np.abs(diagonal), starts)
+    for i in np.flatnonzero(~short):
+        full[i] = product_bound(problem.x, problem.label_ptr[i], problem.label_ptr[i + 1]) + 2.0  # with the two biases
+    return 2.0 * full + 2.0 * (all_lengths - 1) ** 2
 
 
 # A running sum adds the transitions of all examples up, but keeps the unary rows of every position apart until weights
@@ -338,4 +323,4 @@ def _(problem, total, c, w):
         shift = problem.label_ptr[i] * width
         for code in range(size, size + problem.label_ptr[i + 1] * width - shift):
             if total[code + shift] != 0.0:
-                _scatter_part(problem, i, code, c * total[code + shift], w)
+                scatter_part(problem, i, code, c * total[code + shift], w)

@@ -2,7 +2,7 @@
 
 Such a family supplies ``scores``, the oracles, ``loss``, ``add_psi``, ``psi_score``, ``scatter``, ``scatter_psi`` and
 ``gram_scores``; the rest follows here. Buffers for a vector are twice as long as the vector. Blocks and running
-sums hold the vectors of all examples one after the other (``part_ptr``).
+sums hold the vectors of all examples one after the other (``part_ptr``): 8 bytes per part of every example each.
 """
 
 import numpy as np
@@ -26,6 +26,10 @@ def register_dense_parts(*classes: type) -> None:
     @protocol.new_blocks.register(*classes)
     def _(problem):
         return np.zeros(problem.part_ptr[-1])
+
+    @protocol.no_blocks.register(*classes)
+    def _(problem):
+        return np.zeros(0)
 
     @protocol.copy_blocks.register(*classes)
     def _(problem, blocks):

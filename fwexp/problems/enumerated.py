@@ -9,9 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.errors import ParameterError, unknown
+from fwexp.checks import check_choice, is_integer
+from fwexp.errors import ParameterError, shown
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
+from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.dense_parts import register_dense_parts
 from fwexp.problems.multiclass import RESCALING
 
@@ -54,24 +56,22 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin") -> EnumeratedP
     ValueError
         No examples, shapes that do not fit, non-finite numbers, negative losses, an example without a true output.
     """
-    psi = [np.array(rows, dtype=np.float64, ndmin=2) for rows in psi]
-    losses = [np.asarray(values, dtype=np.float64) for values in losses]
+    psi = [np.atleast_2d(as_floats(f"psi[{i}]", rows, "hold numbers, shape (m, d)")) for i, rows in enumerate(_list("psi", psi))]
+    losses = [as_floats(f"losses[{i}]", values, "hold numbers, shape (m,)") for i, values in enumerate(_list("losses", losses))]
     if not psi or len(psi) != len(losses):
         raise ParameterError(f"psi and losses must have the same length n >= 1, got {len(psi)} and {len(losses)}")
     labels = np.zeros(len(psi), dtype=np.int32)
     for i, (rows, values) in enumerate(zip(psi, losses, strict=True)):
-        if values.shape != rows.shape[:1] or rows.shape[1] != psi[0].shape[1]:
-            raise ParameterError(
-                f"psi[{i}] must have shape (m, {psi[0].shape[1]}) and losses[{i}] (m,), got {rows.shape} and {values.shape}"
-            )
-        if not (np.isfinite(rows).all() and np.isfinite(values).all() and values.min() >= 0):
-            raise ParameterError(f"psi[{i}] and losses[{i}] must be finite, and losses >= 0")
+        d = psi[0].shape[-1]
+        if rows.ndim != 2 or values.shape != rows.shape[:1] or rows.shape[1] != d:
+            raise ParameterError(f"psi[{i}] must have shape (m, {d}) and losses[{i}] (m,), got {rows.shape} and {values.shape}")
+        if len(values) and values.min() < 0:
+            raise ParameterError(f"losses[{i}] must be finite, and losses >= 0, got {values.min():g}")
         true = np.flatnonzero((values == 0) & ~rows.any(axis=1))
         if len(true) == 0:
             raise ParameterError(f"one output of example {i} must be the true one, with loss 0 and psi = 0")
         labels[i] = true[0]
-    if rescaling not in RESCALING:
-        raise ParameterError(unknown("rescaling", rescaling, RESCALING))
+    rescaling = check_choice("rescaling", rescaling, RESCALING)
     all_losses, all_psi = np.concatenate(losses), np.ascontiguousarray(np.concatenate(psi))
     n, d = len(psi), all_psi.shape[1]
     return EnumeratedProblem(
@@ -85,6 +85,10 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin") -> EnumeratedP
         scale=all_losses.copy() if rescaling == "slack" else np.ones_like(all_losses),
         losses=all_losses,
     )
+
+
+def _list(name: str, value) -> list:
+    return as_list(name, value, "arrays, one per example")
 
 
 protocol.register_labelings(EnumeratedProblem)
@@ -219,8 +223,8 @@ def _(problem, w):
 @protocol.as_labeling.register(EnumeratedProblem)
 def _(problem, i, y):
     count = problem.part_ptr[i + 1] - problem.part_ptr[i]
-    if isinstance(y, bool) or not isinstance(y, (int, np.integer)) or not 0 <= y < count:
-        raise ParameterError(f"y must be an output 0 .. {count - 1} of example {i}, got {y!r}")
+    if not is_integer(y) or not 0 <= y < count:
+        raise ParameterError(f"y must be an output 0 .. {count - 1} of example {i}, got {shown(y)}")
     return np.array([y], dtype=np.int32)
 
 

@@ -1,5 +1,6 @@
 """Evaluating weights on a whole problem: oracle calls of all examples, in parallel, one score pass for both decodings."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,12 +8,14 @@ import numpy as np
 from fwexp._jit import njit, specialise
 from fwexp._threads import for_shares
 from fwexp.problems.protocol import (
+    costly_oracle,
     decode,
     inner,
     loss,
     loss_weight,
     max_oracle,
     new_labelings,
+    psi_score,
     public_labeling,
     scores,
     store_labeling,
@@ -20,6 +23,7 @@ from fwexp.problems.protocol import (
     workspace,
 )
 
+TOL = 1e-9  # relative, of values that are equal
 SHARES = 8  # of the examples, dealt out to the threads
 
 _NOT_WANTED = np.empty(0)
@@ -54,6 +58,19 @@ def _decode_range(problem, start, end, w, buffers, hinge, losses, error, weight,
         store_labeling(problem, i, y, labelings)
 
 
+@njit
+def _values_at(problem, w, buffers, labelings, values):
+    """Set ``values`` to L_i(y) - <w, psi_i(y)> of the labelings y."""
+    for i in range(problem.n):
+        scores(problem, i, w, buffers.theta)
+        y = stored_labeling(problem, i, labelings)
+        values[i] = loss(problem, i, y) - psi_score(problem, i, y, buffers.theta)
+
+
+class Stopped(Exception):
+    """An evaluation was given up."""
+
+
 class Evaluator:
     """Evaluates weights on one problem again and again, reusing its buffers.
 
@@ -61,26 +78,46 @@ class Evaluator:
     ----------
     problem : problem
         Any family.
+
+    Attributes
+    ----------
+    calls : int
+        Calls of oracles so far, of the max-oracle and of ``decode``.
+    mean_loss : float
+        Of the labelings that the max-oracle found in the latest evaluation.
     """
 
     def __init__(self, problem) -> None:
         self.problem = problem
+        self.calls, self.mean_loss = 0, 0.0
+        self._costly = costly_oracle(problem)
         self._kernel = specialise(_decode_range, problem)
         # People's own oracles are not asked to be thread-safe.
         self._buffers = [workspace(problem) for _ in range(min(SHARES, problem.n) if isinstance(problem, tuple) else 1)]
         self.labelings = new_labelings(problem)
 
-    def __call__(self, w: np.ndarray, *, hinge: bool = True, error: bool = True, norm_sq: float | None = None) -> Evaluation:
+    def __call__(
+        self,
+        w: np.ndarray,
+        *,
+        hinge: bool = True,
+        error: bool = True,
+        norm_sq: float | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Evaluation:
         """Return the means at internal weights w; ``labelings`` then holds the labelings of the last decoding.
 
-        ``norm_sq`` is ||w||^2 where that is known already.
+        ``norm_sq`` is ||w||^2 where that is known already. Where oracles are costly, ``stop`` is asked before every example
+        whether to give up, by raising ``Stopped``.
         """
         n = self.problem.n
         errors = np.empty(n) if error else _NOT_WANTED
         hinges = np.empty(n if hinge else 0)
         losses = np.empty_like(hinges)
         weights = np.empty_like(errors)
-        self._decode(w, hinges, losses, errors, weights)
+        self._decode(w, hinges, losses, errors, weights, stop)
+        if hinge:
+            self.mean_loss = float(np.mean(losses))
         return Evaluation(
             hinge=float(np.mean(hinges)) if hinge else np.nan,
             norm_sq=inner(self.problem, w, w) if norm_sq is None else norm_sq,
@@ -97,7 +134,23 @@ class Evaluator:
         """Return H_i(w) and keep the labeling of the max-oracle of example i."""
         hinges, losses = np.zeros(self.problem.n), np.zeros(self.problem.n)
         self._kernel(self.problem, i, i + 1, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings)
+        self.calls += 1
         return float(hinges[i])
+
+    def contradiction(self, w: np.ndarray, others: Sequence[np.ndarray]) -> tuple[int, float, float] | None:
+        """Return the example whose max-oracle fails most at w: what it returns at one of ``others`` is better there.
+
+        With it come the value of the labeling returned at w and that of the better one; None if there is no such example.
+        """
+        hinges, losses = self.oracles(w)
+        best, values = hinges.copy(), np.empty_like(hinges)
+        for other in others:
+            self.oracles(other)
+            specialise(_values_at, self.problem)(self.problem, w, self._buffers[0], self.labelings, values)
+            np.fmax(best, values, out=best)
+        i = int(np.argmax(best - hinges))
+        beaten = best[i] - hinges[i] > TOL * (abs(best[i]) + losses[i])
+        return (i, float(hinges[i]), float(best[i])) if beaten else None
 
     def predict(self, w: np.ndarray) -> list:
         """Return the predictions at w, and keep them as ``labelings``."""
@@ -109,10 +162,19 @@ class Evaluator:
         problem = self.problem
         return [public_labeling(problem, i, stored_labeling(problem, i, self.labelings)) for i in range(problem.n)]
 
-    def _decode(self, w, hinges, losses, errors, weights=None) -> None:
+    def _decode(self, w, hinges, losses, errors, weights=None, stop=None) -> None:
         weights = np.empty_like(errors) if weights is None else weights
+        calls = int(len(hinges) > 0) + int(len(errors) > 0)
 
         def share(k: int, start: int, end: int) -> None:
             self._kernel(self.problem, start, end, w, self._buffers[k], hinges, losses, errors, weights, self.labelings)
 
-        for_shares(share, self.problem.n, len(self._buffers))
+        if not self._costly:
+            for_shares(share, self.problem.n, len(self._buffers))
+            self.calls += calls * self.problem.n
+            return
+        for i in range(self.problem.n):
+            if stop is not None and stop():
+                raise Stopped
+            share(0, i, i + 1)
+            self.calls += calls

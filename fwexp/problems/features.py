@@ -40,15 +40,18 @@ def padded_width(num_labels: int) -> int:
     return 1 << (num_labels - 1).bit_length() if num_labels <= 8 else -(-num_labels // 8) * 8
 
 
-def as_features(x):
-    """Return ``x``, a float array or scipy.sparse matrix of shape (tokens, p), as one of the classes above."""
+def as_features(x, *, copy: bool = True):
+    """Return ``x``, a float array or scipy.sparse matrix of shape (tokens, p), as one of the classes above.
+
+    Without ``copy`` the arrays may be those of ``x``, whose owner must not write to them any more.
+    """
     if not sp.issparse(x):
-        values = np.ascontiguousarray(x, dtype=np.float64)
+        values = np.array(x, dtype=np.float64, order="C", copy=copy or None)
         if not np.isfinite(values).all():
             raise ParameterError("X must be finite, got NaN or infinity")
         return DenseFeatures(values)
     x = sp.csr_array(x, dtype=np.float64)
-    if not x.has_canonical_format:
+    if copy or not x.has_canonical_format:
         x = x.copy()
         x.sum_duplicates()
     if not np.isfinite(x.data).all():
@@ -87,6 +90,20 @@ def row_scatter_label(x, t, label, c, width, weights):
 @dispatched
 def row_dot(x, t, z, u):
     """Return <x_t, z_u> for inputs z of the same class as x."""
+
+
+@dispatched
+def renumbered(x, spans, num_features):
+    """Return ``x`` with the columns that occur in the rows of a span numbered from 0, and their counts (plain Python).
+
+    Sums of these rows then fit into an array of so many places. Spans are pairs (start, end) and do not overlap; rows
+    outside of them must not be used.
+    """
+
+
+@dispatched
+def product_bound(x, start, end):
+    """Return a bound on sum_{t,u} |<x_t, x_u>| over the rows start .. end, at the cost of reading them (plain Python)."""
 
 
 @row_scores.register(DenseFeatures)
@@ -240,9 +257,14 @@ def _(x, t, z, u):
 
 @njit
 def packed_gram(x, ptr, gram_ptr, out):
-    """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example: a packed lower triangle each."""
+    """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example: a packed lower triangle each.
+
+    Examples without room in ``out`` are left out.
+    """
     for i in range(ptr.shape[0] - 1):
         position = gram_ptr[i]
+        if position == gram_ptr[i + 1]:
+            continue
         for t in range(ptr[i], ptr[i + 1]):
             for u in range(ptr[i], t + 1):
                 out[position] = row_dot(x, t, x, u)
@@ -256,3 +278,36 @@ def row_norms_sq(x, rows):
     for t in range(rows):
         out[t] = row_dot(x, t, x, t)
     return out
+
+
+@renumbered.register(DenseFeatures)
+def _(x, spans, num_features):
+    return x, np.full(len(spans), num_features, dtype=np.int64)
+
+
+@renumbered.register(SparseFeatures, BinaryFeatures)
+def _(x, spans, num_features):
+    if len(spans) == 0:
+        return x, np.zeros(0, dtype=np.int64)
+    indices, counts = np.zeros_like(x.indices), np.zeros(len(spans), dtype=np.int64)
+    for k, (start, end) in enumerate(spans):
+        entries = slice(x.indptr[start], x.indptr[end])
+        columns, indices[entries] = np.unique(x.indices[entries], return_inverse=True)
+        counts[k] = len(columns)
+    return x._replace(indices=indices), counts
+
+
+# Of features, ||sum_t |x_t| ||^2 is such a bound: what it adds are products of the same feature, without their signs.
+
+
+@product_bound.register(DenseFeatures)
+def _(x, start, end):
+    return float((np.abs(x.values[start:end]).sum(axis=0) ** 2).sum())
+
+
+@product_bound.register(SparseFeatures, BinaryFeatures)
+def _(x, start, end):
+    entries = slice(x.indptr[start], x.indptr[end])
+    columns = np.unique(x.indices[entries], return_inverse=True)[1]
+    values = None if isinstance(x, BinaryFeatures) else np.abs(x.values[entries])
+    return float((np.bincount(columns, values) ** 2.0).sum())

@@ -27,6 +27,8 @@ from fwexp.problems.features import (
     BinaryFeatures,
     DenseFeatures,
     SparseFeatures,
+    product_bound,
+    renumbered,
     row_dot,
     row_norms_sq,
     row_scatter,
@@ -146,6 +148,24 @@ def _(x, t, label, c, width, weights):
 def _(x, t, z, u):
     value = exponent(x.kernel, row_dot(x.x, t, z.x, u), x.x_sq[t], z.x_sq[u])
     return math.exp(value) if x.kernel.kind == RBF else value
+
+
+@renumbered.register(KernelFeatures)
+def _(x, spans, num_features):
+    return x, np.full(len(spans), num_features, dtype=np.int64)  # one column per training input
+
+
+@product_bound.register(KernelFeatures)
+def _(x, start, end):
+    return float(np.sqrt(_norms_sq(x, start, end)).sum() ** 2)
+
+
+@njit
+def _norms_sq(x, start, end):
+    out = np.empty(end - start)
+    for t in range(start, end):
+        out[t - start] = row_dot(x, t, x, t)
+    return out
 
 
 @njit

@@ -20,7 +20,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from fwexp.checks import check_positive
 from fwexp.errors import ParameterError
+from fwexp.problems.arrays import as_labels, as_list, as_matrix
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 
 POSSIBLE, SURE = 1, 2  # marks of edges in test sets
@@ -84,11 +86,12 @@ def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float 
     >>> fwexp.predict(problem, [-0.5, 1.0])[0].tolist()
     [[0, 1], [1, 0]]
     """
+    X, y = as_list("X", X, "arrays of edges, one per example"), as_list("y", y, "int arrays (m, 2) of links, one per example")
     if len(X) == 0 or len(X) != len(y):
         raise ParameterError(f"X and y must have the same length n >= 1, got {len(X)} and {len(y)}")
     x, shapes = _stack(X, shapes)
     costs = {"precision_cost": precision_cost, "recall_cost": recall_cost}
-    return matching_from_arrays(as_features(x), int(x.shape[1]), shapes, y, possible=possible, **costs)
+    return matching_from_arrays(as_features(x, copy=False), int(x.shape[1]), shapes, y, possible=possible, **costs)
 
 
 def matching_from_arrays(
@@ -108,9 +111,8 @@ def matching_from_arrays(
         ``y`` and the others of `matching_problem`.
     """
     shapes = np.asarray(shapes, dtype=np.int64)
-    for name, cost in (("precision_cost", precision_cost), ("recall_cost", recall_cost)):
-        if not 0 < cost < np.inf:
-            raise ParameterError(f"{name} must be a positive finite number, got {cost}")
+    precision_cost = check_positive("precision_cost", precision_cost)
+    recall_cost = check_positive("recall_cost", recall_cost)
     n = len(shapes)
     part_ptr, label_ptr = (np.concatenate(([0], np.cumsum(sizes))) for sizes in (shapes.prod(axis=1), shapes[:, 0]))
     truth = [check_links(f"y[{i}]", links[i], shapes[i]) for i in range(n)]
@@ -120,6 +122,7 @@ def matching_from_arrays(
             labels[start : start + shapes[i, 0]] = as_matching(f"y[{i}]", truth[i], shapes[i])
         marks = num_sure = np.zeros(0, dtype=np.int8)
     else:
+        possible = as_list("possible", possible, "int arrays (m, 2) of links, one per example")
         if len(possible) != n:
             raise ParameterError(f"possible must have length {n} like y, got {len(possible)}")
         labels, marks = np.full(label_ptr[-1], -1, dtype=np.int32), np.zeros(part_ptr[-1], dtype=np.int8)
@@ -138,7 +141,7 @@ def matching_from_arrays(
         num_weights=num_features,
         part_ptr=part_ptr,
         label_ptr=label_ptr,
-        columns=np.ascontiguousarray(shapes[:, 1]),
+        columns=shapes[:, 1].copy(),
         labels=labels,
         x=x,
         precision=precision_cost / scale,
@@ -151,19 +154,20 @@ def matching_from_arrays(
 def _stack(X, shapes):
     """Return the features of all examples as one matrix, and the shapes of their grids."""
     if shapes is None:
-        grids = [np.asarray(grid) if not sp.issparse(grid) else grid for grid in X]
+        grids = [as_matrix(f"X[{i}]", grid, "hold numbers, shape (rows, columns, p)") for i, grid in enumerate(X)]
         for i, grid in enumerate(grids):
             if grid.ndim != 3:
                 raise ParameterError(f"X[{i}] must have shape (rows, columns, p) unless shapes are given, got {grid.shape}")
         shapes = [grid.shape[:2] for grid in grids]
         X = [grid.reshape(-1, grid.shape[2]) for grid in grids]
+    shapes = [tuple(as_labels(f"shapes[{i}]", s).ravel()) for i, s in enumerate(as_list("shapes", shapes, "(rows, columns)"))]
     if len(shapes) != len(X):
         raise ParameterError(f"shapes must have length {len(X)} like X, got {len(shapes)}")
-    matrices = [part if sp.issparse(part) else np.asarray(part, dtype=np.float64) for part in X]
+    matrices = [as_matrix(f"X[{i}]", part, "hold numbers, shape (rows * columns, p)") for i, part in enumerate(X)]
     for i, (matrix, shape) in enumerate(zip(matrices, shapes, strict=True)):
         if len(shape) != 2 or min(shape) < 1:
-            raise ParameterError(f"example {i} must have at least one row and one column, got shape {tuple(shape)}")
-        expected = (shape[0] * shape[1], matrices[0].shape[1])
+            raise ParameterError(f"example {i} must have at least one row and one column, got shape {tuple(map(int, shape))}")
+        expected = (int(shape[0] * shape[1]), matrices[0].shape[-1] if matrices[0].ndim else 0)
         if matrix.shape != expected:
             raise ParameterError(f"X[{i}] must have shape {expected} for a grid of {shape[0]} x {shape[1]}, got {matrix.shape}")
     sparse = any(sp.issparse(matrix) for matrix in matrices)
@@ -172,16 +176,16 @@ def _stack(X, shapes):
 
 def check_links(name: str, links, shape) -> np.ndarray:
     """Return links as an int64 array (m, 2) of edges of a grid."""
-    pairs = np.asarray(links)
+    pairs = as_labels(name, links, "be an int array of links, shape (m, 2)")
     if pairs.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ParameterError(f"{name} must be an int array of links, shape (m, 2), got {pairs.dtype} of shape {pairs.shape}")
     outside = ((pairs < 0) | (pairs >= shape)).any(axis=1)
     if outside.any():
         bad = tuple(pairs[outside][0].tolist())
         raise ParameterError(f"links in {name} must be within a grid of {shape[0]} x {shape[1]}, got {bad}")
-    return pairs.astype(np.int64)
+    return pairs
 
 
 def as_matching(name: str, pairs: np.ndarray, shape) -> np.ndarray:

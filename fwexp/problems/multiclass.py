@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.errors import ParameterError, unknown
+from fwexp.checks import check_choice
+from fwexp.errors import ParameterError, shown
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
-from fwexp.problems.chain import check_num_labels
+from fwexp.problems.arrays import as_floats, as_labels, as_matrix, check_labels, check_num_labels
 from fwexp.problems.dense_parts import register_dense_parts
 from fwexp.problems.features import (
     BinaryFeatures,
@@ -82,25 +83,20 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
     ValueError
         No examples, lengths that differ, non-finite features, classes out of range, bad costs.
     """
-    x = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    labels = np.asarray(y)
+    x, labels = as_matrix("X", X, "hold numbers, shape (n, p)"), as_labels("y", y)
     if x.ndim != 2 or labels.ndim != 1:
         raise ParameterError(f"X must have shape (n, p) and y (n,), got {x.shape} and {labels.shape}")
     if x.shape[0] != labels.shape[0]:
         raise ParameterError(f"X and y must have the same length, got {x.shape[0]} and {labels.shape[0]}")
     if x.shape[0] == 0:
         raise ParameterError("X must hold at least one example, got n = 0")
-    if labels.dtype.kind not in "iu":
-        raise ParameterError(f"y must hold integers, got {labels.dtype}")
+    n, p = x.shape
     lowest = 0 if num_classes is None else -1
-    num_classes = check_num_labels("num_classes", num_classes, labels)
-    if labels.min() < lowest or labels.max() >= num_classes:
-        bad = labels.min() if labels.min() < lowest else labels.max()
-        raise ParameterError(f"classes in y must be in 0 .. {num_classes - 1}, got {bad}")
-    if rescaling not in RESCALING:
-        raise ParameterError(unknown("rescaling", rescaling, RESCALING))
+    num_classes = check_num_labels("num_classes", num_classes, labels, lambda K: K * max(p, K))
+    check_labels("classes", labels, lowest, num_classes)
+    rescaling = check_choice("rescaling", rescaling, RESCALING)
     costs = _check_costs(costs, num_classes)
-    features, p, width, n = as_features(x), int(x.shape[1]), padded_width(num_classes), x.shape[0]
+    features, width = as_features(x), padded_width(num_classes)
     return MulticlassProblem(
         n=n,
         d=num_classes * p,
@@ -110,7 +106,7 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
         num_weights=p * width,
         part_ptr=np.arange(n + 1, dtype=np.int64) * width,
         label_ptr=np.arange(n + 1, dtype=np.int64),
-        labels=np.ascontiguousarray(labels, dtype=np.int32),
+        labels=labels.astype(np.int32),
         x=features,
         norm_sq=row_norms_sq(features, n),
         costs=costs,
@@ -121,11 +117,14 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
 def _check_costs(costs, num_classes: int) -> np.ndarray:
     if costs is None:
         return 1.0 - np.eye(num_classes)
-    costs = np.array(costs, dtype=np.float64, order="C")
+    costs = as_floats("costs", costs, "be a (K, K) array of numbers").copy(order="C")
     if costs.shape != (num_classes, num_classes):
         raise ParameterError(f"costs must have shape ({num_classes}, {num_classes}), got {costs.shape}")
-    if not np.isfinite(costs).all() or costs.min() < 0 or np.diag(costs).any():
-        raise ParameterError("costs must be finite and >= 0 with zeros on the diagonal")
+    wrong = np.argwhere((costs < 0) | ((costs != 0) & np.eye(num_classes, dtype=bool)))
+    if len(wrong):
+        true, predicted = wrong[0].tolist()
+        got = f"costs[{true}, {predicted}] = {costs[true, predicted]:g}"
+        raise ParameterError(f"costs must be finite and >= 0 with zeros on the diagonal, got {got}")
     return costs
 
 
@@ -255,9 +254,9 @@ def _(problem, w):
 
 @protocol.as_labeling.register(MulticlassProblem)
 def _(problem, i, y):
-    label = np.asarray(y)
-    if label.shape not in ((), (1,)) or label.dtype.kind not in "iu" or not 0 <= label.item() < problem.num_classes:
-        raise ParameterError(f"y must be a class 0 .. {problem.num_classes - 1}, got {y!r}")
+    label = as_labels("y", y, f"be a class 0 .. {problem.num_classes - 1}")
+    if label.shape not in ((), (1,)) or not 0 <= label.item() < problem.num_classes:
+        raise ParameterError(f"y must be a class 0 .. {problem.num_classes - 1}, got {shown(y)}")
     return np.array([label.item()], dtype=np.int32)
 
 

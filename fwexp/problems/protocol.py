@@ -51,6 +51,19 @@ def max_oracle(problem, i, theta, y, scratch):
 
 
 @dispatched
+def costly_oracle(problem):
+    """Whether an oracle call costs so much more than the step around it that a run must go easy on them (plain Python).
+
+    Then the log evaluates rarely by default, and time limits are in wall time.
+    """
+
+
+@costly_oracle.register(object)
+def _(problem):
+    return False
+
+
+@dispatched
 def decode(problem, i, theta, y, scratch):
     """Write the prediction, a labeling of highest score without loss."""
 
@@ -158,8 +171,31 @@ def new_blocks(problem):
 
 
 @dispatched
+def no_blocks(problem):
+    """Return what ``new_blocks`` does, but without room, for solvers that keep the dual variable in another form."""
+
+
+@no_blocks.register(object)
+def _(problem):
+    return new_blocks(problem)
+
+
+@dispatched
 def copy_blocks(problem, blocks):
-    """Return a copy (plain Python)."""
+    """Return a copy; where ``has_room`` is registered, with room for a step of every example (plain Python)."""
+
+
+@dispatched
+def has_room(problem, i, blocks):
+    """Whether a step of example i towards any corner fits; if not, go on with ``copy_blocks``.
+
+    Families whose blocks never grow need not register this.
+    """
+
+
+@has_room.register(object)
+def _(problem, i, blocks):
+    return True
 
 
 @dispatched

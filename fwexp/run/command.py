@@ -5,6 +5,7 @@
 import argparse
 import contextlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -12,24 +13,29 @@ from pathlib import Path
 from unittest import mock
 
 import hydra
+from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 
+from fwexp import _places
 from fwexp.driver.progress import say
 from fwexp.errors import OptionError, RunsFailed
-from fwexp.run import runner, sweep
-from fwexp.run.config import canonical, conf_dir, places
+from fwexp.run import completion, runner, sweep
+from fwexp.run.config import canonical, conf_dir, places, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
+from fwexp.run.hydra_settings import check_hydra
 
 
 def main(arguments: list[str]) -> int:
-    """Run ``fwexp run`` with the arguments after ``run``, untouched, and return the exit code."""
+    """Run ``fwexp run`` with the arguments after ``run``, which are Hydra's, and return the exit code."""
     composed = []
 
     def remember(config) -> None:
         composed.append((config, HydraConfig.get().sweeper))
 
     sweep.register()
-    with _arguments(arguments):
+    if any(completion.is_asked_for(argument) for argument in arguments):
+        return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)])
+    with hydra_arguments([_plain_folder(argument) for argument in arguments]), _checked():
         try:
             hydra.main(config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME, version_base="1.3")(remember)()
             return _run(*composed[0]) if composed else 0
@@ -62,9 +68,32 @@ def _raised_by_hydra(error: Exception) -> bool:
     return Path(hydra.__file__).parent in Path(traceback.extract_tb(error.__traceback__)[-1].filename).parents
 
 
+def _plain_folder(argument: str) -> str:
+    """Return an argument that names a folder in Hydra's grammar, in which spaces, umlauts and commas mean something."""
+    match = re.fullmatch(rf"(\+{{0,2}}(?:{'|'.join(_places.KEYS)})=)(.+)", argument, re.DOTALL)
+    if not match:
+        return argument
+    key, name = match.groups()
+    return key + quote(_places.from_argument(key.strip("+="), name))
+
+
 @contextlib.contextmanager
-def _arguments(arguments: list[str]) -> Iterator[None]:
-    """Let Hydra find its arguments, raise its errors instead of printing them, and be brief about flags that it does not know."""
+def _checked() -> Iterator[None]:
+    """Check Hydra's own settings as soon as it has composed them, before it makes use of them."""
+    compose = Hydra.compose_config
+
+    def checked(*arguments, **options):
+        config = compose(*arguments, **options)
+        check_hydra(config)
+        return config
+
+    with mock.patch.object(Hydra, "compose_config", checked):
+        yield
+
+
+@contextlib.contextmanager
+def hydra_arguments(arguments: list[str]) -> Iterator[None]:
+    """Let Hydra find its arguments in any order, raise its errors instead of printing them, and be brief about unknown flags."""
 
     def refuse(parser: argparse.ArgumentParser, message: str) -> None:
         raise OptionError(f"{message} (see fwexp run --help)")
@@ -73,5 +102,6 @@ def _arguments(arguments: list[str]) -> Iterator[None]:
         mock.patch.object(sys, "argv", ["fwexp run", *arguments]),
         mock.patch.dict(os.environ, HYDRA_FULL_ERROR="1"),
         mock.patch.object(argparse.ArgumentParser, "error", refuse),
+        mock.patch.object(argparse.ArgumentParser, "parse_args", argparse.ArgumentParser.parse_intermixed_args),
     ):
         yield

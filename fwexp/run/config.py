@@ -11,15 +11,18 @@ import hashlib
 import inspect
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fwexp import _places
 from fwexp.driver import settings as check
 from fwexp.errors import OptionError, ParameterError, unknown
 
 # Where results go, where data lie and whether to run again: top-level keys that change no number.
 PLACE_KEYS = {"results_dir": "results", "data_dir": None, "force": False}
+STALE = "stale"  # the value of force that runs again what other sources made
 
 # The settings of a run, which are arguments of `fwexp.solve` of the same name.
 RUN_KEYS = ("lam", "seed", "max_passes", "gap_tol", "time_limit", "iterates", "iterate", "schedule", "train_error")
@@ -76,11 +79,12 @@ def run_key(config: Mapping) -> str:
 def places(config: Mapping) -> dict:
     """Return ``results_dir``, ``data_dir`` and ``force`` of a composed configuration, checked."""
     given = {key: config.get(key, default) for key, default in PLACE_KEYS.items()}
-    for key in ("results_dir", "data_dir"):
-        value = given[key]
-        if not (isinstance(value, str | Path) and str(value)) and not (key == "data_dir" and value is None):
-            raise ParameterError(f"{key} must be the name of a folder, got {value!r}")
-    return given | {"force": _check_flag("force", given["force"])}
+    for key in _places.KEYS:
+        if given[key] is not None or key == "results_dir":
+            given[key] = str(_places.folder(key, given[key]))
+    if not isinstance(given["force"], bool) and given["force"] != STALE:
+        raise ParameterError(f"force must be true, false or {STALE}, got {given['force']!r}")
+    return given
 
 
 def to_overrides(config: Mapping) -> list[str]:
@@ -103,12 +107,17 @@ def quote(value) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return QuotedString(value, Quote.single).with_quotes()
+            return QuotedString(literal(value), Quote.single).with_quotes()
         case Mapping():
             return "{" + ",".join(f"{key}:{quote(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
             return "[" + ",".join(quote(item) for item in value) + "]"
     return repr(value)
+
+
+def literal(text: str) -> str:
+    """Return what Hydra reads as ``text`` where that has the signs of a reference, ``${``."""
+    return re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
 
 
 @functools.cache

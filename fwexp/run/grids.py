@@ -25,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import PLACE_KEYS, canonical, places, quote, run_key
+from fwexp.run.hydra_settings import check_hydra
 from fwexp.run.runner import resolve
 
 PRESETS = ("full", "smoke")
@@ -119,10 +120,11 @@ def _grids(loader, config_name: str, common: list[str], preset: str | None, pars
             raise OptionError(
                 f"{preset[1:]} chooses a launcher; that is done with hydra/launcher={launchers[0]} on the command line"
             )
+    check_hydra(config)
     sweeper = OmegaConf.to_container(config.hydra.sweeper, resolve=True)
     if sweeper["preset"] not in PRESETS:
         raise ParameterError(unknown("preset", sweeper["preset"], PRESETS))
-    if not isinstance(sweeper["grids"], list):
+    if not isinstance(sweeper["grids"], list) or not sweeper["grids"]:
         raise ParameterError(f"hydra.sweeper.grids must be a list of mappings, got {sweeper['grids']!r}")
     smoke = _axes("smoke", sweeper["smoke"], parser) if sweeper["preset"] == "smoke" else {}
     for grid in sweeper["grids"]:
@@ -139,6 +141,8 @@ def _axes(name: str, grid, parser: OverridesParser) -> Axes:
     for key, values in grid.items():
         texts = [text if isinstance(text, str) else quote(text) for text in (values if isinstance(values, list) else [values])]
         axes[key] = [choice for text in texts for choice in _choices(parser.parse_override(f"{key}={text}"))]
+        if not axes[key]:
+            raise ParameterError(f"hydra.sweeper.{name}: {key} has no values")
     return axes
 
 
@@ -148,4 +152,7 @@ def _choices(override: Override) -> list[str]:
         return [override.input_line]
     if not override.is_discrete_sweep():
         raise OptionError(f"cannot sweep over {override.input_line!r}; list the values, or use range or choice")
-    return [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
+    choices = [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
+    if not choices:
+        raise ParameterError(f"{override.input_line!r} has no values")
+    return choices

@@ -41,7 +41,7 @@ def _missing(error) -> UserError:
     path = str(error.missing_cfg_file)
     if path.startswith("hydra/"):
         group, _, name = path.rpartition("/")
-        names = error.options or []
+        names = ["fwexp"] if group == "hydra/sweeper" else error.options or []
         hint = JOBLIB_HINT if name == "joblib" else ""
         return ParameterError(unknown(group, name, names) + hint)
     group, _, name = path.partition("/")

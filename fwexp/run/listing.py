@@ -2,17 +2,32 @@
 
 # ruff: noqa: T201
 
+import contextlib
+import math
+
+from fwexp import _places
+from fwexp.driver.result import Status
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import conf_dir
+from fwexp.run.names import differing
 from fwexp.run.store import Run, find_runs
 
 USAGE = """\
-usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [results_dir=DIR]
+usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
 
-Lists the runs of a store: finished, interrupted, failed and damaged ones. KEY is one of dataset, split, solver, lam, seed, status,
-key, or an option such as solver.sampling.
+Lists the runs of a store: finished, interrupted, failed and damaged ones, and the options in which they differ. KEY is one of
+dataset, split, solver, lam, seed, status, key, max_passes, gap_tol, or an option such as solver.sampling.
+
+  --stale    only runs made by other sources (code) than those that are here, which are marked stale; fwexp run and
+             fwexp figure with force=stale run them again
 """
 INCLUDE = ("partial", "failed", "damaged")
+NUMBERS = {
+    "lam": 'a number or "1/n"',
+    "seed": "an integer >= 0",
+    "max_passes": "a number",
+    "gap_tol": "a number",
+}
 COLUMNS = ("status", "solver", "dataset", "lam", "seed", "gap", "passes", "time", "key")
 
 
@@ -24,21 +39,28 @@ def main(arguments: list[str]) -> int:
     filters = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
+        if argument == "--stale":
+            filters["stale"] = "true"
+            continue
         if not equals or argument.startswith("-"):
-            raise OptionError(f"fwexp ls takes key=value, got {argument!r}")
+            raise OptionError(f"fwexp ls takes key=value or --stale, got {argument!r}")
         if not value:
             raise ParameterError(f"{key} must not be empty")
-        filters[key] = value
+        filters[key] = _places.from_argument(key, value) if key in _places.KEYS else value
     filters.pop("data_dir", None)  # accepted by all commands; nothing to do with it here
     results_dir = filters.pop("results_dir", "results")
-    for key in {"solver", "dataset"} & filters.keys():
-        _check_names(key, filters[key].split(","), find_runs(results_dir, include=INCLUDE))
+    for key, text in filters.items():
+        _check(key, text.split(","), results_dir)
     runs = find_runs(results_dir, include=INCLUDE, **{key: _values(text) for key, text in filters.items()})
     if not runs:
         print(f"no runs in {results_dir}" + (" match" if filters else ""))
         return 0
     runs.sort(key=lambda run: [str(run.columns().get(name)) for name in ("dataset", "solver", "lam_spec", "seed")])
     rows = [COLUMNS, *(_row(run) for run in runs)]
+    marks = ["stale" if run.stale else "-" for run in runs], [text or "-" for text in differing([run.config for run in runs])]
+    for name, column in zip(("sources", "options"), marks, strict=True):
+        if any(cell != "-" for cell in column):
+            rows = [(*row, cell) for row, cell in zip(rows, (name, *column), strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -48,12 +70,32 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _check_names(group: str, names: list[str], runs: list[Run]) -> None:
-    """Refuse names that neither ``conf/`` nor the store knows."""
-    known = {path.stem for path in (conf_dir() / group).glob("*.yaml")} | {run.columns()[group] for run in runs}
-    for name in names:
-        if name not in known:
-            raise ParameterError(unknown(group, name, known))
+def _check(key: str, texts: list[str], results_dir) -> None:
+    """Refuse values that no run can have, rather than say that there is no such run."""
+    if key in ("solver", "dataset"):  # what neither ``conf/`` nor the store knows
+        known = {path.stem for path in (conf_dir() / key).glob("*.yaml")}
+        known |= {run.columns()[key] for run in find_runs(results_dir, include=INCLUDE)}
+    elif key == "status":
+        known = {*Status, *INCLUDE} - {"partial"}
+    elif key == "stale":
+        known = {"true", "false"}
+    else:
+        known = None
+    for text in texts:
+        if known is not None and text not in known:
+            raise ParameterError(unknown(key, text, known))
+        if key in NUMBERS:
+            number = _number(text)
+            if number is None and not (key == "lam" and text.replace(" ", "") == "1/n"):
+                raise ParameterError(f"{key} must be {NUMBERS[key]}, got {text!r}")
+            if key == "seed" and not (number >= 0 and number.is_integer()):
+                raise ParameterError(f"{key} must be {NUMBERS[key]}, got {text!r}")
+
+
+def _number(text: str) -> float | None:
+    with contextlib.suppress(ValueError):
+        return float(text) if math.isfinite(float(text)) else None
+    return None
 
 
 def _values(text: str) -> list:
@@ -64,12 +106,12 @@ def _values(text: str) -> list:
 def _readings(text: str) -> list:
     import yaml
 
-    value = yaml.safe_load(text)
+    number = _number(text)
     try:
-        number = float(text)
-    except ValueError:
-        number = value
-    return [text, value, number]
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:  # text of some other kind
+        value = text
+    return [text, value] if number is None else [text, value, number]
 
 
 def _row(run: Run) -> tuple[str, ...]:

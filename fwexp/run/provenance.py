@@ -1,6 +1,7 @@
-"""Where a run came from: software versions, the commit of the checkout, the machine."""
+"""Where a run came from: software versions, the commit of the checkout, the machine and its kind of CPU."""
 
 import functools
+import hashlib
 import os
 import platform
 import subprocess
@@ -21,9 +22,21 @@ def provenance() -> dict:
         "git": git_state(Path(__file__).resolve().parents[2]),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": _cpu(),
+        "cpu_kind": cpu_kind(),
         "cpu_count": os.cpu_count(),
         "threads": num_threads(),
     }
+
+
+def cpu_kind() -> dict:
+    """Return the kind of CPU that numba compiles for, by its name and a digest of its features.
+
+    Oracles may sum in another order on another kind; runs are the same bit for bit on one kind only.
+    """
+    from numba.core.registry import cpu_target
+
+    _, name, features = cpu_target.target_context.codegen().magic_tuple()
+    return {"name": name, "features": hashlib.sha256(features.encode()).hexdigest()[:16]}
 
 
 def git_state(root: Path) -> dict | None:

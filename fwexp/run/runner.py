@@ -8,8 +8,10 @@ from pathlib import Path
 
 from fwexp.driver import settings
 from fwexp.errors import UserError
-from fwexp.run import store
+from fwexp.run import sources, store
 from fwexp.tasks import perform as tasks
+
+BY_OTHERS = ", but made by other sources (code) than those here; force=stale runs it again"
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
         A canonical configuration; `resolve` it first.
     results_dir, data_dir : path
         The store and the folder of the data.
-    force : bool
-        Whether to run again what is stored.
+    force : bool or "stale"
+        Whether to run again what is stored; ``"stale"``: what other sources made.
     verbose : bool
         Whether to show progress.
 
@@ -46,8 +48,10 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
         What the user got wrong; nothing has been written.
     """
     store.check_writable(results_dir)
-    if not force and store.is_stored(results_dir, config):
-        return Outcome("stored", store.run_dir(results_dir, config), "stored already")
+    there = store.stored(results_dir, config)
+    if not store.is_due(there, force):
+        return Outcome("stored", there.path, "stored already" + (BY_OTHERS if there.stale else ""))
+    sources.made_by(config)  # which remembers them as they were loaded; they may be edited before the run is stored
     train, test = load(config["dataset"], data_dir)
     try:
         result = solve(config, train, test, data_dir, verbose=verbose)

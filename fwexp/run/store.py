@@ -21,17 +21,23 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from fwexp import _places
+from fwexp.checks import check_flag, check_path
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run.config import canonical, run_key
+from fwexp.run import sources as made
+from fwexp.run.config import STALE, canonical, run_key
 from fwexp.run.provenance import provenance
 
-__all__ = ["Run", "find_runs", "is_stored", "load_results", "read_run", "run_dir", "run_key", "save", "save_failure"]
+__all__ = ["Run", "find_runs", "is_stored", "load_results", "read_run", "run_dir", "run_key", "save", "save_failure", "stored"]
 
 CONFIG, TRACE, MODEL, RECORD = "config.yaml", "trace.parquet", "model.npz", "run.json"
 PARTIAL, FAILED = ".partial", "failed"
 
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
-RUN_COLUMNS = ("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status")
+RUN_COLUMNS = (
+    *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
+    *("max_passes", "gap_tol", "created", "sources", "stale"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +52,16 @@ class Run:
     status: str
     config: dict
     record: dict
+
+    @property
+    def sources(self) -> str | None:
+        """The digest of the sources that made it, as far as ``fwexp ls`` shows keys; None if that is not known."""
+        return self.record["sources"]["sha256"][:12] if self.record.get("sources") else None
+
+    @property
+    def stale(self) -> bool:
+        """Whether it was made by other sources than those that are here, or by unknown ones."""
+        return bool(self.record) and made.is_stale(self.record)
 
     def columns(self) -> dict[str, Any]:
         """Return the values that are the same in all rows of the run, by their column in `load_results`."""
@@ -63,6 +79,11 @@ class Run:
             "seed": self.config["seed"],
             "key": self.key,
             "status": self.status,
+            "max_passes": self.config.get("max_passes"),
+            "gap_tol": self.config.get("gap_tol"),
+            "created": self.record.get("created"),
+            "sources": self.sources,
+            "stale": self.stale,
         }
         values |= {"task": self.config["task"]} if "task" in self.config else {}  # NaN for training, among others
         return values | _flat("solver", solver) | _flat("dataset", dataset)
@@ -71,17 +92,29 @@ class Run:
 def run_dir(results_dir, config: Mapping) -> Path:
     """Return the folder of the finished run of a configuration."""
     config = canonical(config)
-    return Path(results_dir) / "runs" / config["dataset"]["name"] / config["solver"]["name"] / run_key(config)
+    runs = _places.folder("results_dir", results_dir) / "runs"
+    return runs / config["dataset"]["name"] / config["solver"]["name"] / run_key(config)
 
 
 def is_stored(results_dir, config: Mapping) -> bool:
     """Say whether the finished run of a configuration is there, with all checksums right."""
-    return read_run(run_dir(results_dir, config)).status not in ("missing", "damaged")
+    return stored(results_dir, config) is not None
+
+
+def stored(results_dir, config: Mapping) -> Run | None:
+    """Return the finished run of a configuration, if it is there with all checksums right."""
+    run = read_run(run_dir(results_dir, config))
+    return None if run.status in ("missing", "damaged") else run
+
+
+def is_due(run: Run | None, force) -> bool:
+    """Say whether what is `stored` of a configuration, or nothing, has to be run (again)."""
+    return run is None or force is True or (force == STALE and run.stale)
 
 
 def check_writable(results_dir) -> None:
     """Refuse, before anything is run, a store that cannot be written."""
-    folder = Path(results_dir).absolute()
+    folder = _places.folder("results_dir", results_dir).absolute()
     while not folder.exists() and not folder.is_symlink():
         folder = folder.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
@@ -129,7 +162,7 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
             **{name: end.get(name) for name in ("step", "oracle_calls", "passes", "time")},
             "data": dict(sources or {}),
             "files": {name: _sha256((folder / name).read_bytes()) for name in (CONFIG, TRACE, MODEL)},
-            **_origin(),
+            **_origin(config),
         }
         _write_json(folder / RECORD, record)
         _commit(folder, target)
@@ -150,7 +183,7 @@ def save_failure(error: BaseException, config: Mapping, results_dir) -> Path:
         "error": f"{type(error).__name__}: {error}",
         "traceback": "".join(traceback.format_exception(error)),
         "config": config,
-        **_origin(),
+        **_origin(config),
     }
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     _write_json(temporary, record)
@@ -187,7 +220,7 @@ def find_runs(results_dir="results", *, include: Collection[str] = (), **filters
     **filters
         As in `load_results`.
     """
-    runs = list(_all_runs(Path(results_dir), include))
+    runs = list(_all_runs(_places.folder("results_dir", results_dir), include))
     known = [*RUN_COLUMNS, *sorted({name for run in runs for name in run.columns()} - set(RUN_COLUMNS))]
     for name in filters:
         if name not in known and (runs or not name.startswith(("solver.", "dataset."))):
@@ -206,14 +239,15 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
         Whether to include interrupted runs.
     **filters
         Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam`` (a
-        number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, and options, for instance
-        ``**{"solver.sampling": "perm"}``.
+        number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, ``max_passes``, ``gap_tol``, ``created``,
+        ``sources``, ``stale``, and options, for instance ``**{"solver.sampling": "perm"}``.
 
     Returns
     -------
     DataFrame
-        The columns of the trace, then ``dataset split solver lam lam_spec seed key status`` and the options of solvers
-        (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
+        The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
+        ``sources`` (the digest of the code that made the run) and ``stale`` (whether that is other code than what is here), and
+        the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
 
     Examples
     --------
@@ -225,6 +259,7 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
 
     from fwexp.driver.result import TRACE_COLUMNS
 
+    results_dir, partial = check_path("results_dir", results_dir), check_flag("partial", partial)
     runs = find_runs(results_dir, include={"damaged"} | ({"partial"} if partial else set()), **filters)
     for run in runs:
         if run.status == "damaged":
@@ -284,8 +319,9 @@ def _failure_path(final: Path) -> Path:
     return final.parent / FAILED / f"{final.name}.json"
 
 
-def _origin() -> dict:
-    return {"created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "provenance": provenance()}
+def _origin(config: Mapping) -> dict:
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"created": created, "sources": made.made_by(config), "provenance": provenance()}
 
 
 def _sha256(content: bytes) -> str:

@@ -5,10 +5,13 @@ stored is left out before anything is launched, so a repeated sweep continues an
 """
 
 import contextlib
+import copy
+import itertools
 import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
@@ -17,12 +20,15 @@ from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
+from omegaconf import OmegaConf, read_write
 
 from fwexp.driver.progress import say, without_summaries
 from fwexp.errors import RunsFailed, UserError
-from fwexp.run import grids, interrupts, runner, store
-from fwexp.run.config import canonical, conf_dir, places, quote, register_schema, to_overrides
+from fwexp.run import grids, interrupts, relay, runner, store
+from fwexp.run.config import STALE, canonical, conf_dir, literal, places, quote, register_schema, run_key, to_overrides
 from fwexp.run.hydra_errors import COMPOSING, explain
+from fwexp.run.hydra_settings import SWEEPER
+from fwexp.run.names import labels
 from fwexp.run.runner import Outcome
 
 CONFIG_NAME = "config"
@@ -32,7 +38,7 @@ CONFIG_NAME = "config"
 class SweeperOptions:
     """The keys of ``hydra.sweeper``; see `fwexp.run.grids`."""
 
-    _target_: str = "hydra_plugins.fwexp.GridSweeper"
+    _target_: str = SWEEPER
     grids: Any = field(default_factory=lambda: [{}])
     smoke: Any = field(default_factory=dict)
     preset: str = "full"
@@ -78,7 +84,7 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
         Which values of the grids to take; full if nothing is said.
     """
     chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
-    with _hydra() as loader:
+    with hydra_loader() as loader:
         return grids.expand(loader, [*overrides, *chosen], CONFIG_NAME)[0]
 
 
@@ -91,10 +97,10 @@ def execute(configs: Sequence[Mapping], *, results_dir="results", data_dir=None,
         As `expand` returns them.
     results_dir, data_dir : path
         The store and the folder of the data.
-    force : bool
-        Whether to run again what is stored.
+    force : bool or "stale"
+        Whether to run again what is stored; ``"stale"``: what other sources made.
     launcher : str
-        One of Hydra's: ``basic``, ``joblib``.
+        One of Hydra's: ``basic``, ``joblib``, ``submitit_local``.
 
     Raises
     ------
@@ -105,14 +111,14 @@ def execute(configs: Sequence[Mapping], *, results_dir="results", data_dir=None,
     """
     from hydra._internal.callbacks import Callbacks
 
-    with _hydra() as loader:
+    with hydra_loader() as loader:
         config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
         context = HydraContext(config_loader=loader, callbacks=Callbacks())
         _execute(configs, context, config, results_dir=results_dir, data_dir=data_dir, force=force)
 
 
 @contextlib.contextmanager
-def _hydra() -> Iterator:
+def hydra_loader() -> Iterator:
     """Start Hydra from Python and give its configuration loader; its errors become one line."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -126,20 +132,25 @@ def _hydra() -> Iterator:
 
 
 def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, force) -> None:
-    todo = [c for c in configs if force or not store.is_stored(results_dir, c)]
     store.check_writable(results_dir)
+    there = [store.stored(results_dir, c) for c in configs]
+    due = [store.is_due(run, force) for run in there]
+    todo, names = list(itertools.compress(configs, due)), list(itertools.compress(labels(configs), due))
     runner.check(todo, data_dir)
-    say(f"{len(configs)} runs: {len(configs) - len(todo)} stored, {len(todo)} to run")
+    stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)
+    others = f" ({stale} of them from other sources; force={STALE} redoes those)" if stale else ""
+    say(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
     if not todo:
         return
     runner.compile_kernels(todo, data_dir)
-    launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
     where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force}
     common = [f"{key}={quote(value)}" for key, value in where.items()]
-    name = f"hydra.job.name={uuid.uuid4().hex}"
-    jobs = [[*to_overrides(c), *common, f"{name}:{number}/{len(todo)}"] for number, c in enumerate(todo, 1)]
+    sweep_id = uuid.uuid4().hex
+    names = [f"{sweep_id}:[{number}/{len(todo)}] {name}" for number, name in enumerate(names, 1)]
+    jobs = [[*to_overrides(c), *common, f"hydra.job.name={quote(name)}"] for c, name in zip(todo, names, strict=True)]
     try:
-        with contextlib.nullcontext() if _runs_here(config.hydra.launcher) else interrupts.passed_on():
+        with _workers(config, relay.folder(results_dir, sweep_id)) as config:
+            launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
             returns = launcher.launch(jobs, initial_job_idx=0)
     except Exception as error:  # a worker was killed, for instance
         raise RunsFailed(f"the sweep broke off: {type(error).__name__}: {error}") from error
@@ -148,29 +159,48 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
         raise RunsFailed(f"{failed} of {len(todo)} runs failed; repeat the command to try them again")
 
 
+@contextlib.contextmanager
+def _workers(config, place: Path) -> Iterator:
+    """Give a launcher with workers what it needs beside them, and yield Hydra's configuration with their own files in ``place``."""
+    if _runs_here(config.hydra.launcher):
+        yield config
+        return
+    config = copy.deepcopy(config)
+    files = OmegaConf.to_container(config.hydra.launcher, resolve=False).get("submitit_folder")
+    if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
+        with read_write(config.hydra):
+            config.hydra.launcher.submitit_folder = literal(str(place / "%j"))
+    with relay.printed(place), interrupts.passed_on():
+        yield config
+
+
 def job(config) -> Outcome:
     """Run one configuration of a sweep; what launchers call, in this process or in a worker."""
     hydra = HydraConfig.get()
-    sweep_id, _, number = hydra.job.name.partition(":")
+    sweep_id, _, name = hydra.job.name.partition(":")
     where = places(config)
     config = canonical(config)
-    if _runs_here(hydra.launcher):
-        outcome = _run_and_say(number, config, where, verbose=sys.stderr.isatty())
-        if outcome.status == "interrupted":
-            raise KeyboardInterrupt
-        return outcome
-    return interrupts.run_in_worker(sweep_id, lambda: _run_and_say(number, config, where)) or Outcome("skipped")
+    if not _runs_here(hydra.launcher):
+        return interrupts.run_in_worker(sweep_id, lambda: _run_there(sweep_id, name, config, where)) or Outcome("skipped")
+    outcome = _run(config, where, verbose=sys.stderr.isatty())
+    say(f"{name}: {outcome.message}")
+    if outcome.status == "interrupted":
+        raise KeyboardInterrupt
+    return outcome
 
 
-def _run_and_say(number: str, config: dict, where: dict, *, verbose=False) -> Outcome:
+def _run_there(sweep_id: str, name: str, config: dict, where: dict) -> Outcome:
+    outcome = _run(config, where)
+    relay.leave(relay.folder(where["results_dir"], sweep_id), run_key(config), f"{name}: {outcome.message}")
+    return outcome
+
+
+def _run(config: dict, where: dict, *, verbose=False) -> Outcome:
     try:
         with without_summaries():
-            outcome = runner.run(config, **where, verbose=verbose)
+            return runner.run(config, **where, verbose=verbose)
     except UserError as error:
-        outcome = runner.fail(error, config, where["results_dir"])
-    names = f"{config['dataset']['name']} {config['solver']['name']} lam={config['lam']} seed={config['seed']}"
-    say(f"[{number}] {names}: {outcome.message}")
-    return outcome
+        return runner.fail(error, config, where["results_dir"])
 
 
 def _failed(done: JobReturn) -> bool:

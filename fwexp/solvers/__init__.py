@@ -24,7 +24,7 @@ SOLVERS: dict[str, type[Solver]] = {
 
 def get_solver(name: str) -> type[Solver]:
     """Return the solver class called ``name``."""
-    if name not in SOLVERS:
+    if not isinstance(name, str) or name not in SOLVERS:
         raise ParameterError(unknown("solver", name, [*SOLVERS, "auto"]))
     return SOLVERS[name]
 

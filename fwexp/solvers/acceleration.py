@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.errors import ParameterError
+from fwexp.checks import check_number
+from fwexp.errors import ParameterError, shown
 from fwexp.solvers.base import check_fields
 
 WATCH_CENTRES, WATCH_FACTOR = 10, 0.7
@@ -42,14 +43,13 @@ def check_accelerate(value) -> bool | dict:
     if isinstance(value, bool):
         return value
     if not isinstance(value, Mapping):
-        raise ParameterError(f"solver.accelerate of bcfw must be true, false or a mapping of kap and period, got {value!r}")
+        raise ParameterError(f"solver.accelerate of bcfw must be true, false or a mapping of kap and period, got {shown(value)}")
     given = check_fields("solver.accelerate of bcfw", AccelerateOptions, value)
     for name, number in given.items():
         if name == "kap" and number is None:
             continue
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < float("inf"):
-            raise ParameterError(f"solver.accelerate.{name} of bcfw must be a positive number, got {number!r}")
-    return {name: number if number is None else float(number) for name, number in given.items()}
+        given[name] = check_number(f"solver.accelerate.{name} of bcfw", number, "a positive number", above=0.0)
+    return given
 
 
 def chosen_kap(radii_sq: np.ndarray, lam: float) -> float | None:
@@ -74,6 +74,7 @@ class Centre:
     next_step: int  # step of the next one
     z: np.ndarray  # internal weights
     w_old: np.ndarray  # w at the latest move
+    watch: bool = True  # whether the safeguard is on; without, the period stays
     moves: int = 0
     watched: float = np.inf  # the certificate ten centres ago
 
@@ -90,10 +91,14 @@ class Centre:
         """Return A a, given the shifted v."""
         return (1.0 + self.kap) * v - self.kap * self.z
 
+    def shifted(self, image: np.ndarray) -> np.ndarray:
+        """Return the shifted v, given A a."""
+        return image / (1.0 + self.kap) + self.kap / (1.0 + self.kap) * self.z
+
     def move(self, w: np.ndarray, v: np.ndarray, known_gap: Callable[[], float]) -> None:
         """Choose a new centre and shift v, in place; ``known_gap()`` is that of the original problem."""
         self.moves += 1
-        if self.moves % WATCH_CENTRES == 0:
+        if self.watch and self.moves % WATCH_CENTRES == 0:
             gap = known_gap()
             if gap > WATCH_FACTOR * self.watched:
                 self.period *= 2
@@ -107,7 +112,6 @@ class Centre:
         self.next_step += self.period
 
 
-def new_centre(n: int, lam: float, kap: float, period: float, image: np.ndarray, w: np.ndarray, step: int) -> Centre:
-    """Return the first centre, ``image`` = A a, chosen at ``step``, with ``period`` passes between new ones at first."""
-    steps = max(1, round(period * n))
-    return Centre(kap, lam, steps, step + steps, image.copy(), w.copy())
+def new_centre(kap: float, lam: float, period: int, step: int, image: np.ndarray, w: np.ndarray, watch: bool = True) -> Centre:
+    """Return the first centre, ``image`` = A a, chosen at ``step``, with ``period`` steps between new ones at first."""
+    return Centre(kap, lam, period, step + period, image.copy(), w.copy(), watch)

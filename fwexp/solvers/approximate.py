@@ -10,47 +10,60 @@ The additive error shrinks with k; C_i = max_{y, y'} ||psi_i(y) - psi_i(y')||^2/
 step is gamma_k, enlarged for nu < 1, or found by line search; Theorem C.1 bounds what is missing to the optimum by
 2n/(nu k + 2n) (sum_i C_i (1 + delta)/nu + h_0), which is 1/nu^2 times as many steps to a given accuracy.
 
-The worst labeling is found by trying all, so every example may have 512 of them at most. ``gap_estimate`` is the
-certificate that one call of the degraded oracle per example gives, with no use made of exact ones:
+The worst labeling is sought among all where every example has 512 of them at most and the family can enumerate them. Else it
+is sought among the exact answer and those given before (and the true labeling), which stay stored; C_i is then the largest
+over these, so (13) holds with the true C_i all the more. ``gap_estimate`` is the certificate that one call of the degraded
+oracle per example gives, with no use made of exact ones:
 
     gap = sum_i max_y gap_i(y) <= sum_i (gap_i(y_i) + 1/2 delta gamma_k C_i)/nu.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from fwexp._jit import njit, register_jitable, specialise
+from fwexp.checks import check_number
 from fwexp.errors import ParameterError
-from fwexp.problems.protocol import all_labelings, loss, scores
+from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
 from fwexp.solvers import active_set
-from fwexp.solvers.sparse import SAMPLING, UNLIMITED, SparseBCFW, step_towards
+from fwexp.solvers.active_set import UNLIMITED, ActiveSets
+from fwexp.solvers.bcfw import BCFW, PlainOptions, State
+from fwexp.solvers.corners import call_and_store, find_corner
+from fwexp.solvers.counters import STEP
 
-LIMIT = 512  # labelings per example
+LIMIT = 512  # labelings per example, to try all
+FIRST_ROOM = 4  # labelings that an active set has room for at first, where not all are stored
 
 
 def check_nu(value) -> float:
     """Return a number in (0, 1]."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise ParameterError(f"solver.nu of approx_bcfw must be a number > 0 and <= 1, got {value!r}")
-    return float(value)
+    return check_number("solver.nu of approx_bcfw", value, "a number > 0 and <= 1", above=0.0, most=1.0)
 
 
 def check_delta(value) -> float:
     """Return a nonnegative number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise ParameterError(f"solver.delta of approx_bcfw must be a number >= 0, got {value!r}")
-    return float(value)
+    return check_number("solver.delta of approx_bcfw", value, "a number >= 0", least=0.0)
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(PlainOptions):
     """Options of ``approx_bcfw``."""
 
     nu: float = field(default=1.0, metadata={"check": check_nu})
     delta: float = field(default=0.0, metadata={"check": check_delta})
-    line_search: bool = field(default=True, metadata={"choices": (True, False)})
-    sampling: str = field(default="uniform", metadata={"choices": SAMPLING})
+
+
+class Degraded(NamedTuple):
+    """The worst labeling that (13) allows."""
+
+    nu: float
+    delta: float
+    lam_n: float
+    complete: bool  # whether all labelings are stored
+    diameters: np.ndarray  # float64 (n,), max ||psi_i(y) - psi_i(y')||^2 over the stored labelings
+    sets: ActiveSets  # the dual variables
 
 
 @njit
@@ -72,81 +85,122 @@ def _diameters_sq(sets, out):
 
 
 @register_jitable
-def degraded_oracle(problem, i, nu, error, sets, work):
-    """Return the slot of the worst labeling whose n gap_i(y) >= nu max_y' n gap_i(y') - error, and n gap_i(y)."""
-    active_set.score_all(problem, i, work.theta, sets)
-    mean, best = active_set.mean_score(i, sets), 0
+def worst_allowed(i, best, nu, error, sets):
+    """Return the lowest score of a labeling whose n gap_i(y) >= nu n max gap_i - error, and its slot (-1: the best itself).
+
+    ``best`` is the highest score; the scores of the others are known.
+    """
+    mean, slot, score = active_set.mean_score(i, sets), -1, best
+    # Rounding may leave the largest gap below 0, but the best labeling is always good enough.
+    least = min(nu * (best - mean) - error, best - mean)
+    for a in range(sets.count[i]):
+        if sets.score[a] < score and sets.score[a] - mean >= least:
+            slot, score = a, sets.score[a]
+    return score, slot
+
+
+@register_jitable
+def best_slot(i, sets):
+    """Return the slot of the highest score."""
+    best = 0
     for a in range(1, sets.count[i]):
         if sets.score[a] > sets.score[best]:
             best = a
-    # Rounding may leave the largest gap below 0, but the best labeling is always good enough.
-    least = min(nu * (sets.score[best] - mean) - error, sets.score[best] - mean)
-    worst = best
-    for a in range(sets.count[i]):
-        if sets.score[a] < sets.score[worst] and sets.score[a] - mean >= least:
-            worst = a
-    return worst, sets.score[worst] - mean
+    return best
+
+
+@register_jitable
+def allowed_error(corners, i, k, n):
+    """Return the additive error of (13), times n."""
+    gamma = 2.0 * n / (corners.nu * k + 2.0 * n)
+    return gamma * 0.5 * corners.delta * corners.diameters[i] / corners.lam_n
+
+
+@find_corner.register(Degraded)
+def _(corners, dual, problem, i, k, at, work):
+    sets = corners.sets
+    active_set.score_all(problem, i, work.theta, sets)
+    if corners.complete:
+        best = best_slot(i, sets)
+    else:
+        known = sets.count[i]
+        best = call_and_store(problem, i, UNLIMITED, sets, work)
+        if best < 0:
+            return best, False
+        if best == known:
+            for a in range(known):
+                corners.diameters[i] = max(corners.diameters[i], active_set.distance_sq(i, a, best, sets))
+    slot = worst_allowed(i, sets.score[best], corners.nu, allowed_error(corners, i, k, problem.n), sets)[1]
+    return (best if slot < 0 else slot), False
 
 
 @njit
-def _steps(problem, state, sets, averages, work, order, lam, line_search, nu, errors):
-    """Take a step per index in ``order``; ``errors`` holds n/2 delta C_i. Modifies all that is mutable."""
-    n = problem.n
-    for i in order:
-        gamma = 2.0 * n / (nu * state.steps[0] + 2.0 * n)
-        scores(problem, i, state.w, work.theta)
-        slot = degraded_oracle(problem, i, nu, gamma * errors[i], sets, work)[0]
-        step_towards(problem, i, slot, line_search, gamma, lam, state, sets, averages, work)
-
-
-@njit
-def _certificate(problem, state, sets, work, nu, errors):
+def _certificate(problem, at, corners, work):
     """Return sum_i (gap_i(y_i) + 1/2 delta gamma_k C_i)/nu, calling the degraded oracle for every example."""
-    total, gamma = 0.0, 2.0 * problem.n / (nu * state.steps[0] + 2.0 * problem.n)
+    total, sets = 0.0, corners.sets
     for i in range(problem.n):
-        scores(problem, i, state.w, work.theta)
-        total += degraded_oracle(problem, i, nu, gamma * errors[i], sets, work)[1] + gamma * errors[i]
-    return total / (nu * problem.n)
+        scores(problem, i, at.w, work.theta)
+        active_set.score_all(problem, i, work.theta, sets)
+        best = sets.score[best_slot(i, sets)]
+        if not corners.complete:
+            best = max(best, max_oracle(problem, i, work.theta, work.y, work.scratch))
+        error = allowed_error(corners, i, at.counts[STEP], problem.n)
+        total += worst_allowed(i, best, corners.nu, error, sets)[0] - active_set.mean_score(i, sets) + error
+    return total / (corners.nu * problem.n)
 
 
-class ApproxBCFW(SparseBCFW):
+@dataclass
+class ApproxState(State):
+    """All that a run changes."""
+
+    complete: bool  # whether all labelings are stored
+    diameters: np.ndarray  # float64 (n,), see `Degraded`
+
+
+class ApproxBCFW(BCFW):
     """Block-coordinate Frank-Wolfe with an oracle that is as bad as allowed."""
 
     name = "approx_bcfw"
     title = "block-coordinate Frank-Wolfe, approximate oracle"
     Options = Options
-    needs = ("all_labelings",)
+    needs = ("max_oracle",)
+    keeps_parts = False
+    stored = UNLIMITED
 
     def start(self, seed, iterates, order, warm_start):
+        labelings = _enumerated(self.problem) if warm_start is None else None
+        self.labelings = labelings
         super().start(seed, iterates, order, warm_start)
+        complete = labelings is not None if warm_start is None else warm_start.state.complete
         diameters = np.zeros(self.problem.n)
-        _diameters_sq(self.sets, diameters)
-        self.errors = 0.5 * self.options.delta * diameters / (self.lam * self.problem.n)
+        specialise(_diameters_sq, self.problem)(self.state.dual, diameters)
+        self.state = ApproxState(**vars(self.state), complete=complete, diameters=diameters)
 
     def new_sets(self):
-        labelings = [all_labelings(self.problem, i, LIMIT) for i in range(self.problem.n)]
-        sets = active_set.new_active_sets(self.problem, np.array([len(of_i) for of_i in labelings]))
+        problem, labelings = self.problem, self.labelings
+        if labelings is None:
+            return active_set.new_active_sets(problem, np.full(problem.n, FIRST_ROOM))
+        sets = active_set.new_active_sets(problem, np.array([len(of_i) for of_i in labelings]))
         for i, of_i in enumerate(labelings):
-            specialise(_store_all, self.problem)(self.problem, i, of_i, sets, self.work)
+            specialise(_store_all, problem)(problem, i, of_i, sets, self.work)
         return sets
 
-    def take_steps(self, order):
-        options = self.options
-        kernel = specialise(_steps, self.problem)
-        kernel(
-            self.problem,
-            self.state,
-            self.sets,
-            self.averages,
-            self.work,
-            order,
-            self.lam,
-            options.line_search,
-            options.nu,
-            self.errors,
-        )
+    def corners(self):
+        options, state = self.options, self.state
+        lam_n = self.lam * self.problem.n
+        return Degraded(options.nu, options.delta, lam_n, state.complete, state.diameters, state.dual)
 
     def extras(self):
         """Return the certificate; its oracle calls are made for the log and not counted."""
         kernel = specialise(_certificate, self.problem)
-        return {"gap_estimate": kernel(self.problem, self.state, self.sets, self.work, self.options.nu, self.errors)}
+        return {"gap_estimate": kernel(self.problem, self.state.at, self.corners(), self.work)}
+
+
+def _enumerated(problem) -> list[np.ndarray] | None:
+    """Return all labelings of every example, or None where there are too many of one or the family cannot tell."""
+    if type(problem) not in all_labelings.implementations:
+        return None
+    try:
+        return [all_labelings(problem, i, LIMIT) for i in range(problem.n)]
+    except ParameterError:
+        return None

@@ -1,13 +1,15 @@
 """What a solver is: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fwexp._jit import register_jitable
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.checks import check_names, plain
+from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems import protocol
 
 
@@ -56,7 +58,9 @@ class Solver(ABC):
 
     has_cache: bool = False  # whether there may be steps that need no oracle call
     cache_hits: int = 0  # such steps so far
+    refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
     calls_per_step: int = 1  # the fewest oracle calls by which the solver can advance
+    pauses: bool = False  # whether ``advance`` is to return wherever its own oracle calls have shown ``known_hinge``
 
     state: Any = None  # all that the solver changes: a record (`fwexp.record`)
 
@@ -109,6 +113,11 @@ class Solver(ABC):
     def point(self, iterate: str) -> Point:
         """Return an iterate."""
 
+    @property
+    def known_hinge(self) -> float | None:
+        """1/n sum_i H_i(w) at the last iterate if the solver's own oracle calls have shown it, else None."""
+        return None
+
     def exact_dual(self) -> float:
         """Return the dual objective of the last iterate, recomputed from the dual variables where they are kept."""
         return self.point("last").dual
@@ -118,8 +127,16 @@ class Solver(ABC):
         return {}
 
 
-def check_options(cls: type[Solver], given) -> object:
+def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> object:
     """Return ``cls.Options`` made from a mapping.
+
+    Parameters
+    ----------
+    cls : type
+        The solver.
+    given : mapping
+    others : collection of str
+        Further names that the same call takes; suggested for misspelt ones.
 
     Raises
     ------
@@ -128,24 +145,24 @@ def check_options(cls: type[Solver], given) -> object:
     ParameterError
         A value that the option does not accept.
     """
-    return cls.Options(**check_fields(f"solver {cls.name}", cls.Options, given, defaults=False))
+    return cls.Options(**check_fields(f"solver {cls.name}", cls.Options, given, defaults=False, others=others))
 
 
-def check_fields(owner: str, options: type, given, *, defaults: bool = True) -> dict:
-    """Return a mapping of the fields of an options dataclass, with every value checked.
+def check_fields(owner: str, options: type, given, *, defaults: bool = True, others: Collection[str] = ()) -> dict:
+    """Return a mapping of the fields of an options dataclass, with every value checked; numpy's scalars become Python's.
 
     A field's metadata may list the accepted values (``choices``) or hold a function that returns the checked value
     (``check``).
     """
     known = {field.name: field for field in fields(options)}
     checked = {name: field.default for name, field in known.items()} if defaults else {}
+    check_names(owner, given, known, others)
     for key, value in given.items():
-        if key not in known:
-            raise OptionError(f"{owner}: " + unknown("option", key, list(known) or ["none"]))
+        value = plain(value)
         choices, check = known[key].metadata.get("choices"), known[key].metadata.get("check")
         if choices is not None and (type(value) is not type(choices[0]) or value not in choices):
             allowed = ", ".join(str(c).lower() if isinstance(c, bool) else str(c) for c in choices)
-            raise ParameterError(f"{owner}: {key} must be one of {allowed}; got {value!r}")
+            raise ParameterError(f"{owner}: {key} must be one of {allowed}; got {shown(value)}")
         checked[key] = check(value) if check is not None else value
     return checked
 

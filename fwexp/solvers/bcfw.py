@@ -19,7 +19,8 @@ import numpy as np
 
 from fwexp._jit import specialise
 from fwexp._threads import for_shares
-from fwexp.errors import OptionError, ParameterError
+from fwexp.checks import check_integer, check_number
+from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems.evaluation import SHARES
 from fwexp.problems.protocol import inner, new_weights, radii_sq, workspace
 from fwexp.solvers import active_set, block, corners, duals, gap_tree, links
@@ -35,8 +36,8 @@ from fwexp.solvers.acceleration import (
 from fwexp.solvers.active_set import ActiveSets
 from fwexp.solvers.averaging import Averages, averaged, new_averages
 from fwexp.solvers.base import Point, Solver, check_fields
-from fwexp.solvers.block import CALLS, HITS, STEP, USED
-from fwexp.solvers.sampling import Draws, given_draws, order_draws, uniform_draws
+from fwexp.solvers.counters import CALLS, EXACT, HITS, STEP, USED
+from fwexp.solvers.sampling import Draws, given_draws, lipschitz_draws, order_draws, uniform_draws
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
@@ -57,23 +58,17 @@ def check_cache(value) -> bool | dict:
     if isinstance(value, bool):
         return value
     if not isinstance(value, Mapping):
-        raise ParameterError(f"solver.cache of bcfw must be true, false or a mapping of F, nu, size; got {value!r}")
+        raise ParameterError(f"solver.cache of bcfw must be true, false or a mapping of F, nu, size; got {shown(value)}")
     given = check_fields("solver.cache of bcfw", CacheOptions, value)
-    for name in ("F", "nu"):
-        if not isinstance(given[name], (int, float)) or not 0 <= given[name] < float("inf"):
-            raise ParameterError(f"solver.cache.{name} of bcfw must be a number >= 0, got {given[name]!r}")
-    if isinstance(given["size"], bool) or not isinstance(given["size"], int) or given["size"] < 2:
-        raise ParameterError(f"solver.cache.size of bcfw must be an integer >= 2, got {given['size']!r}")
-    return given | {"F": float(given["F"]), "nu": float(given["nu"])}
+    numbers = {name: check_number(f"solver.cache.{name} of bcfw", given[name], "a number >= 0", least=0.0) for name in ("F", "nu")}
+    return numbers | {"size": check_integer("solver.cache.size of bcfw", given["size"], 2)}
 
 
 def check_refresh(value) -> float | None:
     """Return a nonnegative number of passes, or None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise ParameterError(f"solver.refresh of bcfw must be a number of passes >= 0 (0 = never), got {value!r}")
-    return float(value)
+    return check_number("solver.refresh of bcfw", value, "a number of passes >= 0 (0 = never)", least=0.0)
 
 
 SAMPLING = ("uniform", "perm", "cyclic", "gap", "max_gap", "lipschitz")
@@ -135,6 +130,7 @@ class State:
     draws: Draws
     tree: gap_tree.Tree  # over the last known gaps, for rules that look at them
     next_refresh: float  # step of the next exact computation of all gaps
+    refreshed: int  # step of the latest one, -1 if there was none
     centre: Centre | None
     late_start: float  # step at which acceleration begins that seemed not to be needed
 
@@ -171,8 +167,8 @@ class BCFW(Solver):
             ell=np.array([losses.mean()]),
             w_sq=np.zeros(1),
             gaps=np.full(problem.n, np.inf),
-            exact_gap=np.ones(1),  # that of the start if the largest losses are 1
-            counts=np.zeros(4, dtype=np.int64),
+            exact_gap=np.zeros(1),
+            counts=np.zeros(5, dtype=np.int64),
         )
         self.state = State(
             lam=self.lam,
@@ -184,6 +180,7 @@ class BCFW(Solver):
             draws=self._draws(seed, order),
             tree=gap_tree.new_tree(np.zeros(problem.n if self._rule_kind != block.IN_ORDER else 1)),
             next_refresh=max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf,
+            refreshed=-1,
             centre=None,
             late_start=np.inf,
         )
@@ -241,11 +238,12 @@ class BCFW(Solver):
     def _draws(self, seed, order) -> Draws:
         """Set up the choice of examples; unknown gaps count as infinite, so gap rules visit all examples first."""
         if order is not None:
-            return given_draws(order)
+            return given_draws(order, repeat=self.has_cache)  # cache hits use it up as well
         if self._rule_kind != block.IN_ORDER:
             return uniform_draws(seed)
-        weights = _radii_sq(self.problem) if self.options.sampling == "lipschitz" else None
-        return order_draws(self.options.sampling, self.problem.n, seed, weights)
+        if self.options.sampling == "lipschitz":
+            return lipschitz_draws(_radii_sq(self.problem), seed)
+        return order_draws(self.options.sampling, self.problem.n, seed)
 
     # --- acceleration ---
 
@@ -266,8 +264,9 @@ class BCFW(Solver):
     def _begin_acceleration(self, kap: float) -> None:
         """Make A a the centre."""
         state, image = self.state, self.image()
+        period = max(1, round(self._accelerate.period * self.problem.n))
         links.set_weights(state.link, image, state.at.w)
-        state.centre = new_centre(self.problem.n, self.lam, kap, self._accelerate.period, image, state.at.w, self.step)
+        state.centre = new_centre(kap, self.lam, period, self.step, image, state.at.w)
         state.late_start = np.inf
 
     def image(self) -> np.ndarray:
@@ -298,6 +297,8 @@ class BCFW(Solver):
                 if counts[CALLS] + self.problem.n > calls:
                     return
                 self._refresh()
+                if self.pauses:
+                    return
             elif not self._run(calls, max_steps):
                 return
 
@@ -342,16 +343,20 @@ class BCFW(Solver):
         )
         state.draws.drop(int(counts[USED]))
         if ended == block.SET_FULL:
-            self._grow()
+            self._grow_sets()
+        elif ended == block.BLOCKS_FULL:
+            self._grow_blocks()
         return len(draws) > 0
 
-    def _grow(self) -> None:
-        """Make room in the active sets."""
+    def _grow_sets(self) -> None:
         grown = active_set.grown(self.problem, self.sets, self.stored)
         if isinstance(self.state.dual, ActiveSets):
             self.state.dual = grown
         else:
             self.state.cache = grown
+
+    def _grow_blocks(self) -> None:
+        self.state.dual = duals.copied(self.state.dual, self.problem)
 
     # --- gaps ---
 
@@ -373,13 +378,14 @@ class BCFW(Solver):
         for_shares(lambda k, start, end: self._kernel_of_gaps(start, end, self._share_work[k]), problem.n, len(self._share_work))
         self._note_exact_gaps()
         state.at.counts[CALLS] += problem.n
+        state.refreshed = self.step
         state.next_refresh = np.inf
         if self.options.refresh_passes:
             state.next_refresh = self.step + max(1, round(self.options.refresh_passes * problem.n))
 
     def _note_exact_gaps(self) -> None:
         at = self.state.at
-        at.exact_gap[0] = at.gaps.mean()
+        at.exact_gap[0], at.counts[EXACT] = at.gaps.mean(), 1
         if self._rule_kind != block.IN_ORDER:
             gap_tree.fill(self.state.tree, at.gaps)
 
@@ -409,8 +415,9 @@ class BCFW(Solver):
 
     def full_step(self) -> None:
         """Move all blocks to the corners that the oracle finds at the present w; without acceleration only."""
-        problem, state = self.problem, self.state
-        specialise(block.full_step, problem)(problem, state.at, state.dual, self.work)
+        problem, state, done = self.problem, self.state, 0
+        while (done := specialise(block.full_step, problem)(problem, done, state.at, state.dual, self.work)) < problem.n:
+            self._grow_blocks()
         state.at.ell[0] = state.at.losses.mean()
         links.set_weights(state.link, self._from_scratch()[0], state.at.w)
         state.at.counts[CALLS] += problem.n
@@ -477,6 +484,14 @@ class BCFW(Solver):
             w = self.clip(v)
             return Point(w, self.dual_objective(ell, w))
         return Point(at.w, self.dual_objective(ell, self.clip(self.image())))
+
+    @property
+    def known_hinge(self):
+        """Exact block gaps sum up to P(w) - D(a) = H(w) - ell + lam <w, A a>."""
+        if self.state.refreshed != self.step or self.state.centre is not None:
+            return None
+        v, losses = self._from_scratch()
+        return float(self.state.at.gaps.mean() + losses.mean() - self.lam * (v @ self.state.at.w))
 
     def exact_dual(self):
         v, losses = self._from_scratch()

@@ -18,14 +18,15 @@ from fwexp.problems.protocol import loss, max_oracle, scores
 from fwexp.solvers import gap_tree
 from fwexp.solvers.averaging import update_averages
 from fwexp.solvers.corners import NO_ROOM, find_corner
-from fwexp.solvers.duals import block_gap, jump_to, step_towards, towards_truth
+from fwexp.solvers.counters import CALLS, HITS, STEP, USED
+from fwexp.solvers.duals import block_gap, block_has_room, jump_to, step_towards, towards_truth
 from fwexp.solvers.links import add_change
 
 # Kinds of rules, as numbers for kernels.
 IN_ORDER, BY_GAP, LARGEST_GAP = 0, 1, 2
 
 # How a stretch of steps ended.
-DONE, SET_FULL = 0, 1
+DONE, SET_FULL, BLOCKS_FULL = 0, 1, 2
 
 
 class Rule(NamedTuple):
@@ -45,18 +46,16 @@ class Iterate(NamedTuple):
     ell: np.ndarray  # float64 (1,), the sum of ell_i
     w_sq: np.ndarray  # float64 (1,), ||w||^2, kept up to date by Frank-Wolfe steps on active sets
     gaps: np.ndarray  # float64 (n,), the last known G_i
-    exact_gap: np.ndarray  # float64 (1,), mean of all G_i when they were last computed exactly
-    counts: np.ndarray  # int64 (4,), see the names below
-
-
-STEP, CALLS, HITS, USED = 0, 1, 2, 3  # steps, oracle calls, cache hits, draws used up in this stretch
+    exact_gap: np.ndarray  # float64 (1,), mean of all G_i when they were last computed exactly; before, the largest loss met
+    counts: np.ndarray  # int64 (5,), see ``counters``
 
 
 @njit
 def run_steps(problem, at, dual, link, corners, step, rule, averages, work, lam, max_calls, max_steps):
     """Take steps until the next would exceed ``max_calls`` or ``max_steps``; modifies all that is mutable.
 
-    Returns ``SET_FULL`` before a step whose labeling finds no room in its active set, else ``DONE``.
+    Returns ``SET_FULL`` before a step whose labeling might find no room in its active set, ``BLOCKS_FULL`` before one that
+    might find none in the blocks, else ``DONE``.
     """
     n, counts = problem.n, at.counts
     lam_n = lam * n
@@ -64,6 +63,8 @@ def run_steps(problem, at, dual, link, corners, step, rule, averages, work, lam,
     while counts[CALLS] < max_calls and counts[STEP] < max_steps:
         k = counts[STEP]
         i = next_example(rule, k, counts[USED])
+        if not block_has_room(dual, problem, i):
+            return BLOCKS_FULL
         scores(problem, i, at.w, work.theta)
         slot, hit = find_corner(corners, dual, problem, i, k, at, work)
         if slot == NO_ROOM:
@@ -109,13 +110,19 @@ def exact_gaps(problem, start, end, at, dual, work):
 
 
 @njit
-def full_step(problem, at, dual, work):
-    """Move every dual block to the corner that the oracle finds at w, with step size 1; w stays as it is."""
-    for i in range(problem.n):
+def full_step(problem, start, at, dual, work):
+    """Move every dual block from ``start`` on to the corner that the oracle finds at w, with step size 1; w stays as it is.
+
+    Returns the first example whose block has no room for that, n if there is none.
+    """
+    for i in range(start, problem.n):
+        if not block_has_room(dual, problem, i):
+            return i
         scores(problem, i, at.w, work.theta)
         max_oracle(problem, i, work.theta, work.y, work.scratch)
         at.losses[i] = loss(problem, i, work.y)
         jump_to(dual, problem, i, at.losses[i], work)
+    return problem.n
 
 
 @njit

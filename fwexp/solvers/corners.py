@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fwexp._jit import dispatched, register_jitable
 from fwexp.problems.protocol import loss, max_oracle
 from fwexp.solvers import active_set
+from fwexp.solvers.counters import EXACT
 from fwexp.solvers.duals import corner_gap
 
 UNSTORED, NO_ROOM = -1, -2  # in place of a slot: the labeling is in the workspace only; the active set is full
@@ -60,12 +61,16 @@ def _(corners, dual, problem, i, k, at, work):
             for t in range(len(y)):
                 work.y[t] = y[t]
             return slot, True
-    return call_and_store(problem, i, corners.size, sets, work), False
+    slot = call_and_store(problem, i, corners.size, sets, work)
+    if slot >= 0 and at.counts[EXACT] == 0:  # the gap of the start, if all examples are alike
+        at.exact_gap[0] = max(at.exact_gap[0], sets.loss[sets.first[i] + slot])
+    return slot, False
 
 
 @register_jitable
 def call_and_store(problem, i, size, sets, work):
-    """Call the max-oracle and store its labeling; return its slot, or ``NO_ROOM``."""
+    """Call the max-oracle and store its labeling; return its slot, or ``NO_ROOM`` before the call if there might be none."""
+    if not active_set.has_room(i, size, sets):
+        return NO_ROOM
     max_oracle(problem, i, work.theta, work.y, work.scratch)
-    slot = active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, sets, work)
-    return slot if slot >= 0 else NO_ROOM
+    return active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, sets, work)

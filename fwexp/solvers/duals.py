@@ -15,6 +15,7 @@ from fwexp.problems.protocol import (
     blocks_to_weights,
     copy_blocks,
     dot,
+    has_room,
     loss,
     new_blocks,
     norm_sq,
@@ -74,6 +75,11 @@ def from_scratch(dual, problem, losses: np.ndarray, c: float) -> tuple[np.ndarra
 
 
 @dispatched(fastmath=False)
+def block_has_room(dual, problem, i):
+    """Whether a step of example i towards any corner fits; if not, go on with a `copied` dual."""
+
+
+@dispatched(fastmath=False)
 def step_towards(dual, problem, i, slot, step, k, lam_n, at, work):
     """Take step k towards a corner, given as ``slot`` or in ``work.y``, and the part scores in ``work.theta``.
 
@@ -108,6 +114,16 @@ def share(step, k, n, gap, curvature):
     if step.line_search:
         return clipped_step(gap, curvature)
     return 2.0 * n / (step.nu * k + 2.0 * n)
+
+
+@block_has_room.register(Parts)
+def _(dual, problem, i):
+    return has_room(problem, i, dual.blocks)
+
+
+@block_has_room.register(ActiveSets)
+def _(dual, problem, i):
+    return True
 
 
 @step_towards.register(Parts)
@@ -219,3 +235,4 @@ def move_in_set(i, slot, gap, step, lam_n, sets):
             active_set.scale_step(i, slot, gap, 1.0, lam_n, sets)
         else:
             active_set.scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
+    active_set.normalise(i, sets)

@@ -19,39 +19,33 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.errors import ParameterError
+from fwexp.checks import check_integer, check_number
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.problems.protocol import inner
 from fwexp.solvers import active_set
+from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.averaging import averaged
 from fwexp.solvers.base import Point
 from fwexp.solvers.bcfw import BCFW, PlainOptions
 
-UNLIMITED = 1 << 60  # labelings that an active set may store
 FIRST_ROOM = 4  # labelings that an active set has room for at first
 
 
 def check_degree(value) -> int:
     """Return a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ParameterError(f"degree of the kernel must be an integer >= 1, got {value!r}")
-    return value
+    return check_integer("degree of the kernel", value, 1)
 
 
 def check_gamma(value) -> float | None:
     """Return a positive number, or None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise ParameterError(f"gamma of the kernel must be a positive number or null (1/number of features), got {value!r}")
-    return float(value)
+    return check_number("gamma of the kernel", value, "a positive number or null (1/number of features)", above=0.0)
 
 
 def check_coef0(value) -> float:
     """Return a nonnegative number: less would not always be a kernel."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise ParameterError(f"coef0 of the kernel must be a number >= 0, got {value!r}")
-    return float(value)
+    return check_number("coef0 of the kernel", value, "a number >= 0", least=0.0)
 
 
 @dataclass(frozen=True)
@@ -72,6 +66,8 @@ class Options(PlainOptions, KernelOptions):
 
 class Kernelised:
     """Makes a solver see problems through the kernel of its options."""
+
+    refers_to_inputs = True
 
     def view(self, problem):
         """Return the problem with kernelised inputs, on coefficients of the training inputs."""

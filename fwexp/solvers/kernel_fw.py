@@ -15,8 +15,9 @@ from fwexp._jit import njit, specialise
 from fwexp.errors import OptionError
 from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
 from fwexp.solvers import active_set
+from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.base import Point, Solver, clipped_step
-from fwexp.solvers.kernel_bcfw import UNLIMITED, Kernelised, KernelOptions
+from fwexp.solvers.kernel_bcfw import Kernelised, KernelOptions
 
 
 @njit

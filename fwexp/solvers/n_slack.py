@@ -8,16 +8,24 @@ maximised over the product of the simplices of the W_i, each of which holds the 
 
     max_a  1/n sum_i sum_{y in W_i} a_i(y) L_i(y) - lam/2 ||w||^2,   w = 1/(lam n) sum_i sum_{y in W_i} a_i(y) psi_i(y),
 
-by passes over the examples, each optimised over its own W_i by pairwise steps in the space of its scores, without an oracle
-call. A solution is accepted when its duality gap over the working sets, computed at fixed w, is at most ``qp_tol`` times
-the largest loss or, where that is more, ``qp_share`` times the mean block gap of the examples visited since the QP before.
+by passes over the examples in random orders (the same in all runs), each optimised over its own W_i by pairwise steps in the
+space of its scores, without an oracle call. A solution is accepted when the block gaps over the working sets that the
+visits of a pass met are on average at most ``qp_tol`` times the largest loss or, where that is more, ``qp_share`` times the
+mean block gap of the examples visited since the QP before; or when QPs have taken ``ALLOWED`` visits per oracle call.
+
+Ill-conditioned QPs are accelerated (``acceleration``) unless ``accelerate`` is false: w is then A a drawn towards a centre,
+for QPs and oracle alike, as are the gaps by which a solution is accepted. The dual point that goes with w is the best one
+between the one before and a, so the dual never falls. kap follows from the psi of the working sets.
+
+A step is a visit of an example, with an oracle call or, in a QP, without (``cache_hits``). Within a QP, ``last`` is the
+solution of the QP before.
 
 Parametrisation: the objective of those papers, 1/2 ||w||^2 + (C/n) sum_i xi_i, is this one divided by lam, with C = 1/lam.
 Where the sum has no 1/n (LIBLINEAR, scikit-learn), C = 1/(lam n). Their epsilon, the violation that is tolerated, bounds the
 gap, which is ``gap_tol`` here.
 
-Memory: that of the active sets, whose formula is in ``active_set``; ``size`` bounds the labelings of an example (of those
-without weight the one of lowest H_i(w) goes first; 0 keeps all).
+Memory: that of the active sets, whose formula is in ``active_set``, and 16 bytes per slot; ``size`` bounds the labelings of
+an example (of those without weight the one of lowest H_i(w) goes first; 0 keeps all).
 """
 
 from dataclasses import dataclass, field
@@ -26,17 +34,18 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import njit, specialise
-from fwexp.errors import OptionError
 from fwexp.problems.protocol import loss, max_oracle, scatter, scores, workspace
 from fwexp.solvers import active_set
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.acceleration import Centre, chosen_kap, new_centre
+from fwexp.solvers.active_set import UNLIMITED
+from fwexp.solvers.base import Point, Solver, clipped_step
 from fwexp.solvers.one_slack import check_count
 from fwexp.solvers.simplex_qp import check_share
 
 FIRST_ROOM = 4  # labelings that there is room for at the start
-UNLIMITED = 1 << 40
-CORRECTIONS = 10  # pairwise steps per example and pass
-MOST_PASSES = 100_000  # per QP, in case that rounding keeps the tolerance out of reach
+CORRECTIONS = 10  # pairwise steps per visit
+PERIOD = 3  # passes of QPs between new centres, at first
+ALLOWED = 90  # visits of QPs per oracle call, in all
 
 
 @dataclass(frozen=True)
@@ -49,78 +58,107 @@ class Options:
         New constraints after which the QP is solved; 1 is the algorithm of the paper.
     size : int
         Labelings that are kept per example; 0 keeps all.
+    accelerate : bool
+        Whether passes of the QP are accelerated where it is ill conditioned; without, ``last`` is w = A a.
     qp_tol, qp_share : float
         How exactly the QP is solved.
     """
 
     batch: int = field(default=100, metadata={"check": check_count("solver n_slack: batch", 1)})
     size: int = field(default=0, metadata={"check": check_count("solver n_slack: size", 0)})
+    accelerate: bool = field(default=True, metadata={"choices": (True, False)})
     qp_tol: float = field(default=1e-10, metadata={"check": check_share("solver n_slack: qp_tol")})
-    qp_share: float = field(default=0.1, metadata={"check": check_share("solver n_slack: qp_share")})
+    qp_share: float = field(default=0.5, metadata={"check": check_share("solver n_slack: qp_share")})
 
 
-class State(NamedTuple):
-    """w = A a, whose dual variables a are the weights of the active sets, and where in the data the method is."""
+class Working(NamedTuple):
+    """The working point: w, which is A a or accelerated; a are the weights of the active sets. And where the method is."""
 
     w: np.ndarray  # internal weights
     losses: np.ndarray  # float64 (n,), n ell_i
-    counts: np.ndarray  # int64 (3,), see the names below
-    gap: np.ndarray  # float64 (1,), sum of the block gaps (times n) of the examples visited since the QP before
+    counts: np.ndarray  # int64 (5,), see the names below
+    order: np.ndarray  # int64 (n,), the examples as the pass of the QP visits them
+    gap: np.ndarray  # float64 (2,), sums of block gaps (times n), see the names below
 
 
 CALLS, NEW, VISITED = 0, 1, 2  # oracle calls; new constraints and examples visited since the QP before
+HITS, PLACE = 3, 4  # visits of QPs, and the example that the pass of the QP has come to
+OUTER, INNER = 0, 1  # gaps of the examples visited since the QP before; gaps over the W_i met by the pass of the QP
 
 READY, SET_FULL, QP_DUE = 0, 1, 2
 
 
 @njit
-def _visit(problem, state, sets, work, size, batch, max_calls):
+def _visit(problem, at, sets, kept, work, size, batch, max_calls, max_steps):
     """Call the oracle for one example after the other, and add its labeling to the working set if that is violated."""
-    counts = state.counts
-    while counts[CALLS] < max_calls:
+    counts = at.counts
+    while counts[CALLS] < max_calls and counts[CALLS] + counts[HITS] < max_steps:
         i = counts[CALLS] % problem.n
         # 5: y*
-        scores(problem, i, state.w, work.theta)
+        scores(problem, i, at.w, work.theta)
         value = max_oracle(problem, i, work.theta, work.y, work.scratch)
         active_set.score_all(problem, i, work.theta, sets)
         # 6, 7: is it violated by more than xi_i, the highest score in W_i?
         if value > sets.score[active_set.best_stored(i, sets)]:
-            slot = active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, sets, work)
+            slot = active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, kept, work)
             if slot < 0:
                 return SET_FULL
             counts[NEW] += sets.weight[sets.first[i] + slot] == 0.0
         counts[CALLS] += 1
         counts[VISITED] += 1
-        state.gap[0] += value - active_set.mean_score(i, sets)
+        at.gap[OUTER] += value - active_set.mean_score(i, sets)
         if counts[NEW] == batch or counts[CALLS] % problem.n == 0:
             return QP_DUE
     return READY
 
 
 @njit
-def _correct(problem, state, sets, work, lam_n, corrections):
-    """Optimise the examples one after the other over their working sets; return the sum of the block gaps (times n).
-
-    Without ``corrections`` nothing moves, and the sum is the exact gap at w.
-    """
-    total = 0.0
-    for i in range(problem.n):
+def _correct(problem, at, sets, work, lam_n, corrections, max_steps):
+    """Go on with the pass of a QP: optimise the examples one after the other over their working sets."""
+    counts = at.counts
+    while counts[PLACE] < problem.n and counts[CALLS] + counts[HITS] < max_steps:
+        i = at.order[counts[PLACE]]
+        counts[PLACE] += 1
         if sets.count[i] == 1:
             continue
-        scores(problem, i, state.w, work.theta)
+        counts[HITS] += 1
+        scores(problem, i, at.w, work.theta)
         active_set.score_all(problem, i, work.theta, sets)
-        best, worst = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
-        total += sets.score[best] - active_set.mean_score(i, sets)
+        at.gap[INNER] += sets.score[active_set.best_stored(i, sets)] - active_set.mean_score(i, sets)
         moved = False
         for _ in range(corrections):
+            best, worst = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
             if not active_set.pairwise_step(i, worst, best, lam_n, sets):
                 break
             moved = True
-            best, worst = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
         if moved:
-            state.losses[i] += active_set.set_change(problem, i, sets, work.direction)
-            scatter(problem, i, work.direction, 1.0 / lam_n, state.w)
-    return total
+            active_set.normalise(i, sets)
+            at.losses[i] += active_set.set_change(problem, i, sets, work.direction)
+            scatter(problem, i, work.direction, 1.0 / lam_n, at.w)
+
+
+@njit
+def _largest_sq(sets, largest):
+    """Set ``largest`` to max ||psi_i(y)||^2 over the working set of every example."""
+    for i in range(len(largest)):
+        for a in range(sets.count[i]):
+            largest[i] = max(largest[i], active_set.gram_entry(i, a, a, sets))
+
+
+@dataclass
+class State:
+    """All that a run changes."""
+
+    at: Working
+    sets: active_set.ActiveSets  # the working sets, with the dual variables a as weights
+    solution: np.ndarray  # the dual point that is reported, in the slots of the sets
+    image: np.ndarray  # its A a
+    ell: float  # its b'a
+    w: np.ndarray  # the w that is reported
+    rng: np.random.Generator  # for orders of passes: cyclic ones are slow where neighbours are alike
+    tol: float | None = None  # of the QP that is being solved
+    centre: Centre | None = None
+    passes: int = 0  # of QPs since there is a centre
 
 
 class NSlack(Solver):
@@ -130,64 +168,136 @@ class NSlack(Solver):
     title = "n-slack cutting plane"
     Options = Options
     needs = ("max_oracle",)
+    has_cache = True  # visits of QPs need no oracle call
+
+    def prepare(self):
+        self.work = workspace(self.problem)
 
     def start(self, seed, iterates, order, warm_start):
         problem = self.problem
-        self.work = workspace(problem)
         if warm_start is None:  # 2: the working sets
-            self.sets = active_set.new_active_sets(problem, np.full(problem.n, FIRST_ROOM, dtype=np.int64))
-        elif isinstance(warm_start, NSlack):
-            self.sets = active_set.copied(problem, warm_start.sets)
+            sets = active_set.new_active_sets(problem, np.full(problem.n, FIRST_ROOM, dtype=np.int64))
         else:
-            raise OptionError(f"solver n_slack cannot start from the dual variables of {warm_start.name}; accepted: n_slack")
-        w, losses = active_set.from_scratch(problem, self.sets, 1.0 / (self.lam * problem.n))
-        self.state = State(w, losses, np.zeros(3, dtype=np.int64), np.zeros(1))
+            self.check_warm_start(warm_start)
+            sets = active_set.copied(problem, warm_start.state.sets)
+            sets.weight[:] = warm_start.state.solution
+        w, losses = self._from_scratch(sets)
+        at = Working(w, losses, np.zeros(5, dtype=np.int64), np.arange(problem.n), np.zeros(2))
+        self.state = State(at, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), np.random.default_rng(0))
 
     def advance(self, calls, max_steps):
-        problem, state = self.problem, self.state
-        size = self.options.size + 1 if self.options.size else UNLIMITED
-        limit = min(calls, max_steps)
+        problem, state, options = self.problem, self.state, self.options
+        size = options.size + 1 if options.size else UNLIMITED
+        if max_steps == 0:
+            self._correct(0)  # compiles
+            self._radii_sq()
         while True:
-            ended = specialise(_visit, problem)(problem, state, self.sets, self.work, size, self.options.batch, limit)
+            if state.tol is not None:
+                self._correct(max_steps)
+                if state.at.counts[PLACE] < problem.n:
+                    break
+                self._end_pass()
+                continue
+            # Labelings of the reported dual point stay as well.
+            kept = state.sets._replace(weight=state.sets.weight + state.solution)
+            visit = specialise(_visit, problem)
+            ended = visit(problem, state.at, state.sets, kept, self.work, size, options.batch, calls, max_steps)
             if ended == SET_FULL:
-                self.sets = active_set.grown(problem, self.sets, size)
+                solution = state.sets._replace(weight=state.solution)
+                state.solution = active_set.grown(problem, solution, size).weight
+                state.sets = active_set.grown(problem, state.sets, size)
             elif ended == QP_DUE:
-                self._solve()
+                self._begin()
             else:
                 break
-        if max_steps == 0:
-            self._pass(0)
 
-    def _solve(self) -> None:
-        """8: solve the QP over the working sets."""
-        n, state = self.problem.n, self.state
-        tol = self.options.qp_tol * self.sets.loss.max()
-        tol = max(tol, self.options.qp_share * state.gap[0] / state.counts[VISITED])
-        for _ in range(MOST_PASSES):
-            # The gaps of a pass are those at the visits: a cheap test before the exact one.
-            if self._pass(CORRECTIONS) / n <= tol and self._pass(0) / n <= tol:
-                break
-        state.counts[[NEW, VISITED]] = 0
-        state.gap[0] = 0.0
-        state.w[:], state.losses[:] = active_set.from_scratch(self.problem, self.sets, 1.0 / (self.lam * n))
+    def _begin(self) -> None:
+        """8: begin to solve the QP over the working sets, where the one before has ended."""
+        state, options = self.state, self.options
+        counts, gap, largest = state.at.counts, state.at.gap, float(state.sets.loss.max())
+        state.tol = float(max(options.qp_tol * largest, options.qp_share * gap[OUTER] / counts[VISITED]))
+        counts[[NEW, VISITED]] = 0
+        gap[OUTER] = 0.0
+        self._begin_pass()
+        if options.accelerate and largest > 0.0:
+            kap = chosen_kap(self._radii_sq(), self.lam * largest)  # as for losses up to 1
+            if kap is not None and (state.centre is None or kap >= 2.0 * state.centre.kap):
+                w = state.at.w
+                if state.centre is not None:
+                    w[:] = state.centre.image(w)
+                state.centre, state.passes = new_centre(kap, self.lam, PERIOD, 0, w, w, watch=False), 0
 
-    def _pass(self, corrections: int) -> float:
-        lam_n = self.lam * self.problem.n
-        return specialise(_correct, self.problem)(self.problem, self.state, self.sets, self.work, lam_n, corrections)
+    def _begin_pass(self) -> None:
+        at = self.state.at
+        at.counts[PLACE] = 0
+        at.gap[INNER] = 0.0
+        self.state.rng.shuffle(at.order)
+
+    def _correct(self, max_steps: int) -> None:
+        """Go on with the pass of the QP."""
+        kernel = specialise(_correct, self.problem)
+        kernel(self.problem, self.state.at, self.state.sets, self.work, self._lam_n, CORRECTIONS, max_steps)
+
+    @property
+    def _lam_n(self) -> float:
+        return self.problem.n * (self.lam if self.state.centre is None else self.state.centre.inner_lam)
+
+    def _end_pass(self) -> None:
+        """End the QP if it is solved well enough, else begin its next pass; and choose a new centre when it is time."""
+        state, counts = self.state, self.state.at.counts
+        gap = state.at.gap[INNER] / self.problem.n
+        self._begin_pass()
+        if gap <= state.tol or counts[HITS] >= ALLOWED * counts[CALLS]:
+            self._end()
+        if state.centre is not None:
+            state.passes += 1
+            if state.passes >= state.centre.next_step:
+                state.centre.move(state.at.w, state.at.w, lambda: gap)
+
+    def _end(self) -> None:
+        """End the QP, and report w and the best dual point between the one reported before and a."""
+        state, at = self.state, self.state.at
+        state.tol = None
+        image, losses = self._from_scratch(state.sets)
+        at.losses[:] = losses
+        at.w[:] = image if state.centre is None else state.centre.shifted(image)
+        change, loss_change = image - state.image, losses.mean() - state.ell
+        gain = loss_change - self.lam * float(state.image @ change)
+        gamma, weight = clipped_step(gain, self.lam * float(change @ change)), state.sets.weight
+        state.solution = weight.copy() if gamma == 1.0 else (1.0 - gamma) * state.solution + gamma * weight
+        state.image, state.ell = state.image + gamma * change, state.ell + gamma * loss_change
+        state.w = at.w.copy()
+
+    def _radii_sq(self) -> np.ndarray:
+        """Return max ||psi_i(y)||^2 over the working sets (n,), the mean of the others where there is none yet."""
+        largest, sets = np.zeros(self.problem.n), self.state.sets
+        specialise(_largest_sq, self.problem)(sets, largest)
+        known = largest[sets.count > 1]
+        return np.where(sets.count > 1, largest, known.mean() if len(known) else 0.0)
+
+    def _from_scratch(self, sets) -> tuple[np.ndarray, np.ndarray]:
+        """Return A a and n ell_i for the dual variables that are the weights of ``sets``."""
+        return active_set.from_scratch(self.problem, sets, 1.0 / (self.lam * self.problem.n))
 
     @property
     def step(self):
-        return int(self.state.counts[CALLS])
+        return self.oracle_calls + self.cache_hits
 
-    oracle_calls = step
+    @property
+    def oracle_calls(self):
+        return int(self.state.at.counts[CALLS])
+
+    @property
+    def cache_hits(self):
+        return int(self.state.at.counts[HITS])
 
     def point(self, iterate):
-        w = self.state.w
-        return Point(w, float(self.state.losses.mean()) - 0.5 * self.lam * float(w @ w))
+        state = self.state
+        return Point(state.w, float(state.ell) - 0.5 * self.lam * float(state.image @ state.image))
 
     def exact_dual(self):
-        w, losses = active_set.from_scratch(self.problem, self.sets, 1.0 / (self.lam * self.problem.n))
+        w, losses = self._from_scratch(self.state.sets._replace(weight=self.state.solution))
         return float(losses.mean()) - 0.5 * self.lam * float(w @ w)
 
     def extras(self):
-        return {"atoms": float(np.count_nonzero(self.sets.weight))}
+        return {"atoms": float(np.count_nonzero(self.state.solution)), "cache_hits": float(self.cache_hits)}

@@ -34,12 +34,11 @@ active sets (``active_set``).
 """
 
 from dataclasses import dataclass, field
-from numbers import Integral
 
 import numpy as np
 
 from fwexp._jit import njit, specialise
-from fwexp.errors import ParameterError
+from fwexp.checks import check_integer
 from fwexp.problems.protocol import loss, scatter_psi, scores, stored_labeling, workspace
 from fwexp.solvers.active_set import ActiveSets, best_stored, labeling_at, new_active_sets, score_all, store
 from fwexp.solvers.base import Point, Solver
@@ -54,9 +53,7 @@ def check_count(name: str, smallest: int):
     """Return the check of an option that is a count."""
 
     def check(value) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < smallest:
-            raise ParameterError(f"{name} must be an integer >= {smallest}, got {value!r}")
-        return int(value)
+        return check_integer(name, value, smallest)
 
     return check
 
@@ -148,7 +145,7 @@ class OneSlack(Solver):
             self._compile()
         while state.step < max_steps:
             # 5-7: the most violated plane, of stored labelings or of all
-            corner, w = None, self._query()
+            corner, w, asked = None, self._query(), False
             if cache is not None:
                 corner = cache.corner(hull, w, CACHE_SHARE * (state.best_primal - hull.dual))
             if corner is not None:
@@ -162,6 +159,7 @@ class OneSlack(Solver):
                     state.best_w, state.best_primal = w, primal
                 if cache is not None:
                     cache.store(self.oracle.labelings, w)
+                asked = True
             else:
                 break
             # 8, 4: the working set grows, and the QP is solved
@@ -170,6 +168,14 @@ class OneSlack(Solver):
                 hull.maximise()
                 self._remove_idle()
             state.step += 1
+            if self.pauses and asked:
+                return
+
+    @property
+    def known_hinge(self):
+        """The last iterate is the best w at which the oracle was asked."""
+        w, primal = self.state.best_w, self.state.best_primal
+        return float(primal - 0.5 * self.lam * (w @ w)) if np.isfinite(primal) else None
 
     def _query(self) -> np.ndarray:
         """Return where the next plane is asked for."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp.errors import ParameterError
+from fwexp.problems.arrays import as_array
 
 
 @dataclass
@@ -19,7 +20,7 @@ class Draws:
     ----------
     rule : {"uniform", "perm", "cyclic", "lipschitz", "numbers", "given"}
         Example indices with replacement (the theory), a fresh permutation every pass, 0 .. n-1 again and again, or with
-        replacement in proportion to weights; uniform numbers in [0, 1); or the indices that the caller gave.
+        replacement in proportion to weights; uniform numbers in [0, 1); or the indices ``order`` that the caller gave.
     n : int
         Number of examples.
     rng : numpy.random.Generator
@@ -27,6 +28,8 @@ class Draws:
         For ``lipschitz``: the cumulated probabilities.
     rest : array
         What was drawn and not used yet.
+    order : int array
+        For ``given``: the indices that come again and again; empty if they come once.
     """
 
     rule: str
@@ -34,6 +37,7 @@ class Draws:
     rng: np.random.Generator
     cumulative: np.ndarray = field(default_factory=lambda: np.empty(0))
     rest: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    order: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def peek(self, count: int) -> np.ndarray:
         """Return the next ``count`` numbers, or fewer at the end of a finite stream."""
@@ -44,6 +48,10 @@ class Draws:
     def drop(self, count: int) -> None:
         """Move on by ``count`` numbers."""
         self.rest = self.rest[count:]
+
+    def put_first(self, numbers: np.ndarray) -> None:
+        """Let ``numbers`` come before the rest of the stream."""
+        self.rest = np.concatenate((numbers, self.rest))
 
     def take(self, count: int) -> np.ndarray:
         """Return the next ``count`` numbers and move on."""
@@ -64,7 +72,7 @@ class Draws:
                 return np.searchsorted(self.cumulative, self.rng.random(count), side="right")
             case "numbers":
                 return self.rng.random(count)
-        return np.empty(0, dtype=np.int64)
+        return np.tile(self.order, -(-count // max(len(self.order), 1)))
 
 
 def order_draws(rule: str, n: int, seed: int, weights: np.ndarray | None = None) -> Draws:
@@ -90,15 +98,36 @@ def uniform_draws(seed: int) -> Draws:
     return Draws("numbers", 0, np.random.default_rng(seed), rest=np.empty(0))
 
 
-def given_draws(order: np.ndarray) -> Draws:
-    """Return the indices that the caller gave, one per step, as often as they last."""
-    return Draws("given", 0, np.random.default_rng(0), rest=order)
+LEAST = 0.01  # times the mean: the least weight of an example in ``lipschitz_draws``
+
+
+def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
+    """Return example indices drawn in proportion to bounds >= 0 on their curvature.
+
+    An example without curvature may have a gap all the same, and one visit may close it: examples below `LEAST` times the
+    mean are visited once at first, in order, and drawn as if they were there later. Without any curvature all are alike.
+    """
+    least = LEAST * np.mean(curvature)
+    if least > 0.0:
+        draws = order_draws("lipschitz", len(curvature), seed, np.maximum(curvature, least))
+        draws.put_first(np.flatnonzero(curvature < least))
+        return draws
+    draws = order_draws("uniform", len(curvature), seed)
+    draws.put_first(np.arange(len(curvature)))
+    return draws
+
+
+def given_draws(order: np.ndarray, repeat: bool = False) -> Draws:
+    """Return the indices that the caller gave, one per step, as often as they last or, with ``repeat``, over and over."""
+    draws = Draws("given", 0, np.random.default_rng(0))
+    draws.rest, draws.order = order, order if repeat else draws.order
+    return draws
 
 
 def check_order(order, n: int, steps: int) -> np.ndarray:
     """Return a given order as int64 indices 0 .. n-1, at least ``steps`` of them."""
-    indices = np.asarray(order)
-    if indices.ndim != 1 or (indices.dtype.kind not in "iu" and len(indices)):
+    indices = as_array("order", order, "iu", "be a vector of integers")
+    if indices.ndim != 1:
         raise ParameterError(f"order must be a vector of integers, got shape {indices.shape}, {indices.dtype}")
     if len(indices) < steps:
         raise ParameterError(f"order must hold at least max_passes * n = {steps} indices, got {len(indices)}")

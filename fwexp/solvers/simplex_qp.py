@@ -17,12 +17,11 @@ of U's = 1, which is updated with it.
 
 import math
 from dataclasses import dataclass, field
-from numbers import Real
 
 import numpy as np
 
 from fwexp._jit import njit, register_jitable
-from fwexp.errors import ParameterError
+from fwexp.checks import check_number
 
 PAIRWISE_STEPS = 1000  # per coordinate, where the active-set method fails
 
@@ -263,9 +262,7 @@ def check_share(name: str):
     """Return the check of an option that is a tolerance, relative to something of its solver."""
 
     def check(value) -> float:
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < 1:
-            raise ParameterError(f"{name} must be a number >= 0 and < 1, got {value!r}")
-        return float(value)
+        return check_number(name, value, "a number >= 0 and < 1", least=0.0, below=1.0)
 
     return check
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from fwexp._jit import njit, specialise
 from fwexp.api import check_problem_type
+from fwexp.checks import check_integer
 from fwexp.driver import settings
 from fwexp.errors import ParameterError
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
@@ -156,8 +157,7 @@ def one_hard_example(n: int, outputs: int) -> EnumeratedProblem:
     separates: if some rule takes K steps, then n K uniform ones visit every example K times on average.
     """
     for name, value, least in (("n", n, 1), ("outputs", outputs, 1)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ParameterError(f"{name} must be an integer >= {least}, got {value!r}")
+        check_integer(name, value, least)
     units = np.eye(outputs + n - 1)
     truth = np.zeros((1, len(units)))
     psi = [np.vstack([truth, units[:outputs]])] + [np.vstack([truth, row]) for row in units[outputs:]]

@@ -14,21 +14,23 @@ Where rho <= 0, that is H(w) <= eps, w serves for all smaller lam. All of this h
 A a (acceleration), with the gap P(w) - D(a) and Delta = D(a) - lam/2 ||w||^2.
 """
 
+import inspect
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fwexp.api import check_problem_type
+from fwexp.checks import check_flag, check_names, check_positive
 from fwexp.driver import settings
 from fwexp.driver.loop import Clock, interruptible
 from fwexp.driver.progress import Progress
 from fwexp.driver.result import Status
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import to_public
+from fwexp.problems.protocol import costly_oracle, to_public
 from fwexp.solvers import check_needs, check_options, resolve_auto
 from fwexp.solvers.bcfw import BCFW
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 LOOKS = 10  # per pass, at the known gap
 COLUMNS = ("lam", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "certified")
+OPTIONS = [field.name for field in fields(BCFW.Options)]
 KAPPA = {True: 0.9, False: 0.7}  # of exact and of heuristic paths
 GRID = tuple(2.0**exponent for exponent in range(15, -16, -1))
 
@@ -88,7 +91,7 @@ class RegularizationPath:
         return float(self.gap[j] + (1.0 - lam / self.lam[j]) * delta)
 
     def _piece(self, lam: float) -> int:
-        lam = settings.check_lam(lam)
+        lam = check_positive("lam", lam)
         if lam < self.lam_end:
             raise ParameterError(f"lam must be at least {self.lam_end:.6g}, where the path ends, got {lam!r}")
         return max(int(np.searchsorted(-self.lam, -lam, side="right")) - 1, 0)
@@ -158,8 +161,9 @@ def regularization_path(
     >>> path.w_at(0.5).shape
     (770,)
     """
-    eps, lam_min = _number("eps", eps), _number("lam_min", lam_min)
-    kappa = KAPPA[exact] if kappa is None else _number("kappa", kappa)
+    check_names("solver bcfw", options, OPTIONS, inspect.signature(regularization_path).parameters)
+    eps, lam_min, exact = check_positive("eps", eps), check_positive("lam_min", lam_min), check_flag("exact", exact)
+    kappa = KAPPA[exact] if kappa is None else check_positive("kappa", kappa)
     if kappa >= 1.0:
         raise ParameterError(f"kappa must lie between 0 and 1, got {kappa!r}")
     rows, weights = [], []
@@ -221,8 +225,8 @@ def grid_search(
         One row per lam, as in ``RegularizationPath.frame``; costs are cumulated. Values of lam that were not reached
         within the bounds are missing; ``attrs["status"]`` says how it ended.
     """
-    eps = _number("eps", eps)
-    lams = [_number("lams", lam) for lam in lams]
+    check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
+    eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
     with Run(problem, options, seed, True, max_passes, time_limit, "grid", verbose) as run:
         frame = as_frame(list(run.grid(eps, lams, warm)))
     frame.attrs["status"] = str(run.status)
@@ -267,14 +271,15 @@ class Run:
         if not self.options.line_search:
             raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
         self.problem, self.exact, self._seed = problem, exact, settings.check_seed(seed)
-        self._max_calls = math.floor(settings.check_max_passes(max_passes) * problem.n)
+        self._max_calls = settings.max_calls(settings.check_max_passes(max_passes), problem.n)
         self._time_limit = settings.check_time_limit(time_limit)
         self._clock, self._steps, self._calls = Clock(), 0, 0  # those of solvers before this one
         self.solver, self.gap = None, math.inf
         self.lam_end, self.status = math.inf, Status.CONVERGED
         self._interrupted, self._context = (lambda: False), interruptible()
-        self._progress = Progress(None, verbose, label)
-        self._compile()
+        self._progress = Progress(None, check_flag("verbose", verbose), label)
+        if not costly_oracle(problem):  # else there is nothing to compile, and the oracle would be called
+            self._compile()
 
     def __enter__(self) -> "Run":
         self._interrupted = self._context.__enter__()
@@ -405,7 +410,10 @@ def as_frame(rows: list[dict]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _number(name: str, value) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < math.inf:
-        raise ParameterError(f"{name} must be a positive finite number, got {value!r}")
-    return float(value)
+def _check_lams(lams) -> list[float]:
+    """Return the values of a grid."""
+    text_or_number = isinstance(lams, str | bytes | Mapping) or not isinstance(lams, Iterable) or getattr(lams, "ndim", 1) == 0
+    values = [] if text_or_number else list(lams)
+    if not values:
+        raise ParameterError(f"lams must be a list of positive finite numbers, at least one, got {shown(lams)}")
+    return [check_positive(f"lams[{k}]", lam) for k, lam in enumerate(values)]

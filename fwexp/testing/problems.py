@@ -4,12 +4,17 @@ Functions of the protocol are called in plain Python and compared with vectors i
 check compares compiled code with plain Python.
 """
 
+import copy
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
+from fwexp.problems.any_labelings import can_be_kept, snapshot
+from fwexp.problems.any_labelings import equal_labelings as same
+from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.evaluation import Evaluator
 
 TOL = 1e-9  # relative; sums may be taken in any order
@@ -99,6 +104,20 @@ class ProblemProbe:
         protocol.decode(self.problem, i, self.theta(i, w), self.work.y, self.work.scratch)
         return protocol.public_labeling(self.problem, i, self.work.y)
 
+    @property
+    def functions(self) -> list[str]:
+        """The names of the oracles that people gave as functions of (i, w)."""
+        given = ("max_oracle", "decode") if isinstance(self.problem, CallbackProblem) else ()
+        return [name for name in given if getattr(self.problem, name) is not None]
+
+    def found(self, i: int, w: np.ndarray) -> list:
+        """Return the labelings that oracles find at the public w: those of functions, whatever else is wrong with them."""
+        if self.functions:
+            found = [snapshot(getattr(self.problem, name)(i, w.copy())) for name in self.functions]
+            require(all(map(can_be_kept, found)), f"oracles of example {i} must return labelings, got {found}")
+            return found
+        return [self.oracle(i, w)[0], self.decode(i, w)]
+
     def image(self, i: int, direction) -> np.ndarray:
         """Return F_i' direction."""
         w = np.zeros(self.problem.num_weights)
@@ -110,13 +129,13 @@ class ProblemProbe:
         """Public weights: 0, random ones that matter little, as much as, and more than the loss, and learned ones."""
         rng, d = np.random.default_rng(self.seed), self.problem.d
         zero = np.zeros(d)
-        first = [self.psi(i, self.oracle(i, zero)[0]) for i in self.examples]
+        first = [self.psi(i, self.found(i, zero)[0]) for i in self.examples]
         size = max(max(float(np.linalg.norm(psi)) for psi in first), 1e-6)
         weights = [zero, *(rng.normal(size=d) * scale / size for scale in self.random_weights.values())]
         w = zero
         for _ in range(3):
             for i in self.examples:
-                w = w + self.psi(i, self.oracle(i, w)[0]) / size**2
+                w = w + self.psi(i, self.found(i, w)[0]) / size**2
             weights.append(w)
         return weights
 
@@ -125,9 +144,7 @@ class ProblemProbe:
         """Labelings of every example: the true one, all that oracles return, and neighbours of these."""
         rng, found = np.random.default_rng(self.seed), {}
         for i in self.examples:
-            found[i] = [self.truth(i), *(self.oracle(i, w)[0] for w in self.weights)]
-            if self.decodes:
-                found[i] += [self.decode(i, w) for w in self.weights]
+            found[i] = [self.truth(i), *(y for answers in zip(*(self.found(i, w) for w in self.weights)) for y in answers)]
             for _ in range(40 if isinstance(self.problem, tuple) else 0):  # else labelings are the user's own objects
                 a, b = (np.array(found[i][k]) for k in rng.integers(len(found[i]), size=2))
                 if a.ndim == 1:  # one place as in another labeling, or as another place of that
@@ -257,6 +274,17 @@ def oracles_leave_their_inputs_alone(probe):
             require(same(*answers), f"max_oracle({i}) must return the same labeling when called again")
 
 
+def functions_return_new_objects(probe):
+    """What functions have returned does not change when they are called again, with other arguments."""
+    for name in probe.functions and ["features", *probe.functions]:
+        function, held = getattr(probe.problem, name), []
+        for k, (i, y) in enumerate(probe.pairs()):
+            answer = function(i, snapshot(y) if name == "features" else probe.weights[k % len(probe.weights)].copy())
+            held.append((i, answer, copy.deepcopy(content(answer))))
+        for i, answer, before in held:
+            require(same(content(answer), before), f"{name}({i}, ...) must return a new object, not one that later calls change")
+
+
 def labelings_are_stored(probe):
     """What ``store_labeling`` keeps is what comes back."""
     storage = protocol.new_labelings(probe.problem)
@@ -300,6 +328,8 @@ def blocks_move_towards_corners(probe):
         i = probe.examples[step % len(probe.examples)]
         y = probe.labelings[i][rng.integers(len(probe.labelings[i]))]
         gamma = (0.0, 0.25, 1.0, rng.random())[rng.integers(4)]
+        if not protocol.has_room(problem, i, blocks):
+            blocks = protocol.copy_blocks(problem, blocks)
         protocol.set_direction(problem, i, probe.raw(i, y), blocks, probe.work.direction)
         wanted = probe.psi(i, y) - rows[i]
         require(close(probe.image(i, probe.work.direction), wanted), f"set_direction({i}) must be p(y) minus the block")
@@ -363,9 +393,11 @@ def list_of(y):
     return y.tolist() if isinstance(y, np.ndarray) else y
 
 
-def same(a, b) -> bool:
-    """Whether two labelings are equal."""
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a == b)
+def content(answer):
+    """Return what may change of the answer of a function, in a form that can be compared."""
+    if sp.issparse(answer):
+        return answer.toarray()
+    return getattr(answer, "__dict__", answer)
 
 
 PROBLEM_CHECKS = (
@@ -378,6 +410,7 @@ PROBLEM_CHECKS = (
     oracle_finds_the_maximum,
     decoding_finds_the_maximum,
     oracles_leave_their_inputs_alone,
+    functions_return_new_objects,
     labelings_are_stored,
     parts_have_the_inner_products_of_features,
     blocks_move_towards_corners,

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fwexp import record
 from fwexp.driver.loop import Log, drive, finish
 from fwexp.driver.progress import Progress
 from fwexp.driver.result import Result
@@ -191,6 +192,23 @@ def portions_do_not_matter(probe):
     require(state_of(portions, probe.iterates) == state_of(whole, probe.iterates), "a run in portions must equal a run at once")
 
 
+def continues_from_its_state(probe):
+    """A state that was saved and restored, at any point of a run, goes on to the same bits."""
+    for calls in (0, probe.problem.n // 2, 2 * probe.problem.n + 1, 5 * probe.problem.n):
+        first = probe.new()
+        first.advance(0, 0)
+        probe.go_on(first, calls)
+        saved = record.to_arrays(first.state)
+        before = state_of(first, probe.iterates)
+        probe.go_on(first, PASSES * probe.problem.n)
+        second = probe.new(seed=1)
+        second.restore(record.from_arrays(saved))
+        require(state_of(second, probe.iterates) == before, "a restored solver must be where the saved one was")
+        probe.go_on(second, PASSES * probe.problem.n)
+        equal = state_of(second, probe.iterates) == state_of(first, probe.iterates)
+        require(equal, f"a run that is restored after {calls} oracle calls must go on as if nothing had happened")
+
+
 def the_seed_decides(probe):
     """Runs with the same seed are the same; another seed matters if, and only if, the class says ``stochastic``."""
     runs = [state_of(probe.ran(seed=seed), probe.iterates) for seed in (0, 0, 1)]
@@ -354,6 +372,7 @@ SOLVER_CHECKS = (
     starts_at_step_0,
     keeps_its_bounds,
     portions_do_not_matter,
+    continues_from_its_state,
     the_seed_decides,
     follows_the_order,
     dual_points_are_lower_bounds,

@@ -4,6 +4,8 @@ import math
 import os
 import signal
 import threading
+import time
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +18,7 @@ from fwexp.driver.loop import Clock, Log, drive, finish, log_points
 from fwexp.driver.progress import Progress
 from fwexp.driver.result import TRACE_COLUMNS
 from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.protocol import costly_oracle
 from fwexp.solvers.base import NoOptions, Point, Solver
 from tests.small_problems import chain
 
@@ -88,16 +91,27 @@ class Script(Solver):
         return self.point("last").dual + 1e-13
 
 
-@pytest.fixture
-def problem():
+class Cheap(fwexp.CallbackProblem):
+    """Given by functions, but timed like compiled families."""
+
+
+costly_oracle.register(Cheap)(lambda problem: False)
+
+
+def constant(cls=fwexp.CallbackProblem):
     """P(w) = lam/2 w^2 + 1, four examples."""
-    return fwexp.CallbackProblem(
+    return cls(
         [0] * 4,
         features=lambda i, y: np.zeros(1),
         loss=lambda i, y: float(y),
         max_oracle=lambda i, w: 1,
         decode=lambda i, w: 1,
     )
+
+
+@pytest.fixture
+def problem():
+    return constant(Cheap)
 
 
 def scripted(problem, *, lam=2.0, iterates=("last",), iterate="best", test=None, callback=None, **class_attributes):
@@ -467,3 +481,119 @@ def test_clock_adds_up(monkeypatch):
             now[0] += seconds
         now[0] += 100.0
     assert clock.seconds == 3.5
+
+
+# --- costly oracles -------------------------------------------------------------------------------------------------
+
+
+def counting(n=40, seed=0, seconds=0.0):
+    """A problem given by functions, and the numbers of calls of its oracles."""
+    problem = chain("functions", seed, n=n)[1]
+    calls = Counter()
+
+    def counted(name, function):
+        def count(i, w):
+            calls[name] += 1
+            time.sleep(seconds)
+            return function(i, w)
+
+        return count
+
+    for name in ("max_oracle", "decode"):
+        setattr(problem, name, counted(name, getattr(problem, name)))
+    return problem, calls
+
+
+COSTLY = [
+    ("auto", {}),
+    ("bcfw", {"train_error": True}),
+    ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True, "refresh": 3, "iterates": ["last"]}),
+    ("fw", {}),
+    ("ssg", {"test": True}),
+    ("one_slack", {}),
+]
+
+
+@pytest.mark.parametrize(("solver", "options"), COSTLY)
+def test_all_oracle_calls_are_counted_and_few_are_for_the_log(solver, options):
+    """By default at most a quarter of the solver's, and start and end; with any schedule the same iterates."""
+    results = []
+    for schedule in ("default", 1):
+        problem, calls = counting()
+        test = {"test": problem} if "test" in options else {}
+        result = fwexp.solve(
+            problem, solver, lam=0.01, max_passes=24, gap_tol=0, iterate="last", schedule=schedule, **options | test
+        )
+        end = result.trace.iloc[-1]
+        assert calls.total() == end.oracle_calls + end.evaluation_calls
+        assert 23 * problem.n < end.oracle_calls <= 24 * problem.n
+        assert (np.diff(result.trace.evaluation_calls) >= 0).all()
+        results.append(result)
+    point = result.trace.iterate.nunique() * problem.n * (1 + ("train_error" in options) + ("test" in options))
+    rare, often = (result.trace.evaluation_calls.iloc[-1] for result in results)
+    assert rare <= 24 * problem.n / 4 + 2 * point
+    assert often > rare or solver == "one_slack"  # whose best w may stay what it was
+    assert results[0].w.tobytes() == results[1].w.tobytes()
+    assert results[0].primal == pytest.approx(results[1].primal, rel=1e-12)
+
+
+def test_trace_of_compiled_problems_counts_evaluations_too():
+    _, problem = chain("dense", 0, n=5)
+    _, test = chain("dense", 1, n=3)
+    result = fwexp.solve(problem, "bcfw", lam=LAM, max_passes=2, gap_tol=0, schedule=1, train_error=True, test=test)
+    # The two iterates are the same at the start.
+    assert result.trace.evaluation_calls.tolist() == [13, 13, 26, 39, 52, 65]
+
+
+def test_refreshes_certify_for_nothing():
+    """The exact gaps that the solver computes for itself are the objective of the last iterate, to rounding."""
+    problem, _ = counting()
+    options = {"sampling": "gap", "refresh": 1, "iterates": ["last"]}
+    trace = fwexp.solve(problem, "bcfw", lam=LAM, max_passes=20, gap_tol=0, **options).trace
+    free = trace[trace.evaluation_calls.diff() == 0]
+    assert len(free) >= 5
+    schedule = (free.oracle_calls / problem.n).tolist()
+    evaluated = fwexp.solve(problem, "bcfw", lam=LAM, max_passes=20, gap_tol=0, schedule=schedule, **options).trace
+    evaluated = evaluated.set_index("oracle_calls").loc[free.oracle_calls]
+    np.testing.assert_allclose(free.primal, evaluated.primal, rtol=1e-12)
+    np.testing.assert_array_equal(free.dual, evaluated.dual)
+
+
+def test_costly_runs_do_not_depend_on_the_clock(monkeypatch):
+    traces = []
+    for seconds in (1e-5, 0.003, 10.0):
+        monkeypatch.setattr(driver, "CHUNK_SECONDS", seconds)
+        for solver in ("auto", "one_slack"):
+            problem, calls = counting()
+            result = fwexp.solve(problem, solver, lam=0.01, max_passes=60, gap_tol=1e-3)
+            assert result.status == "converged"
+            traces.append((result.trace.drop(columns="time"), calls, result.w.tobytes()))
+    for k, (trace, calls, w) in enumerate(traces):
+        pd.testing.assert_frame_equal(trace, traces[k % 2][0], check_exact=True)
+        assert (calls, w) == traces[k % 2][1:]
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"), [("auto", {}), ("fw", {}), ("bcfw", {"schedule": 0.1}), ("ssg", {"train_error": True})]
+)
+def test_time_limit_of_costly_oracles_is_in_wall_time(solver, options, monkeypatch):
+    """On a clock that calls of the oracle move on: one each."""
+    problem, calls = counting()
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: float(calls.total()))
+    for limit in (1.0, 50.0, 200.0, 1000.0):
+        calls.clear()
+        result = fwexp.solve(problem, solver, lam=LAM, max_passes=1000, gap_tol=0, time_limit=limit, **options)
+        assert result.status == "time_limit"
+        one_evaluation = problem.n * (1 + ("train_error" in options))
+        assert calls.total() <= limit + one_evaluation
+        assert calls.total() >= 0.5 * limit
+        end = result.trace[result.trace.iterate == "last"].iloc[-1]
+        assert end.time == end.oracle_calls  # solver seconds, as ever
+        if limit == 1000.0 and "schedule" not in options:
+            assert end.oracle_calls > 0.4 * limit  # what was reached is logged
+
+
+def test_nothing_is_compiled_by_calling_a_costly_oracle():
+    problem, calls = counting()
+    frame = fwexp.grid_search(problem, 0.5, lams=[1.0, 0.1])
+    assert calls.total() == frame.oracle_calls.iloc[-1]

@@ -1,14 +1,20 @@
+import dataclasses
 import functools
 import itertools
 import subprocess
 import sys
+from unittest import mock
 
+import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
 from fwexp.experiments.figure import PICTURE, save_figure
-from fwexp.plots import style
+from fwexp.plots import curves, icml2016, style
+from fwexp.plots.curves import COLUMNS
 from fwexp.run import store, sweep
 from fwexp.run.config import conf_dir
 from tests.plots.made_up import make_results
@@ -70,11 +76,11 @@ EXPECTED = [
 @pytest.mark.parametrize(("name", "dataset", "lams", "seeds", "passes", "random", "batch"), EXPECTED)
 def test_a_preset_names_the_runs_of_its_figure(name, dataset, lams, seeds, passes, random, batch):
     configs = [config for config in _configs(name) if config["dataset"]["name"] == dataset and "task" not in config]
-    apart = ["refresh"] if name == "icml2016/fig1" else []
+    split_by = ["refresh"] if name == "icml2016/fig1" else []
     runs = {"reference": [], **{method: [] for method in random | batch}}
     for config in configs:
         reference = config["solver"].get("accelerate")
-        runs["reference" if reference else style.method(config["solver"]["name"], config["solver"], apart)].append(config)
+        runs["reference" if reference else style.method(config["solver"]["name"], config["solver"], split_by)].append(config)
     if name.startswith("icml2016"):  # gaps need no bound of the optimum
         assert runs["reference"] == []
     else:
@@ -124,11 +130,60 @@ def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path):
     titled = [ax for ax in picture.axes if ax.get_title(loc="left")]
     assert len(titled) == frame["panel"].nunique()
     assert not any(text.get_text() == "no run" for ax in titled for text in ax.texts)
-    variants = frame["variant"].dropna().unique()
+    assert list(frame.columns) == COLUMNS
+    assert not frame.isna().any(axis=None)
+    variants = frame["variant"][frame["measure"] != "cache_hits"].unique()
     assert set(variants) <= set(style.LINES)
     (legend,) = picture.legends
     assert [text.get_text() for text in legend.get_texts()] == [style.line(name).label for name in style.in_table_order(variants)]
-    assert [path.suffix for path in save_figure(picture, frame, tmp_path / "figure")] == list(PICTURE)
+    assert [path.suffix for path in save_figure(picture, frame, tmp_path / "figure", note="a note, " * 20)] == list(PICTURE)
+    check_texts(picture)
+
+
+@pytest.mark.parametrize("part", [slice(1), slice(8), slice(5, 6)], ids=["no cache", "some", "one"])
+def test_a_map_of_which_runs_failed_can_be_drawn(part, tmp_path):
+    figure = FIGURES["icml2016/fig2"]
+    frame = figure.data(make_results(_configs("icml2016/fig2", "smoke")[part]))
+    picture = figure.draw(frame)
+    save_figure(picture, frame, tmp_path / "figure")
+    assert any(text.get_text() == "no run" for ax in picture.axes for text in ax.texts)
+
+
+@pytest.mark.parametrize(("first", "last"), [(3e4, 1e-4), (300.0, 1e-4), (50.0, 3e-3), (5.0, 1e-5), (2e5, 10.0)])
+def test_tick_labels_of_lambda_do_not_touch(first, last):
+    frame = _fig8_frame()
+    place = np.log(frame["x"].max() / frame["x"]) / np.log(frame["x"].max() / frame["x"].min())
+    frame = frame.assign(x=first * (last / first) ** place)
+    for number, columns in ((4, 2), (3, 3)):  # as in the figure, and narrower
+        panels = [dataclasses.replace(panel, title="", left=last) for panel in icml2016.FIG8[:number]]
+        check_texts(curves.draw(frame, panels, columns=columns))
+
+
+@functools.cache
+def _fig8_frame():
+    return icml2016.fig8_data(make_results(_configs("icml2016/fig8", "smoke")))
+
+
+def check_texts(picture):
+    """No text of a picture overlaps or touches another, or is cut off at the edge."""
+    drawn, draw = {}, Text.draw
+
+    def record(text, renderer):
+        if text.get_visible() and text.get_text():
+            drawn[text] = text.get_window_extent(renderer)
+        draw(text, renderer)
+
+    with mock.patch.object(Text, "draw", record):
+        FigureCanvasAgg(picture).draw()
+    gap = 0.02 * picture.dpi
+    for (one, box), (two, other) in itertools.combinations(drawn.items(), 2):
+        apart = box.x1 + gap < other.x0 or other.x1 + gap < box.x0 or box.y1 < other.y0 or other.y1 < box.y0
+        assert apart, (one.get_text(), two.get_text())
+    for text, box in drawn.items():
+        assert box.x0 >= 0, text
+        assert box.y0 >= 0, text
+        assert box.x1 <= picture.bbox.x1, text
+        assert box.y1 <= picture.bbox.y1, text
 
 
 @pytest.mark.parametrize(

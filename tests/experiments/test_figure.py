@@ -1,14 +1,23 @@
+import json
+import shutil
+from importlib.metadata import version
+from xml.etree import ElementTree
+
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from fwexp.errors import UserError
 from fwexp.experiments import FIGURES, commands, make_figure
 from fwexp.experiments.figure import save_figure
+from fwexp.experiments.origin import Origin, reservations
 from fwexp.run import runner, store, sweep
+from fwexp.run.provenance import provenance
 from tests.plots.made_up import make_figure as made_up_results
 
 NAME = "quickstart"
+SVG, DUBLIN = "{http://www.w3.org/2000/svg}", "{http://purl.org/dc/elements/1.1/}"
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +27,9 @@ def made(tmp_path_factory):
     return folder, make_figure(NAME, folder, preset="smoke", launcher="basic")
 
 
-def test_a_figure_is_two_pictures_and_a_table(made):
+def test_a_figure_is_two_pictures_and_a_table_and_their_origin(made):
     folder, paths = made
-    assert paths == [folder / "figures" / f"{NAME}{suffix}" for suffix in (".png", ".svg", ".csv")]
+    assert paths == [folder / "figures" / f"{NAME}-smoke{suffix}" for suffix in (".png", ".svg", ".csv", ".json")]
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in paths[1].read_bytes()
     frame = pd.read_csv(paths[2])
@@ -33,7 +42,9 @@ def test_the_table_is_what_is_drawn(made):
     folder, paths = made
     results = store.load_results(folder)
     frame = FIGURES[NAME].data(results)
-    pd.testing.assert_frame_equal(pd.read_csv(paths[2]), frame, check_dtype=False, rtol=0, atol=0)
+    read = pd.read_csv(paths[2])
+    assert list(read.columns) == [*frame.columns, "preset", "commit"]
+    pd.testing.assert_frame_equal(read[frame.columns], frame, check_dtype=False, rtol=0, atol=0)
     picture = FIGURES[NAME].draw(frame)
     drawn = [line.get_xydata() for ax in picture.axes for line in ax.lines]
     curves = [curve[["x", "median"]].to_numpy() for _, curve in frame.groupby(["panel", "variant"])]
@@ -59,6 +70,112 @@ def test_runs_that_the_preset_does_not_name_do_not_change_it(made):
     assert (duals > 1.5 * named).all()  # they would change it if they were looked at
     make_figure(NAME, folder, preset="smoke", launcher="basic")
     assert paths[2].read_bytes() == before
+
+
+def test_every_file_says_where_it_comes_from(made):
+    folder, paths = made
+    png, svg, csv, record = paths
+    runs = store.find_runs(folder, key=_smoke_keys())
+    git = provenance()["git"]
+    commit = git["commit"] + "-dirty" * git["dirty"] if git else "unknown"
+    text = Image.open(png).text
+    root = ElementTree.parse(svg).getroot()
+    source = root.find(f".//{DUBLIN}source").text
+    assert text["Source"] == source
+    assert source.startswith(f"{NAME} (smoke preset); commits {commit}; runs ")
+    assert source.endswith("runs " + " ".join(sorted(run.key for run in runs)))
+    assert text["Software"] == f"fwexp {version('fwexp')}, commit {commit}"
+    assert text["Comment"].startswith("smoke preset")
+    facts = json.loads(record.read_text())
+    assert (facts["figure"], facts["title"], facts["preset"]) == (NAME, FIGURES[NAME].title, "smoke")
+    assert (facts["commit"], facts["versions"]["fwexp"]) == (commit, version("fwexp"))
+    assert set(facts["runs"]) == {run.key for run in runs}
+    for run in runs:
+        assert facts["runs"][run.key]["created"] == run.record["created"]
+        assert facts["runs"][run.key]["solver"] == run.config["solver"]["name"]
+    frame = pd.read_csv(csv)
+    assert set(frame["preset"]) == {"smoke"}
+    assert set(frame["commit"]) == {commit}
+    for keys, variant, count in frame[["keys", "variant", "runs"]].drop_duplicates().itertuples(index=False):
+        found = store.find_runs(folder, key=keys.split())
+        assert len(found) == count
+        assert {run.config["solver"]["name"] for run in found} == {variant.partition("-")[0]}
+
+
+def test_an_svg_has_text_and_a_name_and_a_description(made):
+    _, paths = made
+    root = ElementTree.parse(paths[1]).getroot()
+    title, description = root[:2]
+    assert (title.tag, description.tag) == (f"{SVG}title", f"{SVG}desc")
+    assert root.get("role") == "img"
+    assert root.get("aria-labelledby").split() == [title.get("id"), description.get("id")]
+    assert len(root.findall(f"{SVG}title")) == 1
+    assert title.text == FIGURES[NAME].title
+    assert "smoke preset" in description.text
+    assert "(b) handwritten dates, λ = 0.01: primal suboptimality against effective passes" in description.text
+    assert "BCFW-wavg: " in description.text
+    texts = {"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")}
+    assert {"BCFW", "SSG-wavg", "FW", "(a) handwritten dates, λ = 0.1", "primal suboptimality"} <= texts
+    assert any("smoke preset" in text for text in texts)
+
+
+def test_a_smoke_figure_leaves_the_full_one_alone(made, tmp_path):
+    folder, _ = made
+    (tmp_path / "runs").symlink_to(folder / "runs")
+    full = make_figure(NAME, tmp_path, dry_run=True)
+    assert [path.name for path in full] == [f"{NAME}{suffix}" for suffix in (".png", ".svg", ".csv", ".json")]
+    (tmp_path / "figures").mkdir()
+    for path in full:
+        path.write_text("precious")
+    smoke = make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
+    assert set(smoke).isdisjoint(full)
+    assert {path.read_text() for path in full} == {"precious"}
+
+
+@pytest.mark.parametrize("form", [lambda digest: digest, lambda digest: {"modules": ["fwexp.api"], "sha256": digest}])
+def test_a_figure_of_mixed_sources_says_so(made, tmp_path, form, monkeypatch):
+    folder, _ = made
+    shutil.copytree(folder / "runs", tmp_path / "runs")
+    monkeypatch.setattr(store.Run, "stale", False, raising=False)
+
+    def note(**digests):
+        for run in store.find_runs(tmp_path):
+            found = digests.get(run.config["solver"]["name"], "a" * 64)
+            run.record["sources"] = form(found.pop() if isinstance(found, list) and len(found) > 1 else found[0])
+            (run.path / store.RECORD).write_text(json.dumps(run.record))
+        png, svg, _, record = make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
+        said = json.loads(record.read_text())["note"]
+        assert Image.open(png).text["Comment"] == said
+        assert said in svg.read_text()
+        return said
+
+    same = {solver: ["f" * 64] for solver in ("bcfw", "fw", "ssg")}
+    assert note(**same) == "smoke preset"
+    assert note(**same | {"fw": ["e" * 64]}) == "smoke preset"  # another solver has other sources
+    assert note(**same | {"ssg": ["f" * 64, "e" * 64]}) == "smoke preset, runs of ssg mix sources"
+
+
+def _facts(**changes):
+    return {"solver": "bcfw", "dataset": "ocr", "task": "train", "sources": "f" * 64, "stale": False} | changes
+
+
+@pytest.mark.parametrize(
+    ("runs", "notes"),
+    [
+        ([], []),
+        ([_facts(sources=None), _facts(sources=None)], []),  # from before sources were recorded
+        ([_facts(), _facts(dataset="digits", sources="0"), _facts(task="path", sources="1")], []),
+        ([_facts(), _facts(sources=None)], ["runs of bcfw mix sources"]),
+        (
+            [_facts(), _facts(sources="0"), _facts(solver="ssg"), _facts(solver="ssg", sources="1")],
+            ["runs of bcfw, ssg mix sources"],
+        ),
+        ([_facts(stale=True), _facts(solver="fw")], ["runs of bcfw are of other sources than those here"]),
+        ([_facts(stale=True), _facts(sources="0")], ["runs of bcfw mix sources"]),
+    ],
+)
+def test_reservations_about_sources(runs, notes):
+    assert reservations(runs) == notes
 
 
 def _smoke_keys():
@@ -90,6 +207,9 @@ def test_equal_pictures_are_equal_files(tmp_path):
     second = save_figure(figure.draw(frame), frame, tmp_path / "second" / "fig")
     for one, two in zip(first, second):
         assert one.read_bytes() == two.read_bytes()
+    titled = save_figure(figure.draw(frame), frame, tmp_path / "titled" / "fig", Origin("a/b", "Loss < 1 & gap > 0", "smoke"))
+    root = ElementTree.parse(titled[1]).getroot()
+    assert (root[0].text, root[0].get("id")) == ("Loss < 1 & gap > 0", "a-b-title")
     noted = save_figure(figure.draw(frame), frame, tmp_path / "noted" / "fig", note="smoke preset")
     assert noted[0].read_bytes() != first[0].read_bytes()
     assert noted[2].read_bytes() == first[2].read_bytes()
@@ -126,7 +246,7 @@ def test_the_command_prints_the_files(made, capsys):
         (["quickstar"], "unknown figure 'quickstar'; accepted: icml2013/fig1, "),
         ([NAME, "--preset", "smok"], "unknown preset 'smok'; accepted: full, smoke (did you mean 'smoke'?)"),
         ([NAME, "--dry"], "unknown flag of fwexp figure '--dry'; accepted: --dry-run, --preset"),
-        ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, hydra/launcher, "),
+        ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, force, hydra/launcher, "),
         ([NAME, "results_dir="], "results_dir must not be empty"),
         ([NAME, "icml2013/fig1"], "fwexp figure makes one figure at a time, got quickstart icml2013/fig1"),
     ],

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fwexp.errors import OptionError, ParameterError
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Panel
 from tests.plots.made_up import OPTIMUM, PASSES, concat, make_figure, make_run
@@ -138,6 +139,40 @@ def test_runs_that_differ_in_more_than_the_seed_are_not_averaged():
         curves.data(runs, [PANEL])
 
 
+def test_a_row_names_the_runs_behind_it():
+    runs = [make_run("bcfw", seed=seed) for seed in (2, 0, 1)]
+    frame = curves.data(concat(*runs, make_run("fw")), [PANEL])
+    assert {*frame["keys"][frame["variant"] == "bcfw"]} == {"ocr/bcfw/0.01/0 ocr/bcfw/0.01/1 ocr/bcfw/0.01/2"}
+    assert {*frame["keys"][frame["variant"] == "fw"]} == {"ocr/fw/0.01/0"}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"split_by": ["solver.damping"]}, "unknown option to split methods by 'solver.damping'; accepted: .*line_search"),
+        ({"hidden": ["bccfw-acelerated"]}, "unknown method or variant to hide 'bccfw-acelerated'; .*mean 'bccfw-accelerated'"),
+        ({"lowest": ["fv"]}, "unknown solver 'fv'; accepted: .*fw"),
+    ],
+)
+def test_a_name_of_nothing_is_an_error(names, message):
+    with pytest.raises(OptionError, match=message):
+        curves.data(make_figure(seeds=[0]), [PANEL], **names)
+
+
+def test_names_may_be_given_once_and_be_absent_from_the_runs():
+    frame = curves.data(make_figure(seeds=[0]), [PANEL], hidden=iter(["online_eg", "bcfw-wavg"]), lowest=iter(["n_slack"]))
+    assert set(frame["variant"]) == {"bcfw", "ssg", "ssg-wavg", "fw", curves.REFERENCE}
+    by_refresh = concat(*[make_run("bcfw", refresh=float(k), sampling="gap") for k in (1, 3, 4)])
+    frame = curves.data(by_refresh, [PANEL], split_by=iter(["refresh"]))
+    assert set(frame["variant"]) == {"bcfw-gap-1", "bcfw[refresh=3.0][sampling=gap]", "bcfw[refresh=4.0][sampling=gap]"}
+
+
+@pytest.mark.parametrize(("field", "value"), [("measure", "gapp"), ("axis", "pass")])
+def test_a_panel_of_nothing_is_an_error(field, value):
+    with pytest.raises(ParameterError, match=f"unknown {field} of panel a '{value}'; accepted: .*passes"):
+        dataclasses.replace(PANEL, **{field: value})
+
+
 # -- the frame and the picture --
 
 
@@ -195,6 +230,22 @@ def test_a_solver_looks_the_same_whatever_else_is_drawn():
         fewer = looks(curves.data(results[results["solver"].isin(solvers)], [PANEL], hidden=[curves.REFERENCE]))
         assert fewer.items() <= everything.items()
         assert len(fewer) == number
+
+
+def test_all_panels_and_the_legend_agree_on_methods_that_the_table_does_not_know():
+    both = [make_run("bcfw", lam, refresh=float(k)) for lam, ks in ((0.01, range(20, 28)), (0.001, range(24, 28))) for k in ks]
+    panels = [PANEL, dataclasses.replace(PANEL, key="b", lam=0.001)]
+    frame = curves.data(concat(*both), panels, split_by=["refresh"])
+    figure = curves.draw(frame, panels)
+    (legend,) = figure.legends
+    expected = {line.get_label(): line.get_color() for line in legend.get_lines()}
+    assert len(set(expected.values())) == 8
+    for ax, number in zip(figure.axes, (8, 4)):
+        colors = {label: line.get_color() for label, line in _lines(ax).items()}
+        assert len(colors) == number
+        assert colors.items() <= expected.items()
+    alone = {label: line.get_color() for label, line in _lines(curves.draw_panel(frame, panels[1])).items()}
+    assert alone.items() <= expected.items()
 
 
 def test_the_panel_shows_all_curves_from_its_start_on():

@@ -49,6 +49,7 @@ def test_growth_is_the_exponent_of_n_and_needs_three_sizes():
     sizes = [125, 250, 500]
     samples = [make_run("fw", lambda calls, n=n: 0.1 * n / calls, n=n, sample=float(n)) for n in sizes]
     found = rows(make_run("fw", lambda calls: 0.1 * N / calls), *samples)
+    assert set(found.loc["fw", "keys"].split()) == {f"fw/{n}/0" for n in [N, *sizes]}
     assert found.loc["fw", "growth 0.1"] == pytest.approx(1.0, abs=0.05)
     assert found.loc["fw", "calls 0.1"] == pytest.approx(N)  # of the largest
     few = rows(make_run("fw", lambda calls: 0.1 * N / calls), samples[0])
@@ -72,6 +73,6 @@ def test_markdown_has_a_row_per_method_and_says_what_was_not_reached(tmp_path):
     (fw,) = [line for line in lines if "batch Frank-Wolfe" in line]
     assert fw.split("|")[7:9] == [" 100 (0.1) ", " > 204,800 (205) "]
     paths = save_figure(text, frame, tmp_path / "table1", note="smoke preset")
-    assert [path.name for path in paths] == ["table1.md", "table1.csv"]
+    assert [path.name for path in paths] == ["table1.md", "table1.csv", "table1.json"]
     assert paths[0].read_text().endswith("**smoke preset**\n")
     pd.testing.assert_frame_equal(pd.read_csv(paths[1]), frame, check_dtype=False)

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fwexp.errors import OptionError
 from fwexp.plots import style
 from tests.plots.made_up import concat, make_run
 
@@ -21,7 +22,7 @@ def test_no_two_methods_claim_the_same_runs():
     assert len(set(claims)) == len(claims)
     for name, m in style.METHODS.items():
         plain = style.PLAIN.get(m.solver, {})
-        assert style.method(m.solver, plain | dict(m.departures), apart=m.departures.keys() - plain.keys()) == name
+        assert style.method(m.solver, plain | dict(m.departures), split_by=m.departures.keys() - plain.keys()) == name
 
 
 def test_averages_keep_the_hue_and_change_the_line():
@@ -55,7 +56,7 @@ def test_method_follows_from_solver_and_options(solver, options, expected):
 
 
 @pytest.mark.parametrize(
-    ("options", "apart", "expected"),
+    ("options", "split_by", "expected"),
     [
         ({"sampling": "gap", "refresh": 10.0}, [], "bcfw-gap"),
         ({"sampling": "gap", "refresh": 10.0}, ["refresh"], "bcfw-gap-10"),
@@ -67,8 +68,8 @@ def test_method_follows_from_solver_and_options(solver, options, expected):
         ({"sampling": "gap", "cache.F": 0.25, "cache.nu": 0.01}, ["cache.F", "cache.nu"], "cache-local"),
     ],
 )
-def test_options_that_a_figure_is_about_set_methods_apart(options, apart, expected):
-    assert style.method("bcfw", options, apart) == expected
+def test_options_that_a_figure_is_about_split_methods(options, split_by, expected):
+    assert style.method("bcfw", options, split_by) == expected
 
 
 def test_variants_of_a_frame_where_solvers_have_different_options():
@@ -96,12 +97,73 @@ def test_order_is_that_of_the_table_and_unknown_ones_come_last():
         assert style.in_table_order(shuffled) == ["bcfw", "bcfw-wavg", "ssg", "fw", "another", "mine"]
 
 
-@pytest.mark.parametrize("kind", ["trichromacy", "protanopia", "deuteranopia"])
-def test_the_main_methods_can_be_told_apart_with_common_kinds_of_color_vision(kind):
-    company = ["bcfw", "ssg", "fw", "online_eg", "one_slack", "bcfw-predefined", "fw-predefined"]
-    seen = {name: _lab(VISION[kind] @ _linear(style.METHODS[name].color)) for name in company}
-    for one, two in itertools.combinations(company, 2):
-        assert np.linalg.norm(seen[one] - seen[two]) > 15, (one, two)  # 2 is just noticeable, side by side
+@pytest.mark.parametrize("split_by", [["solver.damping"], ["refresh", "dampin"], "refresh", ["solver.refresh"]])
+def test_an_option_that_does_not_exist_is_no_way_to_split(split_by):
+    results = make_run("bcfw", refresh=10.0, damping=0.5)
+    bad = "r" if split_by == "refresh" else split_by[-1]
+    for function in (style.methods, style.variants):
+        with pytest.raises(OptionError, match=f"^unknown option to split methods by '{bad}'; accepted: .*damping"):
+            function(results, split_by)
+    assert set(style.methods(results, ["damping", "refresh"])) == {"bcfw[damping=0.5][refresh=10.0]"}
+    assert set(style.methods(make_run("ssg"), ["cache.F"])) == {"ssg"}  # known, though no run here has it
+
+
+# Least distances in CIELAB, with all cones and without those for red or green; 2 is just noticeable, side by side.
+BESIDE, BESIDE_SAME_DASHES, SAME_DASHES, ANY, SPARE = (20, 10), (23, 13), (16, 7), (12, 0), (20, 12)
+MAIN = ["bcfw", "ssg", "fw", "online_eg", "one_slack"]
+TOGETHER = [  # methods that figures compare, or may
+    [*MAIN, "bcfw-predefined", "fw-predefined", "n_slack", "fcfw"],
+    ["bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))],
+    ["bcfw-gap", *(f"cache-{regime}" for regime in ("local", "global", "rare", "eager"))],
+    [f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "-gap") for cache in ("", "-cache")],
+    ["bcfw", "bcfw-perm", "bcfw-cyclic", "bcfw-lipschitz", "bcfw-max_gap", "bcfw-gap"],
+    ["bcfw", "bcpfw", "bcafw", "bccfw", "auto", "ssg", "bccfw-accelerated"],
+    ["path", "heuristic_path", "warm_grid", "cold_grid"],
+]
+
+
+def check_distance(one, two, least):
+    normal, *blind = distances(one.color, two.color)
+    assert normal > least[0], (one.label, two.label)
+    assert min(blind) > least[1], (one.label, two.label)
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids=lambda names: names[1])
+def test_methods_of_a_figure_can_be_told_apart_with_common_kinds_of_color_vision(names):
+    for one, two in itertools.combinations(map(style.line, names), 2):
+        check_distance(one, two, BESIDE_SAME_DASHES if one.dashes == two.dashes else BESIDE)
+        assert one.marker != two.marker
+
+
+def test_all_methods_differ_visibly_most_of_all_from_the_plain_solver():
+    for (one, m), (two, other) in itertools.combinations(style.METHODS.items(), 2):
+        least = SAME_DASHES if m.dashes == other.dashes else ANY
+        check_distance(m, other, BESIDE if one in style.PLAIN and m.solver == other.solver else least)
+        assert m.marker != other.marker or distances(m.color, other.color)[0] > BESIDE[0], (one, two)
+
+
+def test_settings_that_the_table_does_not_know_do_not_look_alike():
+    settings = [f"bcfw[refresh={k}]" for k in range(24)]
+    for number in range(1, 9):
+        looks = list(style.looks(settings[:number] + MAIN).values())
+        for one, two in itertools.combinations(looks[len(MAIN) :], 2):
+            check_distance(one, two, SPARE)
+        for one, two in itertools.product(looks[: len(MAIN)], looks[len(MAIN) :]):
+            check_distance(one, two, (BESIDE[0], 9))
+            assert one.dashes != two.dashes
+    many = style.looks(settings).values()
+    assert len({(look.color, look.dashes) for look in many}) == len({(look.color, look.marker) for look in many}) == 24
+    assert len(style.looks([f"bcfw[refresh={k}]" for k in range(100)])) == 100
+    assert {look.dashes for look in many}.isdisjoint(look.dashes for look in style.LINES.values())
+
+
+def test_averages_of_an_unknown_method_keep_its_hue_in_a_figure():
+    names = [f"bcfw[refresh={k}]{average}" for k in range(8) for average in ("", "-wavg", "-tavg")]
+    looks = style.looks(names)
+    assert looks == style.looks(names[::-1])
+    for k in range(8):
+        assert len({looks[f"bcfw[refresh={k}]{average}"].color for average in ("", "-wavg", "-tavg")}) == 1
+    assert len({(look.color, look.dashes) for look in looks.values()}) == len(looks)
 
 
 def test_the_style_ends_with_its_block(monkeypatch):
@@ -117,6 +179,12 @@ def test_the_style_ends_with_its_block(monkeypatch):
 
 def _is_font_size(key, value):
     return key in style._RC and ("size" in key and ("label" in key or "font" in key or "title" in key)) and value > 0
+
+
+def distances(one, two):
+    """Of two colours, one for each kind of `VISION`."""
+    seen = [[_lab(kind @ _linear(color)) for color in (one, two)] for kind in VISION.values()]
+    return [float(np.linalg.norm(first - second)) for first, second in seen]
 
 
 def _linear(color):

@@ -1,13 +1,17 @@
 """Problems given by Python functions, with dense and sparse features."""
 
+import itertools
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import fwexp
-from fwexp.errors import ParameterError
-from fwexp.problems.callback import SparseVector
-from fwexp.testing import problem_checks
+from fwexp.errors import CertificateError, ParameterError
+from fwexp.problems.any_labelings import equal_labelings, snapshot
+from fwexp.problems.sparse_vector import SparseVector
+from fwexp.testing import CheckFailed, check_problem, problem_checks
 from tests import reference as ref
 from tests.small_problems import FUNCTIONS, chain
 
@@ -115,3 +119,220 @@ def test_bad_features_are_named_on_one_line(features, message):
 def test_no_examples_are_refused():
     with pytest.raises(ParameterError, match="n = 0"):
         fwexp.CallbackProblem([], features=None, loss=None, max_oracle=None)
+
+
+# --- careless functions ---------------------------------------------------------------------------------------------
+
+
+def three_way(n=6, seed=0, **changes):
+    """Labels 0, 1, 2 as arrays of one number, with functions that may be replaced; these get the plain ones first."""
+    rng = np.random.default_rng(seed)
+    X, truth = rng.normal(size=(n, 2)), rng.integers(3, size=n)
+    plain = {
+        "features": lambda i, y: np.kron(np.eye(3)[y[0]], X[i]),
+        "loss": lambda i, y: float(y[0] != truth[i]),
+        "max_oracle": lambda i, w: np.array([np.argmax(w.reshape(3, 2) @ X[i] + (np.arange(3) != truth[i]))]),
+        "decode": lambda i, w: np.array([np.argmax(w.reshape(3, 2) @ X[i])]),
+    }
+    functions = {name: partial(changes[name], function) if name in changes else function for name, function in plain.items()}
+    return fwexp.CallbackProblem([np.array([label]) for label in truth], **functions)
+
+
+def reusing(make):
+    """A function that writes its answers into one buffer."""
+    buffers = {}
+
+    def careless(plain, i, argument):
+        answer = plain(i, argument)
+        if "buffer" not in buffers:
+            buffers["buffer"] = make(answer)
+        buffer = buffers["buffer"]
+        if isinstance(buffer, list):
+            buffer[:] = answer.tolist()
+        elif sp.issparse(buffer):
+            buffer.data[:] = answer
+        else:
+            buffer[:] = answer
+        return buffer
+
+    return careless
+
+
+def full_row(answer):
+    return sp.csr_array((answer.copy(), np.arange(len(answer)), [0, len(answer)]), shape=(1, len(answer)))
+
+
+REUSED = {
+    "labelings": {"max_oracle": reusing(np.copy), "decode": reusing(np.copy)},
+    "lists": {"max_oracle": reusing(np.ndarray.tolist), "decode": reusing(np.ndarray.tolist)},
+    "features": {"features": reusing(np.copy)},
+    "sparse features": {"features": reusing(full_row)},
+}
+
+
+@pytest.mark.parametrize("name", REUSED)
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [("bcfw", {}), ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}), ("fw", {}), ("n_slack", {})],
+)
+def test_functions_may_use_their_buffers_again(name, solver, options):
+    common = {"lam": 0.1, "max_passes": 8, "gap_tol": 0, "train_error": True, **options}
+    wanted, got = (fwexp.solve(three_way(**changes), solver, **common) for changes in ({}, REUSED[name]))
+    np.testing.assert_allclose(got.w, wanted.w, atol=1e-12)
+    np.testing.assert_allclose(got.trace[["primal", "train_error"]], wanted.trace[["primal", "train_error"]], atol=1e-12)
+    assert got.gap > -1e-12
+    predictions = [fwexp.predict(three_way(**changes), wanted.w) for changes in ({}, REUSED[name])]
+    assert [list(y) for y in predictions[1]] == [list(y) for y in predictions[0]]
+    assert len({int(y[0]) for y in predictions[0]}) > 1
+
+
+@pytest.mark.parametrize("name", REUSED)
+def test_reused_buffers_are_found_by_the_checks(name):
+    check_problem(three_way())
+    function = next(iter(REUSED[name]))
+    with pytest.raises(CheckFailed, match=rf"functions_return_new_objects: {function}\(\d, ...\) must return a new object"):
+        check_problem(three_way(**REUSED[name]))
+
+
+def test_truth_may_change_after_the_problem_was_made():
+    y = [np.array([0]), [1, [2]]]
+    problem = fwexp.CallbackProblem(y, features=lambda i, y: np.ones(1), loss=lambda i, y: 0.0, max_oracle=lambda i, w: y[i])
+    y[0][0], y[1][1][0] = 7, 7
+    assert (problem.y[0].tolist(), problem.y[1]) == ([0], [1, [2]])
+
+
+def test_functions_cannot_change_labelings_that_are_kept():
+    def spoil(plain, i, y):
+        answer = plain(i, y)
+        y[0] = 99
+        return answer
+
+    results = [
+        fwexp.solve(three_way(**changes), "bcfw", lam=0.1, step="pairwise") for changes in ({}, {"features": spoil, "loss": spoil})
+    ]
+    assert results[0].w.tobytes() == results[1].w.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("y", "same", "other"),
+    [
+        (np.array([1, 2]), np.array([1, 2]), np.array([1, 3])),
+        ([[1], [2, 3]], [[1], [2, 3]], [[1], [2, 4]]),
+        ((np.array([1]), np.array([2, 3])), (np.array([1]), np.array([2, 3])), (np.array([1]), np.array([2, 4]))),
+        ({"a": np.array([1, 2])}, {"a": np.array([1, 2])}, {"a": np.array([1, 3])}),
+        ({1, 2}, {2, 1}, {1}),
+        ("cat", "cat", "dog"),
+        ((1, ("a", 2)), (1, ("a", 2)), (1, ("a", 3))),
+        (np.array([1, 2]), (1, 2), (1, 2, 3)),
+    ],
+)
+def test_labelings_of_any_type_are_compared(y, same, other):
+    assert equal_labelings(y, same)
+    assert not equal_labelings(y, other)
+    assert equal_labelings(snapshot(y), y)
+
+
+def test_what_may_change_is_copied_and_what_is_compared_by_identity_is_not():
+    node = object()
+    for y in (1, "a", (1, "a"), node, (node, 1), frozenset({1})):
+        assert snapshot(y) is y
+    for y in ([1], np.array([1]), ([1],), {"a": [1]}, bytearray(b"a")):
+        assert snapshot(y) is not y
+
+
+def writes(plain, i, w):
+    w *= 0.5
+    return plain(i, w)
+
+
+COUNT = itertools.count()
+
+
+LIES = {
+    "negative loss": ({"loss": lambda plain, i, y: -plain(i, y)}, r"loss\(\d, y\) must be a finite number >= 0, got -1.0"),
+    "no loss": ({"loss": lambda plain, i, y: None}, r"loss\(\d, y\) must be a finite number >= 0, got None"),
+    "nan loss": ({"loss": lambda plain, i, y: np.nan if plain(i, y) else 0}, r"loss\(\d, y\) must be .*, got nan"),
+    "loss array": ({"loss": lambda plain, i, y: np.ones(2) * plain(i, y)}, r"loss\(\d, y\) must be .*, got array"),
+    "loss at the truth": ({"loss": lambda plain, i, y: 1.0 + plain(i, y)}, r"loss\(\d, y\) must be 0 at the truth y\[\d\], got 1"),
+    "no labeling": ({"max_oracle": lambda plain, i, w: None}, r"max_oracle\(\d, w\) must return a labeling, got None"),
+    "iterator": ({"max_oracle": lambda plain, i, w: iter(plain(i, w))}, r"max_oracle\(\d, w\) must return a labeling, got <"),
+    "writes": ({"max_oracle": writes}, r"max_oracle\(\d, w\) must not write to w"),
+    "minimises": (
+        {"max_oracle": lambda plain, i, w: plain(i, -5 * w)},
+        r"max_oracle\(\d, w\) must maximise .* less than the 0 of the truth",
+    ),
+    "features change": (
+        {"features": lambda plain, i, y: plain(i, y) + next(COUNT)},
+        r"features\(\d, y\) must be the same when called again",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("solver", ["bcfw", "ssg", "one_slack"])
+def test_answers_that_cannot_be_right_end_a_run(name, solver):
+    changes, message = LIES[name]
+    with pytest.raises(ParameterError, match=message) as error:
+        fwexp.solve(three_way(**changes), solver, lam=0.01, max_passes=20)
+    assert "\n" not in str(error.value)
+    with pytest.raises(CheckFailed):
+        check_problem(three_way(**changes))
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1.0, 1e8])
+def test_lies_show_at_any_scale(scale):
+    """And what is right is not mistaken for a lie."""
+    for factor, message in ((1.0, None), (-5.0, "less than the 0 of the truth")):
+        problem = three_way(
+            loss=lambda plain, i, y: scale * plain(i, y), max_oracle=lambda plain, i, w, factor=factor: plain(i, factor / scale * w)
+        )
+        if message is None:
+            assert fwexp.solve(problem, "bcfw", lam=0.01 / scale, gap_tol=1e-9 * scale, max_passes=300).gap >= -1e-12 * scale
+        else:
+            with pytest.raises(ParameterError, match=message):
+                fwexp.solve(problem, "bcfw", lam=0.01 / scale, gap_tol=0)
+
+
+def test_decode_must_return_a_labeling():
+    with pytest.raises(ParameterError, match=r"decode\(0, w\) must return a labeling, got None"):
+        fwexp.predict(three_way(decode=lambda plain, i, w: None), np.zeros(6))
+    with pytest.raises(ParameterError, match=r"y must hold labelings, got y\[1\] = None"):
+        fwexp.CallbackProblem([0, None], features=None, loss=None, max_oracle=None)
+
+
+@pytest.mark.parametrize("error", [KeyError("a"), ValueError("this volume is read-only"), ZeroDivisionError(), StopIteration(3)])
+def test_errors_of_functions_pass_unchanged(error):
+    def fail(plain, i, w):
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        fwexp.solve(three_way(max_oracle=fail), "bcfw", lam=0.1)
+    assert caught.value is error
+
+
+def almost_useless(max_oracle):
+    """Three examples with two labels; features hardly help, so every wrong labeling has a value of about 1 at all small w."""
+    return fwexp.CallbackProblem(
+        [0] * 3, features=lambda i, y: np.array([1e-3 * y]), loss=lambda i, y: float(y), max_oracle=lambda i, w: max_oracle(i, w)
+    )
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "fw", "fcfw"])
+def test_a_dual_above_the_primal_is_an_error_that_names_the_example(solver):
+    """No single answer is a lie: the truth has H = 0. But the dual variables know a better one."""
+    common = {"lam": 1.0} | ({"order": np.tile([2, 0, 1], 50)} if solver == "bcfw" else {})
+    assert fwexp.solve(almost_useless(lambda i, w: 1), solver, **common, schedule=1).status == "converged"
+    blind = almost_useless(lambda i, w: int(i != 2 or not w.any()))
+    found = "which cannot be: max_oracle of example 2 returned a labeling of value 0, but knows one of (1|0.999)"
+    for schedule in (1, "default"):
+        with pytest.raises(CertificateError, match=found) as error:
+            fwexp.solve(blind, solver, **common, schedule=schedule)
+    assert "\n" not in str(error.value)
+    calls = [0, 0, 0]
+
+    def tires(i, w):
+        calls[i] += 1
+        return int(i != 2 or calls[i] <= 2)
+
+    with pytest.raises(CertificateError, match="max_oracle does not maximise, or losses or features change between calls"):
+        fwexp.solve(almost_useless(tires), solver, **common, schedule=1)

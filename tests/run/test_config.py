@@ -185,7 +185,7 @@ def test_what_is_wrong_is_named(changes, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"force": "maybe"}, "force must be true or false, got 'maybe'"),
+        ({"force": "maybe"}, "force must be true, false or stale, got 'maybe'"),
         ({"results_dir": ""}, "results_dir must be the name of a folder, got ''"),
         ({"results_dir": None}, "results_dir must be the name of a folder, got None"),
         ({"data_dir": 3}, "data_dir must be the name of a folder, got 3"),
@@ -206,7 +206,7 @@ def test_wrong_places_are_named(changes, message):
 def test_every_file_of_a_group_names_what_exists(path):
     group, name = path.parent.name, path.stem
     assert name in {"solver": ["auto", *SOLVERS], "dataset": DATASETS}[group]
-    with sweep._hydra() as loader:
+    with sweep.hydra_loader() as loader:
         composed = loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)
     assert composed[group].name == name
 

@@ -1,10 +1,14 @@
 import json
+import os
+import platform
 import subprocess
+import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
-from fwexp.run.provenance import git_state, provenance
+from fwexp.run.provenance import cpu_kind, git_state, provenance
 
 
 def git(folder, *arguments):
@@ -44,3 +48,19 @@ def test_facts_are_plain_data():
     assert facts["versions"]["numba"] == metadata.version("numba")
     assert facts["threads"] >= 1
     assert facts["cpu"]
+    assert facts["cpu_kind"] == cpu_kind()
+
+
+@pytest.mark.parametrize("name", ["generic", "x86-64-v3"] if platform.machine() == "x86_64" else ["generic"])
+def test_the_kind_of_cpu_is_the_one_that_is_compiled_for(name):
+    code = "from fwexp.run.provenance import cpu_kind; print(cpu_kind())"
+    root = str(Path(__file__).parents[2])
+    done = [
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True, cwd=root).stdout
+        for environment in (
+            os.environ | {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""},
+            os.environ | {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": "+sse2"},
+        )
+    ]
+    assert f"'name': '{name}'" in done[0]
+    assert done[0] != done[1]  # its features count

@@ -121,6 +121,7 @@ def test_presets_can_be_swept_together(preset):
     ("overrides", "message"),
     [
         (["results_dir=a,b"], "results_dir must have one value in a sweep, got results_dir=a, results_dir=b"),
+        (["lam=range(0)"], r"'lam=range\(0\)' has no values"),
         (["lam=interval(0,1)"], r"cannot sweep over 'lam=interval\(0,1\)'"),
         (["lam=0.1,-1"], "lam must be a positive finite number"),
         (["hydra.sweeper.preset=smokey"], "unknown preset 'smokey'; accepted: full, smoke"),
@@ -229,6 +230,22 @@ def test_workers_store_the_same_bit_for_bit(tmp_path):
         pd.testing.assert_frame_equal(*traces, check_exact=True)
         records = [{key: value for key, value in run.record.items() if key not in timed} for run in (one, other)]
         assert records[0] == records[1]
+
+
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
+def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, monkeypatch, capsys, launcher):
+    monkeypatch.chdir(tmp_path)
+    configs = expand("solver.sampling=perm,uniform")
+    sweep.execute(configs, results_dir="my results", launcher=launcher)
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first == "2 runs: 0 stored, 2 to run"
+    assert [line.partition(": max_passes, gap ")[0] for line in sorted(lines)] == [
+        "[1/2] digits bcfw lam=0.01 seed=0 solver.sampling=perm",
+        "[2/2] digits bcfw lam=0.01 seed=0 solver.sampling=uniform",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["my results"]
+    assert [path.name for path in (tmp_path / "my results").iterdir()] == ["runs"]
+    assert all(store.is_stored("my results", config) for config in configs)
 
 
 def test_a_failure_in_a_worker_is_recorded_there(tmp_path):

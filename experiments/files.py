@@ -1,0 +1,95 @@
+"""The files of a figure: the picture or table, its numbers, and where both come from. Equal figures are equal files."""
+
+import io
+import re
+import textwrap
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from fwexp.experiments.origin import Origin
+
+PICTURE = (".png", ".svg", ".csv", ".json")
+TABLE = (".md", ".csv", ".json")
+"""The suffixes of the files of a figure and of a table."""
+
+
+def paths(stem: Path, suffixes) -> list[Path]:
+    """The files of a figure, by their path without suffix."""
+    return [stem.with_name(stem.name + suffix) for suffix in suffixes]
+
+
+def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "") -> list[Path]:
+    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON.
+
+    Parameters
+    ----------
+    picture : matplotlib.figure.Figure or str
+        What was drawn.
+    frame : DataFrame
+        The numbers that were drawn. A column ``keys`` names the runs of each row.
+    stem : Path
+        The files' path without suffix.
+    origin : Origin
+        Where it comes from; every file says so.
+    note : str
+        A reservation to print in the picture's corner, or below the table.
+    """
+    origin = origin or Origin(figure=stem.name)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    *drawn, numbers, record = found = paths(stem, TABLE if isinstance(picture, str) else PICTURE)
+    if isinstance(picture, str):
+        mark = f"\n<!-- {origin.software}; {origin.source} -->\n" if origin.runs else ""
+        drawn[0].write_text(picture + mark + (f"\n**{note}**\n" if note else ""), encoding="utf-8")
+        description = origin.title
+    else:
+        description = _describe(picture, frame, origin, note)
+        _save_picture(picture, drawn, origin, description, note)
+    marks = {"preset": origin.preset} if origin.preset else {}
+    if origin.runs:
+        marks["commit"] = [origin.commits(keys) if isinstance(keys, str) else "" for keys in frame["keys"]]
+    frame.assign(**marks).to_csv(numbers, index=False, lineterminator="\n")
+    record.write_text(origin.to_json(description=description, note=note), encoding="utf-8")
+    return found
+
+
+def _describe(picture, frame, origin, note):
+    from fwexp.plots.describe import describe
+
+    titles = [re.match(r"\((\w+)\) (.*)", ax.get_title(loc="left")) for ax in picture.axes]
+    words = describe(frame, {title[1]: title[2] for title in titles if title})
+    return ". ".join(filter(None, [origin.title, note, words]))
+
+
+def _save_picture(picture, drawn, origin, description, note):
+    from fwexp.plots import style
+
+    png, svg = drawn
+    about = {"Title": origin.title or origin.figure, "Description": description, "Source": origin.source}
+    with style.context():
+        if note:
+            _write_note(picture, note)
+        picture.savefig(png, metadata=about | {"Software": origin.software} | ({"Comment": note} if note else {}))
+        buffer = io.StringIO()
+        picture.savefig(buffer, format="svg", metadata=about | {"Creator": origin.software, "Date": None})
+    svg.write_text(_accessible(buffer.getvalue(), origin.figure, about["Title"], description), encoding="utf-8")
+
+
+def _write_note(picture, note):
+    """Write a note into the upper right corner, on a strip of its own."""
+    lines = textwrap.wrap(note, 110)
+    width, height = picture.get_size_inches()
+    strip = 0.14 * len(lines) + 0.03  # inches
+    picture.set_size_inches(width, height + strip)
+    if picture.get_layout_engine() is not None:
+        picture.get_layout_engine().set(rect=(0, 0, 1, height / (height + strip)))
+    picture.text(0.998, 0.998, "\n".join(lines), ha="right", va="top", fontsize=7, color="#B00020", in_layout=False)
+
+
+def _accessible(svg, name, title, description):
+    """The SVG as an image with a name and a description, which screen readers say and browsers show."""
+    name = re.sub(r"\W+", "-", name)
+    svg = re.sub(r"\n *<title>.*?</title>", "", svg, count=1, flags=re.DOTALL)  # matplotlib's has no id
+    start = svg.index(">", svg.index("<svg "))
+    opening = f' role="img" aria-labelledby="{name}-title {name}-desc">'
+    words = f'\n <title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
+    return svg[:start] + opening + words + svg[start + 1 :]

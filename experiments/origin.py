@@ -1,0 +1,97 @@
+"""Where the numbers of a figure come from: its runs, their commits and sources, and the checkout that drew it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fwexp.run.provenance import provenance
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the files of a figure say of themselves.
+
+    Attributes
+    ----------
+    figure, title : str
+        Its name in the catalogue, and what it shows.
+    preset : str
+        Which form of its runs was drawn: ``full``, a shorter one, or none that has a name.
+    runs : mapping
+        What is known of each of its runs, drawn or not, by key.
+    """
+
+    figure: str = ""
+    title: str = ""
+    preset: str = ""
+    runs: Mapping[str, Mapping] = field(default_factory=dict)
+
+    @property
+    def software(self) -> str:
+        """The package, its version and its commit."""
+        drawn = provenance()
+        return f"fwexp {drawn['versions']['fwexp']}, commit {commit_of(drawn)}"
+
+    @property
+    def source(self) -> str:
+        """The figure, the preset, the commits and the keys of the runs, in one line."""
+        preset = f" ({self.preset} preset)" if self.preset else ""
+        return f"{self.figure}{preset}; commits {self.commits(' '.join(self.runs)) or '-'}; runs {' '.join(self.runs) or '-'}"
+
+    def commits(self, keys: str) -> str:
+        """The commits of runs, given and returned with spaces between."""
+        return " ".join(sorted({self.runs[key]["commit"] for key in keys.split() if key in self.runs}))
+
+    def to_json(self, **more) -> str:
+        """The whole record, as JSON with the entries of `more`."""
+        import matplotlib
+
+        drawn = provenance()
+        facts = {"figure": self.figure, "title": self.title, "preset": self.preset, **more}
+        versions = {"python": drawn["python"], **drawn["versions"], "matplotlib": matplotlib.__version__}
+        facts |= {"commit": commit_of(drawn), "versions": versions}
+        return json.dumps(facts | {"runs": dict(self.runs)}, indent=1, ensure_ascii=False) + "\n"
+
+
+def commit_of(record: Mapping) -> str:
+    """The commit that a run or a picture was made at, with the mark of a checkout that had been changed since."""
+    git = record.get("git")
+    return git["commit"] + ("-dirty" if git["dirty"] else "") if git else "unknown"
+
+
+def facts(run) -> dict:
+    """What the files of a figure say of one stored run."""
+    config, record = run.config, run.record
+    return {
+        "dataset": config["dataset"]["name"],
+        "solver": config["solver"]["name"],
+        "task": config.get("task", "train"),
+        "lam": config["lam"],
+        "seed": config["seed"],
+        "status": run.status,
+        "created": record.get("created"),
+        "commit": commit_of(record.get("provenance", {})),
+        "sources": _digest(record.get("sources")),
+        "stale": bool(getattr(run, "stale", False)),
+    }
+
+
+def _digest(sources) -> str | None:
+    """The digest of the sources of a run, which stands alone or beside the names of the modules; None in older runs."""
+    return sources["sha256"] if isinstance(sources, Mapping) else sources
+
+
+def reservations(runs: Iterable[Mapping]) -> list[str]:
+    """What to say of `facts` where one solver's runs on one data set, or any runs and the code, are of different sources.
+
+    Sources of different solvers differ anyway. A run from before sources were recorded is of unknown ones, which are
+    not those of a run that has them.
+    """
+    digests, stale = {}, set()
+    for run in runs:
+        digests.setdefault((run["solver"], run["dataset"], run["task"]), set()).add(run["sources"])
+        stale |= {run["solver"]} if run["stale"] else set()
+    mixed = {solver for (solver, *_), found in digests.items() if len(found) > 1}
+    notes = [f"runs of {', '.join(sorted(mixed))} mix sources"] if mixed else []
+    stale -= mixed
+    return notes + ([f"runs of {', '.join(sorted(stale))} are of other sources than those here"] if stale else [])

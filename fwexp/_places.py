@@ -1,0 +1,35 @@
+"""The folders that people name, on the command line and in Python, read in one way."""
+
+from pathlib import Path
+
+from fwexp.errors import ParameterError
+
+KEYS = ("results_dir", "data_dir")
+
+
+def folder(key: str, value) -> Path:
+    """Return the folder that ``value`` of ``key`` names, with the home directory for ``~``.
+
+    Raises
+    ------
+    ParameterError
+        No file system could have a folder of that name.
+    """
+    try:
+        if not (isinstance(value, str | Path) and str(value)):
+            raise ValueError
+        str(value).encode()
+        path = Path(value).expanduser()
+        path.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "" if isinstance(error, ValueError) else str(error)
+        raise ParameterError(f"{key} must be the name of a folder, got {value!r}" + (f" ({reason})" if reason else "")) from error
+    return path
+
+
+def from_argument(key: str, text: str) -> str | None:
+    """Return what ``key=text`` on the command line names: the text as it is; null stands for the default, which is None."""
+    value = None if text == "null" else text
+    if value is not None or key == "results_dir":
+        folder(key, value)
+    return value

@@ -1,0 +1,152 @@
+"""Scalars that people pass: one test of what is a number, an integer, a flag, a name, wherever one is asked for.
+
+numpy's scalars count as Python's. A flag is no number, and no number is a flag.
+"""
+
+import math
+import os
+from collections.abc import Collection, Mapping
+from numbers import Integral, Real
+from pathlib import Path
+
+import numpy as np
+
+from fwexp.errors import OptionError, ParameterError, shown, unknown
+
+
+def plain(value):
+    """Return the Python scalar of one of numpy's, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_integer(value) -> bool:
+    """Whether ``value`` is an integer."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def as_real(value) -> float:
+    """Return a real number as a float; NaN, which passes no comparison, for anything else."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return math.nan
+
+
+def check_number(
+    name: str,
+    value,
+    accepted: str,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    most: float = math.inf,
+    below: float = math.inf,
+) -> float:
+    """Return a number > ``above``, >= ``least``, <= ``most`` and < ``below`` as a float.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    value : object
+        What was given.
+    accepted : str
+        What is accepted, in words.
+    above, least, most, below : float
+        The same in numbers; by default all finite ones.
+    """
+    number = as_real(value)
+    if not (above < number < below and least <= number <= most):
+        raise ParameterError(f"{name} must be {accepted}, got {shown(value)}")
+    return number
+
+
+def check_positive(name: str, value) -> float:
+    """Return a positive finite number."""
+    return check_number(name, value, "a positive finite number", above=0.0)
+
+
+def check_integer(name: str, value, least: int) -> int:
+    """Return an integer >= ``least``."""
+    if not is_integer(value) or value < least:
+        raise ParameterError(f"{name} must be an integer >= {least}, got {shown(value)}")
+    return int(value)
+
+
+def check_flag(name: str, value) -> bool:
+    """Return a bool."""
+    flag = plain(value)
+    if not isinstance(flag, bool):
+        raise ParameterError(f"{name} must be true or false, got {shown(value)}")
+    return flag
+
+
+def check_choice(kind: str, value, accepted: Collection[str]) -> str:
+    """Return one of the accepted names."""
+    if not isinstance(value, str) or value not in accepted:
+        raise ParameterError(unknown(kind, value, accepted))
+    return str(value)
+
+
+def check_function(name: str, value, *, optional: bool = False):
+    """Return something that can be called."""
+    if not callable(value) and not (optional and value is None):
+        raise ParameterError(f"{name} must be a function{' or None' if optional else ''}, got {shown(value)}")
+    return value
+
+
+def check_path(name: str, value) -> Path:
+    """Return the path of a file or folder, ``~`` written out."""
+    if not isinstance(value, str | os.PathLike) or value == "" or "\0" in os.fsdecode(value):
+        raise ParameterError(f"{name} must be a path, got {shown(value)}")
+    path = Path(os.fsdecode(value))
+    if any(len(part) > 255 for part in path.parts):
+        raise ParameterError(f"{name} must be a path with names of at most 255 characters, got {shown(value)}")
+    try:
+        return path.expanduser()
+    except RuntimeError:  # ~somebody who is not known
+        raise ParameterError(f"{name} must be a path, got {shown(value)} of an unknown user") from None
+
+
+# What people know from elsewhere, and what serves here.
+ELSEWHERE = {
+    "C": "lam = 1/(C n)",
+    "alpha": "lam",
+    "reg": "lam",
+    "tol": "gap_tol",
+    "epsilon": "gap_tol",
+    "max_iter": "max_passes",
+    "n_iter": "max_passes",
+    "num_iter": "max_passes",
+    "epochs": "max_passes",
+    "max_epochs": "max_passes",
+    "max_time": "time_limit",
+    "timeout": "time_limit",
+    "random_state": "seed",
+    "rng": "seed",
+    "n_jobs": "the environment variable OMP_NUM_THREADS",
+    "num_threads": "the environment variable OMP_NUM_THREADS",
+    "warm_start_from": "warm_start",
+    "x0": "warm_start",
+    "w0": "warm_start",
+    "validation": "test",
+    "method": "solver",
+}
+
+
+def check_names(owner: str, given: Mapping, accepted: Collection[str], others: Collection[str] = ()) -> None:
+    """Refuse options that ``owner`` does not have; suggest one of its own, or one of the ``others`` of the same call.
+
+    Raises
+    ------
+    OptionError
+        Says what serves here where the name is one that other software uses.
+    """
+    for key in given:
+        if key not in accepted:
+            serves = ELSEWHERE.get(key, "")
+            known = serves in others or " " in serves
+            message = unknown("option", key, list(accepted) or ["none"], () if known else others)
+            raise OptionError(f"{owner}: {message}" + (f" (here it is {serves})" if known else ""))

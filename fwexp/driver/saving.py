@@ -1,0 +1,149 @@
+"""Results as files: weights, what is needed to predict with them, settings, certificate and trace; no data, no pickle.
+
+A file is numpy's npz: ``w``, the columns of the trace as ``trace_0``, ..., and ``header``, a JSON text with the rest. What is
+read may come from anywhere, so nothing in it is trusted: members are stored as they are and together no larger than the
+file, none is executed, and whatever is not as written here is one error.
+"""
+
+import contextlib
+import json
+import platform
+import uuid
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from fwexp.checks import check_path, is_integer
+from fwexp.driver.result import Result, Status
+from fwexp.errors import ParameterError, shown
+from fwexp.problems.structure import of_inputs
+
+FORMAT = "fwexp result 1"
+TEXTS, NUMBERS = ("status", "reason", "iterate", "solver"), ("primal", "dual", "gap", "lam")
+HEADER = ("format", *TEXTS, *NUMBERS, "options", "seed", "structure", "columns", "versions")
+
+
+def save(result: Result, path) -> Path:
+    """Write a result to a file, completely or not at all, and return its path; see `Result.save`."""
+    path = check_path("path", path)
+    if of_inputs(result.structure):
+        raise ParameterError(f"results of {result.solver} predict with the training inputs, which files do not have")
+    trace = result.trace
+    header = {name: getattr(result, name) for name in HEADER if hasattr(result, name)}
+    header |= {"format": FORMAT, "columns": list(trace.columns), "versions": _versions()}
+    columns = {f"trace_{k}": _column(trace.iloc[:, k]) for k in range(trace.shape[1])}
+    path = path.resolve()  # what a link names
+    temporary = path.with_name(f".{uuid.uuid4().hex}.npz")
+    try:
+        with temporary.open("xb") as file:
+            np.savez(file, header=np.array(json.dumps(header, default=str)), w=np.asarray(result.w, np.float64), **columns)
+        temporary.replace(path)
+    except OSError as error:
+        raise ParameterError(
+            f"path must be a file that can be written, got {shown(str(path))}: {error.strerror or error}"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+    return path
+
+
+def load(path) -> Result:
+    """Return a result that `Result.save` wrote, to predict with: ``state`` is missing, so it cannot be a warm start.
+
+    Parameters
+    ----------
+    path : path
+        The file. It may come from anybody: nothing in it is executed.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        No such file, or one that is damaged or no saved result.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> model = fwexp.load("model.npz")  # doctest: +SKIP
+    >>> model.predict(X)  # doctest: +SKIP
+    """
+    path = check_path("path", path)
+    try:
+        return _read(path)
+    except OSError as error:
+        raise ParameterError(f"path must be a file of Result.save, got {shown(str(path))}: {error.strerror or error}") from error
+    except Exception as error:  # damaged and foreign files fail anywhere
+        why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise ParameterError(
+            f"path must be a file of Result.save, got {shown(str(path))}, which is damaged or none ({why})"
+        ) from error
+
+
+def _read(path: Path) -> Result:
+    import pandas as pd
+
+    arrays = _arrays(path)
+    header = json.loads(arrays["header"].item())
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f"its format is not {FORMAT!r}")
+    wrong = set(header) ^ set(HEADER)
+    wrong |= {name for name in TEXTS if not isinstance(header[name], str)}
+    wrong |= {name for name in NUMBERS if not isinstance(header[name], float)}
+    wrong |= {name for name in ("options", "structure", "versions") if not isinstance(header[name], dict)}
+    wrong |= set() if is_integer(header["seed"]) else {"seed"}
+    if wrong:
+        raise ValueError(f"what it says of {sorted(wrong)[0]} is missing or wrong")
+    given, w = header["structure"], arrays["w"]
+    if not isinstance(given.get("family"), str) or not all(is_integer(size) for name, size in given.items() if name != "family"):
+        raise ValueError(f"its structure is {shown(given)}")
+    if w.dtype != np.float64 or w.shape != (given.get("d"),):
+        raise ValueError(f"its weights are {w.dtype} of shape {w.shape}, not d = {given.get('d')} numbers")
+    names = header["columns"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError(f"its trace has the columns {shown(names)}")
+    columns = [arrays[f"trace_{k}"] for k in range(len(names))]
+    if any(column.ndim != 1 or len(column) != len(columns[0]) for column in columns) or not columns or not len(columns[0]):
+        raise ValueError("the columns of its trace do not fit together")
+    return Result(
+        w=w,
+        trace=pd.DataFrame(dict(zip(names, columns, strict=True))),
+        status=str(Status(header["status"])),
+        **{name: header[name] for name in ("reason", "iterate", "solver", *NUMBERS, "options", "seed", "structure")},
+    )
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of an npz file without anything that could run, and without room that the file does not fill."""
+    arrays = {}
+    with zipfile.ZipFile(path) as file:
+        members = file.infolist()
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise ValueError("it is compressed")
+        if sum(member.file_size for member in members) > path.stat().st_size:
+            raise ValueError("it claims to be larger than it is")
+        for member in members:
+            with file.open(member) as stream:
+                version = np.lib.format.read_magic(stream)
+                read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+                shape, fortran, dtype = read_header(stream)
+                if dtype.kind not in "fiubU" or (fortran and len(shape) > 1):
+                    raise ValueError(f"{member.filename} holds {dtype}")
+                arrays[member.filename.removesuffix(".npy")] = np.frombuffer(stream.read(), dtype).reshape(shape).copy()
+    return arrays
+
+
+def _column(series) -> np.ndarray:
+    """Return a column of a trace as numbers or as text."""
+    values = series.to_numpy()
+    return values if values.dtype.kind in "fiub" else np.array([str(value) for value in series])
+
+
+def _versions() -> dict[str, str]:
+    from fwexp import __version__
+
+    return {"fwexp": __version__, "numpy": np.__version__, "python": platform.python_version()}

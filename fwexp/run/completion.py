@@ -1,0 +1,90 @@
+"""Tab completion in bash: ``eval "$(fwexp run -sc install=bash)"``.
+
+The flag and its words are Hydra's, and so are the completions of ``fwexp run``; those of the other commands are ours.
+"""
+
+# ruff: noqa: T201
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+
+from fwexp.errors import OptionError, UserError
+
+INSTALL = """\
+_fwexp_completion() {
+    local IFS=$' \\t\\n' line="${COMP_LINE:0:COMP_POINT}"
+    COMPREPLY=($(COMP_LINE="$line" COMP_POINT="$COMP_POINT" "${COMP_WORDS[0]}" run -sc query=bash 2>/dev/null))
+}
+COMP_WORDBREAKS=${COMP_WORDBREAKS//=}
+complete -o nospace -o default -F _fwexp_completion fwexp
+"""
+UNINSTALL = "complete -r fwexp\nunset -f _fwexp_completion\n"
+HOW = """eval "$(fwexp run -sc install=bash)" turns it on in bash, and in zsh after autoload -U bashcompinit; bashcompinit"""
+
+
+def is_asked_for(argument: str) -> bool:
+    """Say whether an argument is Hydra's flag for completion; the long one may be abbreviated."""
+    return argument == "-sc" or (argument.startswith("--s") and "--shell-completion".startswith(argument))
+
+
+def main(arguments: list[str]) -> int:
+    """Do what follows ``--shell-completion``: ``install=bash``, ``uninstall=bash``, ``query=bash``."""
+    match arguments:
+        case ["install=bash"]:
+            print(INSTALL, end="")
+        case ["uninstall=bash"]:
+            print(UNINSTALL, end="")
+        case ["query=bash"]:
+            _query(os.environ.get("COMP_LINE", ""))
+        case _:
+            given = " ".join(arguments) or "nothing"
+            raise OptionError(f"--shell-completion takes install=bash, uninstall=bash or query=bash, got {given}: {HOW}")
+    return 0
+
+
+def _query(line: str) -> None:
+    """Print the completions of the last word of a command line, which is empty after a space."""
+    *before, word = re.split(r"\s+", line.lstrip())
+    if before[1:2] == ["run"]:
+        _query_hydra(" ".join([*before[2:], word]))
+    else:
+        print(" ".join(sorted(name for name in _words(before) if name.startswith(word))))
+
+
+def _words(before: list[str]) -> Iterable[str]:
+    """Return what may follow; of the commands, what stands in their usage."""
+    from fwexp.cli import COMMANDS
+
+    if len(before) < 2:
+        return [*COMMANDS, "--help", "--version"] if before else ()
+    match before[1]:
+        case "figure":
+            from fwexp.experiments import FIGURES
+            from fwexp.experiments.commands import KEYS
+
+            return [*FIGURES, "--dry-run", "--preset", *(f"{key}=" for key in KEYS)]
+        case "data":
+            from fwexp.data.commands import ACTIONS, REGISTRY
+
+            return [*ACTIONS, *REGISTRY, "data_dir="]
+        case "ls":
+            from fwexp.run.store import RUN_COLUMNS
+
+            return [*(f"{key}=" for key in RUN_COLUMNS), "results_dir=", "--stale"]
+    return ()
+
+
+def _query_hydra(rest: str) -> None:
+    """Let Hydra print the completions of ``fwexp run`` and ``rest``; there are none for what it cannot read."""
+    from hydra.core.plugins import Plugins
+    from hydra.plugins.completion_plugin import CompletionPlugin
+
+    from fwexp.run import sweep
+    from fwexp.run.command import hydra_arguments
+
+    (bash,) = (plugin for plugin in Plugins.instance().discover(CompletionPlugin) if plugin.provides() == "bash")
+    os.environ["COMP_LINE"] = f"fwexp {rest}"
+    with contextlib.suppress(UserError), hydra_arguments([]), sweep.hydra_loader() as loader:
+        bash(loader).query(sweep.CONFIG_NAME)

@@ -1,0 +1,56 @@
+"""What worker processes leave while a sweep runs: their lines, which the parent prints, and their launcher's own files.
+
+Not every worker has the parent's standard error: those of submitit write to files. So each leaves its line in a folder of the
+sweep below the results, which the parent reads until all are done, and then removes.
+"""
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from fwexp import _places
+from fwexp.driver.progress import say
+
+SECONDS = 0.2  # between two looks
+
+
+def folder(results_dir, sweep_id: str) -> Path:
+    """Return the folder of a sweep while it runs."""
+    return _places.folder("results_dir", results_dir).absolute() / f".sweep-{sweep_id}"
+
+
+def leave(place: Path, name: str, line: str) -> None:
+    """Leave a line for the parent; in vain if that is gone."""
+    hidden = place / f".{name}"
+    with contextlib.suppress(OSError):
+        hidden.write_text(line, encoding="utf-8")
+        hidden.rename(place / f"{name}.line")
+
+
+@contextlib.contextmanager
+def printed(place: Path) -> Iterator[None]:
+    """Make the folder of a sweep, print what workers leave there as it comes, and remove it."""
+    place.mkdir(parents=True)
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(SECONDS):
+            _print(place)
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        _print(place)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _print(place: Path) -> None:
+    for path in sorted(place.glob("[!.]*.line"), key=lambda path: path.stat().st_mtime):
+        say(path.read_text(encoding="utf-8"))
+        path.unlink()

@@ -1,0 +1,42 @@
+"""Which sources made a run, so that a run of older ones does not pass for one of those that are here.
+
+Every ``run.json`` names the modules that its run started from and the digest of these and all they import. A run is stale
+while that digest differs from that of the sources as they are now, or where there is none.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+from fwexp import _sources
+from fwexp.driver.settings import IMPROVEMENT, TRAIN
+
+COMMON = ("fwexp.api", "fwexp.driver", "fwexp.oracles", "fwexp.problems", "fwexp.tasks.perform")
+PATH, LOOKS = "fwexp.tasks.path", "fwexp.tasks.improvement"  # by what a task other than training needs
+# Modules that list others or show something, and change no number: else a run would depend on all solvers and data sets.
+LISTS = ("fwexp", "fwexp.data", "fwexp.data.registry", "fwexp.solvers", PATH, LOOKS)
+SHOWS = ("fwexp._sources", "fwexp.driver.progress", "fwexp.errors")
+
+
+def made_by(config: Mapping) -> dict:
+    """Return what ``run.json`` records of the sources of a canonical configuration: ``modules`` and ``sha256``."""
+    from fwexp.data import DATASETS
+    from fwexp.solvers import get_solver
+
+    dataset, task = DATASETS[config["dataset"]["name"]], config.get("task", TRAIN)
+    names = {get_solver(config["solver"]["name"]).__module__, dataset.read.__module__, *COMMON}
+    names |= {dataset.scorer.__module__} if dataset.scorer else set()
+    names |= {LOOKS if task == IMPROVEMENT else PATH} if task != TRAIN else set()
+    modules = sorted(names)
+    return {"modules": modules, "sha256": current(tuple(modules))}
+
+
+def is_stale(record: Mapping) -> bool:
+    """Say whether a ``run.json`` is of other sources than those that are here, or does not say of which."""
+    sources = record.get("sources") or {}
+    return not sources or sources["sha256"] != current(tuple(sources["modules"]))
+
+
+@cache
+def current(modules: tuple[str, ...]) -> str:
+    """Return the digest of modules, and all they import, as their sources are now."""
+    return _sources.digest(modules, without={*LISTS, *SHOWS} - set(modules), deferred=True)

@@ -1,0 +1,139 @@
+"""Runs of other sources than those that are here."""
+
+import json
+
+import pytest
+
+from fwexp import _sources
+from fwexp.cli import main
+from fwexp.run import sources, store, sweep
+from fwexp.run.config import canonical
+
+
+@pytest.fixture
+def edit(monkeypatch):
+    """A function that edits the source of a module, as far as digests see it."""
+    edited, source = {}, _sources._source
+    monkeypatch.setattr(_sources, "_source", lambda module: source(module) + edited.get(module, b""))
+
+    def change(module):
+        assert source(module)
+        edited[module] = edited.get(module, b"") + b"\n# edited"
+        sources.current.cache_clear()
+
+    yield change
+    sources.current.cache_clear()
+
+
+def configured(solver="bcfw", dataset="digits", **more):
+    return canonical({"dataset": {"name": dataset}, "solver": {"name": solver}, "lam": 0.01, **more})
+
+
+@pytest.mark.parametrize(
+    ("module", "changed"),
+    [
+        ("fwexp.solvers.bcfw", {"bcfw", "path", "conll2000"}),
+        ("fwexp.solvers.block", {"bcfw", "path", "conll2000"}),
+        ("fwexp.solvers.ssg", {"ssg"}),
+        ("fwexp.solvers.sampling", {"bcfw", "ssg", "fw", "path", "conll2000"}),  # the order that `solve` takes is checked there
+        ("fwexp.solvers.one_slack", set()),
+        ("fwexp.solvers", set()),
+        ("fwexp.oracles.viterbi", {"bcfw", "ssg", "fw", "path", "conll2000"}),
+        ("fwexp.problems.chain_parts", {"bcfw", "ssg", "fw", "path", "conll2000"}),
+        ("fwexp.driver.loop", {"bcfw", "ssg", "fw", "path", "conll2000"}),
+        ("fwexp.driver.progress", set()),
+        ("fwexp.tasks.path", {"path"}),
+        ("fwexp.tasks.improvement", set()),
+        ("fwexp.data.digits", {"bcfw", "ssg", "fw", "path"}),
+        ("fwexp.data.conll2000", {"conll2000"}),
+        ("fwexp.data.metrics", {"conll2000"}),  # imported in a function
+        ("fwexp.run.store", set()),
+    ],
+)
+def test_a_run_depends_on_what_makes_its_numbers_and_no_more(edit, module, changed):
+    configs = {
+        "bcfw": configured(),
+        "ssg": configured("ssg"),
+        "fw": configured("fw"),
+        "path": configured(task="path"),
+        "conll2000": configured(dataset="conll2000"),
+    }
+    before = {name: sources.made_by(config) for name, config in configs.items()}
+    edit(module)
+    assert {name for name in configs if sources.is_stale({"sources": before[name]})} == changed
+
+
+def test_a_solver_of_somebody_else_counts_with_what_it_imports(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_method.py").write_text("from fwexp.solvers.ssg import SSG\n")
+    assert {"my_method", "fwexp.solvers.ssg"} <= _sources.closure(["my_method"])
+    assert "fwexp.solvers.bcfw" not in _sources.closure(["my_method"])
+    before = _sources.digest(["my_method"])
+    monkeypatch.setattr(_sources, "_source", _sources._source.__wrapped__)
+    (tmp_path / "my_method.py").write_text("from fwexp.solvers.ssg import SSG\n\nX = 1\n")
+    assert _sources.digest(["my_method"]) != before
+
+
+def test_stale_runs_are_in_the_results_and_are_marked_there(tmp_path, config, make_result, edit):
+    store.save(make_result(), config, tmp_path)
+    store.save(make_result(seed=1), configured("ssg", seed=1), tmp_path)
+    edit("fwexp.solvers.ssg")
+    frame = store.load_results(tmp_path)
+    assert dict(frame.groupby("solver")["stale"].all()) == {"bcfw": False, "ssg": True}
+    assert set(store.load_results(tmp_path, stale=True)["solver"]) == {"ssg"}
+    assert frame.groupby("solver")["sources"].nunique().to_list() == [1, 1]
+    assert frame["created"].str.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00").all()
+    assert set(frame["max_passes"]) == {50.0}
+    assert set(frame["gap_tol"]) == {1e-3}
+
+
+def test_runs_that_do_not_say_what_made_them_are_stale(tmp_path, config, make_result):
+    folder = store.save(make_result(), config, tmp_path)
+    record = json.loads((folder / "run.json").read_text())
+    assert not store.read_run(folder).stale
+    del record["sources"]
+    (folder / "run.json").write_text(json.dumps(record))
+    run = store.read_run(folder)
+    assert (run.status, run.sources, run.stale) == ("max_passes", None, True)
+
+
+def test_an_edited_solver_is_noticed_and_its_runs_are_redone_on_request(tmp_path, monkeypatch, capsys, edit):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*argv):
+        assert main(list(argv)) == 0
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    quick = ("run", "-m", "max_passes=0.1", "solver=bcfw,ssg", "seed=0,1")
+    call(*quick)
+    assert "stale" not in call("ls")[0]
+    edit("fwexp.solvers.ssg")
+    assert call(*quick)[1] == "4 runs: 4 stored (2 of them from other sources; force=stale redoes those), 0 to run\n"
+    single = ("run", "max_passes=0.1", "solver=ssg", "seed=1")
+    assert call(*single)[1] == "stored already, but made by other sources (code) than those here; force=stale runs it again\n"
+    rows = [line.split() for line in call("ls")[0].splitlines()]
+    assert rows[0][-1] == "sources"
+    assert [(row[1], row[-1]) for row in rows[1:]] == [("bcfw", "-")] * 2 + [("ssg", "stale")] * 2
+    assert len(call("ls", "--stale")[0].splitlines()) == 3
+    assert len(call("ls", "--stale", "seed=0")[0].splitlines()) == 2
+
+    assert "stored" not in call(*single, "force=stale")[1]
+    assert call(*single, "force=stale")[1] == "stored already\n"
+    errors = call(*quick, "force=stale")[1].splitlines()
+    assert errors[0] == "4 runs: 3 stored, 1 to run"
+    assert errors[1].startswith("[1/1] digits ssg lam=0.01 seed=0: ")
+    assert call("ls", "--stale")[0] == "no runs in results match\n"
+    assert call(*quick)[1] == "4 runs: 4 stored, 0 to run\n"
+
+
+def test_a_worker_redoes_stale_runs_as_well(tmp_path):
+    """Workers read the sources as they are, so the records have to be made to differ."""
+    configs = sweep.expand(["max_passes=0.1", "gap_tol=0", "seed=0,1"])
+    sweep.execute(configs, results_dir=tmp_path)
+    folder = store.run_dir(tmp_path, configs[1])
+    record = json.loads((folder / "run.json").read_text())
+    record["sources"]["sha256"] = "0" * 64
+    (folder / "run.json").write_text(json.dumps(record))
+    sweep.execute(configs, results_dir=tmp_path, force="stale", launcher="joblib")
+    assert store.find_runs(tmp_path, stale=True) == []
