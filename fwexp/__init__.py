@@ -7,13 +7,13 @@ __version__ = "0.1.0"
 # Where each public name lives; modules are imported when a name is first used, for numba alone takes half a second.
 _HOME = {
     "CallbackProblem": "fwexp.problems.callback",
-    "Result": "fwexp.driver.result",
+    "Result": "fwexp.tasks.result",
     "chain_problem": "fwexp.problems.chain",
     "enumerated_problem": "fwexp.problems.enumerated",
     "evaluate": "fwexp.api",
     "grid_search": "fwexp.tasks.path",
     "joint_feature": "fwexp.api",
-    "load": "fwexp.driver.saving",
+    "load": "fwexp.tasks.saving",
     "load_dataset": "fwexp.data",
     "load_results": "fwexp.run.store",
     "loss": "fwexp.api",

@@ -11,7 +11,6 @@ from fwexp.checks import check_flag, check_function, check_names, is_integer
 from fwexp.driver import settings
 from fwexp.driver.loop import Log, drive, finish
 from fwexp.driver.progress import Progress
-from fwexp.driver.result import Result
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats
@@ -20,6 +19,7 @@ from fwexp.problems.structure import check_structure, of_inputs, structure, unla
 from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.sampling import check_order
+from fwexp.tasks.result import Result
 
 
 def solve(

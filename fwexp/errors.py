@@ -41,6 +41,10 @@ def shown(value: object) -> str:
     return _SHORT.repr(value)
 
 
+class Stopped(Exception):
+    """An evaluation was given up, because there is no time for it."""
+
+
 def unknown(kind: str, value: object, accepted: Iterable[str], others: Iterable[str] = ()) -> str:
     """Return the message for a name that is not in ``accepted``, with the closest match there or in ``others`` as a suggestion."""
     names = sorted(accepted)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.driver.result import Result
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS
+from fwexp.tasks.result import Result
 from tests import reference as ref
 from tests.small_problems import FORMS, chain
 

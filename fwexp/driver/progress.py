@@ -4,7 +4,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-from fwexp.driver.result import TRACE_COLUMNS
+from fwexp.driver.trace import TRACE_COLUMNS
 
 
 def say(text: str) -> None:

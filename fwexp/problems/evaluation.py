@@ -7,6 +7,7 @@ import numpy as np
 
 from fwexp._jit import njit, specialise
 from fwexp._threads import for_shares
+from fwexp.errors import Stopped
 from fwexp.problems.protocol import (
     costly_oracle,
     decode,
@@ -65,10 +66,6 @@ def _values_at(problem, w, buffers, labelings, values):
         scores(problem, i, w, buffers.theta)
         y = stored_labeling(problem, i, labelings)
         values[i] = loss(problem, i, y) - psi_score(problem, i, y, buffers.theta)
-
-
-class Stopped(Exception):
-    """An evaluation was given up."""
 
 
 class Evaluator:

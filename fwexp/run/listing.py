@@ -6,7 +6,7 @@ import contextlib
 import math
 
 from fwexp import _places
-from fwexp.driver.result import Status
+from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import conf_dir
 from fwexp.run.names import differing

@@ -257,7 +257,7 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     import numpy as np
     import pandas as pd
 
-    from fwexp.driver.result import TRACE_COLUMNS
+    from fwexp.driver.trace import TRACE_COLUMNS
 
     results_dir, partial = check_path("results_dir", results_dir), check_flag("partial", partial)
     runs = find_runs(results_dir, include={"damaged"} | ({"partial"} if partial else set()), **filters)

@@ -27,7 +27,7 @@ from fwexp.checks import check_flag, check_names, check_positive
 from fwexp.driver import settings
 from fwexp.driver.loop import Clock, interruptible
 from fwexp.driver.progress import Progress
-from fwexp.driver.result import Status
+from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, to_public

@@ -12,9 +12,10 @@ import numpy as np
 from fwexp.driver import settings
 from fwexp.driver.loop import interruptible
 from fwexp.driver.progress import Progress
-from fwexp.driver.result import TRACE_COLUMNS, Result, Status
 from fwexp.driver.settings import HEURISTIC_PATH, IMPROVEMENT, PATH, TRAIN, WARM_GRID
+from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError
+from fwexp.tasks.result import Result
 
 
 def perform(config: Mapping, train, test=None, metrics: Callable | None = None, *, verbose: bool = False) -> Result:

@@ -12,13 +12,13 @@ import numpy as np
 from fwexp import record
 from fwexp.driver.loop import Log, drive, finish
 from fwexp.driver.progress import Progress
-from fwexp.driver.result import Result
 from fwexp.driver.settings import ITERATES
 from fwexp.errors import OptionError
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
+from fwexp.tasks.result import Result
 from fwexp.testing.problems import close, require
 
 BIG = 10**9

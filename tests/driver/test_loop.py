@@ -16,7 +16,7 @@ import fwexp
 from fwexp.driver import loop as driver
 from fwexp.driver.loop import Clock, Log, drive, finish, log_points
 from fwexp.driver.progress import Progress
-from fwexp.driver.result import TRACE_COLUMNS
+from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle
 from fwexp.solvers.base import NoOptions, Point, Solver

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fwexp.driver.result import TRACE_COLUMNS, Result
+from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.run.config import canonical
+from fwexp.tasks.result import Result
 
 
 @pytest.fixture

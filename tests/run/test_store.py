@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import fwexp
-from fwexp.driver.result import TRACE_COLUMNS
+from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError, ParameterError
 from fwexp.run import store
 from fwexp.run.config import canonical

@@ -1,7 +1,6 @@
 """What a run returns."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,45 +8,6 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TRACE_COLUMNS = (
-    "iterate",
-    "step",
-    "oracle_calls",
-    "passes",
-    "evaluation_calls",
-    "time",
-    "primal",
-    "dual",
-    "gap",
-    "train_error",
-    "test_error",
-    "gap_estimate",
-    "cache_hits",
-    "atoms",
-)
-
-
-class Status(StrEnum):
-    """How a run ended; ``sentence`` says it in words."""
-
-    CONVERGED = "converged"
-    MAX_PASSES = "max_passes"
-    TIME_LIMIT = "time_limit"
-    INTERRUPTED = "interrupted"
-    DIVERGED = "diverged"
-
-    @property
-    def sentence(self) -> str:
-        """One sentence that says what the status means."""
-        return {
-            Status.CONVERGED: "the certified gap reached gap_tol",
-            Status.MAX_PASSES: "max_passes was reached",
-            Status.TIME_LIMIT: "the time limit was reached",
-            Status.INTERRUPTED: "the run was interrupted",
-            Status.DIVERGED: "the objective is not finite any more",
-        }[self]
-
 
 @dataclass
 class Result:
@@ -117,7 +77,7 @@ class Result:
         ValueError
             A file that cannot be written, or a result of a kernel solver: that predicts with the training inputs.
         """
-        from fwexp.driver.saving import save
+        from fwexp.tasks.saving import save
 
         return save(self, path)
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from fwexp.checks import check_path, is_integer
-from fwexp.driver.result import Result, Status
+from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
 from fwexp.problems.structure import of_inputs
+from fwexp.tasks.result import Result
 
 FORMAT = "fwexp result 1"
 TEXTS, NUMBERS = ("status", "reason", "iterate", "solver"), ("primal", "dual", "gap", "lam")

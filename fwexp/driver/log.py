@@ -1,0 +1,153 @@
+"""The trace of a run and its best certificate so far."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from fwexp.driver.process import Objective, Point, Process, Value
+from fwexp.driver.trace import TRACE_COLUMNS
+from fwexp.errors import CertificateError, Stopped
+
+EVALUATION_SHARE = 0.25  # of the process's oracle calls, by default and where these are costly: the most that the log may make
+ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
+
+
+def quiet():
+    """Numbers that are not finite end a run, and its status says so: numpy need not warn."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+class Log:
+    """The rows of a run, one per logged point and iterate, and what is best among them.
+
+    Parameters
+    ----------
+    process : Process
+    objective : Objective
+    iterates : tuple of str
+        The iterates to log.
+    iterate : str
+        Which one is wanted in the end: the ``best`` logged one, or the last of this name.
+    callback : callable, optional
+        Called with every row.
+    progress : Progress, optional
+    """
+
+    def __init__(self, process: Process, objective: Objective, iterates=("last",), iterate="best", callback=None, progress=None):
+        self.process, self.objective, self.iterates, self.iterate = process, objective, iterates, iterate
+        self._callback, self._progress = callback, progress
+        self.rows: list[dict] = []
+        self.best: tuple[str, Point, Value] | None = None  # what is wanted in the end
+        self.dual, self.dual_is_last = -math.inf, False
+        self.stop: Callable[[], bool] | None = None  # says when there is no time for more than the iterate that is wanted
+        self._scale = 0.0  # of the objective
+        self._calls_at_start = 0
+        self._place, self._written = None, set()  # where the process was last, and the iterates that were logged there
+
+    @property
+    def primal(self) -> float:
+        """Primal of what is wanted in the end."""
+        return self.best[2].primal if self.best else math.inf
+
+    @property
+    def gap(self) -> float:
+        """That primal minus the highest dual seen: never negative beyond rounding; NaN without a certificate."""
+        return self.primal - self.dual if self.process.has_dual and self.process.certifies else math.nan
+
+    @property
+    def cost(self) -> int:
+        """Oracle calls that the next logged point takes."""
+        return len(self._missing()) * self.objective.cost()
+
+    @property
+    def affordable(self) -> bool:
+        """Whether these are within the share of the process's; the start is free."""
+        spent = self.objective.calls - self._calls_at_start
+        return spent + self.cost <= EVALUATION_SHARE * self.process.oracle_calls
+
+    def _missing(self) -> list[str]:
+        """Return the iterates that are not logged where the process is."""
+        here = self.process.step, self.process.oracle_calls
+        if here != self._place:
+            self._place, self._written = here, set()
+        return [name for name in self.iterates if name not in self._written]
+
+    def write(self, seconds: float) -> None:
+        """Evaluate the iterates and append one row for each that is not logged here already."""
+        at_start, names = not self.rows, self._missing()
+        wanted = self.iterate if self.iterate in names else "".join(names[:1])
+        for name in names:
+            try:
+                with quiet():
+                    point = self.process.point(name)
+                    value = self.objective(point, None if name == wanted else self.stop)
+            except Stopped:  # out of time
+                continue
+            if value is not None:
+                self._append(name, point, value, seconds)
+            self._written.add(name)
+        if at_start:
+            self._calls_at_start = self.objective.calls
+
+    def write_known(self, seconds: float) -> None:
+        """Append a row for the last iterate if the process's own oracle calls have just shown its objective."""
+        if "last" not in self._missing():
+            return
+        with quiet():
+            point = self.process.point("last")
+            value = self.objective.known(point)
+        if value is not None:
+            self._append("last", point, value, seconds)
+            if value.complete:
+                self._written.add("last")
+
+    def _append(self, name: str, point: Point, value: Value, seconds: float) -> None:
+        """Append a row and keep the certificate if it is the best."""
+        process, primal = self.process, value.primal
+        with quiet():
+            gap = primal - point.dual if process.certifies else math.nan
+        row = {"iterate": name, "step": process.step, "oracle_calls": process.oracle_calls}
+        row |= {"passes": process.oracle_calls / process.size, "evaluation_calls": self.objective.calls, "time": seconds}
+        row |= {"primal": primal, "dual": point.dual, "gap": gap}
+        row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | value.columns | process.extras()
+        self.rows.append(row)
+        self._keep_best(name, point, value)
+        if math.isfinite(primal):
+            self._scale = max(self._scale, abs(primal), value.scale)
+            self.check(self.gap)
+        if self._callback is not None:
+            self._callback(dict(row))
+        if name == self.iterates[0] and self._progress is not None:
+            self._progress.row(row | {"gap": self.gap})
+
+    def _keep_best(self, name: str, point: Point, value: Value) -> None:
+        if point.dual > self.dual:
+            self.dual, self.dual_is_last = point.dual, name == "last"
+        elif name == "last":
+            self.dual_is_last = False
+        wanted = value.primal < self.primal if self.iterate == "best" else name == self.iterate
+        if wanted or self.best is None:
+            self.best = name, point._replace(w=np.array(point.w)), value
+
+    def check(self, gap: float) -> None:
+        """Raise ``CertificateError`` for a gap that is negative beyond rounding: an oracle did not do what it promises."""
+        if gap < -ROUNDING * self._scale:
+            reason = self.objective.doubt(self.best[1].w, np.array(self.process.point("last").w))
+            raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}")
+
+    def finite(self) -> bool:
+        """Whether all objectives of the latest rows are finite."""
+        return all(math.isfinite(row["primal"]) for row in self.rows[-len(self.iterates) :])
+
+    def certificate(self) -> tuple[float, float]:
+        """Return primal and highest dual (NaN without) of what is wanted, recomputed from scratch as far as that goes."""
+        _, point, value = self.best
+        primal = float(self.objective.exact(point, value))
+        if not self.process.has_dual:
+            return primal, math.nan
+        # A dual value from an earlier iterate or an average cannot be computed again; that of the last iterate can.
+        dual = float(self.process.exact_dual() if self.dual_is_last else self.dual)
+        if self.process.certifies and math.isfinite(primal):
+            self.check(primal - dual)
+        return primal, dual

@@ -1,0 +1,118 @@
+"""What the driver runs: something that advances, and an objective that says how good its points are.
+
+The driver knows nothing of structural SVMs. A solver is a process, and so are a regularisation path, a lasso or a matrix
+game; an objective evaluates their points for the log. Both are protocols: any object that has these attributes will do, and
+`Process` has defaults for all that a simple one does not need.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+
+class Point(NamedTuple):
+    """An iterate, and the dual objective that goes with it (NaN where there is none)."""
+
+    w: np.ndarray
+    dual: float
+    norm_sq: float | None = None  # ||w||^2, where the process knows it
+
+
+@dataclass(frozen=True)
+class Value:
+    """What an objective says of a point.
+
+    Attributes
+    ----------
+    primal : float
+    columns : dict
+        More columns of the row.
+    scale : float
+        The size of the terms that ``primal`` is a sum of: what rounding errors are relative to.
+    complete : bool
+        Whether this is all that there is to say; else the point may be evaluated again.
+    rest : Any
+        What `Objective.exact` wants to know again.
+    """
+
+    primal: float
+    columns: dict[str, float] = field(default_factory=dict)
+    scale: float = 0.0
+    complete: bool = True
+    rest: Any = None
+
+
+class Process(ABC):
+    """Something that advances in steps, each of which may call an oracle; it reads no clock and never stops by itself."""
+
+    has_dual: bool = True  # whether points have a dual objective, a lower bound on the optimum
+    certifies: bool = True  # whether primal - dual is a certificate; not with an oracle that is not exact
+    costly: bool = False  # whether oracle calls cost so much that the log must go easy on them
+    has_cache: bool = False  # whether there may be steps that need no oracle call
+    cache_hits: int = 0  # such steps so far
+    calls_per_step: int = 1  # the fewest oracle calls by which the process can advance
+    pauses: bool = False  # whether ``advance`` is to return wherever the objective is known without an evaluation
+    event: bool = False  # whether ``advance`` has come to where a row must be logged
+    finished: bool = False  # whether there is nothing left to do
+
+    #: Oracle calls that make a pass.
+    size: int
+
+    @property
+    @abstractmethod
+    def step(self) -> int:
+        """Steps so far."""
+
+    @property
+    @abstractmethod
+    def oracle_calls(self) -> int:
+        """Oracle calls so far."""
+
+    @abstractmethod
+    def advance(self, calls: int, max_steps: int) -> None:
+        """Take steps while neither ``oracle_calls > calls`` nor ``step > max_steps`` would result; 0, 0 only compiles."""
+
+    @abstractmethod
+    def point(self, iterate: str) -> Point:
+        """Return an iterate."""
+
+    def exact_dual(self) -> float:
+        """Return the dual objective of the last iterate, recomputed from the dual variables where they are kept."""
+        return self.point("last").dual
+
+    def extras(self) -> dict[str, float]:
+        """Return the process's own columns of the trace."""
+        return {}
+
+
+class Objective(ABC):
+    """Evaluates points for the log."""
+
+    calls: int = 0  # oracle calls made for the log so far
+    columns: ClassVar[tuple[str, ...]] = ()  # those of all its values
+
+    @abstractmethod
+    def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value | None:
+        """Return what is to be logged of a point, None for nothing.
+
+        Where oracles are costly, ``stop()`` is asked now and then whether to give up, by raising `fwexp.errors.Stopped`.
+        """
+
+    def cost(self) -> int:
+        """Return how many oracle calls the evaluation of a point takes."""
+        return 0
+
+    def known(self, point: Point) -> Value | None:
+        """Return what the process's own oracle calls have just shown of its last iterate, None if they have not."""
+        return None
+
+    def exact(self, point: Point, value: Value) -> float:
+        """Return the primal objective of a point that was evaluated before, without running sums."""
+        return value.primal
+
+    def doubt(self, best: np.ndarray, last: np.ndarray) -> str:
+        """Return why a primal objective may be below a dual one, which cannot be."""
+        return "one of the two is wrong"

@@ -1,0 +1,93 @@
+"""The objective of structural SVMs, and what is logged beside it, for the driver."""
+
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
+
+import numpy as np
+
+from fwexp.checks import plain
+from fwexp.driver.process import Objective, Point, Value
+from fwexp.driver.trace import TRACE_COLUMNS
+from fwexp.errors import ParameterError, shown
+from fwexp.problems.evaluation import Evaluation, Evaluator
+from fwexp.problems.protocol import inner
+from fwexp.solvers.base import Solver
+
+
+class SVMObjective(Objective):
+    """P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w) of a solver's iterates, and how good their predictions are.
+
+    Parameters
+    ----------
+    solver : Solver
+        Whose problem and lam it is.
+    test : problem, optional
+        Test set, whose error is logged.
+    metrics : callable, optional
+        ``metrics(predictions) -> {name: number}``, more to log of the predictions for ``test``.
+    train_error : bool
+        Whether to log the training error.
+    """
+
+    def __init__(self, solver: Solver, test=None, metrics: Callable | None = None, train_error: bool = False) -> None:
+        self.solver, self._metrics, self._train_error = solver, metrics, train_error
+        self._evaluate = Evaluator(solver.problem)
+        self._evaluate_test = None if test is None else Evaluator(solver.view(test))
+        self._latest: tuple[np.ndarray, Evaluation, dict] | None = None  # two points in a row that are the same are evaluated once
+
+    @property
+    def calls(self) -> int:
+        """Calls of oracles and of ``decode`` so far."""
+        return self._evaluate.calls + (0 if self._evaluate_test is None else self._evaluate_test.calls)
+
+    def cost(self) -> int:
+        tests = 0 if self._evaluate_test is None else self._evaluate_test.problem.n
+        return self.solver.problem.n * (1 + self._train_error) + tests
+
+    def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value:
+        if self._latest is None or not np.array_equal(self._latest[0], point.w):
+            value = self._evaluate(point.w, error=self._train_error, norm_sq=point.norm_sq, stop=stop)
+            columns = {"train_error": value.error, "test_error": math.nan}
+            if self._evaluate_test is not None:
+                error = self._evaluate_test(point.w, hinge=False, norm_sq=value.norm_sq, stop=stop).error
+                columns |= {"test_error": error} | self._checked_metrics()
+            self._latest = np.array(point.w), value, columns
+        _, value, columns = self._latest
+        return self._value(value.hinge, value.norm_sq if point.norm_sq is None else point.norm_sq, columns)
+
+    def known(self, point: Point) -> Value | None:
+        hinge = self.solver.known_hinge
+        if hinge is None:
+            return None
+        complete = not self._train_error and self._evaluate_test is None
+        return self._value(hinge, inner(self.solver.problem, point.w, point.w), {}, complete)
+
+    def _value(self, hinge: float, norm_sq: float, columns: dict, complete: bool = True) -> Value:
+        primal = 0.5 * self.solver.lam * norm_sq + hinge
+        return Value(primal, columns, scale=self._evaluate.mean_loss, complete=complete, rest=hinge)
+
+    def exact(self, point: Point, value: Value) -> float:
+        # The loss term rests on w alone, no running sum, so it need not be evaluated again.
+        return 0.5 * self.solver.lam * inner(self.solver.problem, point.w, point.w) + value.rest
+
+    def doubt(self, best: np.ndarray, last: np.ndarray) -> str:
+        found = self._evaluate.contradiction(best, [0.0 * last, last, 0.5 * best, 2.0 * best])
+        if found is None:
+            return "max_oracle does not maximise, or losses or features change between calls"
+        i, value, better = found
+        return f"max_oracle of example {i} returned a labeling of value {value:.6g}, but knows one of {better:.6g}"
+
+    def _checked_metrics(self) -> dict[str, float]:
+        """Return what ``metrics`` says of the latest predictions."""
+        if self._metrics is None:
+            return {}
+        metrics = self._metrics(self._evaluate_test.public_labelings())
+        if not isinstance(metrics, Mapping):
+            raise ParameterError(f"metrics must return a dict of names and numbers, got {shown(metrics)}")
+        for name, value in metrics.items():
+            if not isinstance(name, str) or name in TRACE_COLUMNS:
+                raise ParameterError(f"metrics must have names that are no column of the trace, got {shown(name)}")
+            if not isinstance(plain(value), Real):
+                raise ParameterError(f"metrics must return a dict of names and numbers, got {name} = {shown(value)}")
+        return dict(metrics)
