@@ -70,7 +70,8 @@ def solve(
     train_error : bool
         Whether to log the training error.
     order : sequence of int, optional
-        Block indices from 0, one per step, instead of a sampling rule.
+        Block indices from 0, one per step, instead of a sampling rule; with a cache, whose hits are steps as well, over and
+        over.
     warm_start : Result, optional
         Start from the dual variables of this result of the same solver on the same problem, at any lam.
     callback : callable, optional

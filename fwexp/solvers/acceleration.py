@@ -79,9 +79,12 @@ class Centre:
         Passes between new centres, at first.
     w : ndarray
         A a at the start, which becomes the first centre.
+    watch : bool
+        Whether the safeguard is on; without, the period stays.
     """
 
-    def __init__(self, n: int, lam: float, kap: float, period: float, w: np.ndarray) -> None:
+    def __init__(self, n: int, lam: float, kap: float, period: float, w: np.ndarray, watch: bool = True) -> None:
+        self._watch = watch
         self.kap, self._lam = kap, lam
         self.lam = lam * (1.0 + self.kap)  # lam', for block steps
         root = np.sqrt(1.0 / (1.0 + self.kap))
@@ -107,7 +110,7 @@ class Centre:
     def move(self, w: np.ndarray, inner_gap: float) -> None:
         """Choose a new centre and shift w, in place; ``inner_gap`` is the known gap of the centred problem."""
         self._moves += 1
-        if self._moves % WATCH_CENTRES == 0:
+        if self._watch and self._moves % WATCH_CENTRES == 0:
             difference = w - self.image(w)
             gap = inner_gap + 0.5 * self._lam * (difference @ difference)
             if gap > WATCH_FACTOR * self._watched:

@@ -141,22 +141,32 @@ def mean_score(i, sets):
 
 
 # An exact step between two labelings leaves their scores equal. Ties go to the labeling that was stored first, whatever
-# rounding says; scores are equal if they differ by less than this, relative to their size (at least 1).
+# rounding says; scores are equal if they differ by less than this, relative to their size and to the largest loss of the
+# example, from which they come.
 TIE = 1e-12
 
 
 @register_jitable
-def exceeds(score, other):
-    """Whether a score is higher than another by more than rounding."""
-    return score - other > TIE * max(1.0, abs(score), abs(other))
+def exceeds(score, other, scale):
+    """Whether a score is higher than another by more than rounding; ``scale`` is the largest loss."""
+    return score - other > TIE * max(scale, abs(score), abs(other))
+
+
+@register_jitable
+def largest_loss(i, sets):
+    """Return the largest loss among the labelings of example i."""
+    largest = 0.0
+    for a in range(1, sets.count[i]):
+        largest = max(largest, sets.loss[sets.first[i] + a])
+    return largest
 
 
 @register_jitable
 def best_stored(i, sets):
     """Return the slot of the highest score."""
-    best = 0
+    best, scale = 0, largest_loss(i, sets)
     for a in range(1, sets.count[i]):
-        if exceeds(sets.score[a], sets.score[best]):
+        if exceeds(sets.score[a], sets.score[best], scale):
             best = a
     return best
 
@@ -164,9 +174,9 @@ def best_stored(i, sets):
 @register_jitable
 def worst_active(i, sets):
     """Return the slot of the lowest score among those with weight: the away corner."""
-    worst = -1
+    worst, scale = -1, largest_loss(i, sets)
     for a in range(sets.count[i]):
-        if sets.weight[sets.first[i] + a] > 0.0 and (worst < 0 or exceeds(sets.score[worst], sets.score[a])):
+        if sets.weight[sets.first[i] + a] > 0.0 and (worst < 0 or exceeds(sets.score[worst], sets.score[a], scale)):
             worst = a
     return worst
 
@@ -243,6 +253,24 @@ def pairwise_step(i, a, b, lam_n, sets):
     curvature = distance_sq(i, a, b, sets) / lam_n
     move_weight(i, a, b, available if gap >= available * curvature else gap / curvature, lam_n, sets)
     return True
+
+
+# By how much rounding may have moved the sum of the weights of an example away from 1 before they are scaled back: away
+# steps magnify an error, and nothing else would stop its growth.
+DRIFT = 1e-14
+
+
+@register_jitable
+def normalise(i, sets):
+    """Scale the weights of example i to the sum 1 if rounding has moved it."""
+    first, total = sets.first[i], 0.0
+    for a in range(sets.count[i]):
+        total += sets.weight[first + a]
+    if abs(total - 1.0) > DRIFT:
+        for a in range(sets.count[i]):
+            before = sets.weight[first + a]
+            sets.weight[first + a] = before / total
+            sets.change[a] += sets.weight[first + a] - before
 
 
 @register_jitable

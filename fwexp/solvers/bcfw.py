@@ -29,6 +29,7 @@ from fwexp.solvers.base import Point, Solver, check_fields
 from fwexp.solvers.block import (
     BY_GAP,
     CALLS,
+    EXACT,
     HITS,
     IN_ORDER,
     LARGEST_GAP,
@@ -44,7 +45,7 @@ from fwexp.solvers.block import (
     run_steps,
     step_to_truth,
 )
-from fwexp.solvers.sampling import given_draws, order_draws, uniform_draws
+from fwexp.solvers.sampling import given_draws, lipschitz_draws, order_draws, uniform_draws
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
@@ -166,8 +167,8 @@ class BCFW(Solver):
             losses=losses,
             ell=np.array([losses.mean()]),
             gaps=np.full(problem.n, np.inf),
-            exact_gap=np.ones(1),  # that of the start if the largest losses are 1
-            counts=np.zeros(4, dtype=np.int64),
+            exact_gap=np.zeros(1),
+            counts=np.zeros(5, dtype=np.int64),
         )
         if warm_start is not None:
             self.state.w[:] = self._from_scratch()[0]
@@ -204,10 +205,11 @@ class BCFW(Solver):
         problem, sampling = self.problem, self.options.sampling
         kind = {"gap": BY_GAP, "max_gap": LARGEST_GAP}.get(sampling, IN_ORDER)
         if order is not None:
-            self.draws = given_draws(order)
+            self.draws = given_draws(order, repeat=self.cache.on)  # cache hits use it up as well
+        elif sampling == "lipschitz":
+            self.draws = lipschitz_draws(_radii_sq(problem), seed)
         elif kind == IN_ORDER:
-            weights = _radii_sq(problem) if sampling == "lipschitz" else None
-            self.draws = order_draws(sampling, problem.n, seed, weights)
+            self.draws = order_draws(sampling, problem.n, seed)
         else:
             self.draws = uniform_draws(seed)
         tree = gap_tree.new_tree(np.zeros(problem.n if kind != IN_ORDER else 1))
@@ -277,7 +279,7 @@ class BCFW(Solver):
             kernel(problem, start, end, state, self.sets, self._share_work[k], self.steps)
 
         for_shares(share, problem.n, len(self._share_work))
-        state.exact_gap[0] = state.gaps.mean()
+        state.exact_gap[0], state.counts[EXACT] = state.gaps.mean(), 1
         if self.rule.kind != IN_ORDER:
             gap_tree.fill(self.rule.tree, state.gaps)
         state.counts[CALLS] += problem.n
@@ -321,7 +323,7 @@ class BCFW(Solver):
         specialise(step_to_truth, problem)(problem, state, self.sets, self.work, self.steps, gamma)
         state.ell[0] = state.losses.mean()
         if np.isfinite(state.gaps).all():
-            state.exact_gap[0] = state.gaps.mean()
+            state.exact_gap[0], state.counts[EXACT] = state.gaps.mean(), 1
             if self.rule.kind != IN_ORDER:
                 gap_tree.fill(self.rule.tree, state.gaps)
         self.lam = lam

@@ -65,11 +65,12 @@ class State(NamedTuple):
     losses: np.ndarray  # float64 (n,), n ell_i
     ell: np.ndarray  # float64 (1,), the sum of ell_i
     gaps: np.ndarray  # float64 (n,), the last known G_i
-    exact_gap: np.ndarray  # float64 (1,), mean of all G_i when they were last computed exactly
-    counts: np.ndarray  # int64 (4,), see the names below
+    exact_gap: np.ndarray  # float64 (1,), mean of all G_i when they were last computed exactly; before, the largest loss met
+    counts: np.ndarray  # int64 (5,), see the names below
 
 
-STEP, CALLS, HITS, USED = 0, 1, 2, 3  # steps, oracle calls, cache hits, draws used up in this stretch
+# Steps, oracle calls, cache hits, draws used up in this stretch, and whether ``exact_gap`` is one.
+STEP, CALLS, HITS, USED, EXACT = 0, 1, 2, 3, 4
 
 
 @njit
@@ -101,6 +102,8 @@ def run_steps(problem, state, sets, averages, work, rule, step, cache, lam, line
                 slot = active_set.store(problem, i, work.y, loss_y, work.theta, cache.size, sets, work)
                 if slot < 0:
                     return SET_FULL
+                if counts[EXACT] == 0:  # the gap of the start, if all examples are alike
+                    state.exact_gap[0] = max(state.exact_gap[0], loss_y)
             counts[CALLS] += 1
         else:
             counts[HITS] += 1
@@ -190,6 +193,7 @@ def move_in_set(i, slot, gap, step, corrections, lam_n, sets):
             scale_step(i, slot, gap, 1.0, lam_n, sets)
         else:
             scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
+    active_set.normalise(i, sets)
 
 
 @register_jitable

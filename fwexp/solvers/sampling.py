@@ -34,6 +34,10 @@ class Draws:
         """Move on by ``count`` numbers."""
         self._rest = self._rest[count:]
 
+    def put_first(self, numbers: np.ndarray) -> None:
+        """Let ``numbers`` come before the rest of the stream."""
+        self._rest = np.concatenate((numbers, self._rest))
+
     def take(self, count: int) -> np.ndarray:
         """Return the next ``count`` numbers and move on."""
         numbers = self.peek(count)
@@ -73,8 +77,29 @@ def uniform_draws(seed: int) -> Draws:
     return Draws(np.random.default_rng(seed).random)
 
 
-def given_draws(order: np.ndarray) -> Draws:
-    """Return the indices that the caller gave, one per step, as often as they last."""
+LEAST = 0.01  # times the mean: the least weight of an example in ``lipschitz_draws``
+
+
+def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
+    """Return example indices drawn in proportion to bounds >= 0 on their curvature.
+
+    An example without curvature may have a gap all the same, and one visit may close it: examples below `LEAST` times the
+    mean are visited once at first, in order, and drawn as if they were there later. Without any curvature all are alike.
+    """
+    least = LEAST * np.mean(curvature)
+    if least > 0.0:
+        draws = order_draws("lipschitz", len(curvature), seed, np.maximum(curvature, least))
+        draws.put_first(np.flatnonzero(curvature < least))
+        return draws
+    draws = order_draws("uniform", len(curvature), seed)
+    draws.put_first(np.arange(len(curvature)))
+    return draws
+
+
+def given_draws(order: np.ndarray, repeat: bool = False) -> Draws:
+    """Return the indices that the caller gave, one per step, as often as they last or, with ``repeat``, over and over."""
+    if repeat and len(order) > 0:
+        return Draws(lambda count: np.tile(order, -(-count // len(order))))
     rest = [order]
     return Draws(lambda count: rest.pop() if count and rest else np.empty(0, dtype=np.int64))
 

@@ -118,3 +118,35 @@ def test_memory_of_active_sets_is_as_stated():
     taken, stated = sets_bytes(problem, cached.cache._sets)
     assert taken == stated
     assert len(cached.cache._sets.weight) == problem.n * 5
+
+
+@pytest.mark.parametrize("options", [{}, {"batch": 1}, {"accelerate": False, "qp_share": 0.0}, {"size": 2}])
+def test_n_slack_gives_control_back_within_a_qp(options):
+    """Its QPs are steps without oracle calls, of which ``advance`` takes no more than it may, at most 100 per call."""
+    problem = fwexp.chain_problem(*ref.random_chains(np.random.default_rng(7), 20, 4, 3, (2, 3, 4))[:2], 4)
+    cls = SOLVERS["n_slack"]
+    whole, portions = (cls(problem, 1e-3, check_options(cls, options), 0) for _ in range(2))
+    whole.advance(10 * problem.n, BIG)
+    inside = 0
+    while portions.oracle_calls < 10 * problem.n:
+        step, dual = portions.step, portions.point("last").dual
+        portions.advance(10 * problem.n, step + 3)
+        assert step < portions.step <= step + 3
+        assert portions.point("last").dual >= dual - 1e-12
+        inside += portions.tol is not None
+    portions.advance(10 * problem.n, BIG)
+    assert inside > 0
+    assert portions.step == portions.oracle_calls + portions.cache_hits < 100 * portions.oracle_calls
+    np.testing.assert_array_equal(portions.point("last").w, whole.point("last").w)
+    assert portions.exact_dual() == pytest.approx(portions.point("last").dual, abs=1e-10)
+
+
+@pytest.mark.data
+def test_n_slack_needs_fewer_oracle_calls_than_one_slack_on_handwriting():
+    train = fwexp.load_dataset("ocr", split="ocr")[0]
+    passes = {}
+    for name in ("n_slack", "one_slack"):
+        result = fwexp.solve(train, name, lam=0.01, gap_tol=1e-3, max_passes=400)
+        assert result.status == "converged"
+        passes[name] = result.trace.passes.iloc[-1]
+    assert passes["n_slack"] < 0.5 * passes["one_slack"]
