@@ -10,8 +10,10 @@ The additive error shrinks with k; C_i = max_{y, y'} ||psi_i(y) - psi_i(y')||^2/
 step is gamma_k, enlarged for nu < 1, or found by line search; Theorem C.1 bounds what is missing to the optimum by
 2n/(nu k + 2n) (sum_i C_i (1 + delta)/nu + h_0), which is 1/nu^2 times as many steps to a given accuracy.
 
-The worst labeling is found by trying all, so every example may have 512 of them at most. ``gap_estimate`` is the
-certificate that one call of the degraded oracle per example gives, with no use made of exact ones:
+The worst labeling is sought among all where every example has 512 of them at most and the family can enumerate them. Else it
+is sought among the exact answer and those given before (and the true labeling), which stay stored; C_i is then the largest
+over these, so (13) holds with the true C_i all the more. ``gap_estimate`` is the certificate that one call of the degraded
+oracle per example gives, with no use made of exact ones:
 
     gap = sum_i max_y gap_i(y) <= sum_i (gap_i(y_i) + 1/2 delta gamma_k C_i)/nu.
 """
@@ -22,11 +24,12 @@ import numpy as np
 
 from fwexp._jit import njit, register_jitable, specialise
 from fwexp.errors import ParameterError
-from fwexp.problems.protocol import all_labelings, loss, scores
+from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
 from fwexp.solvers import active_set
 from fwexp.solvers.sparse import SAMPLING, UNLIMITED, SparseBCFW, step_towards
 
-LIMIT = 512  # labelings per example
+LIMIT = 512  # labelings per example, to try all
+FIRST_ROOM = 4  # labelings that an active set has room for at first, where not all are stored
 
 
 def check_nu(value) -> float:
@@ -72,41 +75,68 @@ def _diameters_sq(sets, out):
 
 
 @register_jitable
-def degraded_oracle(problem, i, nu, error, sets, work):
-    """Return the slot of the worst labeling whose n gap_i(y) >= nu max_y' n gap_i(y') - error, and n gap_i(y)."""
-    active_set.score_all(problem, i, work.theta, sets)
-    mean, best = active_set.mean_score(i, sets), 0
+def worst_allowed(i, best, nu, error, sets):
+    """Return the lowest score of a labeling whose n gap_i(y) >= nu n max gap_i - error, and its slot (-1: the best itself).
+
+    ``best`` is the highest score; the scores of the others are known.
+    """
+    mean, slot, score = active_set.mean_score(i, sets), -1, best
+    # Rounding may leave the largest gap below 0, but the best labeling is always good enough.
+    least = min(nu * (best - mean) - error, best - mean)
+    for a in range(sets.count[i]):
+        if sets.score[a] < score and sets.score[a] - mean >= least:
+            slot, score = a, sets.score[a]
+    return score, slot
+
+
+@register_jitable
+def best_slot(i, sets):
+    """Return the slot of the highest score."""
+    best = 0
     for a in range(1, sets.count[i]):
         if sets.score[a] > sets.score[best]:
             best = a
-    # Rounding may leave the largest gap below 0, but the best labeling is always good enough.
-    least = min(nu * (sets.score[best] - mean) - error, sets.score[best] - mean)
-    worst = best
-    for a in range(sets.count[i]):
-        if sets.score[a] < sets.score[worst] and sets.score[a] - mean >= least:
-            worst = a
-    return worst, sets.score[worst] - mean
+    return best
 
 
 @njit
-def _steps(problem, state, sets, averages, work, order, lam, line_search, nu, errors):
-    """Take a step per index in ``order``; ``errors`` holds n/2 delta C_i. Modifies all that is mutable."""
+def _steps(problem, state, sets, averages, work, order, lam, line_search, nu, delta, complete, diameters):
+    """Take a step per index in ``order``; stops early where a set has no room. Modifies all that is mutable."""
     n = problem.n
     for i in order:
         gamma = 2.0 * n / (nu * state.steps[0] + 2.0 * n)
         scores(problem, i, state.w, work.theta)
-        slot = degraded_oracle(problem, i, nu, gamma * errors[i], sets, work)[0]
-        step_towards(problem, i, slot, line_search, gamma, lam, state, sets, averages, work)
+        active_set.score_all(problem, i, work.theta, sets)
+        if complete:
+            best = best_slot(i, sets)
+        else:
+            max_oracle(problem, i, work.theta, work.y, work.scratch)
+            known = sets.count[i]
+            best = active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, UNLIMITED, sets, work)
+            if best < 0:
+                return
+            if best == known:
+                for a in range(known):
+                    diameters[i] = max(diameters[i], active_set.distance_sq(i, a, best, sets))
+        error = gamma * 0.5 * delta * diameters[i] / (lam * n)
+        slot = worst_allowed(i, sets.score[best], nu, error, sets)[1]
+        step_towards(problem, i, best if slot < 0 else slot, line_search, gamma, lam, state, sets, averages, work)
 
 
 @njit
-def _certificate(problem, state, sets, work, nu, errors):
+def _certificate(problem, state, sets, work, lam, nu, delta, complete, diameters):
     """Return sum_i (gap_i(y_i) + 1/2 delta gamma_k C_i)/nu, calling the degraded oracle for every example."""
-    total, gamma = 0.0, 2.0 * problem.n / (nu * state.steps[0] + 2.0 * problem.n)
-    for i in range(problem.n):
+    n, total = problem.n, 0.0
+    gamma = 2.0 * n / (nu * state.steps[0] + 2.0 * n)
+    for i in range(n):
         scores(problem, i, state.w, work.theta)
-        total += degraded_oracle(problem, i, nu, gamma * errors[i], sets, work)[1] + gamma * errors[i]
-    return total / (nu * problem.n)
+        active_set.score_all(problem, i, work.theta, sets)
+        best = sets.score[best_slot(i, sets)]
+        if not complete:
+            best = max(best, max_oracle(problem, i, work.theta, work.y, work.scratch))
+        error = gamma * 0.5 * delta * diameters[i] / (lam * n)
+        total += worst_allowed(i, best, nu, error, sets)[0] - active_set.mean_score(i, sets) + error
+    return total / (nu * n)
 
 
 class ApproxBCFW(SparseBCFW):
@@ -115,23 +145,27 @@ class ApproxBCFW(SparseBCFW):
     name = "approx_bcfw"
     title = "block-coordinate Frank-Wolfe, approximate oracle"
     Options = Options
-    needs = ("all_labelings",)
+    needs = ("max_oracle",)
 
     def start(self, seed, iterates, order, warm_start):
         super().start(seed, iterates, order, warm_start)
-        diameters = np.zeros(self.problem.n)
-        _diameters_sq(self.sets, diameters)
-        self.errors = 0.5 * self.options.delta * diameters / (self.lam * self.problem.n)
+        self.complete = warm_start.complete if warm_start is not None else self.complete
+        self.diameters = np.zeros(self.problem.n)  # sq., of the labelings that are stored
+        specialise(_diameters_sq, self.problem)(self.sets, self.diameters)
 
     def new_sets(self):
-        labelings = [all_labelings(self.problem, i, LIMIT) for i in range(self.problem.n)]
-        sets = active_set.new_active_sets(self.problem, np.array([len(of_i) for of_i in labelings]))
+        problem = self.problem
+        labelings = _enumerated(problem)
+        self.complete = labelings is not None  # whether all labelings are stored
+        if not self.complete:
+            return active_set.new_active_sets(problem, np.full(problem.n, FIRST_ROOM))
+        sets = active_set.new_active_sets(problem, np.array([len(of_i) for of_i in labelings]))
         for i, of_i in enumerate(labelings):
-            specialise(_store_all, self.problem)(self.problem, i, of_i, sets, self.work)
+            specialise(_store_all, problem)(problem, i, of_i, sets, self.work)
         return sets
 
     def take_steps(self, order):
-        options = self.options
+        options, before = self.options, self.step
         kernel = specialise(_steps, self.problem)
         kernel(
             self.problem,
@@ -143,10 +177,26 @@ class ApproxBCFW(SparseBCFW):
             self.lam,
             options.line_search,
             options.nu,
-            self.errors,
+            options.delta,
+            self.complete,
+            self.diameters,
         )
+        if self.step - before < len(order):
+            self.sets = active_set.grown(self.problem, self.sets, UNLIMITED)
 
     def extras(self):
         """Return the certificate; its oracle calls are made for the log and not counted."""
+        nu, delta = self.options.nu, self.options.delta
         kernel = specialise(_certificate, self.problem)
-        return {"gap_estimate": kernel(self.problem, self.state, self.sets, self.work, self.options.nu, self.errors)}
+        args = (self.problem, self.state, self.sets, self.work, self.lam, nu, delta, self.complete, self.diameters)
+        return {"gap_estimate": kernel(*args)}
+
+
+def _enumerated(problem) -> list[np.ndarray] | None:
+    """Return all labelings of every example, or None where there are too many of one or the family cannot tell."""
+    if type(problem) not in all_labelings.implementations:
+        return None
+    try:
+        return [all_labelings(problem, i, LIMIT) for i in range(problem.n)]
+    except ParameterError:
+        return None

@@ -188,16 +188,41 @@ def test_bad_options_are_named_on_one_line(options, text):
     assert "\n" not in str(error.value)
 
 
-def test_problems_with_too_many_labelings_are_refused():
-    for problem, text in (
-        (
-            fwexp.chain_problem([np.ones((10, 1))], [np.zeros(10, dtype=int)], 2),
-            r"example 0 has 2\^10 labelings, more than the 512",
-        ),
-        (fwexp.multiclass_problem(np.ones((1, 1)), [0], 513), "513 classes, more than the 512"),
-        (fwexp.enumerated_problem([np.zeros((513, 1))], [np.zeros(513)]), "513 outputs, more than the 512"),
-    ):
-        with pytest.raises(ValueError, match=text):
-            fwexp.solve(problem, "approx_bcfw", lam=1.0)
-    with pytest.raises(OptionError, match=r"approx_bcfw.*all_labelings.*CallbackProblem"):
-        fwexp.solve(chain("functions", 0)[1], "approx_bcfw", lam=1.0)
+def too_many_labelings():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(10, 3)) for _ in range(6)]
+    yield "chain", fwexp.chain_problem(X, [rng.integers(2, size=10) for _ in X], 2)
+    yield "multiclass", fwexp.multiclass_problem(rng.normal(size=(6, 3)), rng.integers(513, size=6), 513)
+    yield "functions", chain("functions", 0)[1]
+
+
+@pytest.mark.parametrize(("nu", "delta"), ERRORS)
+@pytest.mark.parametrize("problem", [pytest.param(problem, id=name) for name, problem in too_many_labelings()])
+def test_without_enumeration_the_certificate_bounds_the_gap(problem, nu, delta):
+    result = fwexp.solve(
+        problem, "approx_bcfw", lam=LAM, max_passes=30, gap_tol=0, iterates=("last",), schedule=1, nu=nu, delta=delta
+    )
+    certificate, gap = result.trace["gap_estimate"], result.trace["gap"]
+    assert (certificate >= gap - 1e-12).all()
+    if delta == 0.0:
+        assert (certificate <= gap / nu + 1e-12).all()
+    assert result.dual > 0.0 or delta > 0.0
+    assert not result.state.complete
+    exact = fwexp.solve(problem, "bcfw", lam=LAM, max_passes=30, gap_tol=0, iterates=("last",), schedule=1)
+    assert np.allclose(result.trace.dual, exact.trace.dual, atol=1e-10) == ((nu, delta) == (1.0, 0.0))
+
+
+@pytest.mark.parametrize(("nu", "delta"), ERRORS)
+def test_stored_corners_satisfy_the_inequality(monkeypatch, nu, delta):
+    monkeypatch.setattr(approximate, "_enumerated", lambda problem: None)
+    tp, problem = chain("dense", 2)
+    curvature, order = ref.block_curvature(tp, LAM), order_of(tp, 40)
+    solver = start(problem, order, nu=nu, delta=delta, line_search=False)
+    for k, i in enumerate(order):
+        before, w = weights_of(solver, tp, i), to_public(problem, solver.point("last").w)
+        scores = tp.scores(i, w)
+        gaps = (scores - before @ scores) / tp.n
+        solver.advance(BIG, k + 1)
+        gamma = 2 * tp.n / (nu * k + 2 * tp.n)
+        chosen = int(((weights_of(solver, tp, i) - (1 - gamma) * before) / gamma).argmax())
+        assert gaps[chosen] >= nu * gaps.max() - 0.5 * delta * gamma * curvature[i] - 1e-12
