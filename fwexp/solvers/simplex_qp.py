@@ -326,7 +326,8 @@ class SimplexQP:
         size, scale = self.size, np.diag(self.M)[: self.size].max()
         # M a is a sum of cancelling terms: its rounding error is what a gap cannot be smaller than.
         tol = max(self.tol * np.abs(self.b[:size]).max(), 4e-16 * scale)
-        if self._order == 0 or scale > 4.0 * self._shift:
+        # A shift of another size than M costs digits; the one of M = 0 knows nothing of what comes.
+        if self._order == 0 or scale > 4.0 * self._shift or 0.0 < scale < 1e-4 * self._shift:
             self._shift = scale if scale > 0.0 else 1.0
             if self._order == 0 or not _factorise(self.M, self._U, self._support, self._s, self._order, self._shift):
                 self._start_afresh()
