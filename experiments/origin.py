@@ -71,14 +71,9 @@ def facts(run) -> dict:
         "status": run.status,
         "created": record.get("created"),
         "commit": commit_of(record.get("provenance", {})),
-        "sources": _digest(record.get("sources")),
-        "stale": bool(getattr(run, "stale", False)),
+        "sources": run.sources,
+        "stale": run.stale,
     }
-
-
-def _digest(sources) -> str | None:
-    """The digest of the sources of a run, which stands alone or beside the names of the modules; None in older runs."""
-    return sources["sha256"] if isinstance(sources, Mapping) else sources
 
 
 def reservations(runs: Iterable[Mapping]) -> list[str]:

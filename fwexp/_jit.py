@@ -84,9 +84,35 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     return dispatcher
 
 
-def array_kernel(function: Callable) -> Callable:
-    """Compile an oracle that takes arrays only: cached, with ``fastmath``."""
-    return njit(function, fastmath=True)
+_array_kernels: list[tuple[Callable, str]] = []  # with their signatures
+
+
+def array_kernel(signature: str) -> Callable[[Callable], Callable]:
+    """Compile an oracle that takes arrays only: cached, with ``fastmath``.
+
+    Parameters
+    ----------
+    signature : str
+        The argument types, in numba's notation.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        kernel = njit(function, fastmath=True)
+        _array_kernels.append((kernel, signature))
+        return kernel
+
+    return decorate
+
+
+def load_array_kernels() -> None:
+    """Load all oracles on arrays, or compile them.
+
+    Machine code of a caller holds a copy of its own, optimised along with the caller, and what runs is the copy that was
+    loaded first. It must be the same one, whether callers come from the cache or are compiled now.
+    """
+    while _array_kernels:
+        kernel, signature = _array_kernels.pop()
+        kernel.compile(signature)
 
 
 @cache
@@ -103,6 +129,7 @@ def specialise(kernel, problem) -> Callable:
     """
     if not isinstance(problem, tuple):
         return kernel.py_func
+    load_array_kernels()
     if type(problem).__module__.partition(".")[0] == __name__.partition(".")[0]:
         return kernel
     return _uncached(kernel)

@@ -17,7 +17,6 @@ from fwexp.problems.arrays import as_floats
 from fwexp.problems.evaluation import Evaluation, Evaluator
 from fwexp.problems.structure import check_structure, of_inputs, structure, unlabelled
 from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
-from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.sampling import check_order
 from fwexp.tasks.result import Result
 
@@ -115,7 +114,7 @@ def solve(
     """
     check_problem_type(problem)
     cls = None if isinstance(solver, str) and solver == "auto" else get_solver(solver)
-    check_names(f"solver {solver}", options, [field.name for field in fields((cls or BCFW).Options)], ARGUMENTS)
+    check_names(f"solver {solver}", options, [field.name for field in fields((cls or get_solver("bcfw")).Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
     lam = settings.check_lam(lam, problem.n)

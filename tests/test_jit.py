@@ -33,8 +33,9 @@ assert fwexp.__file__.startswith({folder!r}), fwexp.__file__
 random.seed(0)
 X = [[[random.gauss(0, 1) for _ in range(2)] for _ in range(4)] for _ in range(5)]
 problem = fwexp.chain_problem([np.array(x) for x in X], [[0, 1, 2, 1]] * 5)
-result = fwexp.solve(problem, "fw", lam=0.3, max_passes=3, schedule=[], iterates=["last"])
-print(result.primal.hex(), result.w.tobytes().hex())
+for solver in ("fw", "online_eg"):  # the sums and exponentials of the latter show the smallest difference in machine code
+    result = fwexp.solve(problem, solver, lam=0.01, max_passes=9, schedule=[], iterates=["last"])
+    print(result.primal.hex(), result.w.tobytes().hex())
 """
 
 

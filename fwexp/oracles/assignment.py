@@ -15,7 +15,7 @@ def scratch_size(rows: int, columns: int) -> int:
     return rows + 5 * columns
 
 
-@array_kernel
+@array_kernel("(f8[::1], i8, i4[::1], f8[::1])")
 def max_matching(score, columns, match, scratch):
     """Find the matching of highest total score; every row and every column has at most one edge.
 

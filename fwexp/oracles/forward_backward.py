@@ -18,7 +18,7 @@ def scratch_size(length: int, num_labels: int, width: int) -> int:
     return (length * (num_labels + 1) + num_labels + 2) * width
 
 
-@array_kernel
+@array_kernel("(f8[::1], f8[::1])")
 def exponentials(x, power):
     """Replace ``x``, all of it <= 0, by exp(x), or by 0 below exp(-708).
 
@@ -39,7 +39,7 @@ def exponentials(x, power):
         x[k] *= power[k]
 
 
-@array_kernel
+@array_kernel("(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
 def forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch):
     """Compute the distribution a(y) = exp(sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t]) / Z.
 

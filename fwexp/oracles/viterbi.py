@@ -3,7 +3,7 @@
 from fwexp._jit import array_kernel
 
 
-@array_kernel
+@array_kernel("(f8[::1], f8[::1], i8, i8, i4[::1], f8[::1])")
 def viterbi(unary, transitions, num_labels, width, y, messages):
     """Find the labeling y that maximises sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t].
 

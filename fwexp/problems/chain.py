@@ -27,6 +27,7 @@ from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_labels, c
 from fwexp.problems.features import (
     BinaryFeatures,
     DenseFeatures,
+    NoFeatures,
     SparseFeatures,
     as_features,
     packed_gram,
@@ -54,7 +55,8 @@ class ChainProblem(NamedTuple):
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per position
     gram_ptr: np.ndarray  # int64 (n + 1,)
     gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases), or none
-    local_x: DenseFeatures | SparseFeatures | BinaryFeatures  # ``x``; a sequence without Gram numbers its columns from 0
+    # ``x`` with the columns of a sequence without Gram numbered from 0, where there is such a sequence
+    local_x: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures
     num_local: np.ndarray  # int64 (n,): the number of these columns
 
     def __repr__(self) -> str:
@@ -104,8 +106,10 @@ def _products(features, num_features: int, label_ptr: np.ndarray) -> dict:
     gram[gram_ptr[:-1][short]] += 1.0
     gram[gram_ptr[1:][short] - 1] += 1.0
     num_local = np.zeros(len(lengths), dtype=np.int64)
-    spans = np.column_stack([label_ptr[:-1], label_ptr[1:]])[~short]
-    local_x, num_local[~short] = renumbered(features, spans, num_features)
+    local_x = NoFeatures()
+    if not short.all():
+        spans = np.column_stack([label_ptr[:-1], label_ptr[1:]])[~short]
+        local_x, num_local[~short] = renumbered(features, spans, num_features)
     return {"gram_ptr": gram_ptr, "gram": gram, "local_x": local_x, "num_local": num_local}
 
 

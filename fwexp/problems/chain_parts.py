@@ -12,7 +12,7 @@ import numpy as np
 from fwexp._jit import register_jitable
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
-from fwexp.problems.features import product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.features import has_rows, product_bound, row_scatter, row_scatter_label, row_scores
 
 
 class ChainVector(NamedTuple):
@@ -133,7 +133,7 @@ def _(problem, i, y, theta):
 @register_jitable
 def no_gram(problem, i):
     """Whether sequence i is too long for a Gram matrix."""
-    return problem.gram_ptr[i] == problem.gram_ptr[i + 1]
+    return has_rows(problem.local_x) and problem.gram_ptr[i] == problem.gram_ptr[i + 1]
 
 
 @register_jitable

@@ -35,6 +35,10 @@ class BinaryFeatures(NamedTuple):
     indices: np.ndarray
 
 
+class NoFeatures(NamedTuple):
+    """No rows at all."""
+
+
 def padded_width(num_labels: int) -> int:
     """Return the length of a weight row: a power of two up to 8, then a multiple of 8."""
     return 1 << (num_labels - 1).bit_length() if num_labels <= 8 else -(-num_labels // 8) * 8
@@ -88,6 +92,21 @@ def row_scatter_label(x, t, label, c, width, weights):
 
 
 @dispatched
+def has_rows(x):
+    """Whether there are inputs at all; a constant to the compiler, which leaves out what needs them if not."""
+
+
+@has_rows.register(object)
+def _(x):
+    return True
+
+
+@has_rows.register(NoFeatures)
+def _(x):
+    return False
+
+
+@dispatched
 def row_dot(x, t, z, u):
     """Return <x_t, z_u> for inputs z of the same class as x."""
 
@@ -104,6 +123,16 @@ def renumbered(x, spans, num_features):
 @dispatched
 def product_bound(x, start, end):
     """Return a bound on sum_{t,u} |<x_t, x_u>| over the rows start .. end, at the cost of reading them (plain Python)."""
+
+
+@row_scores.register(NoFeatures)
+def _(x, t, weights, width, out):
+    pass
+
+
+@row_scatter.register(NoFeatures)
+def _(x, t, row, c, width, weights):
+    pass
 
 
 @row_scores.register(DenseFeatures)
@@ -287,8 +316,6 @@ def _(x, spans, num_features):
 
 @renumbered.register(SparseFeatures, BinaryFeatures)
 def _(x, spans, num_features):
-    if len(spans) == 0:
-        return x, np.zeros(0, dtype=np.int64)
     indices, counts = np.zeros_like(x.indices), np.zeros(len(spans), dtype=np.int64)
     for k, (start, end) in enumerate(spans):
         entries = slice(x.indptr[start], x.indptr[end])

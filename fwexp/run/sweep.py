@@ -143,6 +143,8 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     if not todo:
         return
     runner.compile_kernels(todo, data_dir)
+    # Workers outlive sweeps, and may be at work in another folder than this process by now.
+    results_dir, data_dir = Path(results_dir).absolute(), data_dir and Path(data_dir).absolute()
     where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force}
     common = [f"{key}={quote(value)}" for key, value in where.items()]
     sweep_id = uuid.uuid4().hex

@@ -1,6 +1,6 @@
 """What a solver is: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
@@ -13,20 +13,12 @@ from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems import protocol
 
 
-class Point(NamedTuple):
-    """An iterate: internal weights and the dual objective that goes with them (NaN where there is none)."""
-
-    w: np.ndarray
-    dual: float
-    norm_sq: float | None = None  # ||w||^2, where the solver knows it
-
-
 @dataclass(frozen=True)
 class NoOptions:
     """The options of a solver that has none."""
 
 
-class Solver(ABC):
+class Solver(Process):
     """Base class of the solvers; a subclass is one file that reads like its algorithm.
 
     Parameters

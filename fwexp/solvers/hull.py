@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp._jit import array_kernel, njit
+from fwexp._jit import njit
 from fwexp.problems.protocol import from_public, new_weights, to_public
 from fwexp.solvers.simplex_qp import SimplexQP
 
 ROWS = 16  # corners that lie side by side, a multiple of 4; memory grows by so many, without copying
 
 
-@array_kernel
+@njit(fastmath=True)
 def _products(rows, count, v, out):
     """Set ``out`` to the inner products of the first ``count`` rows with v, four rows at a time."""
     k = 0

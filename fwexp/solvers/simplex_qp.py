@@ -333,7 +333,8 @@ class SimplexQP:
         size, scale = self.size, np.diag(self.M)[: self.size].max()
         # M a is a sum of cancelling terms: its rounding error is what a gap cannot be smaller than.
         tol = max(self.tol * np.abs(self.b[:size]).max(), 4e-16 * scale)
-        if self.order == 0 or scale > 4.0 * self.shift:
+        # A shift of another size than M costs digits; the one of M = 0 knows nothing of what comes.
+        if self.order == 0 or scale > 4.0 * self.shift or 0.0 < scale < 1e-4 * self.shift:
             self.shift = scale if scale > 0.0 else 1.0
             if self.order == 0 or not _factorise(self.M, self.U, self.support, self.s, self.order, self.shift):
                 self._start_afresh()

@@ -166,19 +166,15 @@ def regularization_path(
     kappa = KAPPA[exact] if kappa is None else check_positive("kappa", kappa)
     if kappa >= 1.0:
         raise ParameterError(f"kappa must lie between 0 and 1, got {kappa!r}")
-    rows, weights = [], []
     options = ({} if exact else {"refresh": 0}) | options
-    with Run(problem, options, seed, exact, max_passes, time_limit, "path", verbose) as run:
-        for row in run.break_points(eps, lam_min, kappa):
-            rows.append(row)
-            weights.append(run.weights())
-    status = Status(run.status)
+    walk = PathWalk(problem, options, settings.check_seed(seed), exact, eps, lam_min, kappa)
+    status, rows = run_walk(walk, _bounds(max_passes, time_limit), "path", check_flag("verbose", verbose))
     frame = as_frame(rows)
     return RegularizationPath(
         lam=frame["lam"].to_numpy(copy=True),
-        weights=np.array(weights),
+        weights=np.array(walk.weights),
         gap=frame["gap"].to_numpy(copy=True),
-        lam_end=run.lam_end,
+        lam_end=walk.lam_end,
         eps=eps,
         certified=exact,
         status=str(status),
@@ -227,181 +223,16 @@ def grid_search(
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
     eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
-    with Run(problem, options, seed, True, max_passes, time_limit, "grid", verbose) as run:
-        frame = as_frame(list(run.grid(eps, lams, warm)))
-    frame.attrs["status"] = str(run.status)
+    check_problem_type(problem)
+    walk = GridWalk(problem, options, settings.check_seed(seed), eps, lams, warm)
+    status, rows = run_walk(walk, _bounds(max_passes, time_limit), "grid", check_flag("verbose", verbose))
+    frame = as_frame(rows)
+    frame.attrs["status"] = str(status)
     return frame
 
 
-class Run:
-    """A solver on its way through several lam: its clock, its costs so far and its gap.
-
-    A context manager: inside, the first Ctrl-C ends the way like any other bound.
-
-    Parameters
-    ----------
-    problem : problem
-    options : dict
-        Options of bcfw.
-    seed : int
-    exact : bool
-        Whether a gap counts only when computed exactly.
-    max_passes, time_limit : float
-        Bounds on the sum of all.
-    label : str
-        What is run, to people.
-    verbose : bool
-        Whether to show progress.
-    """
-
-    def __init__(
-        self,
-        problem,
-        options: dict,
-        seed: int,
-        exact: bool,
-        max_passes: float,
-        time_limit: float | None,
-        label: str = "",
-        verbose: bool = False,
-    ) -> None:
-        check_problem_type(problem)
-        check_needs(BCFW, problem)
-        self.options = check_options(BCFW, resolve_auto(problem)[1] | options)
-        if not self.options.line_search:
-            raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
-        self.problem, self.exact, self._seed = problem, exact, settings.check_seed(seed)
-        self._max_calls = settings.max_calls(settings.check_max_passes(max_passes), problem.n)
-        self._time_limit = settings.check_time_limit(time_limit)
-        self._clock, self._steps, self._calls = Clock(), 0, 0  # those of solvers before this one
-        self.solver, self.gap = None, math.inf
-        self.lam_end, self.status = math.inf, Status.CONVERGED
-        self._interrupted, self._context = (lambda: False), interruptible()
-        self._progress = Progress(None, check_flag("verbose", verbose), label)
-        if not costly_oracle(problem):  # else there is nothing to compile, and the oracle would be called
-            self._compile()
-
-    def __enter__(self) -> "Run":
-        self._interrupted = self._context.__enter__()
-        return self
-
-    def __exit__(self, *error) -> None:
-        self._context.__exit__(*error)
-        self._progress.close(str(self.status))
-
-    def break_points(self, eps: float, lam_min: float, kappa: float) -> Iterator[dict]:
-        """Follow the path; yield a row at every break point. ``lam_end`` is where the weights of the last one end to serve."""
-        self.start_at_corners(eps, lam_min)
-        while True:
-            yield self.row()
-            # The gap grows to eps at lam_end = rho lam.
-            delta, room = self.growth(), eps - self.gap
-            self.lam_end = 0.0 if delta <= room else self.solver.lam * (1.0 - max(room, 0.0) / delta)
-            if self.lam_end <= lam_min:
-                return
-            if (end := self.ended()) is None:
-                self.change_lam(self.lam_end)
-                self.reduce_gap(kappa * eps)
-                end = None if self.gap <= eps else self.ended()
-            if end is not None:
-                self.status = end
-                return
-
-    def grid(self, eps: float, lams: Sequence[float], warm: bool) -> Iterator[dict]:
-        """Train to gaps of eps at all ``lams``, the largest first; yield a row at each."""
-        for lam in sorted(lams, reverse=True):
-            if warm and self.solver is not None:
-                self.change_lam(lam)
-            else:
-                self.start(lam)
-            self.reduce_gap(eps)
-            if self.gap > eps:
-                self.status = self.ended()
-                return
-            yield self.row()
-
-    def _compile(self) -> None:
-        """Take each kind of step once, off the clock."""
-        solver = BCFW(self.problem, 1.0, self.options, self._seed)
-        solver.advance(0, 0)
-        solver.exact_gap()
-        solver.change_lam(0.5)
-        solver.full_step()
-        BCFW(self.problem, 1.0, self.options, self._seed, warm_start=solver)
-        Evaluator(self.problem)(solver.state.at.w, error=False)
-
-    def start(self, lam: float, options=None, state: BCFW | None = None) -> None:
-        """Go on with a new solver: at w = 0, or at the dual variables of ``state``."""
-        if self.solver is not None:
-            self._steps, self._calls = self._steps + self.solver.step, self._calls + self.solver.oracle_calls
-        with self._clock:
-            self.solver = BCFW(self.problem, lam, options or self.options, self._seed, warm_start=state)
-
-    def start_at_corners(self, eps: float, lam_min: float) -> None:
-        """Begin the path at lam_inf and a_inf, or at lam_min where that is larger."""
-        self.start(1.0, options=replace(self.options, accelerate=False))
-        with self._clock:
-            self.solver.full_step()  # at w = 0; with lam = 1 the result is psi~
-            psi = self.solver.point("last").w
-            norm_sq = float(psi @ psi)
-            lam = norm_sq and (norm_sq + self._widest(psi)) / eps
-        self.start(max(lam, lam_min), state=self.solver)
-        with self._clock:
-            self.gap = self.solver.exact_gap()
-
-    def _widest(self, psi: np.ndarray) -> float:
-        """Return 1/n sum_i max_y -<psi, psi_i(y)>, or a little more.
-
-        The max-oracle finds it, for max_y -<w, psi_i(y)> <= H_i(w), and losses do not matter where w is long.
-        """
-        stretch = 1e6 / float(psi @ psi)
-        self._calls += self.problem.n
-        return Evaluator(self.problem)(stretch * psi, error=False).hinge / stretch
-
-    def change_lam(self, lam: float) -> None:
-        with self._clock:
-            self.solver.change_lam(lam)
-
-    def reduce_gap(self, target: float) -> None:
-        """Take steps until the gap is at most ``target``, or a bound is met."""
-        solver, portion = self.solver, -(-self.problem.n // LOOKS)
-        with self._clock:
-            self._look(target)
-        while self.gap > target and self.ended() is None:
-            with self._clock:
-                solver.advance(solver.oracle_calls + max(portion, solver.calls_per_step), solver.step + portion)
-                self._look(target)
-
-    def _look(self, target: float) -> None:
-        self.gap = self.solver.known_gap
-        if self.exact:
-            self.gap = self.solver.exact_gap() if self.gap <= target else math.inf
-
-    def growth(self) -> float:
-        """Return Delta, by which the gap would grow on the way to lam = 0."""
-        point = self.solver.point("last")
-        return point.dual - 0.5 * self.solver.lam * float(point.w @ point.w)
-
-    def ended(self) -> Status | None:
-        """Return which bound has been met, if any."""
-        if self._interrupted():
-            return Status.INTERRUPTED
-        if self._calls + self.solver.oracle_calls >= self._max_calls:
-            return Status.MAX_PASSES
-        if self._time_limit is not None and self._clock.seconds >= self._time_limit:
-            return Status.TIME_LIMIT
-        return None
-
-    def weights(self) -> np.ndarray:
-        return to_public(self.problem, self.solver.state.at.w)
-
-    def row(self) -> dict:
-        dual, calls = self.solver.point("last").dual, self._calls + self.solver.oracle_calls
-        costs = {"oracle_calls": calls, "passes": calls / self.problem.n, "time": self._clock.seconds}
-        values = {"primal": dual + self.gap, "dual": dual, "gap": self.gap, "certified": self.exact}
-        row = {"lam": self.solver.lam, "step": self._steps + self.solver.step, **costs, **values}
-        self._progress.row({"at_lam": row["lam"]} | costs | {"primal": math.nan, "dual": dual, "gap": self.gap})
-        return row
+def _bounds(max_passes, time_limit) -> Bounds:
+    return Bounds(settings.check_max_passes(max_passes), 0.0, settings.check_time_limit(time_limit))
 
 
 def as_frame(rows: list[dict]) -> "pd.DataFrame":

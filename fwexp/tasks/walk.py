@@ -1,0 +1,230 @@
+"""A way through several lam as a process for the driver: the regularisation path and grids (see ``path``)."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fwexp.driver.log import Log
+from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.process import Objective, Point, Process, Value
+from fwexp.driver.progress import Progress
+from fwexp.driver.trace import Status
+from fwexp.errors import OptionError
+from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.protocol import costly_oracle, to_public
+from fwexp.solvers import check_needs, check_options, resolve_auto
+from fwexp.solvers.bcfw import BCFW
+
+LOOKS = 10  # per pass, at the known gap
+START_PASSES = 3  # oracle calls / n that a path needs before its first break point
+
+
+class Walk(Process):
+    """A solver on its way from a large lam to small ones; at some of them there is a row.
+
+    Parameters
+    ----------
+    problem : problem
+    options : dict
+        Options of bcfw, instead of those of ``auto``.
+    seed : int
+    exact : bool
+        Whether a gap counts only when computed exactly.
+    """
+
+    certifies = False  # not across several lam: the rows have gaps of their own
+    calls_per_step = 1
+
+    def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
+        check_needs(BCFW, problem)
+        self.options = check_options(BCFW, resolve_auto(problem)[1] | options)
+        if not self.options.line_search:
+            raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
+        self.problem, self.exact, self.seed = problem, exact, seed
+        self.size, self.costly, self.has_cache = problem.n, costly_oracle(problem), self.options.cache is not False
+        self.solver: BCFW | None = None
+        self.weights: list[np.ndarray] = []  # public ones, at the rows so far
+        self.gap, self.event, self.finished = math.inf, False, False
+        self._before = np.zeros(3, dtype=np.int64)  # steps, oracle calls and cache hits of solvers before this one
+        self._target: float | None = None  # the gap to be reached at the present lam
+        self._look = 0  # step at which the gap is looked at next
+
+    @abstractmethod
+    def go_on(self) -> None:
+        """Go to the next lam with `aim`, or set ``finished``; called at the start and where the gap has been reached."""
+
+    def _total(self, k: int, name: str) -> int:
+        return int(self._before[k]) + (getattr(self.solver, name) if self.solver is not None else 0)
+
+    @property
+    def step(self):
+        return self._total(0, "step")
+
+    @property
+    def oracle_calls(self):
+        return self._total(1, "oracle_calls")
+
+    @property
+    def cache_hits(self):
+        return self._total(2, "cache_hits")
+
+    @property
+    def calls_per_step(self):
+        if self.solver is None:
+            return START_PASSES * self.size
+        looks = self.exact and self._target is not None and self.solver.step >= self._look
+        return max(self.size if looks else 1, self.solver.calls_per_step)
+
+    def advance(self, calls, max_steps):
+        """Go on to the next row at most; the start may exceed ``calls``."""
+        if max_steps == 0:
+            self._compile()
+            return
+        self.event = False
+        while not (self.event or self.finished):
+            if self._target is None:
+                self.go_on()
+            elif not self._reduce_gap(calls, max_steps):
+                return
+
+    def _reduce_gap(self, calls: int, max_steps: int) -> bool:
+        """Take steps up to the next look at the gap, or look; return whether there was room for it."""
+        solver, before = self.solver, (self.step, self.oracle_calls)
+        if solver.step >= self._look:
+            self.gap = solver.known_gap
+            if self.exact and self.gap <= self._target:
+                if self.oracle_calls + self.size > calls:
+                    return False
+                self.gap = solver.exact_gap()
+            self._look = solver.step + -(-self.size // LOOKS)
+            if self.gap <= self._target:
+                self._target = None
+                self.arrive()
+            return True
+        room = calls - int(self._before[1]), min(max_steps - int(self._before[0]), self._look)
+        solver.advance(*room)
+        return (self.step, self.oracle_calls) != before
+
+    def aim(self, target: float) -> None:
+        """Have the gap brought down to ``target`` at the present lam."""
+        self._target, self._look = target, self.solver.step
+
+    def arrive(self) -> None:
+        """Take note of the weights, for a row."""
+        self.weights.append(to_public(self.problem, self.solver.state.at.w))
+        self.event = True
+
+    def begin(self, lam: float, options=None, warm_start: BCFW | None = None) -> None:
+        """Go on with a new solver: at w = 0, or at the dual variables of ``warm_start``."""
+        if self.solver is not None:
+            self._before += [self.solver.step, self.solver.oracle_calls, self.solver.cache_hits]
+        self.solver = BCFW(self.problem, lam, options or self.options, self.seed, warm_start=warm_start)
+
+    def _compile(self) -> None:
+        """Take each kind of step once, off the clock."""
+        solver = BCFW(self.problem, 1.0, self.options, self.seed)
+        solver.advance(0, 0)
+        solver.exact_gap()
+        solver.change_lam(0.5)
+        solver.full_step()
+        BCFW(self.problem, 1.0, self.options, self.seed, warm_start=solver)
+        Evaluator(self.problem)(solver.state.at.w, error=False)
+
+    def point(self, iterate):
+        if self.solver is None:
+            return Point(np.empty(0), math.nan)
+        return self.solver.point("last")
+
+    def extras(self):
+        return {"lam": self.solver.lam if self.solver is not None else math.nan}
+
+
+class PathWalk(Walk):
+    """The regularisation path, from lam_inf down to ``lam_min``."""
+
+    def __init__(self, problem, options, seed, exact, eps: float, lam_min: float, kappa: float) -> None:
+        super().__init__(problem, options, seed, exact)
+        self.eps, self.lam_min, self.kappa = eps, lam_min, kappa
+        self.lam_end = math.inf  # where the weights of the last break point end to serve
+
+    def go_on(self):
+        if self.solver is None:
+            self._start_at_corners()
+            return
+        # The gap grows to eps at lam_end = rho lam.
+        delta, room = self._growth(), self.eps - self.gap
+        self.lam_end = 0.0 if delta <= room else self.solver.lam * (1.0 - max(room, 0.0) / delta)
+        if self.lam_end <= self.lam_min:
+            self.finished = True
+            return
+        self.solver.change_lam(self.lam_end)
+        self.aim(self.kappa * self.eps)
+
+    def _start_at_corners(self) -> None:
+        """Begin at lam_inf and a_inf, or at lam_min where that is larger."""
+        self.begin(1.0, options=replace(self.options, accelerate=False))
+        self.solver.full_step()  # at w = 0; with lam = 1 the result is psi~
+        psi = self.solver.point("last").w
+        norm_sq = float(psi @ psi)
+        lam = norm_sq and (norm_sq + self._widest(psi)) / self.eps
+        self.begin(max(lam, self.lam_min), warm_start=self.solver)
+        self.gap = self.solver.exact_gap()
+        self.arrive()
+
+    def _widest(self, psi: np.ndarray) -> float:
+        """Return 1/n sum_i max_y -<psi, psi_i(y)>, or a little more.
+
+        The max-oracle finds it, for max_y -<w, psi_i(y)> <= H_i(w), and losses do not matter where w is long.
+        """
+        stretch = 1e6 / float(psi @ psi)
+        self._before[1] += self.size
+        return Evaluator(self.problem)(stretch * psi, error=False).hinge / stretch
+
+    def _growth(self) -> float:
+        """Return Delta, by which the gap would grow on the way to lam = 0."""
+        point = self.solver.point("last")
+        return point.dual - 0.5 * self.solver.lam * float(point.w @ point.w)
+
+
+class GridWalk(Walk):
+    """A grid of lam, the largest first, each from the w of the one before (``warm``) or from w = 0."""
+
+    def __init__(self, problem, options, seed, eps: float, lams: Sequence[float], warm: bool) -> None:
+        super().__init__(problem, options, seed, exact=True)
+        self.eps, self.warm = eps, warm
+        self.left = sorted(lams)
+
+    def go_on(self):
+        if not self.left:
+            self.finished = True
+        elif self.warm and self.solver is not None:
+            self.solver.change_lam(self.left.pop())
+            self.aim(self.eps)
+        else:
+            self.begin(self.left.pop())
+            self.aim(self.eps)
+
+
+class WalkObjective(Objective):
+    """What a walk knows of itself: its dual and its gap, exact or not, at its rows; nothing is evaluated."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+
+    def __call__(self, point, stop=None):
+        walk = self.walk
+        if not walk.event:
+            return None
+        return Value(point.dual + walk.gap, {"gap": walk.gap, "certified": walk.exact})
+
+
+def run_walk(walk: Walk, bounds: Bounds, label: str, verbose: bool) -> tuple[Status, list[dict]]:
+    """Drive a walk to one of its ends; return how it ended and its rows."""
+    progress = Progress(None, verbose, label)
+    log = Log(walk, WalkObjective(walk), progress=progress)
+    status = drive(walk, log, bounds, schedule=(), progress=progress)
+    progress.close(str(status))
+    return status, log.rows
