@@ -7,7 +7,7 @@
 ## make table-<paper>-<k>   one table: make table-icml2013-1
 ## make bench               measure speed against hand-written code
 ## make test                run the tests; those on real data need FWEXP_DATA
-## make lint                check the style; make format mends it
+## make lint                check the style, and that layers import downwards only; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
 ## make clean               remove .venv, caches and build files; results stay
 ##
@@ -70,6 +70,7 @@ test: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import fwexp
-from fwexp.data import resolve_data_dir
-from fwexp.data.registry import locate
+from fwexp.data import DATASETS, resolve_data_dir
 from fwexp.errors import DataError, UserError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import from_public
@@ -226,7 +225,7 @@ def memory() -> None:
 def main() -> int:
     """Measure and print everything."""
     try:
-        locate("ocr", resolve_data_dir(None))
+        DATASETS["ocr"].locate(resolve_data_dir(None))
     except UserError as error:
         print(f"fwexp: {error}", file=sys.stderr)
         return 2

@@ -44,6 +44,7 @@ def main(args: list[str]) -> int:
         return 0
     names, preset, dry_run, keys = _parse(args)
     if not names:
+        FIGURES.load_all()
         width = max(map(len, FIGURES))
         print(*(f"{name:{width}}  {figure.title}" for name, figure in FIGURES.items()), sep="\n")
         return 0

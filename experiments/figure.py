@@ -1,54 +1,14 @@
 """From the name of a figure to its files: run what is missing, read exactly the figure's runs, draw, save."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 
 from fwexp._places import folder
+from fwexp.experiments.catalogue import FIGURES, Figure
 from fwexp.experiments.files import PICTURE, TABLE, paths, save_figure
 from fwexp.experiments.origin import Origin, facts, reservations
 
 __all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "missing_runs", "save_figure", "stored_results"]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure, or a table, of the catalogue.
-
-    Attributes
-    ----------
-    name : str
-        ``<paper>/<figure>``; also the name of its preset in ``conf/experiment`` and of its files below ``figures/``.
-    title : str
-        One line that says what it shows.
-    data : callable
-        From results, as ``load_results`` gives them, to the tidy frame that is drawn.
-    draw : callable
-        From that frame to a matplotlib Figure; of a table, to Markdown.
-    timed : bool
-        Whether it shows seconds: then its runs take turns.
-    suffixes : tuple of str
-        `PICTURE` or `TABLE`.
-    """
-
-    name: str
-    title: str
-    data: Callable
-    draw: Callable
-    timed: bool = False
-    suffixes: tuple[str, ...] = PICTURE
-
-    @property
-    def preset(self) -> str:
-        """The experiment preset that defines the figure's runs."""
-        return self.name
-
-    @property
-    def launcher(self) -> str:
-        """Hydra's launcher for the figure's runs: side by side, where that is installed and disturbs no clock."""
-        parallel = find_spec("hydra_plugins.hydra_joblib_launcher") if find_spec("hydra_plugins") else None
-        return "joblib" if parallel and not self.timed else "basic"
 
 
 def make_figure(
@@ -88,7 +48,6 @@ def make_figure(
     RunsFailed
         Runs failed. If others were there to draw, the picture is made, and says how many it lacks.
     """
-    from fwexp.experiments import FIGURES
     from fwexp.run import sweep
 
     figure = FIGURES.find(name)
@@ -120,7 +79,6 @@ def make_figure(
 
 def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:
     """The configurations of a figure whose runs are not stored, and how many runs it has in all."""
-    from fwexp.experiments import FIGURES
     from fwexp.run import store, sweep
 
     configs = sweep.expand([f"+experiment={FIGURES.find(name).preset}"], preset=preset or "full")

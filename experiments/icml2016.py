@@ -3,41 +3,36 @@
 from fwexp.experiments.figure import Figure
 from fwexp.plots import icml2016
 
-FIGURES = {
-    figure.name: figure
-    for figure in (
-        Figure(
-            name="icml2016/fig1",
-            title="Gap sampling on OCR with gaps refreshed more or less often, and what theory predicts of it",
-            data=icml2016.fig1_data,
-            draw=icml2016.fig1_draw,
-        ),
-        Figure(
-            name="icml2016/fig2",
-            title="What the parameters F and nu of the oracle cache do, on OCR",
-            data=icml2016.fig2_data,
-            draw=icml2016.fig2_draw,
-        ),
-        Figure(
-            name="icml2016/fig3",
-            title="Duality gap of eight block methods on OCR, against passes and time",
-            data=icml2016.fig3_data,
-            draw=icml2016.fig3_draw,
-            timed=True,
-        ),
-        Figure(
-            name="icml2016/fig5",
-            title="Duality gap of eight block methods on OCR and CoNLL-2000 at three regularization strengths each",
-            data=icml2016.fig5_data,
-            draw=icml2016.fig5_draw,
-            timed=True,
-        ),
-        Figure(
-            name="icml2016/fig8",
-            title="Cost of the regularisation path and of grids of lam on OCR, exact and heuristic, warm and cold",
-            data=icml2016.fig8_data,
-            draw=icml2016.fig8_draw,
-            timed=True,
-        ),
-    )
-}
+FIG1 = Figure(
+    name="icml2016/fig1",
+    title="Gap sampling on OCR with gaps refreshed more or less often, and what theory predicts of it",
+    data=icml2016.fig1_data,
+    draw=icml2016.fig1_draw,
+)
+FIG2 = Figure(
+    name="icml2016/fig2",
+    title="What the parameters F and nu of the oracle cache do, on OCR",
+    data=icml2016.fig2_data,
+    draw=icml2016.fig2_draw,
+)
+FIG3 = Figure(
+    name="icml2016/fig3",
+    title="Duality gap of eight block methods on OCR, against passes and time",
+    data=icml2016.fig3_data,
+    draw=icml2016.fig3_draw,
+    timed=True,
+)
+FIG5 = Figure(
+    name="icml2016/fig5",
+    title="Duality gap of eight block methods on OCR and CoNLL-2000 at three regularization strengths each",
+    data=icml2016.fig5_data,
+    draw=icml2016.fig5_draw,
+    timed=True,
+)
+FIG8 = Figure(
+    name="icml2016/fig8",
+    title="Cost of the regularisation path and of grids of lam on OCR, exact and heuristic, warm and cold",
+    data=icml2016.fig8_data,
+    draw=icml2016.fig8_draw,
+    timed=True,
+)

@@ -3,11 +3,9 @@
 from fwexp.experiments.figure import Figure
 from fwexp.plots import quickstart
 
-FIGURES = {
-    "quickstart": Figure(
-        name="quickstart",
-        title="BCFW, SSG and batch FW on handwritten dates",
-        data=quickstart.data,
-        draw=quickstart.draw,
-    ),
-}
+QUICKSTART = Figure(
+    name="quickstart",
+    title="BCFW, SSG and batch FW on handwritten dates",
+    data=quickstart.data,
+    draw=quickstart.draw,
+)

@@ -21,8 +21,8 @@ def digest(modules: Iterable[str], *, without: Collection[str] = (), deferred: b
     Parameters
     ----------
     modules : iterable of str
-        Names of modules of the package, or of packages in it, which stand for all their modules. Of a module from outside
-        the package, its own source and what it imports from the package count.
+        Names of modules of the package, or of packages in it, which stand for all their modules. Of a module of another
+        package, its source and what it imports from that package and from ours count.
     without : collection of str
         Names of modules that do not count, nor what they import.
     deferred : bool
@@ -35,7 +35,7 @@ def digest(modules: Iterable[str], *, without: Collection[str] = (), deferred: b
 
 
 def closure(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> set[str]:
-    """Return the names of ``modules`` and of all modules of the package that they depend on; see `digest`."""
+    """Return the names of ``modules`` and of all modules that they depend on; see `digest`."""
     found, todo = set(), [name for given in modules for name in _modules(given)]
     while todo:
         name = todo.pop()
@@ -47,17 +47,29 @@ def closure(modules: Iterable[str], *, without: Collection[str] = (), deferred: 
 
 @cache
 def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
-    """Return the modules of the package that a module imports at its top level, or anywhere if ``deferred``."""
-    root = PACKAGE.name
+    """Return the modules of our package, and of its own, that a module imports at its top level, or anywhere if ``deferred``."""
+    roots = {PACKAGE.name, module.partition(".")[0]}
     names = set()
     tree = ast.parse(_source(module))
     for node in ast.walk(tree) if deferred else tree.body:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            names.update(name if path_of(name) else node.module for name in inner)
-    return tuple(sorted(name for name in names if name.partition(".")[0] == root and path_of(name)))
+        elif isinstance(node, ast.ImportFrom):
+            source = _absolute(node, module)
+            if source.partition(".")[0] in roots:
+                inner = [f"{source}.{alias.name}" for alias in node.names]
+                names.update(name if path_of(name) else source for name in inner)
+    return tuple(sorted(name for name in names if name.partition(".")[0] in roots and path_of(name)))
+
+
+def _absolute(node: ast.ImportFrom, module: str) -> str:
+    """Return the name of the module that is imported from."""
+    if not node.level:
+        return node.module
+    path = path_of(module)
+    above = node.level - (path is not None and path.name == "__init__.py")
+    parts = module.split(".")
+    return ".".join([*parts[: len(parts) - above], *([node.module] if node.module else [])])
 
 
 def path_of(module: str) -> Path | None:
@@ -76,7 +88,7 @@ def _outside(module: str) -> Path | None:
     """Return the file of a module of somebody else: a solver or data set of their own."""
     try:
         spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):  # its package is gone, or it is a script
+    except Exception:  # its package is gone or does not import, or it is a script
         return None
     path = Path(spec.origin) if spec and spec.origin else None
     return path if path and path.suffix == ".py" and path.is_file() else None

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from fwexp.checks import check_flag, check_function, check_names, is_integer
-from fwexp.driver import settings
+from fwexp.driver import prediction, settings
 from fwexp.driver.loop import Log, drive, finish
 from fwexp.driver.progress import Progress
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_floats
 from fwexp.problems.evaluation import Evaluation, Evaluator
-from fwexp.problems.structure import check_structure, of_inputs, structure, unlabelled
+from fwexp.problems.structure import check_problem_type, check_structure, structure
 from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
 from fwexp.solvers.sampling import check_order
 from fwexp.tasks.result import Result
@@ -169,17 +168,6 @@ def solve(
 ARGUMENTS = frozenset(inspect.signature(solve).parameters) - {"problem", "options"}
 
 
-def is_problem(value) -> bool:
-    """Whether ``value`` is a problem of some family."""
-    return type(value) in protocol.scores.implementations
-
-
-def check_problem_type(problem, name: str = "problem") -> None:
-    """Refuse what is no problem."""
-    if not is_problem(problem):
-        raise ParameterError(f"{name} must come from a constructor such as fwexp.chain_problem, got {type(problem).__name__}")
-
-
 def _check_labels(problem) -> None:
     labels = getattr(problem, "labels", None)
     if labels is not None and labels.min() < 0:
@@ -216,19 +204,10 @@ def check_iterates(cls, options, iterates, iterate: str) -> tuple[str, ...]:
 
 def weighed(problem, w) -> tuple[Any, np.ndarray]:
     """Return the problem as the weights see it, and the internal weights, of a vector w or of a `Result`."""
-    check_problem_type(problem)
     if isinstance(w, Result):
-        if w.structure:  # unless made by hand
-            check_structure("problem", structure(problem), "the one trained on", w.structure)
-        if of_inputs(w.structure):
-            if w.state is None:
-                raise ParameterError(f"results of {w.solver} predict with the training inputs, which copies do not have")
-            problem = w.state.view(problem)
-        w = w.w
-    weights = as_floats("w", w, f"be a Result or hold numbers, shape ({problem.d},)")
-    if weights.shape != (problem.d,):
-        raise ParameterError(f"w must have shape ({problem.d},), got {weights.shape}")
-    return problem, protocol.from_public(problem, weights)
+        return prediction.weighed(w, problem)
+    check_problem_type(problem)
+    return problem, prediction.internal_weights(problem, w)
 
 
 def check_index(problem, i) -> int:
@@ -292,9 +271,9 @@ def predict(problem, w, **inputs) -> list:
     >>> fwexp.predict([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]], result)
     [1, 2]
     """
-    if isinstance(w, Result) and not is_problem(problem):
-        problem = unlabelled(w.structure, problem, inputs)
-    elif inputs:
+    if isinstance(w, Result):
+        return w.predict(problem, **inputs)
+    if inputs:
         raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
     problem, weights = weighed(problem, w)
     return Evaluator(problem).predict(weights)

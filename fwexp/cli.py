@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from fwexp import completion
 from fwexp.errors import OptionError, RunsFailed, UserError, unknown
 
 USAGE = """\
@@ -60,15 +61,15 @@ def _dispatch(argv: list[str]) -> int:
         print(f"fwexp {__version__}")
         return 0
     if name in ("-sc", "--shell-completion"):
-        from fwexp.run.completion import main
-
-        return main(arguments)
+        return completion.main(arguments, COMMANDS)
     if name not in COMMANDS:
         raise OptionError(unknown("command", name, COMMANDS))
     return COMMANDS[name](arguments)
 
 
 def _run(arguments: list[str]) -> int:
+    if any(completion.is_asked_for(argument) for argument in arguments):
+        return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)], COMMANDS)
     from fwexp.run.command import main
 
     return main(arguments)

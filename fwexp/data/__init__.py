@@ -1,64 +1,39 @@
 """Data sets: from files to a training and a test problem.
 
-`load_dataset` is the way in; `DATASETS` lists what there is. Nothing heavy is imported before a data set is read.
+`load_dataset` is the way in; `DATASETS` has what there is by name: each ``DATASET`` in a module of this folder, and those of
+other packages, by entry points of the group ``fwexp.datasets`` whose names are those of the data sets. Nothing heavy is
+imported before a data set is read.
 """
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from fwexp import _found
 from fwexp.checks import check_choice, check_path, plain
-from fwexp.data import conll2000, digits, hansards, ocr
-from fwexp.data.files import resolve_data_dir, sha256
-from fwexp.data.registry import REGISTRY, locate
+from fwexp.data.dataset import DataFile, Dataset, NoOptions
+from fwexp.data.files import resolve_data_dir
 from fwexp.errors import OptionError, ParameterError, unknown
 
-__all__ = ["DATASETS", "Dataset", "check_options", "load_dataset", "resolve_data_dir"]
+__all__ = ["DATASETS", "DataFile", "Dataset", "NoOptions", "check_options", "load_dataset", "resolve_data_dir"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Dataset:
-    """A data set that can be trained on.
-
-    Attributes
-    ----------
-    name : str
-        Its name in `DATASETS` and in the registry of files.
-    Options : type
-        Frozen dataclass of its options; ``metadata["choices"]`` of a field lists the accepted values.
-    read : callable
-        ``read(options, data_dir: Path) -> (train, test)``.
-    scorer : callable, optional
-        ``scorer(data_dir)`` returns the function of predictions for the test problem that computes what the field reports of
-        them, a dict of numbers.
-    """
-
-    name: str
-    Options: type
-    read: Callable
-    scorer: Callable | None = None
-
-    @property
-    def title(self) -> str:
-        """One line on what it is."""
-        return REGISTRY[self.name].title
-
-    def load(self, options, data_dir=None):
-        """Return the training and the test problem."""
-        return self.read(options, resolve_data_dir(data_dir))
-
-    def sources(self, options, data_dir=None) -> dict[str, str]:
-        """Return {file name: sha256} of the files that `load` reads."""
-        return {name: sha256(path) for name, path in locate(self.name, resolve_data_dir(data_dir)).items()}
+def _check(dataset) -> None:
+    if not isinstance(dataset, Dataset):
+        raise ParameterError("it is no fwexp.data.Dataset")
+    if not (isinstance(dataset.files, tuple) and all(isinstance(file, DataFile) for file in dataset.files)):
+        raise ParameterError("its files are no tuple of DataFile")
+    if not dataclasses.is_dataclass(dataset.Options):
+        raise ParameterError("its Options are no dataclass")
+    dataset.Options()
 
 
-DATASETS: dict[str, Dataset] = {
-    "digits": Dataset("digits", digits.Options, digits.read),
-    "ocr": Dataset("ocr", ocr.Options, ocr.read),
-    "conll2000": Dataset("conll2000", conll2000.Options, conll2000.read, conll2000.scorer),
-    "hansards": Dataset("hansards", hansards.Options, hansards.read, hansards.scorer),
-}
+DATASETS = _found.Catalogue(
+    "dataset",
+    lambda: _found.of_modules(__name__, lambda module: [module.DATASET] if hasattr(module, "DATASET") else []),
+    _check,
+)
 
 
 def load_dataset(name: str, *, data_dir: str | Path | None = None, **options):
@@ -67,7 +42,7 @@ def load_dataset(name: str, *, data_dir: str | Path | None = None, **options):
     Parameters
     ----------
     name : str
-        ``"digits"`` (embedded), ``"ocr"``, ``"conll2000"`` or ``"hansards"``.
+        ``"digits"`` (embedded), ``"ocr"``, ``"conll2000"``, ``"hansards"``, or another that `DATASETS` has.
     data_dir : path, optional
         The folder of the data files; by default the environment variable ``FWEXP_DATA``, else ``~/.cache/fwexp``.
     **options
@@ -105,9 +80,7 @@ def check_options(name: str, options: Mapping | None = None, others: Collection[
     OptionError
         Unknown option.
     """
-    if not isinstance(name, str) or name not in DATASETS:
-        raise ParameterError(unknown("dataset", name, DATASETS))
-    cls = DATASETS[name].Options
+    cls = DATASETS.find(name).Options
     fields = {field.name: field for field in dataclasses.fields(cls)}
     options = {key: plain(value) for key, value in (options or {}).items()}
     for key, value in options.items():

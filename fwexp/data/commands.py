@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from fwexp import _places
+from fwexp.data import DATASETS, check_options
+from fwexp.data.dataset import DataFile
 from fwexp.data.files import resolve_data_dir
-from fwexp.data.registry import REGISTRY, DataFile
 from fwexp.errors import DataError, OptionError, ParameterError, unknown
 
 USAGE = """\
@@ -44,26 +45,27 @@ def main(args: list[str]) -> int:
     if action not in ACTIONS:
         raise ParameterError(unknown("action of fwexp data", action, ACTIONS))
     for name in words[1:]:
-        if name not in REGISTRY:
-            raise ParameterError(unknown("dataset", name, REGISTRY))
+        DATASETS.find(name)
     for key in settings:
         if key not in ("data_dir", "results_dir"):  # the two that mean the same in every subcommand
             raise OptionError(unknown("key of fwexp data", key, ("data_dir",)))
         if not settings[key]:
             raise ParameterError(f"{key} must not be empty")
         settings[key] = _places.from_argument(key, settings[key])
-    names = list(dict.fromkeys(words[1:])) or list(REGISTRY)
+    names = list(dict.fromkeys(words[1:])) or list(DATASETS)
     return ACTIONS[action](names, resolve_data_dir(settings.get("data_dir")))
 
 
 def _list(names: list[str], data_dir: Path) -> int:
     rows = [("name", "title", "examples and dimension", "size", "files", "where")]
     for name in names:
-        entry = REGISTRY[name]
+        entry = DATASETS[name]
         missing = [file for file in entry.files if file.find(data_dir) is None]
-        size = sum(file.size for file in entry.files)
-        where = "in the package" if entry.files[0].url is None else str((data_dir / entry.files[0].path).parent)
-        rows.append((name, entry.title, entry.shape, _bytes(size), "missing" if missing else "present", where))
+        sizes = [file.size for file in entry.files]
+        size = "?" if None in sizes else _bytes(sum(sizes))
+        folders = {str((data_dir / file.path).parent) for file in entry.files if file.home is None}
+        where = ", ".join(sorted(folders)) or "in the package"
+        rows.append((name, entry.title, entry.shape, size, "missing" if missing else "present", where))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -73,10 +75,10 @@ def _list(names: list[str], data_dir: Path) -> int:
 def _verify(names: list[str], data_dir: Path) -> int:
     failed = False
     for name in names:
-        for file in REGISTRY[name].files:
+        for file in DATASETS[name].files:
             state, text = _state(file, data_dir)
             if state == "missing":
-                text += f"; get it with `fwexp data fetch {name}`"
+                text += f"; get it with `fwexp data fetch {name}`" if file.url else "; put it there"
             failed |= state != "ok"
             print(f"{name:10} {state:8} {text}")
     return int(failed)
@@ -87,13 +89,14 @@ def _fetch(names: list[str], data_dir: Path) -> int:
 
     failed = False
     for name in names:
-        for file in REGISTRY[name].files:
+        for file in DATASETS[name].files:
             state, text = _state(file, data_dir)
             if state == "ok":
                 print(f"{name:10} present  {text}")
                 continue
             if file.url is None:
-                print(f"fwexp: {text}; it comes with the package: install that again", file=sys.stderr)
+                cure = "it comes with the package: install that again" if file.home else "put it there: it has no source to fetch"
+                print(f"fwexp: {text}; {cure}", file=sys.stderr)
                 failed = True
                 continue
             try:
@@ -108,8 +111,6 @@ def _fetch(names: list[str], data_dir: Path) -> int:
 
 
 def _prepare(names: list[str], data_dir: Path) -> int:
-    from fwexp.data import DATASETS, check_options
-
     failed = False
     for name in names:
         try:
@@ -131,7 +132,7 @@ def _state(file: DataFile, data_dir: Path) -> tuple[str, str]:
     if path is None:
         return "missing", str(file.folder(data_dir) / file.path)
     try:
-        return "ok", f"{path}: {file.check(path)}"
+        return "ok", f"{path}: {file.verify(path)}"
     except DataError as error:
         return "damaged", str(error)
 

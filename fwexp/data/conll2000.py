@@ -15,16 +15,16 @@ Labels are the chunk tags in the order of first occurrence in the training text;
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.files import read_lines, resolve_data_dir
+from fwexp.data.dataset import DataFile, Dataset, NoOptions
+from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
-from fwexp.data.registry import locate
 from fwexp.errors import DataError, ParameterError
 
 # What is looked at, and at which positions relative to the token.
@@ -57,11 +57,6 @@ FORMAT = 1  # of the parsed form; to be raised when the same text gives other ar
 TOKEN = re.compile(rb"([!-~]+) ([!-~]+) (O|[BI]-[!-~]+)")
 
 
-@dataclass(frozen=True)
-class Options:
-    """``conll2000`` has no options."""
-
-
 class Text(NamedTuple):
     """The content of a file; sentence i has the tokens ``ptr[i] .. ptr[i+1]``."""
 
@@ -71,7 +66,7 @@ class Text(NamedTuple):
     ptr: np.ndarray  # int64 (sentences + 1,)
 
 
-def read(options: Options, data_dir: Path):
+def read(options: NoOptions, data_dir: Path):
     """Return the training and the test problem."""
     from fwexp.problems.chain import chain_from_arrays
 
@@ -229,8 +224,7 @@ def indicators(columns: np.ndarray, sizes: np.ndarray):
 
 
 def _parsed(data_dir: Path) -> dict[str, np.ndarray]:
-    # The registry lists the training file first.
-    train, test = paths = tuple(locate("conll2000", data_dir).values())
+    train, test = paths = tuple(DATASET.locate(data_dir).values())
     return parsed_arrays("conll2000", FORMAT, paths, lambda: parse(read_text(train), read_text(test)))
 
 
@@ -292,3 +286,22 @@ def _describe(line: bytes) -> str:
 def _show(value: bytes) -> str:
     """Return a part of a line as printable text of bounded length."""
     return ascii(value[:40])[1:] + ("..." if len(value) > 40 else "")
+
+
+def _file(name: str, size: int, sha256: str) -> DataFile:
+    url = f"https://www.clips.uantwerpen.be/conll2000/chunking/{name}"
+    return DataFile(f"conll2000/{name}", url, size, partial(check_text, size=size, sha256=sha256))
+
+
+DATASET = Dataset(
+    name="conll2000",
+    title="text chunking (CoNLL-2000)",
+    shape="n 8936 + 2012, d 1643026",
+    files=(
+        _file("train.txt.gz", 2842164, "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea"),
+        _file("test.txt.gz", 639396, "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628"),
+    ),
+    read=read,
+    scorer=scorer,
+    metrics=("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1"),
+)

@@ -15,14 +15,15 @@ Features of a digit are its 64 pixels, scaled from 0..16 to [0, 1], and a consta
 d = 10 * 65 + 10 + 10 + 10^2 = 770.
 """
 
-from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.registry import locate
+from fwexp.data.dataset import DataFile, Dataset, NoOptions
+from fwexp.data.files import check_bytes
 
 NUM_STATES = 10
 LENGTH = 8
@@ -32,11 +33,6 @@ FIRST_DAY = date(1900, 1, 1).toordinal()
 NUM_DAYS = date(2100, 1, 1).toordinal() - FIRST_DAY
 
 
-@dataclass(frozen=True)
-class Options:
-    """``digits`` has no options."""
-
-
 class Dates(NamedTuple):
     """Sequences of digits and the images that show them, both int64 (n, 8)."""
 
@@ -44,11 +40,11 @@ class Dates(NamedTuple):
     images: np.ndarray  # indices into the images of digits.npz
 
 
-def read(options: Options, data_dir: Path):
+def read(options: NoOptions, data_dir: Path):
     """Return the training and the test problem."""
     from fwexp.problems.chain import chain_from_arrays
 
-    (path,) = locate("digits", data_dir).values()
+    (path,) = DATASET.locate(data_dir).values()
     with np.load(path, allow_pickle=False) as file:
         images, labels = file["images"], file["labels"]
     pixels = images.reshape(len(images), -1) / 16.0
@@ -97,3 +93,23 @@ def make_npz(path: str) -> None:
             "Licence: Creative Commons Attribution 4.0 International (CC BY 4.0)."
         ),
     )
+
+
+DATASET = Dataset(
+    name="digits",
+    title="handwritten dates, made of the UCI optical digits",
+    shape="n 1000 + 500, d 770",
+    files=(
+        DataFile(
+            path="digits.npz",
+            home=Path(__file__).parent,
+            size=45891,
+            check=partial(
+                check_bytes,
+                size=45891,
+                sha256="3f08a2658427486376a9c97aef4b9143913a62d3b8a1af8ccf9bd87a4e0a38c6",
+            ),
+        ),
+    ),
+    read=read,
+)

@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from fwexp.data.registry import DataFile
+from fwexp.data.dataset import DataFile
 from fwexp.errors import DataError
 
 
@@ -46,7 +46,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
             _drop_lines(Path(name), file.skip)
             _pack(Path(name))
             try:
-                file.check(Path(name))
+                file.verify(Path(name))
             except DataError as error:
                 raise DataError(str(error).replace(name, f"what came from {file.url}")) from error
             Path(name).chmod(0o666 & ~_umask())  # temporary files are private

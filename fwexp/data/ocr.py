@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.checks import check_integer
+from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import read_lines
-from fwexp.data.registry import locate
 from fwexp.errors import DataError, ParameterError
 
 NUM_PIXELS = 128
@@ -76,7 +76,7 @@ def read(options: Options, data_dir: Path):
     """Return the training and the test problem."""
     from fwexp.problems.chain import chain_from_arrays
 
-    (path,) = locate("ocr", data_dir).values()
+    (path,) = DATASET.locate(data_dir).values()
     letters = read_letters(path)
     first = letters.folds == 0
     train, test = (first, ~first) if options.split == "ocr" else (~first, first)
@@ -190,3 +190,20 @@ def _describe(line: bytes) -> str:
 def _show(value: bytes) -> str:
     """Return a value from a file as printable text of bounded length."""
     return ascii(value[:20])[1:] + ("..." if len(value) > 20 else "")
+
+
+DATASET = Dataset(
+    name="ocr",
+    title="handwritten words (Taskar et al. 2003)",
+    shape="n 6251 + 626, d 4082",
+    files=(
+        DataFile(
+            path="ocr/letter.data.gz",
+            url="http://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
+            size=14557249,
+            check=check,
+        ),
+    ),
+    read=read,
+    Options=Options,
+)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.problems import protocol
 from fwexp.problems.arrays import as_list, as_matrix
 from fwexp.problems.chain import as_matrices, chain_problem
 from fwexp.problems.matching import matching_problem
@@ -24,6 +25,17 @@ def structure(problem, *, inputs: bool = False) -> dict[str, str | int]:
     """
     sizes = {name: int(getattr(problem, name)) for name in SIZES if hasattr(problem, name)}
     return {"family": type(problem).__name__, "d": int(problem.d)} | sizes | ({WEIGHTS: INPUTS} if inputs else {})
+
+
+def is_problem(value) -> bool:
+    """Whether ``value`` is a problem of some family."""
+    return type(value) in protocol.scores.implementations
+
+
+def check_problem_type(problem, name: str = "problem") -> None:
+    """Refuse what is no problem."""
+    if not is_problem(problem):
+        raise ParameterError(f"{name} must come from a constructor such as fwexp.chain_problem, got {type(problem).__name__}")
 
 
 def of_inputs(given: Mapping) -> bool:

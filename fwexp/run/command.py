@@ -19,7 +19,7 @@ from hydra.core.hydra_config import HydraConfig
 from fwexp import _places
 from fwexp.driver.progress import say
 from fwexp.errors import OptionError, RunsFailed
-from fwexp.run import completion, runner, sweep
+from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, conf_dir, places, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import check_hydra
@@ -33,8 +33,6 @@ def main(arguments: list[str]) -> int:
         composed.append((config, HydraConfig.get().sweeper))
 
     sweep.register()
-    if any(completion.is_asked_for(argument) for argument in arguments):
-        return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)])
     with hydra_arguments([_plain_folder(argument) for argument in arguments]), _checked():
         try:
             hydra.main(config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME, version_base="1.3")(remember)()

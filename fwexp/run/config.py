@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fwexp import _places
+from fwexp import _found, _places
 from fwexp.driver import settings as check
 from fwexp.errors import OptionError, ParameterError, unknown
 
@@ -37,6 +37,20 @@ def conf_dir() -> Path:
     package = Path(__file__).resolve().parents[1]
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
+
+
+def conf_dirs() -> list[Path]:
+    """Return all folders of YAML files: ours, then those of other packages."""
+    return [conf_dir(), *_found.configurations()]
+
+
+def names(group: str) -> set[str]:
+    """Return what can be chosen from ``dataset`` or ``solver``: what there is, and YAML files that name a setting of it."""
+    from fwexp.data import DATASETS
+    from fwexp.solvers import AUTO, SOLVERS
+
+    files = {path.stem for folder in conf_dirs() for path in (folder / group).glob("*.yaml")}
+    return files | set({"dataset": DATASETS, "solver": [AUTO, *SOLVERS]}[group])
 
 
 def canonical(config: Mapping) -> dict:
@@ -131,34 +145,40 @@ def run_defaults() -> dict[str, Any]:
 
 @functools.cache
 def register_schema() -> None:
-    """Tell Hydra which keys exist, with their defaults; values are checked by `canonical`.
+    """Tell Hydra which keys exist, with their defaults, and the names of solvers and data sets; `canonical` checks values.
 
-    A solver or data set without a YAML file of its own in ``conf/`` can be chosen by its name all the same.
+    A YAML file in ``conf/solver`` or ``conf/dataset`` may add a setting with a name of its own, or replace that of a solver.
     """
     from hydra.core.config_store import ConfigStore
+    from omegaconf.errors import OmegaConfBaseException
 
     from fwexp.data import DATASETS
-    from fwexp.solvers import SOLVERS
+    from fwexp.solvers import AUTO, SOLVERS
 
     store = ConfigStore.instance()
     run = {"task": check.TRAIN, "dataset": None, "solver": None, **run_defaults(), **PLACE_KEYS}
     store.store(group="hydra/fwexp", name="run", node=_schema("run", run), package="_global_")
-    groups = {
-        "dataset": {name: dataset.Options for name, dataset in DATASETS.items()},
-        "solver": {"auto": None} | {name: solver.Options for name, solver in SOLVERS.items()},
-    }
-    for group, classes in groups.items():
-        for name, options in classes.items():
-            keys = {"name": name} | (dataclasses.asdict(options()) if options else {})
-            store.store(group=f"hydra/fwexp/{group}", name=name, node=_schema(name, keys))
-            if not (conf_dir() / group / f"{name}.yaml").exists():
-                store.store(group=group, name=name, node={"name": name})
+    nodes = [("solver", AUTO, _schema(AUTO, {"name": AUTO}))]
+    for group, catalogue in (("dataset", DATASETS), ("solver", SOLVERS)):
+        for name, found in list(catalogue.items()):
+            try:
+                nodes.append((group, name, _schema(name, {"name": name} | dataclasses.asdict(found.Options()))))
+            except OmegaConfBaseException as error:  # a default that no configuration can hold
+                catalogue.leave_out(name, error)
+    for group, name, node in nodes:
+        store.store(group=f"hydra/fwexp/{group}", name=name, node=node)
+        if not any((folder / group / f"{name}.yaml").exists() for folder in conf_dirs()):
+            store.store(group=group, name=name, node={"name": name})
 
 
 def _schema(name: str, keys: Mapping[str, Any]) -> type:
     """Return a dataclass with the given keys and defaults: OmegaConf refuses all other keys and says which file has them."""
+    from omegaconf import OmegaConf
+
     fields = [(key, Any, dataclasses.field(default_factory=functools.partial(_plain, value))) for key, value in keys.items()]
-    return dataclasses.make_dataclass(name, fields)
+    schema = dataclasses.make_dataclass(name, fields)
+    OmegaConf.structured(schema)  # raises for a default that no configuration can hold
+    return schema
 
 
 def _canonical_dataset(given) -> dict:

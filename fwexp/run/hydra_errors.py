@@ -7,7 +7,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from fwexp.errors import OptionError, ParameterError, UserError, unknown
-from fwexp.run.config import conf_dir
+from fwexp.run.config import conf_dir, conf_dirs
 
 COMPOSING = (HydraException, OmegaConfBaseException, YAMLError)  # what goes wrong while a configuration is composed
 
@@ -45,8 +45,9 @@ def _missing(error) -> UserError:
         hint = JOBLIB_HINT if name == "joblib" else ""
         return ParameterError(unknown(group, name, names) + hint)
     group, _, name = path.partition("/")
-    folder = conf_dir() / group
-    names = {file.relative_to(folder).with_suffix("").as_posix() for file in folder.rglob("*.yaml")} | set(error.options or ())
+    folders = [folder / group for folder in conf_dirs()]
+    files = {path.relative_to(folder) for folder in folders for path in folder.rglob("*.yaml")}
+    names = {path.with_suffix("").as_posix() for path in files} | set(error.options or ())
     if not name:
         return ParameterError(f"there is no configuration {path!r} in {conf_dir()}")
     return ParameterError(unknown(group, name, names))
@@ -62,8 +63,8 @@ def _bad_key(inner, error: Exception) -> UserError:
     where = ""
     if text.startswith("In '"):
         name = text.split("'")[1]
-        file = conf_dir() / f"{name}.yaml"
-        where = f"{_shown(file)}: " if file.exists() else f"{name}: "
+        files = [folder / f"{name}.yaml" for folder in conf_dirs()]
+        where = next((f"{_shown(file)}: " for file in files if file.exists()), f"{name}: ")
     if not accepted:
         return OptionError(f"{where}unknown key {full!r}; {prefix.rstrip('.')} has no keys here")
     return OptionError(where + unknown("key", full, accepted))

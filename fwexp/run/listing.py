@@ -8,7 +8,7 @@ import math
 from fwexp import _places
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run.config import conf_dir
+from fwexp.run.config import names
 from fwexp.run.names import differing
 from fwexp.run.store import Run, find_runs
 
@@ -72,9 +72,10 @@ def main(arguments: list[str]) -> int:
 
 def _check(key: str, texts: list[str], results_dir) -> None:
     """Refuse values that no run can have, rather than say that there is no such run."""
-    if key in ("solver", "dataset"):  # what neither ``conf/`` nor the store knows
-        known = {path.stem for path in (conf_dir() / key).glob("*.yaml")}
-        known |= {run.columns()[key] for run in find_runs(results_dir, include=INCLUDE)}
+    if key in ("solver", "dataset"):
+        known = {run.columns()[key] for run in find_runs(results_dir, include=INCLUDE)}
+        if not known.issuperset(texts):  # else there is no need to import them all
+            known |= names(key)
     elif key == "status":
         known = {*Status, *INCLUDE} - {"partial"}
     elif key == "stale":

@@ -139,8 +139,7 @@ def _load(dataset: str, data_dir):
 def _scorer(name: str, data_dir):
     from fwexp.data import DATASETS
 
-    scorer = DATASETS[name].scorer
-    return None if scorer is None else scorer(data_dir)
+    return DATASETS[name].scores(data_dir)
 
 
 @functools.cache

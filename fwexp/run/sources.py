@@ -13,18 +13,17 @@ from fwexp.driver.settings import IMPROVEMENT, TRAIN
 COMMON = ("fwexp.api", "fwexp.driver", "fwexp.oracles", "fwexp.problems", "fwexp.tasks.perform")
 PATH, LOOKS = "fwexp.tasks.path", "fwexp.tasks.improvement"  # by what a task other than training needs
 # Modules that list others or show something, and change no number: else a run would depend on all solvers and data sets.
-LISTS = ("fwexp", "fwexp.data", "fwexp.data.registry", "fwexp.solvers", PATH, LOOKS)
-SHOWS = ("fwexp._sources", "fwexp.driver.progress", "fwexp.errors")
+LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", PATH, LOOKS)
+SHOWS = ("fwexp._found", "fwexp._sources", "fwexp.driver.progress", "fwexp.errors")
 
 
 def made_by(config: Mapping) -> dict:
     """Return what ``run.json`` records of the sources of a canonical configuration: ``modules`` and ``sha256``."""
     from fwexp.data import DATASETS
-    from fwexp.solvers import get_solver
+    from fwexp.solvers import SOLVERS
 
-    dataset, task = DATASETS[config["dataset"]["name"]], config.get("task", TRAIN)
-    names = {get_solver(config["solver"]["name"]).__module__, dataset.read.__module__, *COMMON}
-    names |= {dataset.scorer.__module__} if dataset.scorer else set()
+    task = config.get("task", TRAIN)
+    names = {SOLVERS.module(config["solver"]["name"]), DATASETS.module(config["dataset"]["name"]), *COMMON}
     names |= {LOOKS if task == IMPROVEMENT else PATH} if task != TRAIN else set()
     modules = sorted(names)
     return {"modules": modules, "sha256": current(tuple(modules))}

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, read_write
@@ -25,7 +27,7 @@ from omegaconf import OmegaConf, read_write
 from fwexp.driver.progress import say, without_summaries
 from fwexp.errors import RunsFailed, UserError
 from fwexp.run import grids, interrupts, relay, runner, store
-from fwexp.run.config import STALE, canonical, conf_dir, literal, places, quote, register_schema, run_key, to_overrides
+from fwexp.run.config import STALE, canonical, conf_dir, conf_dirs, literal, places, quote, register_schema, run_key, to_overrides
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.names import labels
@@ -61,16 +63,26 @@ class GridSweeper(Sweeper):
         _execute(configs, self._context, self._config, **where)
 
 
+class SearchPath(SearchPathPlugin):
+    """Where Hydra looks for YAML files beside our own: in the folders ``conf`` of other packages."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Add these folders."""
+        for folder in conf_dirs()[1:]:
+            search_path.append(provider="fwexp", path=f"file://{folder}")
+
+
 def register() -> None:
-    """Make the schema and the sweeper known to Hydra."""
+    """Make the schema, the sweeper and the search path known to Hydra."""
     register_schema()
     ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
-    module = GridSweeper.__module__
-    try:  # Hydra takes plugins from modules of this name only
-        GridSweeper.__module__ = "hydra_plugins.fwexp"
-        Plugins.instance().register(GridSweeper)
-    finally:
-        GridSweeper.__module__ = module
+    for plugin in (GridSweeper, SearchPath):
+        module = plugin.__module__
+        try:  # Hydra takes plugins from modules of this name only
+            plugin.__module__ = "hydra_plugins.fwexp"
+            Plugins.instance().register(plugin)
+        finally:
+            plugin.__module__ = module
 
 
 def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:

@@ -1,32 +1,46 @@
-"""The solvers, by name."""
+"""The solvers, by name: each class with a ``name`` in a module of this folder, and those of other packages.
 
-from fwexp.errors import ParameterError, unknown
+Another package offers a solver by an entry point of the group ``fwexp.solvers``, whose name is that of the solver.
+"""
+
+import dataclasses
+import inspect
+
+from fwexp import _found
+from fwexp.errors import ParameterError
 from fwexp.problems.protocol import radii_sq
 from fwexp.solvers.acceleration import chosen_kap
-from fwexp.solvers.approximate import ApproxBCFW
 from fwexp.solvers.base import Solver, check_needs, check_options
-from fwexp.solvers.bcfw import BCFW
-from fwexp.solvers.fcfw import FCFW
-from fwexp.solvers.fw import FW
-from fwexp.solvers.kernel_bcfw import KernelBCFW
-from fwexp.solvers.kernel_fw import KernelFW
-from fwexp.solvers.n_slack import NSlack
-from fwexp.solvers.one_slack import OneSlack
-from fwexp.solvers.online_eg import OnlineEG
-from fwexp.solvers.ssg import SSG
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver", "resolve_auto"]
 
-SOLVERS: dict[str, type[Solver]] = {
-    cls.name: cls for cls in (BCFW, FW, SSG, OneSlack, NSlack, FCFW, OnlineEG, KernelBCFW, KernelFW, ApproxBCFW)
-}
+AUTO = "auto"
+
+
+def _check(cls) -> None:
+    if not (inspect.isclass(cls) and issubclass(cls, Solver)):
+        raise ParameterError("it is no subclass of fwexp.solvers.Solver")
+    if inspect.isabstract(cls):
+        raise ParameterError(f"it does not define {', '.join(sorted(cls.__abstractmethods__))}")
+    for attribute in ("name", "title", "needs"):
+        if not hasattr(cls, attribute):
+            raise ParameterError(f"it has no {attribute}")
+    if not dataclasses.is_dataclass(cls.Options):
+        raise ParameterError("its Options are no dataclass")
+    cls.Options()
+
+
+SOLVERS = _found.Catalogue(
+    "solver",
+    lambda: _found.of_modules(__name__, lambda module: _found.defined_classes(module, Solver)),
+    _check,
+    reserved=(AUTO,),
+)
 
 
 def get_solver(name: str) -> type[Solver]:
     """Return the solver class called ``name``."""
-    if not isinstance(name, str) or name not in SOLVERS:
-        raise ParameterError(unknown("solver", name, [*SOLVERS, "auto"]))
-    return SOLVERS[name]
+    return SOLVERS.find(name, AUTO)
 
 
 CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # of ``auto``; small, so that a step has few labelings to score

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fwexp._jit import njit, specialise
-from fwexp.api import check_problem_type
 from fwexp.checks import check_integer
 from fwexp.driver import settings
 from fwexp.errors import ParameterError
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, workspace
+from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
 

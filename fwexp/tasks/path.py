@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fwexp.api import check_problem_type
 from fwexp.checks import check_flag, check_names, check_positive
 from fwexp.driver import settings
 from fwexp.driver.loop import Clock, interruptible
@@ -31,6 +30,7 @@ from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, to_public
+from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import check_needs, check_options, resolve_auto
 from fwexp.solvers.bcfw import BCFW
 

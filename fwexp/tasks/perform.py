@@ -32,13 +32,13 @@ def perform(config: Mapping, train, test=None, metrics: Callable | None = None, 
     verbose : bool
         Whether to show progress.
     """
-    import fwexp
+    from fwexp.api import solve
 
     given = {key: value for key, value in config.items() if key not in ("task", "dataset", "solver")}
     options = dict(config["solver"])
     solver, task = options.pop("name"), config.get("task", TRAIN)
     if task == TRAIN:
-        return fwexp.solve(train, solver, test=test, metrics=metrics, verbose=verbose, **given, **options)
+        return solve(train, solver, test=test, metrics=metrics, verbose=verbose, **given, **options)
     if task == IMPROVEMENT:
         return _improvement(train, given, options, verbose)
     return _path_or_grid(task, train, given, options, verbose)

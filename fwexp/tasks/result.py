@@ -60,9 +60,9 @@ class Result:
 
     def predict(self, problem, **inputs) -> list:
         """Return the predicted labeling of every example, of a problem or of inputs alone: see `fwexp.predict`."""
-        from fwexp.api import predict
+        from fwexp.driver.prediction import predict
 
-        return predict(problem, self, **inputs)
+        return predict(self, problem, inputs)
 
     def save(self, path) -> Path:
         """Write all but the training data to a file, from which `fwexp.load` returns a result; return its path.

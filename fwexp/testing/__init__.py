@@ -16,11 +16,11 @@ from functools import partial
 
 import numpy as np
 
-from fwexp.api import check_problem_type
 from fwexp.driver.settings import check_lam
 from fwexp.errors import UserError
 from fwexp.problems import protocol
 from fwexp.problems.chain import chain_problem
+from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import Solver, check_needs, check_options, get_solver
 from fwexp.testing.problems import PROBLEM_CHECKS, CheckFailed, ProblemProbe
 from fwexp.testing.solvers import SOLVER_CHECKS, SolverProbe

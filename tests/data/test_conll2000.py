@@ -13,7 +13,6 @@ import fwexp
 from fwexp.data import DATASETS, conll2000, load_dataset, resolve_data_dir
 from fwexp.data.commands import main
 from fwexp.data.metrics import token_accuracy
-from fwexp.data.registry import locate
 from fwexp.errors import DataError, ParameterError
 
 # Imported before a test sets XDG_CACHE_HOME, which also says where compiled kernels are kept.
@@ -381,7 +380,7 @@ def test_the_cache_is_in_the_home_by_default(folder, monkeypatch):
 
 def test_sources(folder):
     dataset = DATASETS["conll2000"]
-    assert dataset.sources(conll2000.Options(), folder) == {
+    assert dataset.sources(conll2000.NoOptions(), folder) == {
         f"conll2000/{part}.txt": hashlib.sha256(text.encode()).hexdigest() for part, text in (("train", TRAIN), ("test", TEST))
     }
     assert dataset.title == "text chunking (CoNLL-2000)"
@@ -393,7 +392,7 @@ def test_sources(folder):
 @pytest.fixture(scope="module")
 def parsed():
     """What is made of the real texts, parsed here and now."""
-    return conll2000.parse(*map(conll2000.read_text, locate("conll2000", resolve_data_dir()).values()))
+    return conll2000.parse(*map(conll2000.read_text, DATASETS["conll2000"].locate(resolve_data_dir()).values()))
 
 
 @pytest.mark.data

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
+from fwexp.data import DATASETS, DataFile
 from fwexp.data.commands import main
 from fwexp.data.files import check_text
-from fwexp.data.registry import REGISTRY, DataFile
 from fwexp.errors import OptionError, ParameterError
 
 TEXT = b"".join(b"line %d of a small text\n" % j for j in range(1000))
@@ -38,7 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    """A local server, and the registry's conll2000 replaced by one file that is to be got from there."""
+    """A local server, and conll2000 replaced by one file that is to be got from there."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.body, server.encoding, server.promised_more, server.requests = PACKED, None, 0, 0
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -46,7 +46,7 @@ def server(monkeypatch):
     check = partial(check_text, size=len(TEXT), sha256=hashlib.sha256(TEXT).hexdigest())
     url = f"http://127.0.0.1:{server.server_address[1]}/train.txt.gz"
     file = DataFile("conll2000/train.txt.gz", url, len(TEXT), check)
-    monkeypatch.setitem(REGISTRY, "conll2000", dataclasses.replace(REGISTRY["conll2000"], files=(file,)))
+    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(file,)))
     server.url = url
     yield server
     server.shutdown()
@@ -154,9 +154,9 @@ def test_fetch_from_a_server_that_declares_gzip_as_encoding(server, tmp_path):
 
 
 def test_fetch_of_a_file_that_is_a_part_of_what_comes(server, tmp_path, monkeypatch):
-    (file,) = REGISTRY["conll2000"].files
+    (file,) = DATASETS["conll2000"].files
     monkeypatch.setitem(
-        REGISTRY, "conll2000", dataclasses.replace(REGISTRY["conll2000"], files=(dataclasses.replace(file, skip=2),))
+        DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(dataclasses.replace(file, skip=2),))
     )
     server.body = b"another\nfile\n" + TEXT
     assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
@@ -164,9 +164,9 @@ def test_fetch_of_a_file_that_is_a_part_of_what_comes(server, tmp_path, monkeypa
 
 
 def test_fetch_without_a_network(server, tmp_path, capsys, monkeypatch):
-    (file,) = REGISTRY["conll2000"].files
+    (file,) = DATASETS["conll2000"].files
     nobody = dataclasses.replace(file, url="http://127.0.0.1:9/train.txt.gz")
-    monkeypatch.setitem(REGISTRY, "conll2000", dataclasses.replace(REGISTRY["conll2000"], files=(nobody,)))
+    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(nobody,)))
     assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("fwexp: cannot get http://127.0.0.1:9/train.txt.gz into ")
@@ -181,9 +181,9 @@ def test_fetch_into_a_place_that_is_no_folder(server, tmp_path, capsys):
 
 
 def test_fetch_goes_on_after_a_failure(server, tmp_path, capsys, monkeypatch):
-    (file,) = REGISTRY["conll2000"].files
+    (file,) = DATASETS["conll2000"].files
     bad = dataclasses.replace(file, path="conll2000/absent.gz", url="http://127.0.0.1:9/absent.gz")
-    monkeypatch.setitem(REGISTRY, "conll2000", dataclasses.replace(REGISTRY["conll2000"], files=(bad, file)))
+    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(bad, file)))
     assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
     assert files(tmp_path / "conll2000") == ["train.txt.gz"]
 
@@ -195,11 +195,11 @@ def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
     assert main(["verify", f"data_dir={tmp_path}"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines] == [
-        ["digits", "ok"],
-        ["ocr", "damaged"],
         ["conll2000", "missing"],
         ["conll2000", "damaged"],
+        ["digits", "ok"],
         *[["hansards", "missing"]] * 5,
+        ["ocr", "damaged"],
     ]
     assert "8 letters in 4 words, expected 52152 letters in 6877 words" in lines[1]
     assert lines[2].endswith(f"{tmp_path}/conll2000/train.txt.gz; get it with `fwexp data fetch conll2000`")
@@ -231,7 +231,7 @@ def test_list(args, letter_file, tmp_path, capsys):
     letter_file.write(tmp_path)
     assert main([*args, f"data_dir={tmp_path}"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + len(REGISTRY)
+    assert len(lines) == 1 + len(DATASETS)
     table = {line.split()[0]: line for line in lines}
     assert "n 6251 + 626, d 4082" in table["ocr"]
     assert f"present  {tmp_path}/ocr" in table["ocr"]

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from fwexp.data import digits, load_dataset
-from fwexp.data.registry import PACKAGE, REGISTRY
+from fwexp.data.digits import DATASET
 
 
 @pytest.fixture(scope="module")
 def source():
-    with np.load(PACKAGE / "digits.npz", allow_pickle=False) as file:
+    with np.load(DATASET.files[0].home / "digits.npz", allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
 
@@ -20,8 +20,8 @@ def parts(source):
 
 
 def test_file_is_the_recorded_one():
-    (file,) = REGISTRY["digits"].files
-    assert file.check(PACKAGE / file.path)
+    (file,) = DATASET.files
+    assert file.check(file.home / file.path)
 
 
 def test_images_are_those_of_scikit_learn(source):

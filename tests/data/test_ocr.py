@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from fwexp.data import DATASETS, load_dataset, ocr
-from fwexp.data.registry import locate
 from fwexp.errors import DataError
 
 
@@ -223,7 +222,7 @@ def test_real_counts(real_data):
 def test_real_content(real_data):
     (path,) = (DATASETS["ocr"].sources(ocr.Options(), real_data)).keys()
     assert path in ("ocr/letter.data.gz", "ocr/letter.data")
-    letters = ocr.read_letters(locate("ocr", Path(real_data))[path])
+    letters = ocr.read_letters(DATASETS["ocr"].locate(Path(real_data))[path])
     lengths = np.diff(letters.ptr)
     assert [lengths[letters.folds == fold].sum() for fold in range(10)] == list(ocr.LETTERS)
     assert np.bincount(letters.folds).tolist() == list(ocr.WORDS)
@@ -238,7 +237,7 @@ def test_real_content(real_data):
 
 @pytest.mark.data
 def test_one_pixel_is_enough_to_fail_the_check(real_data, tmp_path):
-    source = locate("ocr", Path(real_data))
+    source = DATASETS["ocr"].locate(Path(real_data))
     text = gzip.decompress(next(iter(source.values())).read_bytes())
     path = tmp_path / "letter.data"
     path.write_bytes(text)

@@ -29,36 +29,34 @@ def is_asked_for(argument: str) -> bool:
     return argument == "-sc" or (argument.startswith("--s") and "--shell-completion".startswith(argument))
 
 
-def main(arguments: list[str]) -> int:
-    """Do what follows ``--shell-completion``: ``install=bash``, ``uninstall=bash``, ``query=bash``."""
+def main(arguments: list[str], commands: Iterable[str]) -> int:
+    """Do what follows ``--shell-completion``, ``install=bash`` and so on, given the names of all ``commands``."""
     match arguments:
         case ["install=bash"]:
             print(INSTALL, end="")
         case ["uninstall=bash"]:
             print(UNINSTALL, end="")
         case ["query=bash"]:
-            _query(os.environ.get("COMP_LINE", ""))
+            _query(os.environ.get("COMP_LINE", ""), commands)
         case _:
             given = " ".join(arguments) or "nothing"
             raise OptionError(f"--shell-completion takes install=bash, uninstall=bash or query=bash, got {given}: {HOW}")
     return 0
 
 
-def _query(line: str) -> None:
+def _query(line: str, commands: Iterable[str]) -> None:
     """Print the completions of the last word of a command line, which is empty after a space."""
     *before, word = re.split(r"\s+", line.lstrip())
     if before[1:2] == ["run"]:
         _query_hydra(" ".join([*before[2:], word]))
     else:
-        print(" ".join(sorted(name for name in _words(before) if name.startswith(word))))
+        print(" ".join(sorted(name for name in _words(before, commands) if name.startswith(word))))
 
 
-def _words(before: list[str]) -> Iterable[str]:
+def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
     """Return what may follow; of the commands, what stands in their usage."""
-    from fwexp.cli import COMMANDS
-
     if len(before) < 2:
-        return [*COMMANDS, "--help", "--version"] if before else ()
+        return [*commands, "--help", "--version"] if before else ()
     match before[1]:
         case "figure":
             from fwexp.experiments import FIGURES
@@ -66,9 +64,10 @@ def _words(before: list[str]) -> Iterable[str]:
 
             return [*FIGURES, "--dry-run", "--preset", *(f"{key}=" for key in KEYS)]
         case "data":
-            from fwexp.data.commands import ACTIONS, REGISTRY
+            from fwexp.data import DATASETS
+            from fwexp.data.commands import ACTIONS
 
-            return [*ACTIONS, *REGISTRY, "data_dir="]
+            return [*ACTIONS, *DATASETS, "data_dir="]
         case "ls":
             from fwexp.run.store import RUN_COLUMNS
 

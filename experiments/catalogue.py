@@ -1,0 +1,98 @@
+"""The catalogue of figures: which runs each needs, and how they become a picture.
+
+A new figure is a preset ``conf/experiment/<name>.yaml``, which says what is run, and in a module of this folder a variable
+
+    FIG1 = Figure("<paper>/fig1", title="...", data=function, draw=function)
+
+The names are read from the sources: a module is imported when one of its figures is asked for, so that knowing the names
+costs nothing. Another package offers a figure by an entry point of the group ``fwexp.figures``, whose name is that of the
+figure, and has the preset in its own ``conf/experiment/<name>.yaml``.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from fwexp import _found
+from fwexp.errors import ParameterError
+from fwexp.experiments.files import PICTURE
+
+NAME = re.compile(r"[A-Za-z][\w-]*(/[A-Za-z][\w-]*)*")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure, or a table, of the catalogue.
+
+    Attributes
+    ----------
+    name : str
+        ``<paper>/<figure>``; also the name of its preset in ``conf/experiment`` and of its files below ``figures/``.
+    title : str
+        One line that says what it shows.
+    data : callable
+        From results, as ``load_results`` gives them, to the tidy frame that is drawn.
+    draw : callable
+        From that frame to a matplotlib Figure; of a table, to Markdown.
+    timed : bool
+        Whether it shows seconds: then its runs take turns.
+    suffixes : tuple of str
+        `PICTURE` or `TABLE`.
+    """
+
+    name: str
+    title: str
+    data: Callable
+    draw: Callable
+    timed: bool = False
+    suffixes: tuple[str, ...] = PICTURE
+
+    @property
+    def preset(self) -> str:
+        """The experiment preset that defines the figure's runs."""
+        return self.name
+
+    @property
+    def launcher(self) -> str:
+        """Hydra's launcher for the figure's runs: side by side, where that is installed and disturbs no clock."""
+        parallel = find_spec("hydra_plugins.hydra_joblib_launcher") if find_spec("hydra_plugins") else None
+        return "joblib" if parallel and not self.timed else "basic"
+
+
+def _own() -> Iterator[tuple[str, _found.Place]]:
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        module = f"{__package__}.{path.stem}"
+        for variable, name in figures_of(path.read_text(encoding="utf-8")):
+            load = lambda module=module, variable=variable: getattr(import_module(module), variable)  # noqa: E731
+            yield name, _found.Place(module, module, load)
+
+
+def figures_of(source: str) -> Iterator[tuple[str, str]]:
+    """Yield (variable, name) of every ``variable = Figure("name", ...)`` at the top level of a module's source."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError as error:
+        _found.complain("a module of fwexp.experiments", error)
+        return
+    for statement in statements:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=variable)], value=ast.Call(func=ast.Name(id="Figure")) as call)
+                | ast.AnnAssign(target=ast.Name(id=variable), value=ast.Call(func=ast.Name(id="Figure")) as call)
+            ):
+                named = {keyword.arg: keyword.value for keyword in call.keywords}
+                match [*call.args, named.get("name")]:
+                    case [ast.Constant(value=str(name)), *_]:
+                        yield variable, name
+
+
+def _check(figure) -> None:
+    if not isinstance(figure, Figure):
+        raise ParameterError("it is no fwexp.experiments.Figure")
+
+
+FIGURES = _found.Catalogue("figure", _own, _check, lazy=True, pattern=NAME)

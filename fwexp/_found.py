@@ -1,0 +1,189 @@
+"""Solvers, data sets and figures are found: in the files of their folder, and in other installed packages by entry point.
+
+What is found can be used by its name. What cannot be - it does not import, it is no solver, its name is taken - is left out,
+and one line on standard error says why; the rest works.
+"""
+
+import importlib
+import inspect
+import logging
+import pkgutil
+import re
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from fwexp.errors import ParameterError, shown, unknown
+
+GROUPS = {"solver": "fwexp.solvers", "dataset": "fwexp.datasets", "figure": "fwexp.figures"}
+NAME = re.compile(r"[A-Za-z]\w*")
+
+
+class Place(NamedTuple):
+    """Where something was found: its module, what to call it in a message, and how to get it."""
+
+    module: str
+    described: str
+    load: Callable[[], object]
+
+
+class Catalogue(Mapping):
+    """What there is of one kind, by name.
+
+    A look-up imports what is asked for and nothing else, and so do the names where ``lazy``; otherwise asking for all names
+    imports all, so that only what works is listed.
+
+    Parameters
+    ----------
+    kind : str
+        Of `GROUPS`, which has the group of entry points.
+    own : callable
+        Yields (name, `Place`) of what the package itself has.
+    check : callable
+        Raises `ParameterError` unless it is given something of this kind.
+    reserved : tuple of str
+        Names that stand for something else.
+    lazy : bool
+        Whether names are listed before it is known that what they name works.
+    pattern : Pattern
+        What a name looks like.
+    """
+
+    def __init__(self, kind: str, own, check, *, reserved=(), lazy=False, pattern=NAME) -> None:
+        self._kind, self._own, self._check, self._reserved = kind, own, check, reserved
+        self._lazy, self._pattern = lazy, pattern
+        self._places: dict[str, Place] | None = None
+        self.loaded: dict[str, object] = {}
+
+    def __getitem__(self, name: str):
+        if name not in self.loaded:
+            place = self._found()[name]
+            try:
+                value = place.load()
+                self._check(value)
+                if value.name != name:
+                    raise ParameterError(f"it calls itself {shown(value.name)}")
+            except (Exception, SystemExit) as error:
+                self.leave_out(name, error)
+                raise KeyError(name) from error
+            self.loaded[name] = value
+        return self.loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Say whether there is something of that name that works."""
+        try:
+            self[name]
+        except (KeyError, TypeError):
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        if not self._lazy:
+            self.load_all()
+        return iter(list(self._found()))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def load_all(self) -> None:
+        """Import all there is, and leave out what does not work."""
+        for name in list(self._found()):
+            self.get(name)
+
+    def find(self, name: str, *others: str):
+        """Return what has that name; refuse a name that nothing has, nor is one of ``others``."""
+        if not isinstance(name, str) or name not in self:
+            raise ParameterError(unknown(self._kind, name, [*self, *others]))
+        return self[name]
+
+    def module(self, name: str) -> str:
+        """Return the module that makes what has that name."""
+        return self._found()[name].module
+
+    def leave_out(self, name: str, error: BaseException) -> None:
+        """Forget a name, and say why."""
+        self.loaded.pop(name, None)
+        place = self._found().pop(name)
+        complain(f"{self._kind} {name!r} of {place.described}", error)
+
+    def _found(self) -> dict[str, Place]:
+        if self._places is None:
+            self._places = {}
+            self._take(self._own())
+            points = entry_points(group=GROUPS[self._kind])
+            self._take([(point.name, Place(point.module, _described(point), point.load)) for point in points])
+        return self._places
+
+    def _take(self, found: Iterable[tuple[str, Place]]) -> None:
+        """Keep what has a name that nothing else has, neither among ``found`` nor among what was taken before."""
+        by_name: dict[str, list[Place]] = {}
+        for name, place in found:
+            by_name.setdefault(name if isinstance(name, str) else shown(name), []).append(place)
+        for name, places in by_name.items():
+            what = f"{self._kind} {name!r} of {' and '.join(place.described for place in places)}"
+            if name in self._reserved or not self._pattern.fullmatch(name):
+                complain(what, ParameterError("that is no name for one"))
+            elif name in self._places:
+                complain(what, ParameterError(f"{self._places[name].described} has one of that name"))
+            elif len(places) > 1:
+                complain(what, ParameterError("they share the name"))
+            else:
+                (self._places[name],) = places
+
+
+def complain(what: str, error: BaseException) -> None:
+    """Say in one line that something was left out, and why."""
+    reason = " ".join(str(error).split())
+    if not isinstance(error, ParameterError):
+        reason = f"{type(error).__name__}: {reason}{_line(error)}"
+    logging.getLogger("fwexp").warning("fwexp: left out %s: %s", what, reason)
+
+
+def modules(package: str) -> Iterator:
+    """Import the modules of a package of ours, one after the other, but for those that do not import."""
+    for info in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        try:
+            yield importlib.import_module(info.name)
+        except (Exception, SystemExit) as error:
+            complain(info.name, error)
+
+
+def of_modules(package: str, objects: Callable[[object], Iterable]) -> Iterator[tuple[str, Place]]:
+    """Yield what a `Catalogue` needs of the objects in the modules of a package, each of which has a ``name``."""
+    for module in modules(package):
+        for value in objects(module):
+            yield value.name, Place(module.__name__, module.__name__, lambda value=value: value)
+
+
+def defined_classes(module, base: type) -> list[type]:
+    """Return the classes derived from ``base`` that a module defines and gives a name of their own."""
+    classes = dict.fromkeys(cls for cls in vars(module).values() if inspect.isclass(cls) and issubclass(cls, base))
+    return [cls for cls in classes if cls.__module__ == module.__name__ and "name" in vars(cls)]
+
+
+@cache
+def configurations() -> tuple[Path, ...]:
+    """Return the folders ``conf`` of the packages that have something for us, where their YAML files are looked for."""
+    points = [point for group in GROUPS.values() for point in entry_points(group=group)]
+    folders = []
+    for package in dict.fromkeys(point.module.partition(".")[0] for point in points):
+        try:
+            spec = find_spec(package)
+        except (ImportError, ValueError):
+            continue
+        folders += [Path(place) / "conf" for place in (spec and spec.submodule_search_locations) or ()]
+    return tuple(folder for folder in folders if folder.is_dir())
+
+
+def _described(point: EntryPoint) -> str:
+    return f"package {point.dist.name}" if point.dist else point.module
+
+
+def _line(error: BaseException) -> str:
+    """Return where an error was raised."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last and not isinstance(error, SyntaxError) else ""

@@ -1,0 +1,150 @@
+"""What a data set says of itself: name, options, files with their sources and checks, and how it is read.
+
+Files keep their upstream names below one folder per data set. Upstream offers gzip files without checksums; packing a
+text anew changes the gzip bytes, so it is always the unpacked content that is checked: by the checksum of the text
+where the text is known to be upstream's, byte for byte (CoNLL-2000), and by counts and a checksum of what the loader
+reads where only that is (OCR, whose columns ``id``, ``word_id`` and ``position`` differ between copies).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fwexp.data.files import read_lines, resolve_data_dir, sha256
+from fwexp.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a data set that has none."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a data set.
+
+    Attributes
+    ----------
+    path : str
+        Where it lies in the data folder, or below ``home``.
+    url : str, optional
+        The canonical source; None for a file that comes with a package, or that people put there themselves.
+    size : int, optional
+        Bytes of the unpacked content, where that is known.
+    check : callable, optional
+        ``check(path) -> str`` says what was found to be right, or raises DataError; without it, that the file can be read.
+    skip : int
+        How many lines of what ``url`` gives come before the content of the file.
+    home : Path, optional
+        The folder of a file that comes with a package.
+    """
+
+    path: str
+    url: str | None = None
+    size: int | None = None
+    check: Callable[[Path], str] | None = None
+    skip: int = 0
+    home: Path | None = None
+
+    def folder(self, data_dir: Path) -> Path:
+        """Return the folder that ``path`` is relative to."""
+        return self.home or data_dir
+
+    def find(self, data_dir: Path) -> Path | None:
+        """Return the path of the file, packed or unpacked; None if it is not there."""
+        candidates = (self.folder(data_dir) / name for name in (self.path, self.path.removesuffix(".gz")))
+        return next((path for path in candidates if path.is_file()), None)
+
+    def verify(self, path: Path) -> str:
+        """Return what was found to be right of the file, which lies at ``path``.
+
+        Raises
+        ------
+        DataError
+            It is damaged.
+        """
+        if self.check is not None:
+            return self.check(path)
+        return f"{sum(len(line) for _, line in read_lines(path))} bytes, nothing to check them against"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set that can be trained on. A module in ``fwexp/data`` that has one, called ``DATASET``, is found.
+
+    Attributes
+    ----------
+    name : str
+        Its name on the command line.
+    title : str
+        One line on what it is.
+    shape : str
+        Its number of examples and dimension, for people.
+    files : tuple of DataFile
+        What it is read from, all of it.
+    read : callable
+        ``read(options, data_dir: Path) -> (train, test)``.
+    Options : type
+        Frozen dataclass of its options; ``metadata["choices"]`` of a field lists the accepted values.
+    scorer : callable, optional
+        ``scorer(data_dir)`` returns the function of predictions for the test problem that computes what the field reports of
+        them, a dict of numbers.
+    metrics : tuple of str
+        The names of these numbers, which are columns of a trace.
+    """
+
+    name: str
+    title: str
+    shape: str
+    files: tuple[DataFile, ...]
+    read: Callable
+    Options: type = NoOptions
+    scorer: Callable | None = None
+    metrics: tuple[str, ...] = ()
+
+    def load(self, options, data_dir=None):
+        """Return the training and the test problem."""
+        return self.read(options, resolve_data_dir(data_dir))
+
+    def scores(self, data_dir=None) -> Callable[..., dict[str, float]] | None:
+        """Return the function of predictions that computes the ``metrics``, or None where there are none."""
+        if self.scorer is None:
+            return None
+        compute = self.scorer(data_dir)
+
+        def checked(predictions) -> dict[str, float]:
+            found = compute(predictions)
+            if set(found) != set(self.metrics):
+                promised = ", ".join(self.metrics) or "none"
+                raise ParameterError(f"dataset {self.name} promises the metrics {promised}, got {', '.join(found) or 'none'}")
+            return found
+
+        return checked
+
+    def sources(self, options, data_dir=None) -> dict[str, str]:
+        """Return {file name: sha256} of the files that `load` reads."""
+        return {name: sha256(path) for name, path in self.locate(resolve_data_dir(data_dir)).items()}
+
+    def locate(self, data_dir: Path) -> dict[str, Path]:
+        """Return {name in the data folder: path} of the files.
+
+        Raises
+        ------
+        DataError
+            A file is missing; the message says which, and how to get it.
+        """
+        paths = {}
+        for file in self.files:
+            path = file.find(data_dir)
+            if path is None:
+                folder = file.folder(data_dir)
+                place = folder if folder.is_dir() else f"{folder} (no such folder)"
+                plain = file.path.removesuffix(".gz")
+                names = file.path if plain == file.path else f"{file.path} (or {plain})"
+                get = f"get it with `fwexp data fetch {self.name}`" if file.url else "put it there"
+                raise DataError(
+                    f"dataset {self.name} needs {names}, which is not in {place}; "
+                    f"{get}, or name a folder that has it with data_dir= or FWEXP_DATA"
+                )
+            paths[path.relative_to(file.folder(data_dir)).as_posix()] = path
+        return paths

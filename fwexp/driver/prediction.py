@@ -1,0 +1,42 @@
+"""From the weights of a result to predictions, for problems of the structure trained on and for inputs without labels."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems.arrays import as_floats
+from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.protocol import from_public
+from fwexp.problems.structure import check_problem_type, check_structure, is_problem, of_inputs, structure, unlabelled
+
+
+def predict(result, problem, inputs: Mapping) -> list:
+    """Return the predicted labeling of every example of a problem, or of inputs alone."""
+    if not is_problem(problem):
+        problem = unlabelled(result.structure, problem, inputs)
+    elif inputs:
+        raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
+    problem, weights = weighed(result, problem)
+    return Evaluator(problem).predict(weights)
+
+
+def weighed(result, problem) -> tuple[Any, np.ndarray]:
+    """Return a problem as the weights of a result see it, and the internal weights."""
+    check_problem_type(problem)
+    if result.structure:  # unless made by hand
+        check_structure("problem", structure(problem), "the one trained on", result.structure)
+    if of_inputs(result.structure):
+        if result.state is None:
+            raise ParameterError(f"results of {result.solver} predict with the training inputs, which copies do not have")
+        problem = result.state.view(problem)
+    return problem, internal_weights(problem, result.w)
+
+
+def internal_weights(problem, w) -> np.ndarray:
+    """Return the internal weights for a problem of a vector of weights."""
+    weights = as_floats("w", w, f"be a Result or hold numbers, shape ({problem.d},)")
+    if weights.shape != (problem.d,):
+        raise ParameterError(f"w must have shape ({problem.d},), got {weights.shape}")
+    return from_public(problem, weights)

@@ -1,0 +1,297 @@
+"""What is found: files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fwexp.data
+import fwexp.solvers
+from fwexp import _found
+from fwexp.data import DATASETS
+from fwexp.experiments.catalogue import FIGURES, figures_of
+from fwexp.solvers import SOLVERS
+
+ROOT = Path(__file__).resolve().parent.parent
+PLUGIN = ROOT / "tests" / "plugin"
+TRAIN = "the D\ncat N\nsleeps V\n\na D\ndog N\nbarks V\n\nthe D\ndog N\n"
+TEST = "a D\ncat N\nbarks V\n\nthe D\nbird N\nsings X\n"
+
+
+class Place:
+    """A folder to work in, and packages beside fwexp."""
+
+    def __init__(self, site, folder):
+        self.site, self.folder = site, folder
+        (folder / "data" / "tags").mkdir(parents=True)
+        (folder / "data" / "tags" / "train.txt").write_text(TRAIN)
+        (folder / "data" / "tags" / "test.txt").write_text(TEST)
+
+    def python(self, code, *argv):
+        environment = os.environ | {"PYTHONPATH": str(self.site), "FWEXP_DATA": str(self.folder / "data")}
+        command = [sys.executable, "-c", code, *argv]
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+
+    def fwexp(self, *argv):
+        """Call the command; return its output, and its lines on standard error that are not about what is left out."""
+        done = self.python("import sys; from fwexp.cli import main; sys.exit(main())", *argv)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """The package of tests/plugin, installed."""
+    source, site = tmp_path_factory.mktemp("source") / "plugin", tmp_path_factory.mktemp("site")
+    shutil.copytree(PLUGIN, source)  # setuptools leaves its files there
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Place(site, tmp_path_factory.mktemp("work"))
+
+
+def test_what_another_package_adds_is_listed(place):
+    text = place.fwexp("run", "--help")
+    groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
+    assert {"bcfw", "auto", "subgradient", "timid"} <= set(groups["solver"].split(", "))
+    assert groups["dataset"].split(", ") == ["conll2000", "digits", "hansards", "ocr", "tags"]
+    assert groups["experiment/elsewhere"] == "fig1"
+    (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))
+    assert "words and their tags" in row
+    assert f"present  {place.folder / 'data' / 'tags'}" in row
+    assert "elsewhere/fig1   Subgradient descent" in place.fwexp("figure")
+    done = place.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "solver=subgradeint")
+    assert done.returncode == 2
+    assert "online_eg, ssg, subgradient, timid (did you mean 'subgradient'?)" in done.stderr
+
+
+def test_what_another_package_adds_is_run_swept_and_drawn(place):
+    run = ("run", "dataset=tags", "lam=0.1", "max_passes=3")
+    single = Path(place.fwexp(*run, "solver=subgradient", "solver.offset=2").strip())
+    assert single.parts[:4] == ("results", "runs", "tags", "subgradient")
+    place.fwexp(*run, "-m", "solver=subgradient,timid,bcfw", "hydra/launcher=joblib")
+    rows = place.fwexp("ls", "dataset=tags").splitlines()[1:]
+    assert [row.split()[:3] for row in rows] == [
+        ["max_passes", "bcfw", "tags"],
+        *[["max_passes", "subgradient", "tags"]] * 3,
+    ]
+    assert {row.split()[-1] for row in rows[1:]} == {"solver.offset=1", "solver.offset=10", "solver.offset=2"}
+    out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=joblib")
+    assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
+    numbers = (place.folder / "results" / "figures" / "elsewhere" / "fig1.csv").read_text()
+    assert {line.split(",")[1] for line in numbers.splitlines()[1:]} == {"fw", "subgradient"}
+
+
+def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):
+    code = """
+import sys
+from fwexp import _sources
+from fwexp.run import sources
+from fwexp.run.config import canonical
+def made_by():
+    return sources.made_by(canonical({"dataset": {"name": "tags"}, "solver": {"name": "subgradient"}, "lam": 0.1}))
+print(*sorted(name for name in _sources.closure(made_by()["modules"], deferred=True) if name.startswith("fwexp_plugin")))
+source, before = _sources._source, made_by()
+for edited in sys.argv[1:]:
+    _sources._source = lambda module: source(module) + (b"#" if module == edited else b"")
+    sources.current.cache_clear()
+    print(edited, sources.is_stale({"sources": before}))
+"""
+    edited = ["fwexp_plugin.steps", "fwexp_plugin.tags", "fwexp.data.own", "fwexp.solvers.fw", "fwexp_plugin.figure", "fwexp.data"]
+    done = place.python(code, *edited)
+    assert done.returncode == 0, done.stderr
+    names, *stale = done.stdout.splitlines()
+    assert names == "fwexp_plugin.steps fwexp_plugin.subgradient fwexp_plugin.tags"
+    assert stale == [f"{name} {number < 4}" for number, name in enumerate(edited)]
+
+
+def install(site, name, points, **modules):
+    """Write a distribution as installers do: modules and entry points."""
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(points)
+    for module, source in modules.items():
+        (site / f"{module}.py").write_text(source)
+
+
+SOUND = """
+from dataclasses import dataclass, field
+from fwexp.solvers.fw import FW
+
+class Mine(FW):
+    name = "mine"
+
+class Nameless(FW):
+    pass
+
+class Same(FW):
+    name = "bcfw"
+
+@dataclass(frozen=True)
+class Strange:
+    value: object = field(default=object)
+
+class Odd(FW):
+    name = "odd"
+    Options = Strange
+
+@dataclass(frozen=True)
+class Demanding:
+    value: object
+
+class Bare(FW):
+    name = "bare"
+    Options = Demanding
+
+number = 3
+"""
+POINTS = """
+[fwexp.solvers]
+mine = sound:Mine
+nameless = sound:Nameless
+bcfw = sound:Same
+auto = sound:Mine
+odd = sound:Odd
+bare = sound:Bare
+number = sound:number
+absent = sound:absent
+gone = no_such_module:X
+spoilt = spoilt:X
+quits = quits:X
+
+[fwexp.datasets]
+wrong = sound:Mine
+
+[fwexp.figures]
+wrong/fig1 = sound:Mine
+"""
+REASONS = {
+    "solver 'nameless'": "it calls itself 'fw'",
+    "solver 'bcfw'": "fwexp.solvers.bcfw has one of that name",
+    "solver 'auto'": "that is no name for one",
+    "solver 'odd'": "UnsupportedValueType: Value 'object' is not a supported primitive type",
+    "solver 'bare'": "missing 1 required positional argument: 'value'",
+    "solver 'number'": "it is no subclass of fwexp.solvers.Solver",
+    "solver 'absent'": "AttributeError: module 'sound' has no attribute 'absent'",
+    "solver 'gone'": "ModuleNotFoundError: No module named 'no_such_module'",
+    "solver 'spoilt'": "SyntaxError: ",
+    "solver 'quits'": "SystemExit: 3 (quits.py, line 2)",
+    "dataset 'wrong'": "it is no fwexp.data.Dataset",
+}
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    """A place with a package that has one sound solver and many faults."""
+    site = tmp_path_factory.mktemp("broken")
+    install(site, "faulty", POINTS, sound=SOUND, spoilt="def f(:\n", quits="import sys\nsys.exit(3)\n")
+    for name in ("one", "other"):
+        install(site, name, "[fwexp.solvers]\ntwice = sound:Mine\n")
+    return Place(site, tmp_path_factory.mktemp("work"))
+
+
+def test_what_is_broken_is_left_out_with_one_line_each(broken):
+    done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "--help")
+    assert done.returncode == 0
+    (solvers,) = re.findall(r"^solver: (.*)$", done.stdout, re.MULTILINE)
+    assert set(solvers.split(", ")) == {"auto", "mine", *SOLVERS}
+    lines = done.stderr.splitlines()
+    for what, reason in REASONS.items():
+        (line,) = (line for line in lines if line.startswith(f"fwexp: left out {what} of package faulty: "))
+        assert reason in line
+    assert len(lines) == len(REASONS) + 1
+    (line,) = (line for line in lines if "'twice'" in line)
+    assert re.fullmatch(r"fwexp: left out solver 'twice' of package (one|other) and package (one|other): they share the name", line)
+
+
+def test_what_is_broken_does_not_disturb_others(broken):
+    """Only what was asked for is imported, so nothing is said of the rest."""
+    code = """
+import fwexp
+train, test = fwexp.load_dataset("digits")
+print(fwexp.solve(train, "mine", lam=1.0, max_passes=1).solver)
+"""
+    done = broken.python(code)
+    lines = [line for line in done.stderr.splitlines() if "has one of that name" not in line]
+    assert done.stdout == "mine\n"
+    assert {re.search(r"solver '(\w+)'", line)[1] for line in lines} == {"auto", "twice"}  # known without an import
+    done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "figure")
+    assert done.returncode == 0
+    assert "icml2013/fig1" in done.stdout
+    assert done.stderr.splitlines() == [
+        "fwexp: left out figure 'wrong/fig1' of package faulty: it is no fwexp.experiments.Figure",
+    ]
+
+
+@pytest.fixture
+def add(tmp_path, monkeypatch, caplog):
+    """A function that adds a file to the folder of a package of ours, and the catalogue made anew."""
+
+    def add(package, catalogue, **modules):
+        for name, source in modules.items():
+            (tmp_path / f"{name}.py").write_text(source)
+            monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}", raising=False)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+        monkeypatch.setattr(catalogue, "_places", None)
+        monkeypatch.setattr(catalogue, "loaded", {})
+        names = list(catalogue)
+        for name in modules:
+            sys.modules.pop(f"{package.__name__}.{name}", None)
+        return names, [record.getMessage() for record in caplog.records]
+
+    return add
+
+
+def test_one_file_adds_a_solver(add):
+    before = list(SOLVERS)
+    names, complaints = add(fwexp.solvers, SOLVERS, mine="from fwexp.solvers.fw import FW\nclass Mine(FW):\n    name = 'mine'\n")
+    assert (sorted(names), complaints) == (sorted([*before, "mine"]), [])
+    assert SOLVERS.module("mine") == "fwexp.solvers.mine"
+
+
+def test_one_file_adds_a_dataset(add):
+    before = list(DATASETS)
+    source = (PLUGIN / "fwexp_plugin" / "tags.py").read_text()
+    names, complaints = add(fwexp.data, DATASETS, tags=source)
+    assert (sorted(names), complaints) == (sorted([*before, "tags"]), [])
+
+
+def test_one_statement_adds_a_figure():
+    source = """
+from fwexp.experiments import Figure
+A = Figure("mine/a", "title", data, draw)
+B: Figure = Figure(title="title", name="mine/b", data=data, draw=draw)
+HELPER = make("no/figure")
+"""
+    assert list(figures_of(source)) == [("A", "mine/a"), ("B", "mine/b")]
+    assert all(FIGURES[name].name == name for name in FIGURES)
+
+
+def test_files_of_ours_that_do_not_work_are_left_out(add):
+    copy = "from fwexp.solvers.fw import FW\nclass Copy(FW):\n    name = {name!r}\n"
+    before = list(SOLVERS)
+    sources = {"zz_copy": copy.format(name="fw"), "zz_number": copy.format(name=3), "zz_raises": "1 / 0", "zz_spoilt": "def f(:"}
+    names, complaints = add(fwexp.solvers, SOLVERS, **sources)
+    assert sorted(names) == sorted(set(before) - {"fw"})  # nobody can say which of the two is meant
+    assert complaints[0] == "fwexp: left out fwexp.solvers.zz_raises: ZeroDivisionError: division by zero (zz_raises.py, line 1)"
+    assert complaints[1].startswith("fwexp: left out fwexp.solvers.zz_spoilt: SyntaxError: ")
+    assert complaints[2:] == [
+        "fwexp: left out solver 'fw' of fwexp.solvers.fw and fwexp.solvers.zz_copy: they share the name",
+        "fwexp: left out solver '3' of fwexp.solvers.zz_number: that is no name for one",
+    ]
+
+
+def test_readme_shows_the_dataset_of_the_plugin():
+    source = (PLUGIN / "fwexp_plugin" / "tags.py").read_text()
+    assert f"```python\n{source}```" in (ROOT / "README.md").read_text()
+
+
+def test_groups_of_entry_points_are_documented():
+    readme = (ROOT / "README.md").read_text()
+    assert [group for group in _found.GROUPS.values() if f"`{group}`" not in readme] == []
