@@ -131,7 +131,7 @@ def solve(
         clash = "sampling" if cls.takes_order else f"solver {solver}, which visits no examples one by one"
         raise OptionError(f"order excludes {clash}")
     checked = check_options(cls, options)
-    check_needs(cls, problem)
+    check_needs(cls, problem, checked)
     _check_labels(problem)
     seed, max_passes = settings.check_seed(seed), settings.check_max_passes(max_passes)
     gap_tol, time_limit = settings.check_gap_tol(gap_tol), settings.check_time_limit(time_limit)
@@ -172,7 +172,7 @@ ARGUMENTS = frozenset(inspect.signature(solve).parameters) - {"problem", "option
 
 def is_problem(value) -> bool:
     """Whether ``value`` is a problem of some family."""
-    return type(value) in protocol.scores.implementations
+    return protocol.scores.find(type(value)) is not None
 
 
 def check_problem_type(problem, name: str = "problem") -> None:

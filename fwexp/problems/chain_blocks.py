@@ -41,11 +41,6 @@ def _(problem):
     return _blocks(problem, max(FEWEST, FIRST * len(problem.labels)))
 
 
-@protocol.no_blocks.register(ChainProblem)
-def _(problem):
-    return _blocks(problem, 0)
-
-
 @register_jitable
 def most_entries(problem, i, blocks):
     """Return the largest number of entries that block i can have after one more step towards a labeling."""

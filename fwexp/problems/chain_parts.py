@@ -25,9 +25,6 @@ class ChainVector(NamedTuple):
     unary: np.ndarray  # float64 (T_max * width,): the unary entries once more, as rows
 
 
-protocol.register_labelings(ChainProblem)
-
-
 def _theta_size(problem) -> int:
     return int((np.diff(problem.part_ptr)).max())
 

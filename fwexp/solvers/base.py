@@ -10,7 +10,7 @@ import numpy as np
 from fwexp._jit import register_jitable
 from fwexp.checks import check_names, plain
 from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.problems import protocol
+from fwexp.problems import tiers
 
 
 class Point(NamedTuple):
@@ -32,7 +32,7 @@ class Solver(ABC):
     Parameters
     ----------
     problem : problem
-        Any family that has what ``needs`` names.
+        Any family that has the tiers that ``needs`` names.
     lam : float
         Regularisation.
     options : Options
@@ -50,7 +50,6 @@ class Solver(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     Options: ClassVar[type] = NoOptions
-    needs: ClassVar[tuple[str, ...]]  # functions of the protocol beyond vectors of parts
     iterates: ClassVar[tuple[str, ...]] = ("last",)
     stochastic: ClassVar[bool] = False  # whether the seed matters
     has_dual: ClassVar[bool] = True
@@ -76,6 +75,11 @@ class Solver(ABC):
     def view(self, problem):
         """Return a training or test problem as this solver sees it; its weights are for that problem."""
         return problem
+
+    @classmethod
+    def needs(cls, options) -> tuple[str, ...]:
+        """Return the tiers of the protocol, beyond the required one, that runs with these options need (`fwexp.problems.tiers`)."""
+        return ()
 
     @classmethod
     def available_iterates(cls, options) -> tuple[str, ...]:
@@ -167,11 +171,19 @@ def check_fields(owner: str, options: type, given, *, defaults: bool = True, oth
     return checked
 
 
-def check_needs(cls: type[Solver], problem) -> None:
-    """Refuse, before anything is compiled, a problem that lacks what the solver needs."""
-    missing = [name for name in cls.needs if type(problem) not in getattr(protocol, name).implementations]
-    if missing:
-        raise OptionError(f"solver {cls.name} needs {', '.join(missing)}, which {type(problem).__name__} does not have")
+def check_needs(cls: type[Solver], problem, options) -> None:
+    """Refuse, before anything is compiled, a problem that lacks a tier which the solver needs with these options.
+
+    Raises
+    ------
+    OptionError
+        Names the tier, and which of its functions the problem does not have.
+    """
+    for tier in (tiers.REQUIRED, *cls.needs(options)):
+        if missing := tiers.missing(problem, tier):
+            always = tier in (tiers.REQUIRED, *cls.needs(cls.Options()))
+            needs = f"solver {cls.name}{'' if always else ' with these options'} needs the tier {tier}"
+            raise OptionError(f"{needs} ({', '.join(missing)}), which {type(problem).__name__} does not have")
 
 
 @register_jitable

@@ -90,10 +90,11 @@ def improvement_along_run(
 def looks(problem, lam: float, max_passes: float, every: float, seed: int, options: Mapping) -> Iterator[tuple[dict, BCFW]]:
     """Yield a row of `improvement_along_run`, and the solver as it is there, every so many passes."""
     check_problem_type(problem)
-    check_needs(BCFW, problem)
+    checked = check_options(BCFW, options)
+    check_needs(BCFW, problem, checked)
     lam, seed = settings.check_lam(lam, problem.n), settings.check_seed(seed)
     max_passes, every = settings.check_max_passes(max_passes), settings.check_schedule(every)
-    solver = BCFW(problem, lam, check_options(BCFW, options), seed)
+    solver = BCFW(problem, lam, checked, seed)
     work, radii_sq, count = workspace(problem), np.zeros(problem.n), 0
     while True:
         block_gaps = solver.fresh_gaps()

@@ -266,8 +266,8 @@ class Run:
         verbose: bool = False,
     ) -> None:
         check_problem_type(problem)
-        check_needs(BCFW, problem)
         self.options = check_options(BCFW, resolve_auto(problem)[1] | options)
+        check_needs(BCFW, problem, self.options)
         if not self.options.line_search:
             raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
         self.problem, self.exact, self._seed = problem, exact, settings.check_seed(seed)
