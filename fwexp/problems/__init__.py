@@ -3,7 +3,6 @@
 # They register their functions, and those that follow for all families.
 from fwexp.problems import (  # noqa: F401
     callback,
-    chain_blocks,
     chain_parts,
     dense_parts,
     enumerated,

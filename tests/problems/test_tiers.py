@@ -11,7 +11,7 @@ from numba.core import event
 
 import fwexp
 from fwexp.errors import OptionError, ParameterError
-from fwexp.problems import protocol, tiers
+from fwexp.problems import protocol, sparse_parts, tiers
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.chain import ChainProblem
 from fwexp.solvers import SOLVERS, resolve_auto
@@ -58,6 +58,18 @@ class Unlabelled(NamedTuple):
     x: np.ndarray
 
 
+class Sparse(NamedTuple):
+    """The same with entries as vectors of parts."""
+
+    n: int
+    d: int
+    num_weights: int
+    part_ptr: np.ndarray
+    label_ptr: np.ndarray
+    labels: np.ndarray
+    x: np.ndarray
+
+
 class Idle(NamedTuple):
     """Registers some of the required functions."""
 
@@ -66,7 +78,7 @@ class Idle(NamedTuple):
     num_weights: int = 1
 
 
-FAMILIES = (Multilabel, WithSets, Unlabelled)
+FAMILIES = (Multilabel, WithSets, Unlabelled, Sparse)
 L, P = 3, 2
 
 
@@ -89,7 +101,7 @@ def _(problem, i, theta, y, scratch):
         y[label] = theta[label] > 0.0
 
 
-@protocol.scatter.register(*FAMILIES)
+@protocol.scatter.register(Multilabel, WithSets, Unlabelled)
 def _(problem, i, direction, c, w):
     p = problem.x.shape[1]
     for label in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
@@ -97,7 +109,7 @@ def _(problem, i, direction, c, w):
             w[label * p + f] += c * direction[label] * problem.x[i, f]
 
 
-@protocol.max_oracle.register(Multilabel, WithSets)
+@protocol.max_oracle.register(Multilabel, WithSets, Sparse)
 def _(problem, i, theta, y, scratch):
     start, size, value = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i], 0.0
     for label in range(size):
@@ -108,7 +120,7 @@ def _(problem, i, theta, y, scratch):
     return value
 
 
-@protocol.loss.register(Multilabel, WithSets)
+@protocol.loss.register(Multilabel, WithSets, Sparse)
 def _(problem, i, y):
     start, size, wrong = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i], 0
     for label in range(size):
@@ -188,9 +200,32 @@ def _(problem, i, y):
 
 @protocol.joint_feature.register(*FAMILIES)
 def _(problem, i, y):
-    phi = np.zeros(problem.d)
-    protocol.scatter(problem, i, np.asarray(y, dtype=np.float64), 1.0, phi)
-    return sp.csr_array(phi[None])
+    phi = np.zeros((problem.d // P, P))
+    phi[: len(y)] = np.outer(y, problem.x[i])
+    return sp.csr_array(phi.reshape(1, -1))
+
+
+sparse_parts.register_sparse_parts(Sparse)
+
+
+@sparse_parts.most_parts.register(Sparse)
+def _(problem, i):
+    return problem.label_ptr[i + 1] - problem.label_ptr[i]
+
+
+@sparse_parts.scatter_part.register(Sparse)
+def _(problem, i, code, c, w):
+    p = problem.x.shape[1]
+    for f in range(p):
+        w[code * p + f] += c * problem.x[i, f]
+
+
+@protocol.add_psi.register(Sparse)
+def _(problem, i, y, c, direction):
+    start = problem.label_ptr[i]
+    for label in range(problem.label_ptr[i + 1] - start):
+        if y[label] != problem.labels[start + label]:
+            sparse_parts.add_entry(direction, label, c * (problem.labels[start + label] - y[label]))
 
 
 @protocol.psi_score.register(WithSets)
@@ -243,7 +278,7 @@ def compiled():
 
 
 @pytest.mark.parametrize("lengths", [(L,) * 6, (1,), (1, 4, 2)])
-@pytest.mark.parametrize("family", [Multilabel, WithSets])
+@pytest.mark.parametrize("family", [Multilabel, WithSets, Sparse])
 def test_required_functions_make_a_family(family, lengths):
     assert check_problem(multilabel(family, lengths)) == ("required", "sets")
 
@@ -280,6 +315,16 @@ def test_a_family_from_outside_trains_compiled(family, solver, options):
     result = fwexp.solve(multilabel(family), solver, lam=LAM, max_passes=400, gap_tol=1e-3, iterate="last", **options)
     assert OPTIMUM.dual - 1e-9 <= result.primal <= OPTIMUM.primal + (0.05 if solver in SUBLINEAR else 2e-3)
     assert not result.trace.dual.max() > OPTIMUM.primal + 1e-9
+
+
+@pytest.mark.parametrize("options", [{}, {"step": "pairwise"}])
+def test_sparse_vectors_of_parts_change_nothing(monkeypatch, options):
+    monkeypatch.setattr(sparse_parts, "FIRST", 0)
+    monkeypatch.setattr(sparse_parts, "FEWEST", 1)  # so that blocks have to grow
+    common = {"lam": LAM, "max_passes": 20, "gap_tol": 0, "iterates": ["last", "wavg", "tavg"]} | options
+    sparse, dense = (fwexp.solve(multilabel(family, (1, 4, 2, 3)), "bcfw", **common) for family in (Sparse, Multilabel))
+    np.testing.assert_allclose(sparse.w, dense.w, atol=1e-12)
+    np.testing.assert_allclose(sparse.trace.primal, dense.trace.primal)
 
 
 @pytest.mark.parametrize("name", ["psi_score", "gram_scores", "norm_sq", "scatter_psi"])
