@@ -13,7 +13,7 @@ _HOME = {
     "evaluate": "fwexp.api",
     "grid_search": "fwexp.tasks.path",
     "joint_feature": "fwexp.api",
-    "load": "fwexp.tasks.saving",
+    "load": "fwexp.tasks.result",
     "load_dataset": "fwexp.data",
     "load_results": "fwexp.run.store",
     "loss": "fwexp.api",

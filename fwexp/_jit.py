@@ -138,13 +138,17 @@ def specialise(kernel, problem) -> Callable:
 def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callable:
     """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument.
 
-    Classes register with ``function.register(cls)``. In compiled code the choice is made at compile time (numba's
-    ``overload``), in plain Python at run time, so that the same solver loop serves both. ``fastmath`` is for oracles and
-    sums over parts.
+    Classes register with ``function.register(cls)``; what is registered for a base class, ``object`` included, serves those
+    that have nothing of their own. In compiled code the choice is made at compile time (numba's ``overload``), in plain
+    Python at run time, so that the same solver loop serves both. ``fastmath`` is for oracles and sums over parts.
     """
     if stub is None:
         return lambda stub: dispatched(stub, fastmath=fastmath)
     implementations: dict[type, Callable] = {}
+
+    def find(cls: type | None) -> Callable | None:
+        """Return the implementation for a class."""
+        return next((implementations[base] for base in getattr(cls, "__mro__", ()) if base in implementations), None)
 
     @wraps(stub)
     def dispatch(first, *args):
@@ -156,8 +160,7 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
     # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.
     @overload(dispatch, strict=False, jit_options={"fastmath": fastmath, "error_model": "numpy"})
     def choose(first, *args):
-        cls = getattr(first, "instance_class", None)
-        return next((implementations[base] for base in getattr(cls, "__mro__", ()) if base in implementations), None)
+        return find(getattr(first, "instance_class", None))
 
     def register(*classes: type) -> Callable[[Callable], Callable]:
         def add(function: Callable) -> Callable:
@@ -166,6 +169,6 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
 
         return add
 
-    dispatch.register = register
+    dispatch.register, dispatch.find = register, find
     dispatch.implementations = implementations
     return dispatch

@@ -9,15 +9,16 @@ import numpy as np
 
 from fwexp.checks import check_flag, check_function, check_names, is_integer
 from fwexp.driver import prediction, settings
-from fwexp.driver.loop import Log, drive, finish
-from fwexp.driver.progress import Progress
+from fwexp.driver.loop import Bounds
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluation, Evaluator
 from fwexp.problems.structure import check_problem_type, check_structure, structure
 from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
 from fwexp.solvers.sampling import check_order
+from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
+from fwexp.tasks.train import train
 
 
 def solve(
@@ -129,7 +130,7 @@ def solve(
         clash = "sampling" if cls.takes_order else f"solver {solver}, which visits no examples one by one"
         raise OptionError(f"order excludes {clash}")
     checked = check_options(cls, options)
-    check_needs(cls, problem)
+    check_needs(cls, problem, checked)
     _check_labels(problem)
     seed, max_passes = settings.check_seed(seed), settings.check_max_passes(max_passes)
     gap_tol, time_limit = settings.check_gap_tol(gap_tol), settings.check_time_limit(time_limit)
@@ -150,19 +151,17 @@ def solve(
 
     state = warm_start.state if warm_start is not None else None
     running = cls(problem, lam, checked, seed, iterates, order, state)
-    progress = Progress(max_passes, verbose, f"{solver} lam={lam:.3g}")
-    log = Log(running, iterates, iterate, test, metrics, train_error, callback, progress)
-    status, _ = drive(
+    return train(
         running,
-        log,
-        max_passes=max_passes,
-        gap_tol=gap_tol,
-        time_limit=time_limit,
+        Bounds(max_passes, gap_tol, time_limit),
+        iterates=iterates,
+        iterate=iterate,
         schedule=schedule,
-        progress=progress,
+        seed=seed,
+        objective=SVMObjective(running, test, metrics, train_error),
+        callback=callback,
+        verbose=verbose,
     )
-    progress.close(str(status))
-    return finish(running, log, status, vars(checked) | {}, seed)
 
 
 ARGUMENTS = frozenset(inspect.signature(solve).parameters) - {"problem", "options"}

@@ -325,8 +325,8 @@ def test_weights_may_be_a_result(problem, result):
 
 
 def test_problems_that_lack_what_a_solver_needs_are_refused(problem, monkeypatch):
-    monkeypatch.setattr(SOLVERS["fw"], "needs", ("max_oracle", "with_inputs"))
-    with pytest.raises(OptionError, match="solver fw needs with_inputs, which CallbackProblem does not have"):
+    monkeypatch.setattr(SOLVERS["fw"], "needs", lambda options: ("kernels",))
+    with pytest.raises(OptionError, match=r"solver fw needs the tier kernels \(with_inputs\), which CallbackProblem does not have"):
         fwexp.solve(chain("functions", 0)[1], "fw", lam=LAM)
 
 

@@ -241,15 +241,16 @@ def written_out():
 def test_broken_families_are_rejected(name, monkeypatch):
     function, change, reason = BROKEN_FAMILIES[name]
     implementations = getattr(protocol, function).implementations
-    monkeypatch.setitem(implementations, EnumeratedProblem, change(implementations[EnumeratedProblem]))
+    original = getattr(protocol, function).find(EnumeratedProblem)
+    monkeypatch.setitem(implementations, EnumeratedProblem, change(original))
     with pytest.raises(CheckFailed, match=reason) as error:
         check_problem(written_out())
     assert "\n" not in str(error.value)
 
 
 def test_missing_functions_are_named(monkeypatch):
-    monkeypatch.delitem(protocol.scatter_block.implementations, EnumeratedProblem)
-    with pytest.raises(CheckFailed, match="has_the_protocol: EnumeratedProblem does not register scatter_block"):
+    monkeypatch.delitem(protocol.joint_feature.implementations, EnumeratedProblem)
+    with pytest.raises(CheckFailed, match="has_the_protocol: EnumeratedProblem does not register joint_feature"):
         check_problem(written_out())
 
 
@@ -455,9 +456,17 @@ class Unknown(FW):
 
 
 class Greedy2(FW):
-    """Needs what the protocol does not have."""
+    """Needs a tier that the protocol does not have."""
 
-    needs = ("max_oracle", "teleport")
+    @classmethod
+    def needs(cls, options):
+        return ("sets", "teleportation")
+
+
+class Tuple(FW):
+    """Declares its needs as they were before there were tiers."""
+
+    needs = ("max_oracle",)
 
 
 class DualLess(SSG):
@@ -497,7 +506,8 @@ BROKEN_SOLVERS = {
     Careless: "starts_from_a_result: a warm start must not change",
     Nameless: "declares_what_it_is: name must be an identifier, got 'no name'",
     Unknown: "declares_what_it_is: iterates must be among last, wavg, tavg, avg",
-    Greedy2: "declares_what_it_is|needs",
+    Greedy2: "declares_what_it_is: needs must return tiers, accepted: sets, .*; got 'teleportation'",
+    Tuple: r"declares_what_it_is: needs must be a function of the options that returns names of tiers, got \('max_oracle',\)",
     DualLess: "dual_points_are_lower_bounds",
     Compiled: "runs_in_plain_python",
 }

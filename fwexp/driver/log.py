@@ -53,7 +53,7 @@ class Log:
     @property
     def gap(self) -> float:
         """That primal minus the highest dual seen: never negative beyond rounding; NaN without a certificate."""
-        return self.primal - self.dual if self.process.has_dual and self.process.certifies else math.nan
+        return self.primal - self.dual if self.process.certifies else math.nan
 
     @property
     def cost(self) -> int:
@@ -110,7 +110,7 @@ class Log:
         row = {"iterate": name, "step": process.step, "oracle_calls": process.oracle_calls}
         row |= {"passes": process.oracle_calls / process.size, "evaluation_calls": self.objective.calls, "time": seconds}
         row |= {"primal": primal, "dual": point.dual, "gap": gap}
-        row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | value.columns | process.extras()
+        row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | process.extras() | value.columns
         self.rows.append(row)
         self._keep_best(name, point, value)
         if math.isfinite(primal):
@@ -119,7 +119,7 @@ class Log:
         if self._callback is not None:
             self._callback(dict(row))
         if name == self.iterates[0] and self._progress is not None:
-            self._progress.row(row | {"gap": self.gap})
+            self._progress.row(row | ({"gap": self.gap} if process.certifies else {}))
 
     def _keep_best(self, name: str, point: Point, value: Value) -> None:
         if point.dual > self.dual:

@@ -11,7 +11,7 @@ from fwexp.errors import OptionError, ParameterError, shown, unknown
 
 TRAIN, PATH, HEURISTIC_PATH = "train", "path", "heuristic_path"
 WARM_GRID, COLD_GRID, IMPROVEMENT = "warm_grid", "cold_grid", "improvement"
-TASKS = (TRAIN, PATH, HEURISTIC_PATH, WARM_GRID, COLD_GRID, IMPROVEMENT)  # what `fwexp.tasks.perform` can do
+TASKS = (TRAIN, PATH, HEURISTIC_PATH, WARM_GRID, COLD_GRID, IMPROVEMENT)  # what `fwexp.run.perform` can do
 ITERATES = ("last", "wavg", "tavg", "avg")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
 

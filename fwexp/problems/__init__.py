@@ -1,4 +1,12 @@
 """Problem families: arrays plus implementations of the protocol that solvers call."""
 
-# They register their functions.
-from fwexp.problems import callback, chain_blocks, chain_parts, enumerated, matching_parts, multiclass  # noqa: F401
+# They register their functions, and those that follow for all families.
+from fwexp.problems import (  # noqa: F401
+    callback,
+    chain_parts,
+    dense_parts,
+    enumerated,
+    labelings,
+    matching_parts,
+    multiclass,
+)

@@ -219,11 +219,6 @@ def _(problem, i, y):
     return problem.task_loss(i, y[0])
 
 
-@protocol.loss_weight.register(CallbackProblem)
-def _(problem, i, y):
-    return 1.0
-
-
 @protocol.true_labeling.register(CallbackProblem)
 def _(problem, i, y):
     y[0] = problem.y[i]
@@ -364,16 +359,6 @@ def _(problem, i, y, c, total):
 @protocol.scatter_sum.register(CallbackProblem)
 def _(problem, total, c, w):
     w += c * total
-
-
-@protocol.to_public.register(CallbackProblem)
-def _(problem, w):
-    return w.copy()
-
-
-@protocol.from_public.register(CallbackProblem)
-def _(problem, w):
-    return np.array(w, dtype=np.float64)
 
 
 @protocol.joint_feature.register(CallbackProblem)

@@ -6,7 +6,7 @@ holds ``w[f*K + k]`` (feature f, label k), then K weights of the first label, K 
 
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
 rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
-of parts is in ``chain_parts`` and ``chain_blocks``.
+of parts is in ``chain_parts``.
 
 Memory follows the sum of the lengths: beside the inputs a problem holds 12 bytes per position, 24 per sequence, and what
 makes the norm of a direction cheap. That is the Gram matrix of the inputs of a sequence, T (T + 1)/2 numbers, where

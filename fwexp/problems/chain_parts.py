@@ -2,7 +2,7 @@
 
 A labeling of length T has T of the T K unary parts and T - 1 of the K^2 transitions, and the expected parts of a dual
 block stay few as well (on handwriting 3 of 26 labels at a position and 30 of 676 transitions after 100 passes), so they
-are kept as entries (code, value); a code is the place of the part in theta.
+are kept as entries (``sparse_parts``). What is here knows of unary rows and of the Gram matrix.
 """
 
 from typing import NamedTuple
@@ -13,60 +13,37 @@ from fwexp._jit import register_jitable
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import has_rows, product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.sparse_parts import add_entry, most_parts, new_vector, register_sparse_parts, scatter_part
 
 
 class ChainVector(NamedTuple):
-    """One vector of parts."""
+    """One vector of parts: a ``SparseParts`` with rows."""
 
-    codes: np.ndarray  # int32, distinct
-    values: np.ndarray  # float64
-    count: np.ndarray  # int64 (1,), the number of entries
-    place: np.ndarray  # int32, as long as theta: the entry of a code while a vector is built, else -1
+    codes: np.ndarray
+    values: np.ndarray
+    count: np.ndarray
+    place: np.ndarray
     unary: np.ndarray  # float64 (T_max * width,): the unary entries once more, as rows
 
 
-protocol.register_labelings(ChainProblem)
+register_sparse_parts(ChainProblem)
 
 
-def _theta_size(problem) -> int:
-    return int((np.diff(problem.part_ptr)).max())
+@most_parts.register(ChainProblem)
+def _(problem, i):
+    return 4 * (problem.label_ptr[i + 1] - problem.label_ptr[i])  # two for every wrong label and for every transition that has one
 
 
 @protocol.workspace.register(ChainProblem)
 def _(problem):
-    length, size = int(np.diff(problem.label_ptr).max()), _theta_size(problem)
-    direction = ChainVector(
-        codes=np.zeros(size, dtype=np.int32),
-        values=np.zeros(size),
-        count=np.zeros(1, dtype=np.int64),
-        place=np.full(size, -1, dtype=np.int32),
-        unary=np.zeros(length * problem.width),
-    )
+    length, size = int(np.diff(problem.label_ptr).max()), int(np.diff(problem.part_ptr).max())
     return protocol.Workspace(
         theta=np.zeros(size),
-        direction=direction,
+        direction=ChainVector(*new_vector(size), unary=np.zeros(length * problem.width)),
         image=np.zeros(size),
         y=np.zeros(length, dtype=np.int32),
         scratch=np.zeros(2 * length * problem.width),
     )
-
-
-@register_jitable
-def add_entry(v, code, value):
-    """Add ``value`` to the entry of ``code``, a new one if there is none; ``place`` must be up to date."""
-    e = np.int64(v.place[code])
-    if e < 0:
-        e = v.count[0]
-        v.count[0] = e + 1
-        v.place[code] = e
-        v.codes[e] = code
-        v.values[e] = 0.0
-    v.values[e] += value
-
-
-@protocol.clear.register(ChainProblem)
-def _(problem, i, direction):
-    direction.count[0] = 0
 
 
 @protocol.add_psi.register(ChainProblem)
@@ -107,14 +84,6 @@ def _(problem, i, values, direction):
         direction.values[code] = values[code]
     for j in range(count - size):
         direction.unary[j] = values[size + j]
-
-
-@protocol.dot.register(ChainProblem)
-def _(problem, i, direction, theta):
-    total = 0.0
-    for e in range(direction.count[0]):
-        total += direction.values[e] * theta[direction.codes[e]]
-    return total
 
 
 @protocol.psi_score.register(ChainProblem)
@@ -230,9 +199,8 @@ def _(problem, i, direction, c, w):
             transitions[direction.codes[e]] += c * direction.values[e]
 
 
-@register_jitable
-def scatter_part(problem, i, code, c, w):
-    """Add c times the features of one part of example i, given by its place in theta, to w."""
+@scatter_part.register(ChainProblem)
+def _(problem, i, code, c, w):
     width, first, size = problem.width, problem.num_features * problem.width, problem.num_states * problem.width
     if code < size:
         w[first + 2 * width + code] += c

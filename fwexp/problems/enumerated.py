@@ -14,7 +14,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_list
-from fwexp.problems.dense_parts import register_dense_parts
+from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.multiclass import RESCALING
 
 
@@ -91,8 +91,7 @@ def _list(name: str, value) -> list:
     return as_list(name, value, "arrays, one per example")
 
 
-protocol.register_labelings(EnumeratedProblem)
-register_dense_parts(EnumeratedProblem)
+register_norm_by_gram(EnumeratedProblem)
 
 
 @protocol.workspace.register(EnumeratedProblem)
@@ -208,16 +207,6 @@ def _(problem, i, y, c, w):
 @protocol.radii_sq.register(EnumeratedProblem)
 def _(problem):
     return np.maximum.reduceat(problem.scale**2 * (problem.psi**2).sum(axis=1), problem.part_ptr[:-1])
-
-
-@protocol.to_public.register(EnumeratedProblem)
-def _(problem, w):
-    return w.copy()
-
-
-@protocol.from_public.register(EnumeratedProblem)
-def _(problem, w):
-    return np.array(w, dtype=np.float64)
 
 
 @protocol.as_labeling.register(EnumeratedProblem)

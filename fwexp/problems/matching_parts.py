@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from fwexp._jit import dispatched, njit
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.dense_parts import register_dense_parts
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, row_entries, row_scatter_label
 from fwexp.problems.matching import POSSIBLE, SURE, MatchingProblem, as_matching, check_links
 
@@ -41,10 +40,6 @@ def _(x, t, w):
     for j in range(x.indptr[t], x.indptr[t + 1]):
         total += w[x.indices[j]]
     return total
-
-
-protocol.register_labelings(MatchingProblem)
-register_dense_parts(MatchingProblem)
 
 
 @protocol.workspace.register(MatchingProblem)
@@ -219,16 +214,6 @@ def _(problem):
     bounds = np.empty(problem.n)
     _radii_sq(problem, bounds)
     return bounds
-
-
-@protocol.to_public.register(MatchingProblem)
-def _(problem, w):
-    return w.copy()
-
-
-@protocol.from_public.register(MatchingProblem)
-def _(problem, w):
-    return np.array(w, dtype=np.float64)
 
 
 @protocol.as_labeling.register(MatchingProblem)

@@ -18,7 +18,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_labels, as_matrix, check_labels, check_num_labels
-from fwexp.problems.dense_parts import register_dense_parts
+from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.features import (
     BinaryFeatures,
     DenseFeatures,
@@ -128,8 +128,7 @@ def _check_costs(costs, num_classes: int) -> np.ndarray:
     return costs
 
 
-protocol.register_labelings(MulticlassProblem)
-register_dense_parts(MulticlassProblem)
+register_norm_by_gram(MulticlassProblem)
 
 
 @protocol.workspace.register(MulticlassProblem)

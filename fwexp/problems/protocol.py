@@ -2,8 +2,9 @@
 
 A problem family is a ``NamedTuple`` of C-contiguous arrays with the fields ``n``, ``d`` (length of the public w),
 ``num_weights`` (length of the internal w), ``part_ptr`` (int64 (n + 1,): example i has ``part_ptr[i+1] - part_ptr[i]``
-part scores) and ``label_ptr`` (int64 (n + 1,), likewise for the integers of its labeling). It registers an
-implementation of the functions below.
+part scores), ``label_ptr`` (int64 (n + 1,), likewise for the integers of its labeling) and ``labels`` (int32, the true
+ones). It registers an implementation of the required functions; the rest comes in tiers, which solvers ask for, or is
+derived where the family has nothing faster (``tiers``, ``labelings``, ``dense_parts``).
 
 The joint features are linear in short vectors of parts: psi_i(y) = F_i' p_i(y), where p_i(y) holds the parts of the true
 labeling minus those of y. A dual block is therefore kept as its expected parts (never as w_i in R^d), a step costs
@@ -64,6 +65,20 @@ def _(problem):
 
 
 @dispatched
+def exact_oracle(problem):
+    """Whether ``max_oracle`` finds the maximum, up to rounding (plain Python).
+
+    With an inexact oracle the dual objective is still a lower bound on the optimum, since the labelings found are labelings;
+    but what it returns as H_i(w) is none on H_i(w), so that primal and gap are too low and certify nothing.
+    """
+
+
+@exact_oracle.register(object)
+def _(problem):
+    return True
+
+
+@dispatched
 def decode(problem, i, theta, y, scratch):
     """Write the prediction, a labeling of highest score without loss."""
 
@@ -76,6 +91,11 @@ def loss(problem, i, y):
 @dispatched
 def loss_weight(problem, i, y):
     """Return how much L_i(y) counts in the mean loss of predictions: 1, unless the error of a set is a ratio of two sums."""
+
+
+@loss_weight.register(object)
+def _(problem, i, y):
+    return 1.0
 
 
 @dispatched
@@ -171,26 +191,13 @@ def new_blocks(problem):
 
 
 @dispatched
-def no_blocks(problem):
-    """Return what ``new_blocks`` does, but without room, for solvers that keep the dual variable in another form."""
-
-
-@no_blocks.register(object)
-def _(problem):
-    return new_blocks(problem)
-
-
-@dispatched
 def copy_blocks(problem, blocks):
-    """Return a copy; where ``has_room`` is registered, with room for a step of every example (plain Python)."""
+    """Return a copy that has room for a step of every example (plain Python)."""
 
 
 @dispatched
 def has_room(problem, i, blocks):
-    """Whether a step of example i towards any corner fits; if not, go on with ``copy_blocks``.
-
-    Families whose blocks never grow need not register this.
-    """
+    """Whether a step of example i towards any corner fits; if not, go on with ``copy_blocks``."""
 
 
 @has_room.register(object)
@@ -301,12 +308,22 @@ def _(problem, u, v):
 
 @dispatched
 def to_public(problem, w):
-    """Return a new float64 vector of length d, in the order that the family documents, of internal weights w."""
+    """Return a new float64 vector of length d, in the order that the family documents, of internal weights w (plain Python)."""
+
+
+@to_public.register(object)
+def _(problem, w):
+    return w.copy()
 
 
 @dispatched
 def from_public(problem, w):
-    """Return new internal weights of a public w of length d."""
+    """Return new internal weights of a public w of length d (plain Python)."""
+
+
+@from_public.register(object)
+def _(problem, w):
+    return np.array(w, dtype=np.float64)
 
 
 @dispatched
@@ -335,51 +352,3 @@ def blocks_to_weights(problem, blocks, c):
     w = new_weights(problem)
     specialise(_all_blocks, problem)(problem, blocks, c, w)
     return w
-
-
-def register_labelings(*classes: type) -> None:
-    """Give families whose labelings are runs of integers (``label_ptr``; the true ones in ``labels``) what follows."""
-
-    @true_labeling.register(*classes)
-    def _(problem, i, y):
-        start = problem.label_ptr[i]
-        for t in range(problem.label_ptr[i + 1] - start):
-            y[t] = problem.labels[start + t]
-
-    @loss_weight.register(*classes)
-    def _(problem, i, y):
-        return 1.0
-
-    @new_labelings.register(*classes)
-    def _(problem):
-        return np.zeros(problem.label_ptr[-1], dtype=np.int32)
-
-    @store_labeling.register(*classes)
-    def _(problem, i, y, labelings):
-        start = problem.label_ptr[i]
-        for t in range(problem.label_ptr[i + 1] - start):
-            labelings[start + t] = y[t]
-
-    @stored_labeling.register(*classes)
-    def _(problem, i, labelings):
-        return labelings[problem.label_ptr[i] : problem.label_ptr[i + 1]]
-
-    @labeling_lengths.register(*classes)
-    def _(problem):
-        return np.diff(problem.label_ptr)
-
-    @new_storage.register(*classes)
-    def _(problem, places):
-        return np.zeros(places, dtype=np.int32)
-
-    @same_labeling.register(*classes)
-    def _(problem, i, y, storage, start):
-        equal = True
-        for t in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
-            equal = equal and storage[start + t] == y[t]
-        return equal
-
-    @rescale.register(*classes)
-    def _(problem, i, c, theta):
-        for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
-            theta[j] *= c

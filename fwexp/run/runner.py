@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fwexp.driver import settings
 from fwexp.errors import UserError
+from fwexp.run import perform as tasks
 from fwexp.run import sources, store
-from fwexp.tasks import perform as tasks
 
 BY_OTHERS = ", but made by other sources (code) than those here; force=stale runs it again"
 
@@ -96,11 +96,13 @@ def resolve(config: Mapping, data_dir=None) -> dict:
 
 def check(configs: Iterable[Mapping], data_dir=None) -> None:
     """Load all data and see that the solvers can do with them, so that mistakes show before anything starts."""
-    from fwexp.solvers import check_needs, get_solver
+    from fwexp.solvers import check_needs, check_options, get_solver
 
     for config in configs:
         train, _ = load(config["dataset"], data_dir)
-        check_needs(get_solver(config["solver"]["name"]), train)
+        options = dict(config["solver"])
+        cls = get_solver(options.pop("name"))
+        check_needs(cls, train, check_options(cls, options))
 
 
 def compile_kernels(configs: Iterable[Mapping], data_dir=None) -> None:

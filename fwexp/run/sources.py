@@ -10,7 +10,7 @@ from functools import cache
 from fwexp import _sources
 from fwexp.driver.settings import IMPROVEMENT, TRAIN
 
-COMMON = ("fwexp.api", "fwexp.driver", "fwexp.oracles", "fwexp.problems", "fwexp.tasks.perform")
+COMMON = ("fwexp.api", "fwexp.driver", "fwexp.oracles", "fwexp.problems", "fwexp.run.perform")
 PATH, LOOKS = "fwexp.tasks.path", "fwexp.tasks.improvement"  # by what a task other than training needs
 # Modules that list others or show something, and change no number: else a run would depend on all solvers and data sets.
 LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", PATH, LOOKS)

@@ -9,6 +9,7 @@ import inspect
 from fwexp import _found
 from fwexp.errors import ParameterError
 from fwexp.problems.protocol import radii_sq
+from fwexp.problems.tiers import missing
 from fwexp.solvers.acceleration import chosen_kap
 from fwexp.solvers.base import Solver, check_needs, check_options
 
@@ -57,14 +58,17 @@ def resolve_auto(problem, iterates=None, lam: float | None = None) -> tuple[str,
     * Well conditioned, or ``lam`` is not known yet, as on a path: every example once per pass in random order, accelerated
       where that pays at the time. Where a few passes do, stale gaps would hold back.
     * Averages are asked for (they are not defined with acceleration): random order.
+    * Labelings cannot be kept (no tier ``sets``): plain steps in random order.
     * The length of psi vectors is not known, so there is no kap (``CallbackProblem``), and oracles are slow: gap sampling
       with the cache, and gaps refreshed often.
     """
     ordered = {"sampling": "perm", "step": "corrective", "accelerate": False}
     cached = ordered | {"sampling": "gap", "cache": CACHE}
+    if missing(problem, "sets"):
+        return "bcfw", ordered | {"step": "fw"}
     if iterates is not None and any(name != "last" for name in ([iterates] if isinstance(iterates, str) else iterates)):
         return "bcfw", ordered
-    if type(problem) not in radii_sq.implementations:
+    if missing(problem, "bounds"):
         return "bcfw", cached | {"refresh": REFRESH}
     well_conditioned = lam is None or chosen_kap(radii_sq(problem), lam) is None
     return "bcfw", (ordered if well_conditioned else cached) | {"accelerate": True}

@@ -27,6 +27,7 @@ from fwexp._jit import njit, register_jitable, specialise
 from fwexp.checks import check_number
 from fwexp.errors import ParameterError
 from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
+from fwexp.problems.tiers import missing
 from fwexp.solvers import active_set
 from fwexp.solvers.active_set import UNLIMITED, ActiveSets
 from fwexp.solvers.bcfw import BCFW, PlainOptions, State
@@ -163,9 +164,12 @@ class ApproxBCFW(BCFW):
     name = "approx_bcfw"
     title = "block-coordinate Frank-Wolfe, approximate oracle"
     Options = Options
-    needs = ("max_oracle",)
     keeps_parts = False
     stored = UNLIMITED
+
+    @classmethod
+    def needs(cls, options):
+        return ("sets",)
 
     def start(self, seed, iterates, order, warm_start):
         labelings = _enumerated(self.problem) if warm_start is None else None
@@ -198,7 +202,7 @@ class ApproxBCFW(BCFW):
 
 def _enumerated(problem) -> list[np.ndarray] | None:
     """Return all labelings of every example, or None where there are too many of one or the family cannot tell."""
-    if type(problem) not in all_labelings.implementations:
+    if missing(problem, "enumeration"):
         return None
     try:
         return [all_labelings(problem, i, LIMIT) for i in range(problem.n)]

@@ -3,14 +3,16 @@
 from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar
 
 from fwexp._jit import register_jitable
 from fwexp.checks import check_names, plain
+from fwexp.driver.process import Point, Process
 from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.problems import protocol
+from fwexp.problems import tiers
+from fwexp.problems.protocol import costly_oracle, exact_oracle
+
+__all__ = ["Point", "Solver", "check_fields", "check_needs", "check_options", "clipped_step"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Solver(Process):
     Parameters
     ----------
     problem : problem
-        Any family that has what ``needs`` names.
+        Any family that has the tiers that ``needs`` names.
     lam : float
         Regularisation.
     options : Options
@@ -42,32 +44,33 @@ class Solver(Process):
     name: ClassVar[str]
     title: ClassVar[str]
     Options: ClassVar[type] = NoOptions
-    needs: ClassVar[tuple[str, ...]]  # functions of the protocol beyond vectors of parts
     iterates: ClassVar[tuple[str, ...]] = ("last",)
     stochastic: ClassVar[bool] = False  # whether the seed matters
-    has_dual: ClassVar[bool] = True
     takes_order: ClassVar[bool] = False
 
-    has_cache: bool = False  # whether there may be steps that need no oracle call
-    cache_hits: int = 0  # such steps so far
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
-    calls_per_step: int = 1  # the fewest oracle calls by which the solver can advance
-    pauses: bool = False  # whether ``advance`` is to return wherever its own oracle calls have shown ``known_hinge``
 
     state: Any = None  # all that the solver changes: a record (`fwexp.record`)
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
         self.given, self.lam, self.options = problem, lam, options
         self.problem = self.view(problem)
+        self.size, self.costly = problem.n, costly_oracle(problem)
+        self.certifies = self.has_dual and exact_oracle(problem)
         self.prepare()
         self.start(seed, iterates, order, warm_start)
 
-    def prepare(self) -> None:  # noqa: B027 - a solver may have no need of it
+    def prepare(self) -> None:
         """Set up what is no state: buffers, and what can be computed from problem and options."""
 
     def view(self, problem):
         """Return a training or test problem as this solver sees it; its weights are for that problem."""
         return problem
+
+    @classmethod
+    def needs(cls, options) -> tuple[str, ...]:
+        """Return the tiers of the protocol, beyond the required one, that runs with these options need (`fwexp.problems.tiers`)."""
+        return ()
 
     @classmethod
     def available_iterates(cls, options) -> tuple[str, ...]:
@@ -97,26 +100,10 @@ class Solver(Process):
         if type(other) is not type(self):
             raise OptionError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
 
-    @abstractmethod
-    def advance(self, calls: int, max_steps: int) -> None:
-        """Take steps while neither ``oracle_calls > calls`` nor ``step > max_steps`` would result; 0, 0 only compiles."""
-
-    @abstractmethod
-    def point(self, iterate: str) -> Point:
-        """Return an iterate."""
-
     @property
     def known_hinge(self) -> float | None:
         """1/n sum_i H_i(w) at the last iterate if the solver's own oracle calls have shown it, else None."""
         return None
-
-    def exact_dual(self) -> float:
-        """Return the dual objective of the last iterate, recomputed from the dual variables where they are kept."""
-        return self.point("last").dual
-
-    def extras(self) -> dict[str, float]:
-        """Return the solver's own columns of the trace: ``gap_estimate``, ``cache_hits``, ``atoms``."""
-        return {}
 
 
 def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> object:
@@ -159,11 +146,19 @@ def check_fields(owner: str, options: type, given, *, defaults: bool = True, oth
     return checked
 
 
-def check_needs(cls: type[Solver], problem) -> None:
-    """Refuse, before anything is compiled, a problem that lacks what the solver needs."""
-    missing = [name for name in cls.needs if type(problem) not in getattr(protocol, name).implementations]
-    if missing:
-        raise OptionError(f"solver {cls.name} needs {', '.join(missing)}, which {type(problem).__name__} does not have")
+def check_needs(cls: type[Solver], problem, options) -> None:
+    """Refuse, before anything is compiled, a problem that lacks a tier which the solver needs with these options.
+
+    Raises
+    ------
+    OptionError
+        Names the tier, and which of its functions the problem does not have.
+    """
+    for tier in (tiers.REQUIRED, *cls.needs(options)):
+        if missing := tiers.missing(problem, tier):
+            always = tier in (tiers.REQUIRED, *cls.needs(cls.Options()))
+            needs = f"solver {cls.name}{'' if always else ' with these options'} needs the tier {tier}"
+            raise OptionError(f"{needs} ({', '.join(missing)}), which {type(problem).__name__} does not have")
 
 
 @register_jitable

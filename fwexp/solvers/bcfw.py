@@ -141,10 +141,17 @@ class BCFW(Solver):
     name = "bcfw"
     title = "block-coordinate Frank-Wolfe"
     Options = Options
-    needs = ("max_oracle",)
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
     takes_order = True
+
+    @classmethod
+    def needs(cls, options):
+        """Steps other than ``fw`` and the cache store labelings; Lipschitz sampling and the choice of kap bound their features."""
+        given = options.accelerate
+        kap_is_open = given is not False and (given is True or given.get("kap") is None)
+        sets = options.step != "fw" or options.cache is not False
+        return ("sets",) * sets + ("bounds",) * (options.sampling == "lipschitz" or kap_is_open)
 
     @classmethod
     def available_iterates(cls, options):
@@ -242,7 +249,7 @@ class BCFW(Solver):
         if self._rule_kind != block.IN_ORDER:
             return uniform_draws(seed)
         if self.options.sampling == "lipschitz":
-            return lipschitz_draws(_radii_sq(self.problem), seed)
+            return lipschitz_draws(radii_sq(self.problem), seed)
         return order_draws(self.options.sampling, self.problem.n, seed)
 
     # --- acceleration ---
@@ -253,7 +260,7 @@ class BCFW(Solver):
             return
         state, kap = self.state, self._accelerate.kap
         if kap is None:
-            self._radii_sq = _radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
+            self._radii_sq = radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
             kap = chosen_kap(self._radii_sq, self.lam)
         if kap is None:
             if state.centre is None:
@@ -508,11 +515,3 @@ class BCFW(Solver):
     def _from_scratch(self) -> tuple[np.ndarray, np.ndarray]:
         """Return A a and n ell_i, computed from the dual variables."""
         return duals.from_scratch(self.state.dual, self.problem, self.state.at.losses, 1.0 / (self.lam * self.problem.n))
-
-
-def _radii_sq(problem) -> np.ndarray:
-    """Return the bounds on ||psi_i(y)||^2 that Lipschitz sampling and the choice of kap need."""
-    if type(problem) not in radii_sq.implementations:
-        name = type(problem).__name__
-        raise OptionError(f"sampling=lipschitz and accelerate=true need radii_sq, which {name} does not have; give kap instead")
-    return radii_sq(problem)

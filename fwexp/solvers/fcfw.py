@@ -54,7 +54,6 @@ class FCFW(Solver):
     name = "fcfw"
     title = "fully corrective Frank-Wolfe"
     Options = Options
-    needs = ("max_oracle",)
 
     def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)

@@ -73,7 +73,6 @@ class FW(Solver):
     name = "fw"
     title = "batch Frank-Wolfe"
     Options = Options
-    needs = ("max_oracle",)
     iterates = ("last", "wavg", "tavg", "avg")
 
     def prepare(self):

@@ -69,6 +69,10 @@ class Kernelised:
 
     refers_to_inputs = True
 
+    @classmethod
+    def needs(cls, options):
+        return ("kernels", "sets")
+
     def view(self, problem):
         """Return the problem with kernelised inputs, on coefficients of the training inputs."""
         options, train = self.options, self.given
@@ -91,7 +95,6 @@ class KernelBCFW(Kernelised, BCFW):
     name = "kernel_bcfw"
     title = "kernelised block-coordinate Frank-Wolfe"
     Options = Options
-    needs = ("max_oracle", "with_inputs")
 
     keeps_parts = False
     stored = UNLIMITED

@@ -66,7 +66,6 @@ class KernelFW(Kernelised, Solver):
     name = "kernel_fw"
     title = "kernelised batch Frank-Wolfe"
     Options = KernelOptions
-    needs = ("max_oracle", "with_inputs")
 
     def start(self, seed, iterates, order, warm_start):
         if warm_start is not None:

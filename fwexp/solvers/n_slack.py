@@ -167,8 +167,11 @@ class NSlack(Solver):
     name = "n_slack"
     title = "n-slack cutting plane"
     Options = Options
-    needs = ("max_oracle",)
     has_cache = True  # visits of QPs need no oracle call
+
+    @classmethod
+    def needs(cls, options):
+        return ("sets",)
 
     def prepare(self):
         self.work = workspace(self.problem)

@@ -104,7 +104,10 @@ class OneSlack(Solver):
     name = "one_slack"
     title = "1-slack cutting plane"
     Options = Options
-    needs = ("max_oracle",)
+
+    @classmethod
+    def needs(cls, options):
+        return ("sets",) if options.cache else ()
 
     def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)

@@ -161,10 +161,13 @@ class OnlineEG(Solver):
     name = "online_eg"
     title = "online exponentiated gradient"
     Options = Options
-    needs = ("expectation_oracle",)
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
     takes_order = True
+
+    @classmethod
+    def needs(cls, options):
+        return ("expectations",)
 
     def prepare(self):
         problem = self.problem

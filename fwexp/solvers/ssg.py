@@ -100,7 +100,6 @@ class SSG(Solver):
     name = "ssg"
     title = "stochastic subgradient"
     Options = Options
-    needs = ("max_oracle",)
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
     has_dual = False

@@ -4,7 +4,7 @@ Theorem 2 of Osokin et al. (ICML 2016) bounds the suboptimality of BCFW with exa
 with the curvature C divided by chi(gap)^3/chi(C_1 .. C_n), where chi measures how uneven nonnegative numbers are.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +12,19 @@ import numpy as np
 from fwexp._jit import njit, specialise
 from fwexp.checks import check_integer
 from fwexp.driver import settings
+from fwexp.driver.log import Log
+from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.process import Objective, Value
+from fwexp.driver.progress import Progress
+from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, workspace
 from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
+
+COLUMNS = ("gap", "gap_estimate", "chi_gaps", "chi_curvature", "improvement")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,30 +91,46 @@ def improvement_along_run(
     """
     import pandas as pd
 
-    return pd.DataFrame([row for row, _ in looks(problem, lam, max_passes, every, seed, options)])
+    every = settings.check_schedule(every)
+    solver = looking_solver(problem, lam, seed, options)
+    log, _ = look_along(solver, Bounds(settings.check_max_passes(max_passes)), every)
+    return pd.DataFrame(log.rows, columns=["passes", *COLUMNS])
 
 
-def looks(problem, lam: float, max_passes: float, every: float, seed: int, options: Mapping) -> Iterator[tuple[dict, BCFW]]:
-    """Yield a row of `improvement_along_run`, and the solver as it is there, every so many passes."""
+def looking_solver(problem, lam: float | str, seed: int, options: Mapping) -> BCFW:
+    """Return bcfw at its start."""
     check_problem_type(problem)
-    check_needs(BCFW, problem)
-    lam, seed = settings.check_lam(lam, problem.n), settings.check_seed(seed)
-    max_passes, every = settings.check_max_passes(max_passes), settings.check_schedule(every)
-    solver = BCFW(problem, lam, check_options(BCFW, options), seed)
-    work, radii_sq, count = workspace(problem), np.zeros(problem.n), 0
-    while True:
+    checked = check_options(BCFW, options)
+    check_needs(BCFW, problem, checked)
+    return BCFW(problem, settings.check_lam(lam, problem.n), checked, settings.check_seed(seed))
+
+
+def look_along(solver: BCFW, bounds: Bounds, schedule, progress: Progress | None = None) -> tuple[Log, Status]:
+    """Run bcfw and look at its block gaps wherever the schedule has it; return the log and how the run ended."""
+    log = Log(solver, BlockGaps(solver), iterate="last", progress=progress)
+    return log, drive(solver, log, bounds, schedule, progress)
+
+
+class BlockGaps(Objective):
+    """The exact block gaps at w, which make up the gap, and what theory predicts of gap sampling there."""
+
+    def __init__(self, solver: BCFW) -> None:
+        self.solver, self.calls = solver, 0
+        self._work, self._radii_sq = workspace(solver.problem), np.zeros(solver.problem.n)
+        self._gaps = None  # those that the run knows where it is looked at
+
+    def cost(self) -> int:
+        return 2 * self.solver.problem.n
+
+    def __call__(self, point, stop=None):
+        solver, problem = self.solver, self.solver.problem
         block_gaps = solver.fresh_gaps()
-        specialise(_raise_radii, problem)(problem, solver.state.at.w, work, radii_sq)
-        chi_gaps, chi_curvature = chi(block_gaps), chi(curvature_bounds(radii_sq, lam))
-        gaps = {"gap": solver.total_gap(block_gaps), "gap_estimate": solver.known_gap}
+        specialise(_raise_radii, problem)(problem, point.w, self._work, self._radii_sq)
+        self.calls += self.cost()
+        gap, chi_gaps = solver.total_gap(block_gaps), chi(block_gaps)
+        chi_curvature = chi(curvature_bounds(self._radii_sq, solver.lam))
         uneven = {"chi_gaps": chi_gaps, "chi_curvature": chi_curvature, "improvement": chi_gaps**3 / chi_curvature}
-        yield {"passes": solver.oracle_calls / problem.n} | gaps | uneven, solver
-        before = solver.oracle_calls, solver.step
-        while (solver.oracle_calls, solver.step) == before:
-            if count * every >= max_passes:
-                return
-            count += 1
-            solver.advance(round(min(count * every, max_passes) * problem.n), solver.step + 100 * problem.n)
+        return Value(point.dual + gap, {"gap": gap, "gap_estimate": solver.known_gap} | uneven)
 
 
 def one_hard_example(n: int, outputs: int) -> EnumeratedProblem:

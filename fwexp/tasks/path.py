@@ -15,29 +15,22 @@ A a (acceleration), with the gap P(w) - D(a) and Delta = D(a) - lam/2 ||w||^2.
 """
 
 import inspect
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fwexp.checks import check_flag, check_names, check_positive
 from fwexp.driver import settings
-from fwexp.driver.loop import Clock, interruptible
-from fwexp.driver.progress import Progress
-from fwexp.driver.trace import Status
-from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import costly_oracle, to_public
-from fwexp.problems.structure import check_problem_type
-from fwexp.solvers import check_needs, check_options, resolve_auto
+from fwexp.driver.loop import Bounds
+from fwexp.errors import ParameterError, shown
 from fwexp.solvers.bcfw import BCFW
+from fwexp.tasks.walk import GridWalk, PathWalk, run_walk
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LOOKS = 10  # per pass, at the known gap
 COLUMNS = ("lam", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "certified")
 OPTIONS = [field.name for field in fields(BCFW.Options)]
 KAPPA = {True: 0.9, False: 0.7}  # of exact and of heuristic paths
@@ -223,7 +216,6 @@ def grid_search(
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
     eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
-    check_problem_type(problem)
     walk = GridWalk(problem, options, settings.check_seed(seed), eps, lams, warm)
     status, rows = run_walk(walk, _bounds(max_passes, time_limit), "grid", check_flag("verbose", verbose))
     frame = as_frame(rows)

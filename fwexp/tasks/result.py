@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fwexp.tasks import saving
+
 if TYPE_CHECKING:
     import pandas as pd
+
 
 @dataclass
 class Result:
@@ -60,7 +63,7 @@ class Result:
 
     def predict(self, problem, **inputs) -> list:
         """Return the predicted labeling of every example, of a problem or of inputs alone: see `fwexp.predict`."""
-        from fwexp.driver.prediction import predict
+        from fwexp.tasks.prediction import predict
 
         return predict(self, problem, inputs)
 
@@ -77,9 +80,7 @@ class Result:
         ValueError
             A file that cannot be written, or a result of a kernel solver: that predicts with the training inputs.
         """
-        from fwexp.tasks.saving import save
-
-        return save(self, path)
+        return saving.save(self, path)
 
     def __getstate__(self) -> dict:
         """Leave out the solver, which holds the training data."""
@@ -91,3 +92,29 @@ class Result:
             f"Result({self.solver}, lam={self.lam:.6g}: primal={self.primal:.6g}, dual={self.dual:.6g}, "
             f"gap={self.gap:.3g}, {self.status} after {last['passes']:g} passes in {last['time']:.3g} s)"
         )
+
+
+def load(path) -> Result:
+    """Return a result that `Result.save` wrote, to predict with: ``state`` is missing, so it cannot be a warm start.
+
+    Parameters
+    ----------
+    path : path
+        The file. It may come from anybody: nothing in it is executed.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        No such file, or one that is damaged or no saved result.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> model = fwexp.load("model.npz")  # doctest: +SKIP
+    >>> model.predict(X)  # doctest: +SKIP
+    """
+    return Result(**saving.read(path))

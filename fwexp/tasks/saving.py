@@ -18,14 +18,13 @@ from fwexp.checks import check_path, is_integer
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
 from fwexp.problems.structure import of_inputs
-from fwexp.tasks.result import Result
 
 FORMAT = "fwexp result 1"
 TEXTS, NUMBERS = ("status", "reason", "iterate", "solver"), ("primal", "dual", "gap", "lam")
 HEADER = ("format", *TEXTS, *NUMBERS, "options", "seed", "structure", "columns", "versions")
 
 
-def save(result: Result, path) -> Path:
+def save(result, path) -> Path:
     """Write a result to a file, completely or not at all, and return its path; see `Result.save`."""
     path = check_path("path", path)
     if of_inputs(result.structure):
@@ -50,29 +49,8 @@ def save(result: Result, path) -> Path:
     return path
 
 
-def load(path) -> Result:
-    """Return a result that `Result.save` wrote, to predict with: ``state`` is missing, so it cannot be a warm start.
-
-    Parameters
-    ----------
-    path : path
-        The file. It may come from anybody: nothing in it is executed.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    ValueError
-        No such file, or one that is damaged or no saved result.
-
-    Examples
-    --------
-    >>> import fwexp
-    >>> model = fwexp.load("model.npz")  # doctest: +SKIP
-    >>> model.predict(X)  # doctest: +SKIP
-    """
+def read(path) -> dict:
+    """Return the fields of a result that `save` wrote; see `fwexp.load`."""
     path = check_path("path", path)
     try:
         return _read(path)
@@ -85,7 +63,7 @@ def load(path) -> Result:
         ) from error
 
 
-def _read(path: Path) -> Result:
+def _read(path: Path) -> dict:
     import pandas as pd
 
     arrays = _arrays(path)
@@ -110,7 +88,7 @@ def _read(path: Path) -> Result:
     columns = [arrays[f"trace_{k}"] for k in range(len(names))]
     if any(column.ndim != 1 or len(column) != len(columns[0]) for column in columns) or not columns or not len(columns[0]):
         raise ValueError("the columns of its trace do not fit together")
-    return Result(
+    return dict(
         w=w,
         trace=pd.DataFrame(dict(zip(names, columns, strict=True))),
         status=str(Status(header["status"])),

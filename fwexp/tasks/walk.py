@@ -15,6 +15,7 @@ from fwexp.driver.trace import Status
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, to_public
+from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import check_needs, check_options, resolve_auto
 from fwexp.solvers.bcfw import BCFW
 
@@ -36,11 +37,11 @@ class Walk(Process):
     """
 
     certifies = False  # not across several lam: the rows have gaps of their own
-    calls_per_step = 1
 
     def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
-        check_needs(BCFW, problem)
+        check_problem_type(problem)
         self.options = check_options(BCFW, resolve_auto(problem)[1] | options)
+        check_needs(BCFW, problem, self.options)
         if not self.options.line_search:
             raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
         self.problem, self.exact, self.seed = problem, exact, seed

@@ -18,7 +18,7 @@ import numpy as np
 
 from fwexp.driver.settings import check_lam
 from fwexp.errors import UserError
-from fwexp.problems import protocol
+from fwexp.problems import tiers
 from fwexp.problems.chain import chain_problem
 from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import Solver, check_needs, check_options, get_solver
@@ -78,8 +78,13 @@ def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> list[Check]:
     return _checks(PROBLEM_CHECKS, ProblemProbe(problem, seed, examples))
 
 
-def check_problem(problem, *, seed: int = 0, examples: int = 5) -> None:
-    """Run ``problem_checks``.
+def check_problem(problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ...]:
+    """Run ``problem_checks``, and say which tiers of the protocol the family of the problem has.
+
+    Returns
+    -------
+    tuple of str
+        Names of tiers, out of ``required``, ``sets``, ``expectations``, ``kernels``, ``bounds`` and ``enumeration``.
 
     Raises
     ------
@@ -91,9 +96,11 @@ def check_problem(problem, *, seed: int = 0, examples: int = 5) -> None:
     >>> import fwexp, numpy as np
     >>> from fwexp.testing import check_problem
     >>> check_problem(fwexp.multiclass_problem(np.eye(3), [0, 1, 1]))
+    ('required', 'sets', 'expectations', 'kernels', 'bounds', 'enumeration')
     """
     for check in problem_checks(problem, seed=seed, examples=examples):
         check()
+    return tiers.tiers_of(problem)
 
 
 def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> list[Check]:
@@ -118,8 +125,8 @@ def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1,
     checked = check_options(cls, options)
     problem = small_chains() if problem is None else problem
     check_problem_type(problem)
-    if all(hasattr(protocol, name) for name in cls.needs):  # else a check will say so
-        check_needs(cls, problem)
+    if callable(cls.needs) and all(tier in tiers.TIERS for tier in cls.needs(checked)):  # else a check will say so
+        check_needs(cls, problem, checked)
     return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, check_lam(lam, problem.n), checked))
 
 

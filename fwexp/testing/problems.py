@@ -11,22 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
-from fwexp.problems import protocol
+from fwexp.problems import protocol, tiers
 from fwexp.problems.any_labelings import can_be_kept, snapshot
 from fwexp.problems.any_labelings import equal_labelings as same
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.evaluation import Evaluator
 
 TOL = 1e-9  # relative; sums may be taken in any order
-
-# What plain solvers and the evaluation call; some solvers need more.
-REQUIRED = (
-    *("workspace", "scores", "rescale", "max_oracle", "decode", "loss", "to_public", "from_public", "joint_feature"),
-    *("true_labeling", "as_labeling", "public_labeling", "new_labelings", "store_labeling", "stored_labeling"),
-    *("clear", "add_psi", "close", "psi_score", "dot", "norm_sq", "scatter", "scatter_psi"),
-    *("new_blocks", "copy_blocks", "set_direction", "add_to_block", "scatter_block"),
-    *("new_sums", "accumulate", "accumulate_psi", "scatter_sum"),
-)
 
 
 class CheckFailed(AssertionError):
@@ -178,10 +169,14 @@ class ProblemProbe:
 
 
 def has_the_protocol(probe):
-    """All functions that solvers call are there, sizes are positive, arrays are contiguous."""
+    """All functions that solvers call are there, tiers are whole, sizes are positive, arrays are contiguous."""
     problem = probe.problem
-    missing = [name for name in REQUIRED if type(problem) not in getattr(protocol, name).implementations]
-    require(not missing, f"{type(problem).__name__} does not register {', '.join(missing)}")
+    for tier, names in tiers.TIERS.items():
+        missing = tiers.missing(problem, tier)
+        begun = [name for name in names if name not in missing and object not in getattr(protocol, name).implementations]
+        which = f" of the tier {tier}, but {', '.join(begun)}" if tier != tiers.REQUIRED else ""
+        whole = not missing or not (begun or tier == tiers.REQUIRED)
+        require(whole, f"{type(problem).__name__} does not register {', '.join(missing)}{which}")
     for name in ("n", "d", "num_weights"):
         value = getattr(problem, name)
         require(isinstance(value, (int, np.integer)) and value > 0, f"{name} must be a positive integer, got {value!r}")
@@ -296,9 +291,28 @@ def labelings_are_stored(probe):
         require(same(back, probe.labelings[i][-1]), f"the stored labeling of example {i} must come back, got {list_of(back)}")
 
 
+def labelings_are_told_apart(probe):
+    """``same_labeling`` knows a labeling again in the storage of active sets, and no other, where the family has sets."""
+    if tiers.missing(probe.problem, "sets"):
+        return
+    lengths = protocol.labeling_lengths(probe.problem)
+    for i in probe.examples:
+        length, found = int(lengths[i]), probe.labelings[i]
+        storage = protocol.new_storage(probe.problem, len(found) * length)
+        for a, y in enumerate(found):
+            raw = probe.raw(i, y)
+            for t in range(length):
+                storage[a * length + t] = raw[t]
+        for y in found[:8]:
+            for a, other in enumerate(found):
+                told = bool(protocol.same_labeling(probe.problem, i, probe.raw(i, y), storage, a * length))
+                require(told == same(y, other), f"same_labeling({i}) must tell {list_of(y)} from {list_of(other)}, got {told}")
+
+
 def parts_have_the_inner_products_of_features(probe):
     """psi_score, dot, norm_sq, rescale, gram_scores and scatter agree with psi_i(y) written out."""
     problem = probe.problem
+    has_sets = not tiers.missing(problem, "sets")
     for k, (i, y) in enumerate(probe.pairs()):
         psi, w, c = probe.psi(i, y), probe.weights[k % len(probe.weights)], 0.5 + k % 3
         size = 1.0 + float(np.abs(psi) @ np.abs(w))
@@ -312,7 +326,7 @@ def parts_have_the_inner_products_of_features(probe):
         protocol.rescale(problem, i, -2.0, theta)
         scaled = protocol.psi_score(problem, i, probe.raw(i, y), theta)
         require(close(scaled, -2.0 * (psi @ w), 2.0 * size), f"rescale({i}) must multiply the scores")
-        if type(problem) in protocol.gram_scores.implementations:
+        if has_sets:
             other = probe.labelings[i][0 if k % 2 else -1]
             protocol.gram_scores(problem, i, direction, probe.work.image)
             product = protocol.psi_score(problem, i, probe.raw(i, other), probe.work.image)
@@ -366,7 +380,7 @@ def sums_keep_what_is_added(probe):
 
 def radii_bound_the_features(probe):
     """``radii_sq`` is at least ||psi_i(y)||^2, where the family has it."""
-    if type(probe.problem) in protocol.radii_sq.implementations:
+    if not tiers.missing(probe.problem, "bounds"):
         radii = protocol.radii_sq(probe.problem)
         for i, y in probe.pairs():
             norm_sq = float(probe.psi(i, y) @ probe.psi(i, y))
@@ -412,6 +426,7 @@ PROBLEM_CHECKS = (
     oracles_leave_their_inputs_alone,
     functions_return_new_objects,
     labelings_are_stored,
+    labelings_are_told_apart,
     parts_have_the_inner_products_of_features,
     blocks_move_towards_corners,
     sums_keep_what_is_added,

@@ -10,15 +10,15 @@ from functools import cached_property
 import numpy as np
 
 from fwexp import record
-from fwexp.driver.loop import Log, drive, finish
-from fwexp.driver.progress import Progress
+from fwexp.driver.loop import Bounds
 from fwexp.driver.settings import ITERATES
 from fwexp.errors import OptionError
-from fwexp.problems import protocol
+from fwexp.problems import protocol, tiers
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
 from fwexp.tasks.result import Result
+from fwexp.tasks.train import train
 from fwexp.testing.problems import close, require
 
 BIG = 10**9
@@ -76,24 +76,20 @@ class SolverProbe:
             solver = self.ran(3 * LONG)
             return min(self.primal(solver, name) for name in self.iterates)
         cls = SOLVERS["bcfw"]
-        step = {"step": "pairwise"} if type(self.problem) in protocol.gram_scores.implementations else {}
+        step = {} if tiers.missing(self.problem, "sets") else {"step": "pairwise"}
         reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
         reference.advance(3 * LONG * self.problem.n, BIG)
         return self.primal(reference)
 
     def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:
         """Run the solver as ``fwexp.solve`` does; the class need not be registered."""
-        solver, progress = self.new(), Progress(max_passes, False)
-        log = Log(solver, self.iterates, "best", None, None, False, callback, progress)
-        status, _ = drive(
-            solver, log, max_passes=max_passes, gap_tol=gap_tol, time_limit=time_limit, schedule=1.0, progress=progress
-        )
-        return finish(solver, log, status, vars(self.options) | {}, 0)
+        bounds = Bounds(max_passes, gap_tol, time_limit)
+        return train(self.new(), bounds, iterates=self.iterates, schedule=1.0, callback=callback)
 
     def plain(self, **arguments) -> Solver | None:
         """Return a solver on the same problem given by Python functions, or None if it needs more than these."""
         try:
-            check_needs(self.cls, self.in_plain_python)
+            check_needs(self.cls, self.in_plain_python, self.options)
             return self.new(problem=self.in_plain_python, **arguments)
         except OptionError:
             return None
@@ -139,8 +135,10 @@ def declares_what_it_is(probe):
     require(frozen, "Options must be a frozen dataclass")
     bare = [f.name for f in fields(cls.Options) if f.default is MISSING and f.default_factory is MISSING]
     require(not bare, f"every option must have a default, but {', '.join(bare)} has none")
-    for name in cls.needs:
-        require(hasattr(getattr(protocol, name, None), "implementations"), f"needs {name!r}, which is not in the protocol")
+    require(callable(cls.needs), f"needs must be a function of the options that returns names of tiers, got {cls.needs!r}")
+    known = [tier for tier in tiers.TIERS if tier != tiers.REQUIRED]
+    for tier in cls.needs(probe.options):
+        require(tier in known, f"needs must return tiers, accepted: {', '.join(known)}; got {tier!r}")
     require("last" in cls.iterates, "iterates must contain last")
     require(set(cls.iterates) <= set(ITERATES), f"iterates must be among {', '.join(ITERATES)}, got {cls.iterates}")
 

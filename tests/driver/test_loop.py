@@ -58,7 +58,7 @@ def test_other_schedules(schedule, max_calls, points):
 class Script(Solver):
     """Takes a step per oracle call; after k of them w is (ws[k],) and the dual is duals[k]."""
 
-    name, title, needs = "script", "script", ("max_oracle",)
+    name, title = "script", "script"
     iterates = ("last", "wavg")
     ws = (0.0,)
     duals = (0.0,)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
-from fwexp.problems import chain, chain_blocks, protocol
+from fwexp.problems import chain, protocol, sparse_parts
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.active_set import ActiveSets
@@ -111,13 +111,12 @@ def test_problems_and_blocks_take_bytes_per_position(form):
     positions, n = len(problem.labels), problem.n
     assert nbytes(problem) <= 2 * nbytes(problem.x) + 24 * n + (12 + 4 * (chain.LONGEST_GRAM + 1)) * positions
     blocks = protocol.new_blocks(problem)
-    assert nbytes(blocks) <= 24 * (n + 1) + 12 * max(chain_blocks.FEWEST, chain_blocks.FIRST * positions)
-    assert nbytes(protocol.no_blocks(problem)) <= 24 * (n + 1)
+    assert nbytes(blocks) <= 24 * (n + 1) + 12 * max(sparse_parts.FEWEST, sparse_parts.FIRST * positions)
 
 
 def test_blocks_grow_with_what_is_in_use(monkeypatch):
-    monkeypatch.setattr(chain_blocks, "FIRST", 1)
-    monkeypatch.setattr(chain_blocks, "FEWEST", 64)
+    monkeypatch.setattr(sparse_parts, "FIRST", 1)
+    monkeypatch.setattr(sparse_parts, "FEWEST", 64)
     problem = one_long_one("dense", 300, 200, 20)
     solver = SOLVERS["bcfw"](problem, 1e-3, check_options(SOLVERS["bcfw"], {}), 0, ("last",), None, None)
     solver.advance(30 * problem.n, 10**9)
@@ -143,8 +142,8 @@ def test_active_sets_allocate_no_blocks(options):
 def test_growth_of_blocks_changes_nothing(monkeypatch, options):
     problem = one_long_one("dense", 40, 30, 5)
     wanted = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=20, gap_tol=0, **options)
-    monkeypatch.setattr(chain_blocks, "FIRST", 0)
-    monkeypatch.setattr(chain_blocks, "FEWEST", 1)
+    monkeypatch.setattr(sparse_parts, "FIRST", 0)
+    monkeypatch.setattr(sparse_parts, "FEWEST", 1)
     got = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=20, gap_tol=0, **options)
     np.testing.assert_array_equal(got.w, wanted.w)
     assert got.trace.step.tolist() == wanted.trace.step.tolist()
@@ -156,9 +155,9 @@ def test_growth_of_blocks_changes_nothing(monkeypatch, options):
 
 def test_a_full_step_makes_the_room_it_needs(monkeypatch):
     problem, weights = one_long_one("dense", 40, 30, 5), []
-    for first, fewest in ((chain_blocks.FIRST, chain_blocks.FEWEST), (0, 1)):
-        monkeypatch.setattr(chain_blocks, "FIRST", first)
-        monkeypatch.setattr(chain_blocks, "FEWEST", fewest)
+    for first, fewest in ((sparse_parts.FIRST, sparse_parts.FEWEST), (0, 1)):
+        monkeypatch.setattr(sparse_parts, "FIRST", first)
+        monkeypatch.setattr(sparse_parts, "FEWEST", fewest)
         solver = SOLVERS["bcfw"](problem, 0.1, check_options(SOLVERS["bcfw"], {}), 0, ("last",), None, None)
         for _ in range(3):
             solver.full_step()
@@ -168,8 +167,10 @@ def test_a_full_step_makes_the_room_it_needs(monkeypatch):
 
 
 def test_full_blocks_are_an_error_not_a_write_past_the_end(monkeypatch):
+    monkeypatch.setattr(sparse_parts, "FIRST", 0)
+    monkeypatch.setattr(sparse_parts, "FEWEST", 0)
     problem = one_long_one("dense", 5, 3, 3)
-    work, blocks = protocol.workspace(problem), protocol.no_blocks(problem)
+    work, blocks = protocol.workspace(problem), protocol.new_blocks(problem)
     i = int(np.argmax(np.diff(problem.label_ptr)))
     assert not protocol.has_room(problem, i, blocks)
     wrong = (problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]] + 1) % 3

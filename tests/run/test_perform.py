@@ -8,9 +8,9 @@ import pytest
 
 import fwexp
 from fwexp.errors import OptionError, ParameterError
+from fwexp.run import perform as tasks
 from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, run_key, to_overrides
-from fwexp.tasks import perform as tasks
 from fwexp.tasks.improvement import improvement_along_run
 
 PATH = {"lam": 2.0, "gap_tol": 0.2, "max_passes": 1000.0, "seed": 1}

@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from fwexp.driver import settings
-from fwexp.driver.loop import interruptible
+from fwexp.driver.loop import Bounds
 from fwexp.driver.progress import Progress
 from fwexp.driver.settings import HEURISTIC_PATH, IMPROVEMENT, PATH, TRAIN, WARM_GRID
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError
+from fwexp.problems.protocol import to_public
+from fwexp.tasks.improvement import look_along, looking_solver
+from fwexp.tasks.path import GRID, KAPPA
 from fwexp.tasks.result import Result
+from fwexp.tasks.walk import GridWalk, PathWalk, run_walk
 
 
 def perform(config: Mapping, train, test=None, metrics: Callable | None = None, *, verbose: bool = False) -> Result:
@@ -46,50 +50,35 @@ def perform(config: Mapping, train, test=None, metrics: Callable | None = None, 
 
 def _path_or_grid(task: str, train, given: Mapping, options: Mapping, verbose: bool) -> Result:
     """Go from the largest lam down to ``lam`` with gaps of ``gap_tol``; ``w`` are the weights at the last break point."""
-    from fwexp.tasks import path
-
     lam, eps = settings.check_lam(given["lam"], train.n), given["gap_tol"]
     if eps == 0.0:
         raise ParameterError(f"gap_tol of task {task} must be positive, got 0")
     exact = task != HEURISTIC_PATH
     if not exact and options["refresh"] is None:
         options = dict(options) | {"refresh": 0}
-    rows, w = [], np.zeros(train.d)
-    bounds = given["max_passes"], given["time_limit"]
-    with path.Run(train, dict(options), given["seed"], exact, *bounds, f"{task} to lam={lam:.3g}", verbose) as run:
-        if task in (PATH, HEURISTIC_PATH):
-            steps = run.break_points(eps, lam, path.KAPPA[exact])
-        else:
-            steps = run.grid(eps, [value for value in path.GRID if value >= lam], warm=task == WARM_GRID)
-        for row in steps:
-            rows.append(row)
-            w = run.weights()
+    if task in (PATH, HEURISTIC_PATH):
+        walk = PathWalk(train, dict(options), given["seed"], exact, eps, lam, KAPPA[exact])
+    else:
+        walk = GridWalk(train, dict(options), given["seed"], eps, [value for value in GRID if value >= lam], warm=task == WARM_GRID)
+    bounds = Bounds(given["max_passes"], 0.0, given["time_limit"])
+    status, rows = run_walk(walk, bounds, f"{task} to lam={lam:.3g}", verbose)
     for row in rows:
         row["at_lam"] = row.pop("lam")
         if not row.pop("certified"):  # what a heuristic path knows are estimates
             row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
-    return _result(rows, w, run.status, lam, given, options)
+    return _result(rows, walk.weights[-1] if rows else np.zeros(train.d), status, lam, given, options)
 
 
 def _improvement(train, given: Mapping, options: Mapping, verbose: bool) -> Result:
     """Look at the block gaps of a run, and at what theory predicts of gap sampling there."""
-    from fwexp.problems.protocol import to_public
-    from fwexp.tasks.improvement import looks
-
     if not isinstance(given["schedule"], float):
         raise ParameterError(f"schedule of task {IMPROVEMENT} must be a number of passes, got {given['schedule']!r}")
-    lam, status, rows = settings.check_lam(given["lam"], train.n), Status.MAX_PASSES, []
-    progress = Progress(given["max_passes"], verbose, f"{IMPROVEMENT} lam={lam:.3g}")
-    with interruptible() as interrupted:
-        for row, solver in looks(train, lam, given["max_passes"], given["schedule"], given["seed"], options):
-            dual = solver.point("last").dual
-            rows.append({"step": solver.step, "oracle_calls": solver.oracle_calls, "dual": dual, "primal": dual + row["gap"]} | row)
-            progress.row({"time": math.nan} | rows[-1])
-            if interrupted():
-                status = Status.INTERRUPTED
-                break
+    solver = looking_solver(train, given["lam"], given["seed"], options)
+    progress = Progress(given["max_passes"], verbose, f"{IMPROVEMENT} lam={solver.lam:.3g}")
+    bounds = Bounds(given["max_passes"], given["gap_tol"], given["time_limit"])
+    log, status = look_along(solver, bounds, given["schedule"], progress)
     progress.close(str(status))
-    return _result(rows, to_public(train, solver.state.at.w), status, lam, given, options)
+    return _result(log.rows, to_public(train, log.best[1].w), status, solver.lam, given, options)
 
 
 def _result(rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, given: Mapping, options: Mapping) -> Result:

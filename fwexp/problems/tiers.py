@@ -1,0 +1,72 @@
+"""Which functions of the protocol a problem family has to register, and for what: one table.
+
+Every family registers the ``required`` ones; all solvers but those that declare more run on them. What a family does not
+register is derived (``labelings``, ``dense_parts``), provided that it has the fields from which it follows.
+"""
+
+from fwexp.problems import protocol
+
+REQUIRED = "required"
+
+TIERS: dict[str, tuple[str, ...]] = {
+    # examples, oracles, features
+    REQUIRED: (
+        *("scores", "max_oracle", "decode", "loss", "add_psi", "scatter"),
+        *("as_labeling", "public_labeling", "joint_feature"),
+    ),
+    # labelings that are kept and compared: active sets and caches
+    "sets": ("labeling_lengths", "new_storage", "same_labeling", "psi_score", "gram_scores"),
+    # distributions over labelings
+    "expectations": ("tilt", "expectation_oracle", "expectation_scratch", "set_dense"),
+    # inputs that can be exchanged
+    "kernels": ("with_inputs", "inner"),
+    # bounds on ||psi_i(y)||
+    "bounds": ("radii_sq",),
+    # all labelings, where they are few
+    "enumeration": ("all_labelings",),
+}
+
+FIELDS = ("part_ptr", "label_ptr", "labels")  # of a family, those that some derived functions read
+
+
+def functions() -> list[str]:
+    """Return the names of all functions of the protocol."""
+    return [name for name, function in vars(protocol).items() if hasattr(function, "implementations")]
+
+
+def functions_of(tier: str) -> tuple[str, ...]:
+    """Return the functions of a tier; to the required ones belong those of no tier, which are all derived as a rule."""
+    if tier != REQUIRED:
+        return TIERS[tier]
+    others = {name for names in TIERS.values() for name in names}
+    return (*TIERS[tier], *(name for name in functions() if name not in others))
+
+
+def missing(family, tier: str) -> list[str]:
+    """Return the functions of a tier that a family neither registers nor derives.
+
+    Parameters
+    ----------
+    family : problem or type
+        A problem, or the class of a family whose fields are those of a ``NamedTuple``.
+    tier : str
+    """
+    return [name for name in functions_of(tier) if not _available(family, getattr(protocol, name))]
+
+
+def _available(family, function) -> bool:
+    found = function.find(family if isinstance(family, type) else type(family))
+    if found is None or found is not function.implementations.get(object):
+        return found is not None
+    return all(hasattr(family, field) for field in FIELDS if field in found.__code__.co_names)
+
+
+def families() -> list[type]:
+    """Return the classes of the package's own families."""
+    package = __name__.partition(".")[0]
+    return [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
+
+
+def tiers_of(family) -> tuple[str, ...]:
+    """Return the tiers that a family has."""
+    return tuple(tier for tier in TIERS if not missing(family, tier))

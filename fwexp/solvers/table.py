@@ -1,0 +1,55 @@
+"""Which solver runs on which family: the table of the README, from what solvers declare and families have."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+
+from fwexp.errors import UserError
+from fwexp.problems.tiers import families, tiers_of
+from fwexp.solvers import SOLVERS, Solver, check_options
+
+
+def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type] | None = None) -> str:
+    """Return the table of solvers and families as Markdown.
+
+    Parameters
+    ----------
+    solvers : iterable of type, optional
+        Solver classes; by default all by name.
+    classes : iterable of type, optional
+        Classes of problem families; by default those of the package.
+
+    Returns
+    -------
+    str
+        A row per solver, and one more for each set of options that needs other tiers than the default ones.
+    """
+    classes = families() if classes is None else list(classes)
+    rows = [["solver", "tiers it needs", *(f"`{cls.__name__}`" for cls in classes)], ["---"] * (2 + len(classes))]
+    for solver in SOLVERS.values() if solvers is None else solvers:
+        for needs, settings in _by_needs(solver).items():
+            options = f" with {', '.join(f'`{setting}`' for setting in settings)}" if settings else ""
+            runs = ["yes" if set(needs) <= set(tiers_of(cls)) else "no" for cls in classes]
+            rows.append([f"`{solver.name}`{options}", ", ".join(("required", *needs)), *runs])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _by_needs(solver: type[Solver]) -> dict[tuple[str, ...], list[str]]:
+    """Return for the tiers that are needed the settings of single options that lead there; those of the defaults first."""
+    found = {solver.needs(solver.Options()): []}
+    usual = next(iter(found))
+    for name, value in _settings(solver):
+        try:
+            needs = solver.needs(check_options(solver, {name: value}))
+        except UserError:  # it does not go with the other defaults
+            continue
+        if needs != usual:
+            found.setdefault(needs, []).append(f"{name}={str(value).lower()}")
+    return found
+
+
+def _settings(solver: type[Solver]) -> Iterator[tuple[str, object]]:
+    """Yield values to try of every option: all choices, or what switches it on or off."""
+    for option in fields(solver.Options):
+        for value in option.metadata.get("choices", (True, False, 0, 1)):
+            if value is not option.default:
+                yield option.name, value

@@ -1,0 +1,489 @@
+"""Families in tiers: what a family from outside gets from the required functions, and what it is told that it lacks."""
+
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numba.core import event
+
+import fwexp
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems import protocol, sparse_parts, tiers
+from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.chain import ChainProblem
+from fwexp.solvers import SOLVERS, resolve_auto
+from fwexp.solvers.ssg import SSG
+from fwexp.solvers.table import table
+from fwexp.testing import CheckFailed, check_problem
+from tests.small_problems import chain
+
+# --- a family from outside: several yes/no labels per example ---------------------------------------------------------
+
+
+class Multilabel(NamedTuple):
+    """Every example has bits y; psi_i(y) holds (y_i - y)_l x_i in row l, the loss is the share of wrong bits."""
+
+    n: int
+    d: int
+    num_weights: int
+    part_ptr: np.ndarray
+    label_ptr: np.ndarray
+    labels: np.ndarray
+    x: np.ndarray  # (n, p)
+
+
+class WithSets(NamedTuple):
+    """The same with functions of its own for active sets."""
+
+    n: int
+    d: int
+    num_weights: int
+    part_ptr: np.ndarray
+    label_ptr: np.ndarray
+    labels: np.ndarray
+    x: np.ndarray
+
+
+class Unlabelled(NamedTuple):
+    """The same with bits in a matrix instead of runs of integers: it has no functions to compare labelings."""
+
+    n: int
+    d: int
+    num_weights: int
+    part_ptr: np.ndarray
+    bits: np.ndarray  # int32 (n, L)
+    x: np.ndarray
+
+
+class Sparse(NamedTuple):
+    """The same with entries as vectors of parts."""
+
+    n: int
+    d: int
+    num_weights: int
+    part_ptr: np.ndarray
+    label_ptr: np.ndarray
+    labels: np.ndarray
+    x: np.ndarray
+
+
+class Idle(NamedTuple):
+    """Registers some of the required functions."""
+
+    n: int = 1
+    d: int = 1
+    num_weights: int = 1
+
+
+FAMILIES = (Multilabel, WithSets, Unlabelled, Sparse)
+L, P = 3, 2
+
+
+def truth(problem, i):
+    return problem.bits[i] if isinstance(problem, Unlabelled) else problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+
+
+@protocol.scores.register(*FAMILIES)
+def _(problem, i, w, theta):
+    p = problem.x.shape[1]
+    for label in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+        theta[label] = 0.0
+        for f in range(p):
+            theta[label] += w[label * p + f] * problem.x[i, f]
+
+
+@protocol.decode.register(*FAMILIES)
+def _(problem, i, theta, y, scratch):
+    for label in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+        y[label] = theta[label] > 0.0
+
+
+@protocol.scatter.register(Multilabel, WithSets, Unlabelled)
+def _(problem, i, direction, c, w):
+    p = problem.x.shape[1]
+    for label in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+        for f in range(p):
+            w[label * p + f] += c * direction[label] * problem.x[i, f]
+
+
+@protocol.max_oracle.register(Multilabel, WithSets, Sparse)
+def _(problem, i, theta, y, scratch):
+    start, size, value = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i], 0.0
+    for label in range(size):
+        true = problem.labels[start + label]
+        gain = 1.0 / size - (2 * true - 1) * theta[label]
+        y[label] = 1 - true if gain > 0.0 else true
+        value += max(gain, 0.0)
+    return value
+
+
+@protocol.loss.register(Multilabel, WithSets, Sparse)
+def _(problem, i, y):
+    start, size, wrong = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i], 0
+    for label in range(size):
+        wrong += y[label] != problem.labels[start + label]
+    return wrong / size
+
+
+@protocol.add_psi.register(Multilabel, WithSets)
+def _(problem, i, y, c, direction):
+    start = problem.label_ptr[i]
+    for label in range(problem.label_ptr[i + 1] - start):
+        direction[label] += c * (problem.labels[start + label] - y[label])
+
+
+@protocol.max_oracle.register(Unlabelled)
+def _(problem, i, theta, y, scratch):
+    size, value = problem.bits.shape[1], 0.0
+    for label in range(size):
+        true = problem.bits[i, label]
+        gain = 1.0 / size - (2 * true - 1) * theta[label]
+        y[label] = 1 - true if gain > 0.0 else true
+        value += max(gain, 0.0)
+    return value
+
+
+@protocol.loss.register(Unlabelled)
+def _(problem, i, y):
+    wrong = 0
+    for label in range(problem.bits.shape[1]):
+        wrong += y[label] != problem.bits[i, label]
+    return wrong / problem.bits.shape[1]
+
+
+@protocol.add_psi.register(Unlabelled)
+def _(problem, i, y, c, direction):
+    for label in range(problem.bits.shape[1]):
+        direction[label] += c * (problem.bits[i, label] - y[label])
+
+
+@protocol.workspace.register(Unlabelled)
+def _(problem):
+    return protocol.Workspace(np.zeros(L), np.zeros(L), np.zeros(L), np.zeros(L, dtype=np.int32), np.zeros(0))
+
+
+@protocol.true_labeling.register(Unlabelled)
+def _(problem, i, y):
+    y[:] = problem.bits[i]
+
+
+@protocol.new_labelings.register(Unlabelled)
+def _(problem):
+    return np.zeros_like(problem.bits)
+
+
+@protocol.store_labeling.register(Unlabelled)
+def _(problem, i, y, labelings):
+    labelings[i] = y
+
+
+@protocol.stored_labeling.register(Unlabelled)
+def _(problem, i, labelings):
+    return labelings[i]
+
+
+@protocol.as_labeling.register(*FAMILIES)
+def _(problem, i, y):
+    bits = np.array(y, dtype=np.int32)
+    if bits.shape != truth(problem, i).shape or not ((bits == 0) | (bits == 1)).all():
+        raise ParameterError(f"y must hold {len(truth(problem, i))} bits, got {y}")
+    return bits
+
+
+@protocol.public_labeling.register(*FAMILIES)
+def _(problem, i, y):
+    return np.array(y[: len(truth(problem, i))], dtype=np.int64)
+
+
+@protocol.joint_feature.register(*FAMILIES)
+def _(problem, i, y):
+    phi = np.zeros((problem.d // P, P))
+    phi[: len(y)] = np.outer(y, problem.x[i])
+    return sp.csr_array(phi.reshape(1, -1))
+
+
+sparse_parts.register_sparse_parts(Sparse)
+
+
+@sparse_parts.most_parts.register(Sparse)
+def _(problem, i):
+    return problem.label_ptr[i + 1] - problem.label_ptr[i]
+
+
+@sparse_parts.scatter_part.register(Sparse)
+def _(problem, i, code, c, w):
+    p = problem.x.shape[1]
+    for f in range(p):
+        w[code * p + f] += c * problem.x[i, f]
+
+
+@protocol.add_psi.register(Sparse)
+def _(problem, i, y, c, direction):
+    start = problem.label_ptr[i]
+    for label in range(problem.label_ptr[i + 1] - start):
+        if y[label] != problem.labels[start + label]:
+            sparse_parts.add_entry(direction, label, c * (problem.labels[start + label] - y[label]))
+
+
+@protocol.psi_score.register(WithSets)
+def _(problem, i, y, theta):
+    start, total = problem.label_ptr[i], 0.0
+    for label in range(problem.label_ptr[i + 1] - start):
+        total += (problem.labels[start + label] - y[label]) * theta[label]
+    return total
+
+
+@protocol.gram_scores.register(WithSets)
+def _(problem, i, direction, theta):
+    x_sq = np.sum(problem.x[i] ** 2)
+    for label in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+        theta[label] = x_sq * direction[label]
+
+
+def multilabel(family=Multilabel, lengths=(L,) * 6, seed=0):
+    """A problem of one of the families; of ``Unlabelled`` all lengths are L."""
+    rng = np.random.default_rng(seed)
+    ptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    labels, x = rng.integers(2, size=ptr[-1]).astype(np.int32), rng.normal(size=(len(lengths), P))
+    d = max(lengths) * P
+    if family is Unlabelled:
+        return Unlabelled(len(lengths), d, d, ptr, labels.reshape(-1, L), x)
+    return family(len(lengths), d, d, ptr, ptr, labels, x)
+
+
+def written_out(problem):
+    """The same problem, output by output."""
+    psi, losses = [], []
+    for i in range(problem.n):
+        phi = {y: protocol.joint_feature(problem, i, y).toarray()[0] for y in product((0, 1), repeat=len(truth(problem, i)))}
+        psi.append(np.array([phi[tuple(truth(problem, i).tolist())] - of_y for of_y in phi.values()]))
+        losses.append([np.mean(np.array(y) != truth(problem, i)) for y in phi])
+    return fwexp.enumerated_problem(psi, losses)
+
+
+SUBLINEAR = ("ssg", "fw", "approx_bcfw")
+LAM = 0.1
+OPTIMUM = fwexp.solve(written_out(multilabel()), "bcfw", step="pairwise", lam=LAM, max_passes=1000, gap_tol=1e-9)
+
+
+def compiled():
+    """Record what numba compiles."""
+    return event.install_recorder("numba:compile")
+
+
+# --- what the required functions give ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lengths", [(L,) * 6, (1,), (1, 4, 2)])
+@pytest.mark.parametrize("family", [Multilabel, WithSets, Sparse])
+def test_required_functions_make_a_family(family, lengths):
+    assert check_problem(multilabel(family, lengths)) == ("required", "sets")
+
+
+def test_labelings_of_another_form_make_a_family_without_sets():
+    assert check_problem(multilabel(Unlabelled)) == ("required",)
+    assert resolve_auto(multilabel(Unlabelled), lam=LAM) == ("bcfw", {"sampling": "perm", "step": "fw", "accelerate": False})
+
+
+REQUIRED_ONLY = [
+    ("bcfw", {}),
+    ("bcfw", {"sampling": "gap", "refresh": 5}),
+    ("fw", {}),
+    ("ssg", {}),
+    ("fcfw", {}),
+    ("one_slack", {"cache": 0}),
+]
+SETS = [
+    *(("bcfw", {"step": step}) for step in ("pairwise", "away", "corrective")),
+    *(("bcfw", {"step": step, "cache": True, "sampling": "max_gap"}) for step in ("fw", "pairwise")),
+    ("one_slack", {}),
+    ("n_slack", {}),
+    ("approx_bcfw", {}),
+    ("auto", {}),
+]
+
+
+RUNS = [(Multilabel, *run) for run in REQUIRED_ONLY + SETS]
+RUNS += [(WithSets, "bcfw", {"step": "pairwise"}), (Unlabelled, "bcfw", {}), (Unlabelled, "fw", {}), (Unlabelled, "auto", {})]
+
+
+@pytest.mark.parametrize(("family", "solver", "options"), RUNS)
+def test_a_family_from_outside_trains_compiled(family, solver, options):
+    result = fwexp.solve(multilabel(family), solver, lam=LAM, max_passes=400, gap_tol=1e-3, iterate="last", **options)
+    assert OPTIMUM.dual - 1e-9 <= result.primal <= OPTIMUM.primal + (0.05 if solver in SUBLINEAR else 2e-3)
+    assert not result.trace.dual.max() > OPTIMUM.primal + 1e-9
+
+
+@pytest.mark.parametrize("options", [{}, {"step": "pairwise"}])
+def test_sparse_vectors_of_parts_change_nothing(monkeypatch, options):
+    monkeypatch.setattr(sparse_parts, "FIRST", 0)
+    monkeypatch.setattr(sparse_parts, "FEWEST", 1)  # so that blocks have to grow
+    common = {"lam": LAM, "max_passes": 20, "gap_tol": 0, "iterates": ["last", "wavg", "tavg"]} | options
+    sparse, dense = (fwexp.solve(multilabel(family, (1, 4, 2, 3)), "bcfw", **common) for family in (Sparse, Multilabel))
+    np.testing.assert_allclose(sparse.w, dense.w, atol=1e-12)
+    np.testing.assert_allclose(sparse.trace.primal, dense.trace.primal)
+
+
+@pytest.mark.parametrize("name", ["psi_score", "gram_scores", "norm_sq", "scatter_psi"])
+def test_derived_functions_equal_those_of_a_family(name):
+    """What goes through R^d equals what a family computes in its parts, or the plain formula."""
+    problem, other, rng = multilabel(), multilabel(WithSets), np.random.default_rng(1)
+    work, y, direction = (
+        protocol.workspace(problem),
+        np.array([1, 0, 1], dtype=np.int32),
+        np.concatenate((rng.normal(size=L), [0] * L)),
+    )
+    for i in range(problem.n):
+        if name == "psi_score":
+            theta = rng.normal(size=L)
+            assert np.isclose(protocol.psi_score(problem, i, y, theta), protocol.psi_score(other, i, y, theta))
+        elif name == "gram_scores":
+            protocol.gram_scores(problem, i, direction, work.image)
+            protocol.gram_scores(other, i, direction, wanted := np.zeros(L))
+            np.testing.assert_allclose(work.image, wanted)
+        elif name == "norm_sq":
+            assert np.isclose(protocol.norm_sq(problem, i, direction), np.sum(np.outer(direction, problem.x[i]) ** 2))
+        else:
+            protocol.scatter_psi(problem, i, y, 2.0, w := np.ones(problem.num_weights))
+            np.testing.assert_allclose(w - 1.0, 2.0 * np.outer(truth(problem, i) - y, problem.x[i]).ravel())
+
+
+# --- what is missing is named before anything is compiled ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("problem", "solver", "options", "message"),
+    [
+        (
+            multilabel(),
+            "online_eg",
+            {},
+            "solver online_eg needs the tier expectations (tilt, expectation_oracle, expectation_scratch), "
+            "which Multilabel does not have",
+        ),
+        (
+            multilabel(),
+            "bcfw",
+            {"sampling": "lipschitz"},
+            "solver bcfw with these options needs the tier bounds (radii_sq), which Multilabel does not have",
+        ),
+        (
+            multilabel(),
+            "bcfw",
+            {"accelerate": {"period": 2}},
+            "solver bcfw with these options needs the tier bounds (radii_sq), which Multilabel does not have",
+        ),
+        (
+            multilabel(WithSets),
+            "kernel_fw",
+            {},
+            "solver kernel_fw needs the tier kernels (with_inputs), which WithSets does not have",
+        ),
+        *(
+            (
+                multilabel(Unlabelled),
+                "bcfw",
+                options,
+                "solver bcfw with these options needs the tier sets (labeling_lengths, same_labeling), "
+                "which Unlabelled does not have",
+            )
+            for options in ({"step": "away"}, {"cache": True})
+        ),
+        (
+            multilabel(Unlabelled),
+            "n_slack",
+            {},
+            "solver n_slack needs the tier sets (labeling_lengths, same_labeling), which Unlabelled does not have",
+        ),
+    ],
+)
+def test_a_missing_tier_is_named_before_anything_is_compiled(problem, solver, options, message):
+    with compiled() as recorder, pytest.raises(OptionError) as error:
+        fwexp.solve(problem, solver, lam=LAM, **options)
+    assert str(error.value) == message
+    assert not recorder.buffer
+
+
+def test_the_recorder_records():
+    class Other(Multilabel):
+        """Nothing is compiled for it yet."""
+
+    problem = Other(*multilabel())
+    with compiled() as recorder:
+        fwexp.evaluate(problem, np.zeros(problem.d))
+    assert recorder.buffer
+
+
+@pytest.mark.parametrize("options", [{"accelerate": {"kap": 1.0}}, {"accelerate": False}])
+def test_bounds_are_needed_only_where_kap_is_not_given(options):
+    assert fwexp.solve(multilabel(), "bcfw", lam=LAM, max_passes=30, **options).gap < 0.1
+
+
+def test_required_functions_that_are_missing_are_named(monkeypatch):
+    monkeypatch.setitem(protocol.scores.implementations, Idle, lambda *args: None)
+    with pytest.raises(OptionError, match=r"fw needs the tier required \(max_oracle, .*workspace, .*, which Idle does not have"):
+        fwexp.solve(Idle(), "fw", lam=LAM)
+    with pytest.raises(CheckFailed, match="has_the_protocol: Idle does not register max_oracle, decode, loss"):
+        check_problem(Idle())
+
+
+def test_half_a_tier_is_rejected(monkeypatch):
+    monkeypatch.setitem(protocol.tilt.implementations, Multilabel, lambda *args: None)
+    with pytest.raises(
+        CheckFailed, match="not register expectation_oracle, expectation_scratch of the tier expectations, but tilt"
+    ):
+        check_problem(multilabel())
+
+
+def test_a_wrong_comparison_of_labelings_is_rejected(monkeypatch):
+    monkeypatch.setitem(protocol.same_labeling.implementations, Multilabel, lambda problem, i, y, storage, start: True)
+    with pytest.raises(CheckFailed, match="labelings_are_told_apart: same_labeling"):
+        check_problem(multilabel())
+
+
+# --- the table ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_function_of_the_protocol_is_in_a_tier_or_derived():
+    named = {name for names in tiers.TIERS.values() for name in names}
+    assert named <= set(tiers.functions())
+    derived = {name for name in tiers.functions() if object in getattr(protocol, name).implementations}
+    assert set(tiers.functions()) - named <= derived
+    assert not set(tiers.TIERS["required"]) & derived
+
+
+def test_families_have_these_tiers():
+    assert tiers.tiers_of(ChainProblem) == tuple(tiers.TIERS)
+    assert tiers.tiers_of(CallbackProblem) == tiers.tiers_of(chain("functions", 0)[1]) == ("required", "sets")
+
+
+def test_oracles_are_exact_unless_a_family_says_otherwise(monkeypatch):
+    assert protocol.exact_oracle(multilabel()) is True
+    monkeypatch.setitem(protocol.exact_oracle.implementations, Multilabel, lambda problem: False)
+    assert protocol.exact_oracle(multilabel()) is False
+    assert protocol.exact_oracle(multilabel(WithSets)) is True
+
+
+def test_the_table_says_what_is_refused():
+    class Choosy(SSG):
+        """Needs sets for one order."""
+
+        name = "choosy"
+
+        @classmethod
+        def needs(cls, options):
+            return ("sets",) if options.sampling == "perm" else ()
+
+    assert table([Choosy], [Unlabelled, Multilabel]).splitlines()[2:] == [
+        "| `choosy` | required | yes | yes |",
+        "| `choosy` with `sampling=perm` | required, sets | no | yes |",
+    ]
+
+
+def test_readme_has_the_table():
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text()
+    assert table() in readme
+    assert all(f"| `{name}` " in table() for name in SOLVERS)
