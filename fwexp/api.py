@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fwexp.checks import check_flag, check_function, check_names, is_integer
-from fwexp.driver import prediction, settings
+from fwexp.driver import settings
 from fwexp.driver.loop import Bounds
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems import protocol
@@ -16,6 +16,7 @@ from fwexp.problems.evaluation import Evaluation, Evaluator
 from fwexp.problems.structure import check_problem_type, check_structure, structure
 from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
 from fwexp.solvers.sampling import check_order
+from fwexp.tasks import prediction
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,17 @@ import pytest
 
 import fwexp
 from fwexp.driver import loop as driver
-from fwexp.driver.loop import Clock, Log, drive, finish, log_points
+from fwexp.driver.clock import Clock
+from fwexp.driver.log import Log
+from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
+from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle
 from fwexp.solvers.base import NoOptions, Point, Solver
+from fwexp.tasks.objective import SVMObjective
+from fwexp.tasks.train import as_result
 from tests.small_problems import chain
 
 LAM = 0.1
@@ -68,6 +74,7 @@ class Script(Solver):
     def start(self, seed, iterates, order, warm_start):
         self.compiled = 0
         self.advances = []
+        self.state = SimpleNamespace(step=0, oracle_calls=0)
 
     def advance(self, calls, max_steps):
         if max_steps == 0:
@@ -75,12 +82,12 @@ class Script(Solver):
             return
         self.advances.append(calls)
         if self.hits:
-            self.step += 7
+            self.state.step += 7
             self.cache_hits += 7
-            self.oracle_calls = min(self.oracle_calls + (self.step % 70 == 0), calls)
+            self.state.oracle_calls = min(self.oracle_calls + (self.step % 70 == 0), calls)
             return
-        self.step += calls - self.oracle_calls
-        self.oracle_calls = calls
+        self.state.step += calls - self.oracle_calls
+        self.state.oracle_calls = calls
 
     def point(self, iterate):
         k = min(self.step, len(self.ws) - 1)
@@ -119,20 +126,12 @@ def scripted(problem, *, lam=2.0, iterates=("last",), iterate="best", test=None,
     cls = type("Script", (Script,), class_attributes)
     solver = cls(problem, lam, NoOptions(), 0, iterates)
     progress = Progress(10, False)
-    return solver, Log(solver, iterates, iterate, test, None, False, callback, progress)
+    return solver, Log(solver, SVMObjective(solver, test), iterates, iterate, callback, progress)
 
 
 def run(solver, log, *, max_passes=3.0, gap_tol=0.0, time_limit=None, schedule=1.0):
-    status, _ = drive(
-        solver,
-        log,
-        max_passes=max_passes,
-        gap_tol=gap_tol,
-        time_limit=time_limit,
-        schedule=schedule,
-        progress=Progress(max_passes, False),
-    )
-    return finish(solver, log, status, {}, 0)
+    status = drive(solver, log, Bounds(max_passes, gap_tol, time_limit), schedule)
+    return as_result(solver, log, status, 0)
 
 
 def test_best_iterate_is_the_logged_one_with_the_lowest_primal(problem):
@@ -216,7 +215,7 @@ def test_steps_without_oracle_calls_are_logged_every_n_and_capped(problem):
 def test_steps_are_capped_at_100_per_call(problem):
     """A cache that always answers does not run for ever."""
     solver, log = scripted(problem, hits=True)
-    solver.advance = lambda calls, max_steps: setattr(solver, "step", min(solver.step + 50, max_steps))
+    solver.advance = lambda calls, max_steps: setattr(solver.state, "step", min(solver.step + 50, max_steps))
     result = run(solver, log, max_passes=2)
     assert (result.status, solver.step) == ("max_passes", 100 * 8)
 
