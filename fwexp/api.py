@@ -17,7 +17,6 @@ from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluation, Evaluator
 from fwexp.problems.structure import check_problem_type, check_structure, structure
 from fwexp.solvers import check_needs, check_options, get_solver, resolve_auto
-from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.sampling import check_order
 
 
@@ -114,7 +113,7 @@ def solve(
     """
     check_problem_type(problem)
     cls = None if isinstance(solver, str) and solver == "auto" else get_solver(solver)
-    check_names(f"solver {solver}", options, [field.name for field in fields((cls or BCFW).Options)], ARGUMENTS)
+    check_names(f"solver {solver}", options, [field.name for field in fields((cls or get_solver("bcfw")).Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
     lam = settings.check_lam(lam, problem.n)
