@@ -21,6 +21,7 @@ A data set in ``fwexp/data``, or in a package of one's own, is as short as this 
 import math
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -287,11 +288,12 @@ def _words(path: Path, comment: str | None = None) -> Iterable[tuple[int, list[s
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file, checked."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
+        with path.open("rb") as stream:
+            loaded = np.load(stream, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
                 raise ValueError("a single array")
-            arrays = dict(file)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            arrays = dict(loaded)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: cannot be read as npz: {error}") from error
     if not {"X", "y"} <= set(arrays):
         raise DataError(f"{path}: expected arrays X, y and perhaps ptr, got {', '.join(sorted(arrays)) or 'none'}")

@@ -1,0 +1,101 @@
+"""The layers: that the contract of ``make lint`` holds, what it cannot see, and that breaking it fails."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fwexp import _sources
+
+ROOT = Path(__file__).resolve().parent.parent
+# As `lint-imports`, but in a copy: an editable installation would else find the checkout.
+LINT = """
+import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if "Editable" not in getattr(finder, "__name__", "")]
+from importlinter.cli import lint_imports
+sys.exit(lint_imports(no_cache=True, no_logo=True))
+"""
+
+
+def modules(folder: str) -> list[str]:
+    """Return the names of all modules in a folder of the checkout, as they are imported."""
+    paths = (path.relative_to(ROOT).with_suffix("") for path in sorted((ROOT / folder).rglob("*.py")))
+    parts = [path.parts[:-1] if path.name == "__init__" else path.parts for path in paths]
+    return [".".join(names if names[0] == "fwexp" else ("fwexp", *names)) for names in parts]
+
+
+def imports(module: str) -> set[str]:
+    """Return what a module imports of ours, also inside functions."""
+    return set(_sources.imports(module, True))
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of what the contract is about."""
+    folder = tmp_path_factory.mktemp("copy")
+    for name in ("fwexp", "experiments", "plots"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess:
+    """Check the contract."""
+    return subprocess.run([sys.executable, "-c", LINT], cwd=folder, capture_output=True, text=True)
+
+
+def test_the_contract_holds(copy):
+    done = lint(copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "contract"),
+    [
+        ("fwexp/problems/arrays.py", "from fwexp.solvers import base", "Each layer imports only what stands below it"),
+        ("fwexp/solvers/fw.py", "def late():\n    import fwexp.run.store", "Each layer imports only what stands below it"),
+        ("fwexp/driver/settings.py", "from fwexp.tasks import path", "Each layer imports only what stands below it"),
+        ("fwexp/checks.py", "from fwexp.oracles import viterbi", "Each layer imports only what stands below it"),
+        ("fwexp/new.py", "", "Each layer imports only what stands below it"),  # a module without a place
+        ("fwexp/data/ocr.py", "from fwexp.solvers import base", "Data sets become problems, and know no solver"),
+        ("plots/style.py", "def late():\n    import fwexp.solvers.fw", "Plots read the store only"),
+        ("fwexp/problems/arrays.py", "from fwexp.problems import chain", "No circles"),
+        ("fwexp/oracles/softmax.py", "from fwexp.oracles import viterbi\n", ""),  # allowed
+    ],
+)
+def test_breaking_the_contract_fails(copy, file, line, contract):
+    path = copy / file
+    before = path.read_text() if path.exists() else None
+    path.write_text(f"{before or ''}\n{line}\n")
+    try:
+        done = lint(copy)
+    finally:
+        path.unlink()
+        if before is not None:
+            path.write_text(before)
+    assert (done.returncode == 0) == (contract == ""), done.stdout
+    assert contract in done.stdout + done.stderr
+
+
+def test_only_the_command_line_knows_the_experiments():
+    """Experiments and plots are not where import-linter looks for ``fwexp.experiments`` and ``fwexp.plots``."""
+    tops = ("fwexp.experiments", "fwexp.plots")
+    found = {module: {name for name in imports(module) if name.startswith(tops)} for module in modules("fwexp")}
+    assert {module for module, names in found.items() if names} == {"fwexp.cli", "fwexp.completion"}
+    assert not any(name.startswith("fwexp.plots") for names in found.values() for name in names)
+
+
+def test_plots_import_plots_and_errors_only():
+    found = {name for module in modules("plots") for name in imports(module)}
+    assert {name for name in found if not name.startswith("fwexp.plots")} <= {"fwexp.errors"}
+
+
+def test_nobody_goes_round_the_layers_by_the_package_itself():
+    """``import fwexp`` gives everything, ``fwexp.solve`` included."""
+    for folder in ("fwexp", "plots"):
+        for module in modules(folder):
+            if module not in ("fwexp", "fwexp.cli", "fwexp.driver.saving"):  # which want the version
+                assert "fwexp" not in imports(module), module
