@@ -326,7 +326,7 @@ def test_weights_may_be_a_result(problem, result):
 
 def test_problems_that_lack_what_a_solver_needs_are_refused(problem, monkeypatch):
     monkeypatch.setattr(SOLVERS["fw"], "needs", lambda options: ("kernels",))
-    with pytest.raises(OptionError, match=r"solver fw needs the tier kernels \(with_inputs\), which CallbackProblem does not have"):
+    with pytest.raises(OptionError, match=r"fw needs the tier kernels \(with_inputs, inner\), which CallbackProblem does not have"):
         fwexp.solve(chain("functions", 0)[1], "fw", lam=LAM)
 
 

@@ -26,6 +26,7 @@ TIERS: dict[str, tuple[str, ...]] = {
     "enumeration": ("all_labelings",),
 }
 
+UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier
 FIELDS = ("part_ptr", "label_ptr", "labels")  # of a family, those that some derived functions read
 
 
@@ -51,14 +52,15 @@ def missing(family, tier: str) -> list[str]:
         A problem, or the class of a family whose fields are those of a ``NamedTuple``.
     tier : str
     """
-    return [name for name in functions_of(tier) if not _available(family, getattr(protocol, name))]
+    return [name for name in functions_of(tier) if not _available(family, name)]
 
 
-def _available(family, function) -> bool:
+def _available(family, name: str) -> bool:
+    function = getattr(protocol, name)
     found = function.find(family if isinstance(family, type) else type(family))
     if found is None or found is not function.implementations.get(object):
         return found is not None
-    return all(hasattr(family, field) for field in FIELDS if field in found.__code__.co_names)
+    return name not in UNDERIVED and all(hasattr(family, field) for field in FIELDS if field in found.__code__.co_names)
 
 
 def families() -> list[type]:

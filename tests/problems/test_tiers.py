@@ -380,7 +380,7 @@ def test_derived_functions_equal_those_of_a_family(name):
             multilabel(WithSets),
             "kernel_fw",
             {},
-            "solver kernel_fw needs the tier kernels (with_inputs), which WithSets does not have",
+            "solver kernel_fw needs the tier kernels (with_inputs, inner), which WithSets does not have",
         ),
         *(
             (
@@ -430,11 +430,16 @@ def test_required_functions_that_are_missing_are_named(monkeypatch):
         check_problem(Idle())
 
 
-def test_half_a_tier_is_rejected(monkeypatch):
-    monkeypatch.setitem(protocol.tilt.implementations, Multilabel, lambda *args: None)
-    with pytest.raises(
-        CheckFailed, match="not register expectation_oracle, expectation_scratch of the tier expectations, but tilt"
-    ):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tilt", "does not register expectation_oracle, expectation_scratch of the tier expectations, but tilt"),
+        ("with_inputs", "does not register inner of the tier kernels, but with_inputs"),  # the plain product would be wrong
+    ],
+)
+def test_half_a_tier_is_rejected(monkeypatch, name, message):
+    monkeypatch.setitem(getattr(protocol, name).implementations, Multilabel, lambda *args: None)
+    with pytest.raises(CheckFailed, match=message):
         check_problem(multilabel())
 
 
