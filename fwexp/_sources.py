@@ -8,7 +8,7 @@ that imports; imports inside functions count where that is asked for.
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -48,16 +48,32 @@ def closure(modules: Iterable[str], *, without: Collection[str] = (), deferred: 
 @cache
 def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
     """Return the modules of the package that a module imports at its top level, or anywhere if ``deferred``."""
-    root = PACKAGE.name
     names = set()
-    tree = ast.parse(_source(module))
-    for node in ast.walk(tree) if deferred else tree.body:
+    for base, name, at_top in _imported(_source(module)):
+        if base.partition(".")[0] == PACKAGE.name and (at_top or deferred):  # to look for others would import their packages
+            inner = base if name is None else f"{base}.{name}"
+            names.add(inner if path_of(inner) else base)
+    return tuple(sorted(name for name in names if path_of(name)))
+
+
+@cache
+def _imported(source: bytes) -> tuple[tuple[str, str | None, bool], ...]:
+    """Return what a source imports: a module, a name in it (None: the module itself), and whether at the top level."""
+    found = []
+    for node, at_top in _statements(ast.parse(source), at_top=True):
         if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
+            found += [(alias.name, None, at_top) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            names.update(name if path_of(name) else node.module for name in inner)
-    return tuple(sorted(name for name in names if name.partition(".")[0] == root and path_of(name)))
+            found += [(node.module, alias.name, at_top) for alias in node.names]
+    return tuple(found)
+
+
+def _statements(node: ast.AST, *, at_top: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """Yield all statements below a node, and whether they are its own; expressions hold none."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child, at_top
+            yield from _statements(child, at_top=False)
 
 
 def path_of(module: str) -> Path | None:
