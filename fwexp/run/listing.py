@@ -64,14 +64,14 @@ def main(arguments: list[str]) -> int:
     marks = {
         "sources": ["stale" if run.stale else "-" for run in runs],
         "options": [text or "-" for text in differing([run.config for run in runs])],
-        "damage": [run.damage or "-" for run in runs],
     }
     for name, column in marks.items():
         if any(cell != "-" for cell in column):
             rows = [(*row, cell) for row, cell in zip(rows, (name, *column), strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print(_printable("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()))
+    for row, damage in zip(rows, ["", *(run.damage for run in runs)], strict=True):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print(_printable(f"{line}  {damage}".rstrip()))
     for run in runs:
         if run.status == "failed":
             print(_printable(f"{run.key[:12]}: {' '.join(run.record['error'].split())}"))
