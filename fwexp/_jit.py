@@ -31,13 +31,15 @@ KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
 
 @cache
 def cache_directory(module: str) -> Path:
-    """Return the directory of the machine code of a module as its sources are now, and prune those of old sources."""
+    """Return the directory of the machine code of a module as its sources are now; a new one has old ones pruned."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fwexp" / "numba"
     directory = base / _sources.digest([module, *REACHED])[:16]
     try:
+        is_new = not directory.exists()
         directory.mkdir(parents=True, exist_ok=True)
         os.utime(directory)
-        prune(base)
+        if is_new:
+            prune(base)
     except OSError:  # a home that cannot be written to: compile into a directory of this user below the temporary one
         directory = Path(tempfile.gettempdir()) / f"fwexp-numba-{os.getuid()}" / directory.name
         directory.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ that imports; imports inside functions count where that is asked for.
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -48,28 +48,43 @@ def closure(modules: Iterable[str], *, without: Collection[str] = (), deferred: 
 @cache
 def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
     """Return the modules of our package, and of its own, that a module imports at its top level, or anywhere if ``deferred``."""
-    roots = {PACKAGE.name, module.partition(".")[0]}
+    roots = {PACKAGE.name, module.partition(".")[0]}  # to look for others would import their packages
     names = set()
-    tree = ast.parse(_source(module))
-    for node in ast.walk(tree) if deferred else tree.body:
+    for level, base, name, at_top in _imported(_source(module)):
+        base = _absolute(level, base, module)
+        if base.partition(".")[0] in roots and (at_top or deferred):
+            inner = base if name is None else f"{base}.{name}"
+            names.add(inner if path_of(inner) else base)
+    return tuple(sorted(name for name in names if path_of(name)))
+
+
+@cache
+def _imported(source: bytes) -> tuple[tuple[int, str, str | None, bool], ...]:
+    """Return what a source imports: dots, a module, a name in it (None: the module itself), and whether at the top level."""
+    found = []
+    for node, at_top in _statements(ast.parse(source), at_top=True):
         if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
+            found += [(0, alias.name, None, at_top) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            source = _absolute(node, module)
-            if source.partition(".")[0] in roots:
-                inner = [f"{source}.{alias.name}" for alias in node.names]
-                names.update(name if path_of(name) else source for name in inner)
-    return tuple(sorted(name for name in names if name.partition(".")[0] in roots and path_of(name)))
+            found += [(node.level, node.module or "", alias.name, at_top) for alias in node.names]
+    return tuple(found)
 
 
-def _absolute(node: ast.ImportFrom, module: str) -> str:
-    """Return the name of the module that is imported from."""
-    if not node.level:
-        return node.module
-    path = path_of(module)
-    above = node.level - (path is not None and path.name == "__init__.py")
-    parts = module.split(".")
-    return ".".join([*parts[: len(parts) - above], *([node.module] if node.module else [])])
+def _statements(node: ast.AST, *, at_top: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """Yield all statements below a node, and whether they are its own; expressions hold none."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child, at_top
+            yield from _statements(child, at_top=False)
+
+
+def _absolute(level: int, base: str, module: str) -> str:
+    """Return the name of the module that is imported from, after ``level`` dots in ``module``."""
+    if not level:
+        return base
+    path, parts = path_of(module), module.split(".")
+    above = level - (path is not None and path.name == "__init__.py")
+    return ".".join([*parts[: len(parts) - above], *([base] if base else [])])
 
 
 def path_of(module: str) -> Path | None:

@@ -394,8 +394,7 @@ def test_ls_is_a_table(fwexp, tmp_path):
     assert "options" not in rows[0]
     fwexp("run", "-m", "max_passes=0.1", "solver.sampling=perm,gap", "lam=0.1", "seed=9", "gap_tol=0.5")
     rows = [line.split() for line in fwexp("ls", "seed=9")[1].splitlines()]
-    # The damaged run might be one of them.
-    assert [row[-1] for row in rows] == ["options", "solver.sampling=gap", "solver.sampling=perm", "-"]
+    assert [row[-1] for row in rows if row[0] != "damaged"] == ["options", "solver.sampling=gap", "solver.sampling=perm"]
     assert len(fwexp("ls", "gap_tol=0.5", "max_passes=0.1")[1].splitlines()) == 4  # a damaged run might be one
     assert len(fwexp("ls", "lam=0.1", "seed=0", "solver.line_search=true")[1].splitlines()) == 3
     assert fwexp("ls", "results_dir=elsewhere", "data_dir=x")[1] == "no runs in elsewhere\n"

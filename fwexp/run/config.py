@@ -86,8 +86,12 @@ def canonical(config: Mapping) -> dict:
 
 def run_key(config: Mapping) -> str:
     """Return the name of a run: the sha256 of the sorted JSON of its canonical configuration."""
-    text = json.dumps(canonical(config), sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return key_of(canonical(config))
+
+
+def key_of(config: Mapping) -> str:
+    """Return the key of a configuration that is canonical, or was when it was stored."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def places(config: Mapping) -> dict:
@@ -113,14 +117,14 @@ def to_overrides(config: Mapping) -> list[str]:
 
 def quote(value) -> str:
     """Return plain data as the value of a Hydra override."""
-    from hydra.core.override_parser.types import Quote, QuotedString
-
     match value:
         case None:
             return "null"
         case bool():
             return str(value).lower()
         case str():
+            from hydra.core.override_parser.types import Quote, QuotedString
+
             return QuotedString(literal(value), Quote.single).with_quotes()
         case Mapping():
             return "{" + ",".join(f"{key}:{quote(item)}" for key, item in value.items()) + "}"

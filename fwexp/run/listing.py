@@ -10,13 +10,15 @@ from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import names
 from fwexp.run.names import differing
+from fwexp.run.paths import Entry, entries
 from fwexp.run.store import Run, find_runs
 
 USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
 
 Lists the runs of a store: finished, interrupted, failed and damaged ones, and the options in which they differ. KEY is one of
-dataset, split, solver, lam, seed, status, key, max_passes, gap_tol, or an option such as solver.sampling.
+dataset, split, solver, lam, seed, status, key (its beginning will do), max_passes, gap_tol, or an option such as
+solver.sampling.
 
   --stale    only runs made by other sources (code) than those that are here, which are marked stale; fwexp run and
              fwexp figure with force=stale run them again
@@ -49,31 +51,37 @@ def main(arguments: list[str]) -> int:
         filters[key] = _places.from_argument(key, value) if key in _places.KEYS else value
     filters.pop("data_dir", None)  # accepted by all commands; nothing to do with it here
     results_dir = filters.pop("results_dir", "results")
+    places = list(entries(_places.folder("results_dir", results_dir)))
     for key, text in filters.items():
-        _check(key, text.split(","), results_dir)
-    runs = find_runs(results_dir, include=INCLUDE, **{key: _values(text) for key, text in filters.items()})
+        _check(key, text.split(","), places)
+    values = {key: _keys(text, places) if key == "key" else _values(text) for key, text in filters.items()}
+    runs = find_runs(results_dir, include=INCLUDE, **values)
     if not runs:
         print(f"no runs in {results_dir}" + (" match" if filters else ""))
         return 0
     runs.sort(key=lambda run: [str(run.columns().get(name)) for name in ("dataset", "solver", "lam_spec", "seed")])
     rows = [COLUMNS, *(_row(run) for run in runs)]
-    marks = ["stale" if run.stale else "-" for run in runs], [text or "-" for text in differing([run.config for run in runs])]
-    for name, column in zip(("sources", "options"), marks, strict=True):
+    marks = {
+        "sources": ["stale" if run.stale else "-" for run in runs],
+        "options": [text or "-" for text in differing([run.config for run in runs])],
+    }
+    for name, column in marks.items():
         if any(cell != "-" for cell in column):
             rows = [(*row, cell) for row, cell in zip(rows, (name, *column), strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for row, damage in zip(rows, ["", *(run.damage for run in runs)], strict=True):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print(_printable(f"{line}  {damage}".rstrip()))
     for run in runs:
         if run.status == "failed":
-            print(f"{run.key[:12]}: {' '.join(run.record['error'].split())}")
+            print(_printable(f"{run.key[:12]}: {' '.join(run.record['error'].split())}"))
     return 0
 
 
-def _check(key: str, texts: list[str], results_dir) -> None:
+def _check(key: str, texts: list[str], places: list[Entry]) -> None:
     """Refuse values that no run can have, rather than say that there is no such run."""
     if key in ("solver", "dataset"):
-        known = {run.columns()[key] for run in find_runs(results_dir, include=INCLUDE)}
+        known = {getattr(entry, key) for entry in places} - {None}
         if not known.issuperset(texts):  # else there is no need to import them all
             known |= names(key)
     elif key == "status":
@@ -91,6 +99,17 @@ def _check(key: str, texts: list[str], results_dir) -> None:
                 raise ParameterError(f"{key} must be {NUMBERS[key]}, got {text!r}")
             if key == "seed" and not (number >= 0 and number.is_integer()):
                 raise ParameterError(f"{key} must be {NUMBERS[key]}, got {text!r}")
+
+
+def _keys(text: str, places: list[Entry]) -> list[str]:
+    """Return the keys that begin as the parts of a text do, as far as there are such."""
+    known, keys = {entry.key for entry in places}, []
+    for part in text.split(","):
+        found = [part] if part in known else sorted(key for key in known if part and key.startswith(part))
+        if len(found) > 1:
+            raise ParameterError(f"key must be the beginning of one key, got {part!r}, that of {', '.join(found[:5])}")
+        keys += found
+    return keys
 
 
 def _number(text: str) -> float | None:
@@ -113,6 +132,11 @@ def _readings(text: str) -> list:
     except yaml.YAMLError:  # text of some other kind
         value = text
     return [text, value] if number is None else [text, value, number]
+
+
+def _printable(line: str) -> str:
+    """Return one line that any terminal takes: files that are no runs may have any name."""
+    return "".join(sign if sign.isprintable() else "?" for sign in line)
 
 
 def _row(run: Run) -> tuple[str, ...]:

@@ -1,15 +1,13 @@
 """The store of runs: ``results/runs/<dataset>/<solver>/<key>/``.
 
-The only place that knows paths. A run is there completely or not at all: it is written to a temporary sibling that is renamed at
-the end, and it counts as stored while the checksums in its ``run.json`` agree with its files. Beside the finished runs of a data
-set and solver stand ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error); neither counts as finished.
+A run is there completely or not at all: it is written to a temporary sibling that is renamed at the end. It counts as stored
+while ``run.json`` is whole and fits its place, and the other files have the sizes that it records; their checksums are verified
+when they are read. So paths and ``run.json`` alone answer which runs there are; ``config.yaml`` is for people.
 """
 
 import contextlib
-import dataclasses
 import datetime
-import hashlib
-import json
+import io
 import math
 import os
 import shutil
@@ -19,90 +17,35 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
 from fwexp import _places
 from fwexp.checks import check_flag, check_path
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.run import paths, records
 from fwexp.run import sources as made
-from fwexp.run.config import STALE, canonical, run_key
+from fwexp.run.config import STALE, canonical, key_of, run_key
 from fwexp.run.provenance import provenance
+from fwexp.run.records import Damaged
+from fwexp.run.stored_run import CONFIG, MODEL, PATH_COLUMNS, RECORD, RUN_COLUMNS, TRACE, Run, fingerprint, read, verified_trace
 
 __all__ = ["Run", "find_runs", "is_stored", "load_results", "read_run", "run_dir", "run_key", "save", "save_failure", "stored"]
-
-CONFIG, TRACE, MODEL, RECORD = "config.yaml", "trace.parquet", "model.npz", "run.json"
-PARTIAL, FAILED = ".partial", "failed"
-
-# Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
-RUN_COLUMNS = (
-    *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("max_passes", "gap_tol", "created", "sources", "stale"),
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """A run in the store: where it is, its canonical configuration and what its ``run.json`` says.
-
-    ``status`` is that of the result, ``"failed"`` (``record`` then has the ``error``) or ``"damaged"``.
-    """
-
-    path: Path
-    key: str
-    status: str
-    config: dict
-    record: dict
-
-    @property
-    def sources(self) -> str | None:
-        """The digest of the sources that made it, as far as ``fwexp ls`` shows keys; None if that is not known."""
-        return self.record["sources"]["sha256"][:12] if self.record.get("sources") else None
-
-    @property
-    def stale(self) -> bool:
-        """Whether it was made by other sources than those that are here, or by unknown ones."""
-        return bool(self.record) and made.is_stale(self.record)
-
-    def columns(self) -> dict[str, Any]:
-        """Return the values that are the same in all rows of the run, by their column in `load_results`."""
-        if self.status == "damaged":
-            dataset, solver = self.path.parts[-3:-1]
-            return {"dataset": dataset, "solver": solver, "key": self.key, "status": self.status}
-        dataset, solver = dict(self.config["dataset"]), dict(self.config["solver"])
-        spec = self.config["lam"]
-        values = {
-            "dataset": dataset.pop("name"),
-            "split": dataset.pop("split", None),
-            "solver": solver.pop("name"),
-            "lam": self.record.get("lam", math.nan if isinstance(spec, str) else spec),
-            "lam_spec": str(spec),
-            "seed": self.config["seed"],
-            "key": self.key,
-            "status": self.status,
-            "max_passes": self.config.get("max_passes"),
-            "gap_tol": self.config.get("gap_tol"),
-            "created": self.record.get("created"),
-            "sources": self.sources,
-            "stale": self.stale,
-        }
-        values |= {"task": self.config["task"]} if "task" in self.config else {}  # NaN for training, among others
-        return values | _flat("solver", solver) | _flat("dataset", dataset)
 
 
 def run_dir(results_dir, config: Mapping) -> Path:
     """Return the folder of the finished run of a configuration."""
     config = canonical(config)
-    runs = _places.folder("results_dir", results_dir) / "runs"
-    return runs / config["dataset"]["name"] / config["solver"]["name"] / run_key(config)
+    place = config["dataset"]["name"], config["solver"]["name"], key_of(config)
+    return paths.run_path(_places.folder("results_dir", results_dir), *place)
 
 
 def is_stored(results_dir, config: Mapping) -> bool:
-    """Say whether the finished run of a configuration is there, with all checksums right."""
+    """Say whether the finished run of a configuration is there, with a record that fits and files of the right sizes."""
     return stored(results_dir, config) is not None
 
 
 def stored(results_dir, config: Mapping) -> Run | None:
-    """Return the finished run of a configuration, if it is there with all checksums right."""
+    """Return the finished run of a configuration, if it is there; see `is_stored`."""
     run = read_run(run_dir(results_dir, config))
     return None if run.status in ("missing", "damaged") else run
 
@@ -141,7 +84,7 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
 
     config = canonical(config)
     final = run_dir(results_dir, config)
-    partial = final.with_name(final.name + PARTIAL)
+    partial = paths.partial_path(final)
     target = partial if result.status == "interrupted" else final
     trace = result.trace
     with _temporary_sibling(target) as folder:
@@ -161,21 +104,22 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
             "gap": result.gap,
             **{name: end.get(name) for name in ("step", "oracle_calls", "passes", "time")},
             "data": dict(sources or {}),
-            "files": {name: _sha256((folder / name).read_bytes()) for name in (CONFIG, TRACE, MODEL)},
+            "config": config,
+            "files": {name: fingerprint((folder / name).read_bytes()) for name in (CONFIG, TRACE, MODEL)},
             **_origin(config),
         }
-        _write_json(folder / RECORD, record)
+        records.write(folder / RECORD, record)
         _commit(folder, target)
     if target is final:
         shutil.rmtree(partial, ignore_errors=True)
-    _failure_path(final).unlink(missing_ok=True)
+    paths.failure_path(final).unlink(missing_ok=True)
     return target
 
 
 def save_failure(error: BaseException, config: Mapping, results_dir) -> Path:
     """Leave a record of a run that raised ``error``; the next run of the configuration replaces it."""
     config = canonical(config)
-    path = _failure_path(run_dir(results_dir, config))
+    path = paths.failure_path(run_dir(results_dir, config))
     path.parent.mkdir(parents=True, exist_ok=True)
     record = {
         "key": path.stem,
@@ -186,30 +130,20 @@ def save_failure(error: BaseException, config: Mapping, results_dir) -> Path:
         **_origin(config),
     }
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    _write_json(temporary, record)
+    records.write(temporary, record)
     temporary.replace(path)
     return path
 
 
 def read_run(folder: Path) -> Run:
-    """Return the run in a folder, its status ``"missing"`` or ``"damaged"`` where files or checksums are not right."""
-    import yaml
-
-    key = folder.name.removesuffix(PARTIAL)
-    if not folder.is_dir():
-        return Run(folder, key, "missing", {}, {})
-    try:
-        record = json.loads((folder / RECORD).read_bytes())
-        files = {name: (folder / name).read_bytes() for name in (CONFIG, TRACE, MODEL)}
-        if record["key"] != key or any(_sha256(content) != record["files"][name] for name, content in files.items()):
-            raise ValueError("checksums differ")
-        return Run(folder, key, record["status"], yaml.safe_load(files[CONFIG]), record)
-    except (OSError, ValueError, KeyError, TypeError):
-        return Run(folder, key, "damaged", {}, {})
+    """Return the run in a folder, its status ``"missing"`` or ``"damaged"`` where there is none that could be read."""
+    if not paths.is_folder(folder):
+        return Run(folder, folder.name.removesuffix(paths.PARTIAL), "missing", {}, {})
+    return read(paths.entry(folder))
 
 
 def find_runs(results_dir="results", *, include: Collection[str] = (), **filters) -> list[Run]:
-    """Return the finished runs of a store that match, sorted by path.
+    """Return the finished runs of a store that match, sorted by path; of these alone ``run.json`` is opened.
 
     Parameters
     ----------
@@ -220,12 +154,17 @@ def find_runs(results_dir="results", *, include: Collection[str] = (), **filters
     **filters
         As in `load_results`.
     """
-    runs = list(_all_runs(_places.folder("results_dir", results_dir), include))
-    known = [*RUN_COLUMNS, *sorted({name for run in runs for name in run.columns()} - set(RUN_COLUMNS))]
-    for name in filters:
-        if name not in known and (runs or not name.startswith(("solver.", "dataset."))):
-            raise OptionError(unknown("filter", name, known))
-    return [run for run in runs if all(_matches(run, name, value) for name, value in filters.items())]
+    results_dir = _places.folder("results_dir", results_dir)
+    filters = {name: _several(value) for name, value in filters.items()}
+    runs = list(_all_runs(results_dir, include, {name: filters[name] for name in PATH_COLUMNS if name in filters}))
+    here = set(RUN_COLUMNS).union(*(run.columns() for run in runs))
+    if not here.issuperset(filters):
+        everything = list(_all_runs(results_dir, include))
+        options = set().union(*(run.columns() for run in everything)) - set(RUN_COLUMNS)
+        for name in filters:
+            if name not in {*RUN_COLUMNS, *options} and (everything or not name.startswith(("solver.", "dataset."))):
+                raise OptionError(unknown("filter", name, [*RUN_COLUMNS, *sorted(options)]))
+    return [run for run in runs if all(_matches(run, name, values) for name, values in filters.items())]
 
 
 def load_results(results_dir="results", *, partial: bool = False, **filters):
@@ -261,42 +200,40 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
 
     results_dir, partial = check_path("results_dir", results_dir), check_flag("partial", partial)
     runs = find_runs(results_dir, include={"damaged"} | ({"partial"} if partial else set()), **filters)
+    found, traces = [], []
     for run in runs:
-        if run.status == "damaged":
-            warnings.warn(f"{run.path} is damaged and was left out", stacklevel=2)
-    runs = [run for run in runs if run.status != "damaged"]
-    if not runs:
+        try:
+            traces.append(pd.read_parquet(io.BytesIO(verified_trace(run))))
+            found.append(run)
+        except Damaged as error:
+            warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=2)
+    if not found:
         return pd.DataFrame(columns=[*TRACE_COLUMNS, *RUN_COLUMNS])
-    traces = [pd.read_parquet(run.path / TRACE) for run in runs]
-    facts = pd.DataFrame([run.columns() for run in runs])
-    facts = facts.iloc[np.repeat(np.arange(len(runs)), [len(trace) for trace in traces])]
+    facts = pd.DataFrame([run.columns() for run in found])
+    facts = facts.iloc[np.repeat(np.arange(len(found)), [len(trace) for trace in traces])]
     return pd.concat([pd.concat(traces, ignore_index=True), facts.reset_index(drop=True)], axis=1)
 
 
-def _all_runs(results_dir: Path, include: Collection[str]) -> Iterator[Run]:
-    for folder in sorted((results_dir / "runs").glob("*/*")):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if path.name.startswith(".") or path.name == FAILED:
-                continue
-            run = read_run(path)
-            if run.status == "damaged":
-                wanted = "damaged" in include
-            else:
-                wanted = not path.name.endswith(PARTIAL) or "partial" in include
-            if wanted:
+def _all_runs(results_dir: Path, include: Collection[str], by_path: Mapping[str, list] = MappingProxyType({})) -> Iterator[Run]:
+    """Yield the runs of a store whose paths have one of the values of each column in ``by_path``."""
+    for entry in paths.entries(results_dir):
+        wanted = entry.kind == "finished" or entry.kind in include or (entry.kind == "partial" and "damaged" in include)
+        if wanted and all(getattr(entry, name) in values for name, values in by_path.items()):
+            run = read(entry)
+            if ("damaged" if run.status == "damaged" else entry.kind) in {"finished", *include}:
                 yield run
-        if "failed" in include:
-            for path in sorted((folder / FAILED).glob("[!.]*.json")):
-                record = json.loads(path.read_bytes())
-                yield Run(path, path.stem, "failed", record["config"], record)
 
 
-def _matches(run: Run, name: str, wanted) -> bool:
+def _several(value) -> list:
+    """Return the values that a filter accepts."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+
+
+def _matches(run: Run, name: str, values: list) -> bool:
     columns = run.columns()
     if name not in columns:
         return run.status == "damaged"  # it might be one of those asked for
-    several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
-    return any(_equal(name, columns, value) for value in (wanted if several else [wanted]))
+    return any(_equal(name, columns, value) for value in values)
 
 
 def _equal(name: str, columns: Mapping, value) -> bool:
@@ -307,37 +244,9 @@ def _equal(name: str, columns: Mapping, value) -> bool:
     return isinstance(value, Real) and math.isclose(columns["lam"], value, rel_tol=1e-12)
 
 
-def _flat(prefix: str, options: Mapping) -> dict[str, Any]:
-    """Return nested options as ``prefix.key`` and ``prefix.key.key``."""
-    flat = {}
-    for key, value in options.items():
-        flat |= _flat(f"{prefix}.{key}", value) if isinstance(value, Mapping) else {f"{prefix}.{key}": value}
-    return flat
-
-
-def _failure_path(final: Path) -> Path:
-    return final.parent / FAILED / f"{final.name}.json"
-
-
 def _origin(config: Mapping) -> dict:
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return {"created": created, "sources": made.made_by(config), "provenance": provenance()}
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _write_json(path: Path, record: Mapping) -> None:
-    path.write_text(json.dumps(_jsonable(record), indent=1, allow_nan=False) + "\n")
-
-
-def _jsonable(value):
-    """Return Python numbers for numpy's, and None for NaN and infinities, which JSON does not have."""
-    if isinstance(value, Mapping):
-        return {key: _jsonable(item) for key, item in value.items()}
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextlib.contextmanager

@@ -1,12 +1,13 @@
 """Runs of other sources than those that are here."""
 
-import json
+import subprocess
+import sys
 
 import pytest
 
 from fwexp import _sources
 from fwexp.cli import main
-from fwexp.run import sources, store, sweep
+from fwexp.run import records, sources, store, sweep
 from fwexp.run.config import canonical
 
 
@@ -74,6 +75,12 @@ def test_a_solver_of_somebody_else_counts_with_what_it_imports(tmp_path, monkeyp
     assert _sources.digest(["my_method"]) != before
 
 
+def test_to_find_the_sources_imports_no_other_package():
+    script = "import sys; from fwexp import _sources; _sources.digest(['fwexp'], deferred=True); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert not {"numpy", "numba", "scipy", "sklearn", "pandas", "hydra"} & set(done.stdout.split())
+
+
 def test_stale_runs_are_in_the_results_and_are_marked_there(tmp_path, config, make_result, edit):
     store.save(make_result(), config, tmp_path)
     store.save(make_result(seed=1), configured("ssg", seed=1), tmp_path)
@@ -89,10 +96,10 @@ def test_stale_runs_are_in_the_results_and_are_marked_there(tmp_path, config, ma
 
 def test_runs_that_do_not_say_what_made_them_are_stale(tmp_path, config, make_result):
     folder = store.save(make_result(), config, tmp_path)
-    record = json.loads((folder / "run.json").read_text())
+    record = records.read(folder / "run.json")
     assert not store.read_run(folder).stale
     del record["sources"]
-    (folder / "run.json").write_text(json.dumps(record))
+    records.write(folder / "run.json", record)
     run = store.read_run(folder)
     assert (run.status, run.sources, run.stale) == ("max_passes", None, True)
 
@@ -132,8 +139,8 @@ def test_a_worker_redoes_stale_runs_as_well(tmp_path):
     configs = sweep.expand(["max_passes=0.1", "gap_tol=0", "seed=0,1"])
     sweep.execute(configs, results_dir=tmp_path)
     folder = store.run_dir(tmp_path, configs[1])
-    record = json.loads((folder / "run.json").read_text())
+    record = records.read(folder / "run.json")
     record["sources"]["sha256"] = "0" * 64
-    (folder / "run.json").write_text(json.dumps(record))
+    records.write(folder / "run.json", record)
     sweep.execute(configs, results_dir=tmp_path, force="stale", launcher="joblib")
     assert store.find_runs(tmp_path, stale=True) == []

@@ -1,5 +1,7 @@
 import json
+import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ import pytest
 import fwexp
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError, ParameterError
-from fwexp.run import store
+from fwexp.run import paths, records, store, stored_run
 from fwexp.run.config import canonical
 
 FILES = ["config.yaml", "model.npz", "run.json", "trace.parquet"]
@@ -122,7 +124,7 @@ def test_a_process_killed_before_the_rename_leaves_no_run(tmp_path, config, make
 @pytest.mark.parametrize("written", range(4))
 def test_a_write_that_fails_leaves_nothing(tmp_path, config, make_result, monkeypatch, written):
     """The error comes while the file of that number is written."""
-    writers = [("write_text", store.Path), ("to_parquet", pd.DataFrame), ("savez", np), ("_write_json", store)]
+    writers = [("write_text", store.Path), ("to_parquet", pd.DataFrame), ("savez", np), ("write", records)]
     name, owner = writers[written]
 
     def fail(*_, **__):
@@ -135,27 +137,153 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, config, make_result, monkey
     assert list((tmp_path / "runs" / "digits" / "bcfw").iterdir()) == []
 
 
+def flip(path, at=20, bit=0):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1 << bit
+    path.write_bytes(content)
+
+
+def change(path, **values):
+    """Write a record anew, as whole as before."""
+    records.write(path, records.read(path) | values)
+
+
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("damage", ["changed", "cut", "gone"])
+@pytest.mark.parametrize("damage", ["cut", "gone", "a folder", "a pipe"])
 def test_a_damaged_run_does_not_count(tmp_path, config, make_result, name, damage):
     folder = store.save(make_result(level=1), config, tmp_path)
     path = folder / name
-    content = bytearray(path.read_bytes())
-    if damage == "gone":
-        path.unlink()
-    elif damage == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    else:
-        content[content.index(b"0") if name == "run.json" else 20] ^= 1
-        path.write_bytes(content.replace(store.run_key(config).encode(), b"x") if name == "run.json" else content)
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[:-1])
+    elif damage == "a folder":
+        path.mkdir()
+    elif damage == "a pipe":
+        os.mkfifo(path)
     assert not store.is_stored(tmp_path, config)
     assert store.find_runs(tmp_path) == []
-    with pytest.warns(UserWarning, match="is damaged and was left out"):
+    (run,) = store.find_runs(tmp_path, include={"damaged"})
+    assert run.damage.startswith(name)
+    with pytest.warns(UserWarning, match=f"is damaged and was left out: {name} "):
         assert len(store.load_results(tmp_path, solver="bcfw", seed=0)) == 0
     assert len(store.load_results(tmp_path, solver="ssg")) == 0  # it is none of these, so no warning
     store.save(make_result(level=2), config, tmp_path)
     assert store.is_stored(tmp_path, config)
     assert set(store.load_results(tmp_path)["primal"]) == {2}
+
+
+@pytest.mark.parametrize("name", set(FILES) - {"run.json"})
+def test_what_files_hold_is_verified_when_it_is_read(tmp_path, config, make_result, name):
+    folder = store.save(make_result(), config, tmp_path)
+    store.save(make_result(), config | {"seed": 1}, tmp_path)
+    flip(folder / name)
+    assert len(store.find_runs(tmp_path)) == 2  # which opens none of them
+    with pytest.warns(UserWarning, match=f"is damaged and was left out: {name} is not as it was stored"):
+        assert set(store.load_results(tmp_path)["seed"]) == {1}
+
+
+def test_every_changed_byte_of_a_record_is_noticed(tmp_path, config, make_result):
+    store.save(make_result(), config, tmp_path)
+    store.save_failure(ValueError("nothing"), config | {"seed": 1}, tmp_path)
+    for entry in list(paths.entries(tmp_path)):
+        path = entry.path if entry.kind == "failed" else entry.path / "run.json"
+        content = path.read_bytes()
+        with path.open("r+b", buffering=0) as file:  # written in place, which is quick
+            for at, byte in enumerate(content):
+                os.pwrite(file.fileno(), bytes([byte ^ (1 << at % 8)]), at)
+                assert stored_run.read(entry).status == "damaged", content[at - 20 : at + 1]
+                os.pwrite(file.fileno(), bytes([byte]), at)
+        assert stored_run.read(entry).status in ("max_passes", "failed")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"key": "0" * 64},
+        {"config": {}},
+        {"config": None},
+        {"status": "interrupted"},
+        {"status": "failed"},
+        {"status": None},
+        {"status": []},
+        {"gap": "0.1"},
+        {"files": {}},
+        {"files": None},
+        {"sources": 1},
+        {"sources": {"sha256": "0"}},
+    ],
+)
+def test_a_record_that_does_not_fit_is_not_believed(tmp_path, config, make_result, values):
+    record = store.save(make_result(), config, tmp_path) / "run.json"
+    change(record, lam=0.5)
+    assert store.is_stored(tmp_path, config)
+    change(record, **values)
+    assert not store.is_stored(tmp_path, config)
+    assert [run.status for run in store.find_runs(tmp_path, include={"damaged"})] == ["damaged"]
+
+
+def test_a_record_of_another_configuration_is_not_believed(tmp_path, config, make_result):
+    folder = store.save(make_result(), config, tmp_path)
+    change(folder / "run.json", config=config | {"seed": 1})
+    assert not store.is_stored(tmp_path, config)
+    other = store.save(make_result(), config | {"seed": 2}, tmp_path)
+    shutil.rmtree(folder)
+    shutil.copytree(other, tmp_path / "runs" / "digits" / "ssg" / other.name)  # of another solver
+    runs = store.find_runs(tmp_path, include={"damaged"})
+    assert [run.status for run in runs] == ["max_passes", "damaged"]
+    assert runs[1].damage == "its record is of another data set or solver"
+
+
+def write_as_before(folder):
+    """Make a run one of a store as it was before ``run.json`` held the configuration, sizes and a checksum of itself."""
+    record = json.loads((folder / "run.json").read_bytes())
+    for name in ("format", "config", "checksum"):
+        del record[name]
+    record["files"] = {name: file["sha256"] for name, file in record["files"].items()}
+    (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def test_older_stores_can_be_read(tmp_path, config, make_result):
+    configs = [config | {"seed": seed, "lam": 1e-05} for seed in range(3)]
+    folders = [store.save(make_result(seed=c["seed"]), c, tmp_path) for c in configs]
+    new = store.load_results(tmp_path)
+    for folder in folders:
+        write_as_before(folder)
+    pd.testing.assert_frame_equal(store.load_results(tmp_path), new)
+    assert [run.config for run in store.find_runs(tmp_path, seed=1)] == [configs[1]]
+    for name, folder in zip(("config.yaml", "trace.parquet", "model.npz"), folders, strict=True):
+        flip(folder / name)
+    assert not any(store.is_stored(tmp_path, c) for c in configs)
+    failure = store.save_failure(ValueError("nothing"), configs[0], tmp_path)
+    record = json.loads(failure.read_bytes())
+    failure.write_text(json.dumps({name: record[name] for name in record if name not in ("format", "checksum")}))
+    assert [run.status for run in store.find_runs(tmp_path, include={"failed"})] == ["failed"]
+
+
+def test_the_record_alone_is_opened_and_that_of_the_runs_asked_for(tmp_path, config, make_result, monkeypatch):
+    for solver in ("bcfw", "ssg"):
+        for seed in range(3):
+            store.save(make_result(), canonical({**config, "solver": {"name": solver}, "seed": seed}), tmp_path)
+    runs = store.find_runs(tmp_path)
+    opened, read = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read(path))
+    assert len(store.find_runs(tmp_path, include={"partial", "failed", "damaged"}, seed=1, lam=0.01)) == 2
+    assert sorted(opened) == [run.path / "run.json" for run in runs]
+    for filters, found in [({"solver": "ssg"}, runs[3:]), ({"key": [runs[1].key]}, [runs[1]]), ({"dataset": "ocr"}, [])]:
+        opened.clear()
+        assert store.find_runs(tmp_path, **filters) == found
+        assert opened == [run.path / "run.json" for run in found]
+    opened.clear()
+    assert store.is_stored(tmp_path, runs[0].config)
+    assert opened == [runs[0].path / "run.json"]
+    assert store.find_runs(tmp_path, solver="ssg", **{"solver.sampling": "perm"}) == []  # an option of other runs
+
+
+def test_a_filter_may_be_read_once_only(tmp_path, config, make_result):
+    for seed in range(3):
+        store.save(make_result(), config | {"seed": seed}, tmp_path)
+    assert len(store.find_runs(tmp_path, seed=iter([0, 2]), solver=iter(["bcfw"]))) == 2
 
 
 def test_a_run_under_another_key_does_not_count(tmp_path, config, make_result):

@@ -52,6 +52,13 @@ def test_a_sweep_is_the_product_of_its_values():
     ]
 
 
+def test_a_point_keeps_nothing_of_the_one_before():
+    caches = ["{F:0.5}", "false", "{nu:0.25}", "true", "{F:0.5,size:3}"]
+    alone = [expand("solver.sampling=gap", f"solver.cache={cache}", "seed=1")[0] for cache in caches]
+    assert expand("solver.sampling=gap", f"solver.cache={','.join(caches)}", "seed=1") == alone
+    assert len({run_key(config) for config in alone}) == len(caches)
+
+
 def test_equal_runs_are_in_it_once():
     assert short(expand("solver=fw", "seed=0,1,2"), "solver", "seed") == [("fw", 0)]
     assert len(expand("lam=1,1.0,0.5")) == 2
