@@ -27,6 +27,8 @@ def inputs(form, seed, n=5, K=3, p=2, lengths=(1, 2, 3)):
 
 def as_form(form, X, y, K):
     """Build the fwexp problem from dense inputs."""
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {FORMS}, got {form!r}")
     if form in FUNCTIONS:
         return functions(ref.tiny_chain(X, y, K), X, K, sparse=form == "sparse functions")
     return fwexp.chain_problem(X if form == "dense" else [sp.csr_array(x) for x in X], y, K)
