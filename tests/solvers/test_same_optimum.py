@@ -41,6 +41,7 @@ CASES = [
 ]
 
 
+@pytest.mark.portable
 @pytest.mark.parametrize(("make", "solver", "options", "iterate", "tol", "lam_n"), CASES)
 def test_every_method_reaches_the_enumerated_optimum(make, solver, options, iterate, tol, lam_n):
     tp, problem = make()
