@@ -6,17 +6,20 @@
 ## make fig-<paper>-<k>     one figure: make fig-icml2013-1
 ## make table-<paper>-<k>   one table: make table-icml2013-1
 ## make bench               measure speed against hand-written code
-## make test                run the tests; those on real data need FWEXP_DATA
+## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make lint                check the style, and that layers import downwards only; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
 ## make clean               remove .venv, caches and build files; results stay
 ##
 ## make test ARGS="-k viterbi"                   more arguments for the command behind a target
+## make test ARGS="--random-order"               in another order every time; it prints the seed that repeats it
+## make test WORKERS=0                           in one process, for a debugger
 ## make test PYTHON=python3.12 VENV=.venv-3.12   another Python, in an environment of its own
 
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS :=
+WORKERS := auto
 
 SUPPORTED := 3.11 3.12 3.13
 # Succeeds where the version of the Python that runs it is among the arguments.
@@ -65,7 +68,7 @@ table-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $(subst -,/table,$*) $(ARGS)
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -23,7 +23,7 @@ LINE = 64  # bytes; arrays start at such an address, so that they are cut into v
 
 
 def to_arrays(record) -> dict[str, np.ndarray]:
-    """Return ``record`` as a dict of arrays.
+    """Return ``record`` as a dict of arrays of its own: what is saved stays as it was when the record goes on changing.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _flatten(value, where: str, arrays: dict[str, np.ndarray]):
         if value.dtype.hasobject:
             raise ParameterError(f"{where} must hold numbers to be saved, got an array of objects")
         name = str(len(arrays))
-        arrays[name] = np.asarray(value)
+        arrays[name] = np.array(value)
         return ["array" if isinstance(value, np.ndarray) else "scalar", name]
     if isinstance(value, np.random.Generator) and value.bit_generator.state["bit_generator"] in GENERATORS:
         return ["generator", value.bit_generator.state]

@@ -1,6 +1,7 @@
-"""What all tests share: hypothesis profiles, the marker ``data``, and matplotlib without a display."""
+"""What all tests share: hypothesis profiles, the marker ``data``, interrupts, and matplotlib without a display."""
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -18,7 +19,13 @@ REQUIRE_DATA = os.environ.get("FWEXP_REQUIRE_DATA") == "1"
 
 
 def pytest_configure(config):
-    """Check the folder of the real data once, and make its name independent of the working directory."""
+    """Check the folder of the real data once, and make its name independent of the working directory.
+
+    Interrupts are heard here and in what tests start, also where the parent ignores them (``nohup``, the background of a
+    script): a test that is about that ignores them itself.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = os.environ.get("FWEXP_DATA")
     if folder:
         if not Path(folder).is_dir():

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import fwexp
+from fwexp.problems.chain import ChainProblem
 from tests import reference as ref
 
 # How inputs are kept, and problems given by Python functions with dense or sparse features.
@@ -27,6 +28,8 @@ def inputs(form, seed, n=5, K=3, p=2, lengths=(1, 2, 3)):
 
 def as_form(form, X, y, K):
     """Build the fwexp problem from dense inputs."""
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {FORMS}, got {form!r}")
     if form in FUNCTIONS:
         return functions(ref.tiny_chain(X, y, K), X, K, sparse=form == "sparse functions")
     return fwexp.chain_problem(X if form == "dense" else [sp.csr_array(x) for x in X], y, K)
@@ -52,6 +55,16 @@ def functions(tp, X, K, sparse=False):
         max_oracle=lambda i, w: tp.labelings[i][tp.argmax(i, w)],
         decode=lambda i, w: tp.labelings[i][tp.decode(i, w)],
     )
+
+
+def compile_chains_only(monkeypatch, problem):
+    """Let kernels run as plain Python unless ``problem`` is a chain, for tests of what a solver does with any family.
+
+    Machine code of a solver takes up to ten seconds per family; that it does what plain Python does is a check of
+    ``check_solver``, and that a family's functions do so is one of ``check_problem``.
+    """
+    if not isinstance(problem, ChainProblem):
+        run_in_plain_python(monkeypatch)
 
 
 def run_in_plain_python(monkeypatch):

@@ -156,6 +156,7 @@ def test_readme_runs_are_valid():
         assert expand([word for word in words if word != "-m" and not word.startswith("hydra/")]), words
 
 
+@pytest.mark.portable
 def test_readme_shows_what_python_prints(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # it writes files
     examples = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))

@@ -69,6 +69,16 @@ def test_arrays_are_not_shared_and_begin_at_a_cache_line():
     assert not record.same(original, other)
 
 
+def test_what_is_saved_does_not_change_with_the_record():
+    original = Pair(np.arange(5.0), np.random.default_rng(0))
+    saved = record.to_arrays(original)
+    original.first[:] = 9.0
+    original.second.random(3)
+    restored = record.from_arrays(saved)
+    np.testing.assert_array_equal(restored.first, np.arange(5.0))
+    assert restored.second.random() == np.random.default_rng(0).random()
+
+
 def test_generators_go_on_where_they_were():
     rng = np.random.default_rng(3)
     rng.random(7)

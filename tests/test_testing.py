@@ -15,7 +15,7 @@ from fwexp.solvers.fw import FW
 from fwexp.solvers.ssg import SSG
 from fwexp.testing import CheckFailed, check_problem, check_solver, problem_checks, small_chains, solver_checks
 from tests import reference as ref
-from tests.small_problems import chain, functions
+from tests.small_problems import functions
 
 # --- what is right --------------------------------------------------------------------------------------------------
 
@@ -25,28 +25,6 @@ CHAINS = small_chains()
 @pytest.mark.parametrize("check", problem_checks(CHAINS), ids=str)
 def test_problems_pass_check_by_check(check):
     check()
-
-
-@pytest.mark.parametrize(
-    ("solver", "options"),
-    [
-        ("bcfw", {}),
-        ("bcfw", {"line_search": False, "sampling": "perm"}),
-        ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}),
-        ("bcfw", {"sampling": "max_gap", "step": "away", "refresh": 3}),
-        ("bcfw", {"sampling": "lipschitz", "step": "corrective", "accelerate": True}),
-        ("fw", {}),
-        ("fw", {"line_search": False}),
-        ("ssg", {"sampling": "perm"}),
-    ],
-)
-def test_solvers_pass(solver, options):
-    check_solver(solver, **options)
-
-
-@pytest.mark.parametrize("solver", ["bcfw", "ssg"])
-def test_solvers_pass_on_functions(solver):
-    check_solver(solver, chain("sparse functions", 0, n=3)[1], lam="1/n")
 
 
 def test_checks_have_names_and_can_be_chosen():

@@ -1,16 +1,17 @@
 """Sparse vectors for steps in plain Python: far less work per operation than a scipy.sparse row."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 
 
+@dataclass(slots=True, eq=False)  # so a state that holds some is a record
 class SparseVector:
     """A vector as sorted distinct int64 ``indices`` and float64 ``values``, with just the arithmetic that steps need."""
 
-    __slots__ = ("indices", "values")
-
-    def __init__(self, indices: np.ndarray, values: np.ndarray) -> None:
-        self.indices, self.values = indices, values
+    indices: np.ndarray
+    values: np.ndarray
 
     @classmethod
     def from_row(cls, row) -> "SparseVector":

@@ -113,8 +113,10 @@ def load(path) -> Result:
 
     Examples
     --------
-    >>> import fwexp
-    >>> model = fwexp.load("model.npz")  # doctest: +SKIP
-    >>> model.predict(X)  # doctest: +SKIP
+    >>> import fwexp, numpy as np
+    >>> fwexp.solve(fwexp.multiclass_problem(np.eye(3), [0, 1, 2]), lam=0.1).save("model.npz").name
+    'model.npz'
+    >>> fwexp.load("model.npz").predict([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]])
+    [1, 2]
     """
     return Result(**saving.read(path))

@@ -216,7 +216,7 @@ def test_ssg_approaches_the_optimum():
 
 
 def test_training_finds_the_rule():
-    # links are where the first feature is high; the bias has to say how high
+    # links are where a score is high, told by whether it is above ten numbers; the bias has to say how high
     rng = np.random.default_rng(11)
     X, y = [], []
     for _ in range(30):
@@ -225,9 +225,9 @@ def test_training_finds_the_rule():
         chosen = rng.permutation(size)
         linked = rng.random(size) < 0.7
         score[np.arange(size)[linked], chosen[linked]] += 0.6
-        X.append(np.stack([score, np.ones_like(score)], axis=2))
+        X.append(np.stack([*(score > t for t in np.linspace(0.05, 0.95, 10)), np.ones_like(score)], axis=2) * 1.0)
         y.append(np.column_stack([np.flatnonzero(linked), chosen[linked]]))
-    train, test = fwexp.matching_problem(X[:20], y[:20]), fwexp.matching_problem(X[20:], y[20:])
+    train, test = build(X[:20], y[:20], "binary"), build(X[20:], y[20:], "binary")
     result = fwexp.solve(train, lam=1e-3, max_passes=100, test=test)
     assert fwexp.evaluate(test, result.w).error == 0.0
     assert result.trace["test_error"].iloc[0] > 0.3

@@ -8,6 +8,7 @@ from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
+from tests.small_problems import run_in_plain_python
 
 LAMS = [1.0, 0.1, 0.01]
 
@@ -71,7 +72,8 @@ def test_both_forms_have_the_same_optimum():
 
 
 @pytest.mark.parametrize("lam", LAMS)
-def test_the_kernelised_method_takes_the_same_steps(lam):
+def test_the_kernelised_method_takes_the_same_steps(monkeypatch, lam):
+    run_in_plain_python(monkeypatch)
     X, y = data(4)
     order = order_of(ref.tiny_binary(X, y), 10)
     coefficients = iterates(two_classes(X, y), "kernel_bcfw", 2.0 * lam, order).reshape(len(order) + 1, len(y), 2)

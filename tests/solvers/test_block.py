@@ -69,7 +69,10 @@ def test_steps_equal_the_transcription(step, sampling, cache):
         assert solver.oracle_calls == wanted.calls[last - 1] - (tp.n if last % (3 * tp.n) == 0 else 0)
         compared, hits = compared + last, hits + solver.cache_hits
     assert compared >= (4 * 20 * 6 if step in ("fw", "away") or sampling == "order" else 4 * 6)
-    assert (hits > 0) == bool(cache) or compared < 100
+    if not cache:
+        assert hits == 0
+    elif compared >= 100:  # long enough for the cache to be asked
+        assert hits > 0
 
 
 @pytest.mark.parametrize("step", ["fw", "corrective"])
@@ -169,7 +172,7 @@ def test_active_sets_are_bounded_by_the_setting_except_for_weight():
             active = np.count_nonzero(sets.weight[sets.first[i] : sets.first[i] + sets.count[i]])
             most_active[i] = max(most_active[i], active)
             assert sets.count[i] <= max(5, most_active[i] + 1)
-    assert most_active.max() > 5 or sets.count.max() == 5
+    assert sets.count.max() >= 5  # the bound was reached
 
 
 def test_stored_inner_products_are_those_of_the_features():

@@ -11,10 +11,9 @@ from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.kernel_features import KernelFeatures
 from fwexp.solvers import SOLVERS, active_set, check_options, kernel_bcfw
-from fwexp.testing import solver_checks
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
-from tests.small_problems import ARRAYS, as_form, chain, inputs
+from tests.small_problems import ARRAYS, as_form, chain, compile_chains_only, inputs, run_in_plain_python
 
 BIG = 10**9
 LAM = 0.1
@@ -56,7 +55,8 @@ def averaged(run, tp, k, G):
 @pytest.mark.parametrize("line_search", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(("tp", "problem", "structured"), STRUCTURES)
-def test_steps_equal_the_transcription(tp, problem, structured, kernel, line_search):
+def test_steps_equal_the_transcription(monkeypatch, tp, problem, structured, kernel, line_search):
+    compile_chains_only(monkeypatch, problem)
     options, k = KERNELS[kernel]
     order = order_of(tp, 10)
     wanted = ref.kernel_bcfw(tp, LAM, order, structured(k), line_search)
@@ -79,7 +79,8 @@ def test_steps_equal_the_transcription(tp, problem, structured, kernel, line_sea
 @pytest.mark.parametrize("line_search", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(("tp", "problem", "structured"), STRUCTURES)
-def test_batch_steps_equal_the_transcription(tp, problem, structured, kernel, line_search):
+def test_batch_steps_equal_the_transcription(monkeypatch, tp, problem, structured, kernel, line_search):
+    compile_chains_only(monkeypatch, problem)
     options, k = KERNELS[kernel]
     wanted = ref.kernel_fw(tp, LAM, 15, structured(k), line_search)
     trace = fwexp.solve(
@@ -91,8 +92,7 @@ def test_batch_steps_equal_the_transcription(tp, problem, structured, kernel, li
 
 
 def test_steps_in_plain_python(monkeypatch):
-    for module in (kernel_bcfw, active_set):
-        monkeypatch.setattr(module, "specialise", lambda kernel, problem: kernel.py_func)
+    run_in_plain_python(monkeypatch)
     X, y = inputs("csr", 1)
     tp, problem = ref.tiny_chain(X, y, 3), as_form("csr", X, y, 3)
     options, k = KERNELS["rbf"]
@@ -105,13 +105,14 @@ def test_steps_in_plain_python(monkeypatch):
 
 @pytest.mark.parametrize("line_search", [True, False])
 @pytest.mark.parametrize("form", ["dense", "multiclass"])
-def test_the_linear_kernel_is_the_plain_method(form, line_search):
+def test_the_linear_kernel_is_the_plain_method(monkeypatch, form, line_search):
     if form == "multiclass":
         X, y = multiclass(2, n=20, K=4, p=3)
         costs = np.random.default_rng(0).random((4, 4)) * (1.0 - np.eye(4))
         train, test = (fwexp.multiclass_problem(X[part], y[part], 4, costs=costs) for part in (slice(10), slice(10, 20)))
     else:
         train, test = chain(form, 2, n=8)[1], chain(form, 3, n=6)[1]
+    compile_chains_only(monkeypatch, train)
     arguments = {"lam": LAM, "max_passes": 25, "gap_tol": 0, "seed": 1, "iterates": ITERATES, "test": test, "train_error": True}
     plain, kernelised = (fwexp.solve(train, name, line_search=line_search, **arguments) for name in ("bcfw", "kernel_bcfw"))
     for column in ("step", "oracle_calls", "primal", "dual", "gap", "train_error", "test_error"):
@@ -125,10 +126,11 @@ def test_the_linear_kernel_is_the_plain_method(form, line_search):
 
 @pytest.mark.parametrize("name", ["kernel_bcfw", "kernel_fw"])
 def test_comes_near_the_optimum_in_the_feature_space_of_the_kernel(name):
-    X, y = multiclass(3, n=8)
-    features = np.array([[1, *(np.sqrt(2) * x), x[0] ** 2, x[1] ** 2, np.sqrt(2) * x[0] * x[1]] for x in X])
-    best = ref.qp_optimum(ref.tiny_multiclass(features, y, 3), 20.0 / 8)
-    problem = fwexp.multiclass_problem(X, y, 3)
+    X, y = inputs("dense", 3, n=8)
+    root = np.sqrt(2.0)
+    features = [np.array([[1, *(root * a), a[0] ** 2, a[1] ** 2, root * a[0] * a[1]] for a in x]) for x in X]
+    best = ref.qp_optimum(ref.tiny_chain(features, y, 3), 20.0 / 8)
+    problem = as_form("dense", X, y, 3)
     options = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}
     result = fwexp.solve(problem, name, lam=20.0 / 8, max_passes=3000, gap_tol=1e-4, schedule=100, **options)
     assert result.status == "converged"
@@ -181,7 +183,8 @@ def test_predictions_and_errors_on_new_inputs(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("form", ARRAYS)
-def test_inputs_may_be_kept_in_any_way(form, kernel):
+def test_inputs_may_be_kept_in_any_way(monkeypatch, form, kernel):
+    run_in_plain_python(monkeypatch)  # compiled, predictions of sparse inputs are tested above
     # many columns of zeros make sparse rows stay sparse
     X, y = inputs(form, 6)
     wide = [np.hstack([x, np.zeros((len(x), 40))]) for x in X]
@@ -267,13 +270,3 @@ def test_bad_options_are_named_on_one_line(options, text):
     with pytest.raises(ValueError, match=text) as error:
         fwexp.solve(chain("dense", 0)[1], "kernel_bcfw", lam=1.0, **options)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("check", list(solver_checks("kernel_bcfw", kernel="rbf")), ids=str)
-def test_keeps_the_promises_of_a_solver(check):
-    check()
-
-
-@pytest.mark.parametrize("check", list(solver_checks("kernel_fw", kernel="poly", degree=2)), ids=str)
-def test_the_batch_method_keeps_the_promises_of_a_solver(check):
-    check()

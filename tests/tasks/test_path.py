@@ -253,7 +253,7 @@ def test_what_is_handed_out_stays_as_it_was(family, K):
 
     path = fwexp.regularization_path(problem, eps=0.1, lam_min=0.05, seed=1)
     assert path.status == "converged"
-    for lam in (*path.lam, 0.05, 3.0 * path.lam[0]):
+    for lam in (path.lam[0], path.lam[len(path.lam) // 2], path.lam[-1], 0.05, 3.0 * path.lam[0]):
         dual = fwexp.solve(problem, "bcfw", lam=lam, step="pairwise", gap_tol=1e-4, max_passes=5000).dual
         assert primal(problem, path.w_at(lam), lam) <= dual + path.gap_at(lam) + 1e-3
 

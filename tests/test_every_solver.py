@@ -1,0 +1,85 @@
+"""One table: every solver with its main options keeps the promises of a solver, every family those of a problem."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fwexp
+from fwexp.problems import protocol
+from fwexp.solvers import SOLVERS
+from fwexp.testing import check_solver, problem_checks, small_chains
+from tests.reference.examples import multiclass
+from tests.small_problems import chain
+
+SOLVER_OPTIONS = {
+    "bcfw": [
+        {},
+        {"line_search": False, "sampling": "perm"},
+        {"sampling": "gap", "step": "pairwise", "cache": True},
+        {"sampling": "max_gap", "step": "away", "refresh": 3},
+        {"sampling": "lipschitz", "step": "corrective", "accelerate": True},
+        {"sampling": "cyclic", "cache": {"F": 0.25, "nu": 0.01, "size": 4}},
+    ],
+    "fw": [{}, {"line_search": False}],
+    "ssg": [{}, {"sampling": "perm"}],
+    "one_slack": [{}, {"removal": 0, "cache": 0, "pull": 0.0}, {"nonnegative": False}],
+    "n_slack": [{}, {"batch": 1, "accelerate": False}],
+    "fcfw": [{}, {"start_atom": False}],
+    "online_eg": [{}, {"sampling": "perm"}],
+    "kernel_bcfw": [{}, {"kernel": "rbf"}],
+    "kernel_fw": [{}, {"kernel": "poly", "degree": 2}],
+    "approx_bcfw": [{}, {"nu": 0.5}, {"delta": 0.3, "line_search": False}],
+}
+CASES = [(name, options) for name, rows in SOLVER_OPTIONS.items() for options in rows]
+
+
+def test_no_solver_is_missing():
+    assert set(SOLVER_OPTIONS) == set(SOLVERS)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)])
+def test_solvers_keep_their_promises(name, options):
+    check_solver(name, small_chains(), **options)
+
+
+@pytest.mark.parametrize("name", ["bcfw", "ssg"])
+def test_solvers_keep_their_promises_on_functions(name):
+    check_solver(name, chain("sparse functions", 0, n=3)[1], lam="1/n")
+
+
+def matchings():
+    rng = np.random.default_rng(3)
+    return fwexp.matching_problem([rng.normal(size=(2, 3, 2)) for _ in range(4)], [[(0, 1)], [], [(0, 0), (1, 2)], [(1, 1)]])
+
+
+def wide_chains():
+    rng = np.random.default_rng(4)
+    X = [sp.random_array((T, 30), density=0.1, rng=rng, format="csr") for T in (1, 2, 4, 1)]
+    return fwexp.chain_problem(X, [rng.integers(3, size=x.shape[0]) for x in X], 3)
+
+
+def enumerated():
+    tp, _ = chain("dense", 1, n=4)
+    return fwexp.enumerated_problem(tp.psi, tp.loss)
+
+
+FAMILIES = {
+    "chain": small_chains,
+    "wide chain": wide_chains,
+    "multiclass": lambda: fwexp.multiclass_problem(*multiclass(0), 3),
+    "matching": matchings,
+    "enumerated": enumerated,
+    "functions": lambda: chain("functions", 2, n=4)[1],
+    "sparse functions": lambda: chain("sparse functions", 2, n=4)[1],
+}
+
+
+def test_no_family_is_missing():
+    ours = {cls for cls in protocol.max_oracle.implementations if cls.__module__.partition(".")[0] == "fwexp"}
+    assert {type(make()) for make in FAMILIES.values()} == ours
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_keep_their_promises(name):
+    for check in problem_checks(FAMILIES[name]()):
+        check()
