@@ -2,8 +2,9 @@
 
 A problem family is a ``NamedTuple`` of C-contiguous arrays with the fields ``n``, ``d`` (length of the public w),
 ``num_weights`` (length of the internal w), ``part_ptr`` (int64 (n + 1,): example i has ``part_ptr[i+1] - part_ptr[i]``
-part scores) and ``label_ptr`` (int64 (n + 1,), likewise for the integers of its labeling). It registers an
-implementation of the functions below.
+part scores) and ``label_ptr`` (int64 (n + 1,), likewise for the integers of its labeling). Where some weights must not be
+negative, ``nonnegative`` (int64, ascending) has their places among the internal ones. A family registers an implementation
+of the functions below.
 
 The joint features are linear in short vectors of parts: psi_i(y) = F_i' p_i(y), where p_i(y) holds the parts of the true
 labeling minus those of y. A dual block is therefore kept as its expected parts (never as w_i in R^d), a step costs
@@ -15,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import dispatched, njit, specialise
+
+UNCONSTRAINED = np.empty(0, dtype=np.int64)  # ``nonnegative`` of a problem without constraints
 
 
 class Workspace(NamedTuple):
@@ -312,6 +315,16 @@ def from_public(problem, w):
 @dispatched
 def joint_feature(problem, i, y):
     """Return phi(x_i, y) as a (1, d) ``scipy.sparse.csr_array``."""
+
+
+def original(problem):
+    """Return the problem whose examples are weighted (``weighted``), and any other as it is."""
+    return getattr(problem, "unweighted", problem)
+
+
+def registers(problem, function) -> bool:
+    """Whether the family of a problem registers ``function``, one of the above."""
+    return type(original(problem)) in function.implementations
 
 
 def new_weights(problem) -> np.ndarray:

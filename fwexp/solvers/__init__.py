@@ -1,7 +1,7 @@
 """The solvers, by name."""
 
 from fwexp.errors import ParameterError, unknown
-from fwexp.problems.protocol import radii_sq
+from fwexp.problems.protocol import radii_sq, registers
 from fwexp.solvers.acceleration import chosen_kap
 from fwexp.solvers.approximate import ApproxBCFW
 from fwexp.solvers.base import Solver, check_needs, check_options
@@ -50,7 +50,7 @@ def resolve_auto(problem, iterates=None, lam: float | None = None) -> tuple[str,
     cached = ordered | {"sampling": "gap", "cache": CACHE}
     if iterates is not None and any(name != "last" for name in ([iterates] if isinstance(iterates, str) else iterates)):
         return "bcfw", ordered
-    if type(problem) not in radii_sq.implementations:
+    if not registers(problem, radii_sq):
         return "bcfw", cached | {"refresh": REFRESH}
     well_conditioned = lam is None or chosen_kap(radii_sq(problem), lam) is None
     return "bcfw", (ordered if well_conditioned else cached) | {"accelerate": True}

@@ -26,7 +26,7 @@ import numpy as np
 from fwexp._jit import njit, register_jitable, specialise
 from fwexp.checks import check_number
 from fwexp.errors import ParameterError
-from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
+from fwexp.problems.protocol import all_labelings, loss, max_oracle, registers, scores
 from fwexp.solvers import active_set
 from fwexp.solvers.active_set import UNLIMITED, ActiveSets
 from fwexp.solvers.bcfw import BCFW, PlainOptions, State
@@ -198,7 +198,7 @@ class ApproxBCFW(BCFW):
 
 def _enumerated(problem) -> list[np.ndarray] | None:
     """Return all labelings of every example, or None where there are too many of one or the family cannot tell."""
-    if type(problem) not in all_labelings.implementations:
+    if not registers(problem, all_labelings):
         return None
     try:
         return [all_labelings(problem, i, LIMIT) for i in range(problem.n)]

@@ -55,6 +55,7 @@ class Solver(ABC):
     stochastic: ClassVar[bool] = False  # whether the seed matters
     has_dual: ClassVar[bool] = True
     takes_order: ClassVar[bool] = False
+    constraints: ClassVar[bool] = False  # whether it keeps weights nonnegative that a problem says must be
 
     has_cache: bool = False  # whether there may be steps that need no oracle call
     cache_hits: int = 0  # such steps so far
@@ -169,9 +170,23 @@ def check_fields(owner: str, options: type, given, *, defaults: bool = True, oth
 
 def check_needs(cls: type[Solver], problem) -> None:
     """Refuse, before anything is compiled, a problem that lacks what the solver needs."""
-    missing = [name for name in cls.needs if type(problem) not in getattr(protocol, name).implementations]
+    missing = [name for name in cls.needs if not protocol.registers(problem, getattr(protocol, name))]
     if missing:
-        raise OptionError(f"solver {cls.name} needs {', '.join(missing)}, which {type(problem).__name__} does not have")
+        family = type(protocol.original(problem)).__name__
+        raise OptionError(f"solver {cls.name} needs {', '.join(missing)}, which {family} does not have")
+    if len(getattr(problem, "nonnegative", ())) and not cls.constraints:
+        raise OptionError(f"solver {cls.name} cannot keep weights nonnegative; accepted: {', '.join(_constrained())}")
+
+
+def _constrained() -> list[str]:
+    """Return the names of the solvers that keep weights nonnegative."""
+    found, classes = set(), [Solver]
+    while classes:
+        cls = classes.pop()
+        classes += cls.__subclasses__()
+        if cls.constraints and cls.__module__.startswith("fwexp."):
+            found.add(cls.name)
+    return sorted(found)
 
 
 @register_jitable

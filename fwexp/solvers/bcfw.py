@@ -9,6 +9,7 @@ The plain method is Algorithm 4 of Lacoste-Julien, Jaggi, Schmidt, Pletscher (IC
 Independent choices, after Osokin et al. (ICML 2016): which example is next (``sampling``), what is done with the corner
 (``step``), whether stored labelings may answer for the oracle (``cache``), how often all block gaps are computed exactly
 (``refresh``), and whether an outer acceleration runs (``accelerate``, see ``acceleration``). The steps are in ``block``.
+Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``links``); averages are those of v.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from fwexp._threads import for_shares
 from fwexp.checks import check_integer, check_number
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems.evaluation import SHARES
-from fwexp.problems.protocol import inner, new_weights, radii_sq, workspace
+from fwexp.problems.protocol import inner, new_weights, original, radii_sq, registers, workspace
 from fwexp.solvers import active_set, block, corners, duals, gap_tree, links
 from fwexp.solvers.acceleration import (
     LATE_KAP,
@@ -145,6 +146,7 @@ class BCFW(Solver):
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
     takes_order = True
+    constraints = True
 
     @classmethod
     def available_iterates(cls, options):
@@ -512,7 +514,7 @@ class BCFW(Solver):
 
 def _radii_sq(problem) -> np.ndarray:
     """Return the bounds on ||psi_i(y)||^2 that Lipschitz sampling and the choice of kap need."""
-    if type(problem) not in radii_sq.implementations:
-        name = type(problem).__name__
+    if not registers(problem, radii_sq):
+        name = type(original(problem)).__name__
         raise OptionError(f"sampling=lipschitz and accelerate=true need radii_sq, which {name} does not have; give kap instead")
     return radii_sq(problem)

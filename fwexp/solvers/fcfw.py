@@ -55,6 +55,7 @@ class FCFW(Solver):
     title = "fully corrective Frank-Wolfe"
     Options = Options
     needs = ("max_oracle",)
+    constraints = True
 
     def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)

@@ -105,6 +105,7 @@ class OneSlack(Solver):
     title = "1-slack cutting plane"
     Options = Options
     needs = ("max_oracle",)
+    constraints = True
 
     def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)

@@ -54,7 +54,8 @@ class ProblemProbe:
         rng = np.random.default_rng(seed)
         self.examples = sorted(int(i) for i in rng.choice(problem.n, min(problem.n, examples), replace=False))
         self.random_weights = dict(enumerate((0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0), start=1))  # place in weights: size
-        self.decodes = getattr(problem, "decode", protocol.decode) is not None  # a CallbackProblem may go without
+        # a CallbackProblem may go without
+        self.decodes = getattr(protocol.original(problem), "decode", protocol.decode) is not None
 
     @cached_property
     def work(self):
@@ -180,7 +181,7 @@ class ProblemProbe:
 def has_the_protocol(probe):
     """All functions that solvers call are there, sizes are positive, arrays are contiguous."""
     problem = probe.problem
-    missing = [name for name in REQUIRED if type(problem) not in getattr(protocol, name).implementations]
+    missing = [name for name in REQUIRED if not protocol.registers(problem, getattr(protocol, name))]
     require(not missing, f"{type(problem).__name__} does not register {', '.join(missing)}")
     for name in ("n", "d", "num_weights"):
         value = getattr(problem, name)
@@ -312,7 +313,7 @@ def parts_have_the_inner_products_of_features(probe):
         protocol.rescale(problem, i, -2.0, theta)
         scaled = protocol.psi_score(problem, i, probe.raw(i, y), theta)
         require(close(scaled, -2.0 * (psi @ w), 2.0 * size), f"rescale({i}) must multiply the scores")
-        if type(problem) in protocol.gram_scores.implementations:
+        if protocol.registers(problem, protocol.gram_scores):
             other = probe.labelings[i][0 if k % 2 else -1]
             protocol.gram_scores(problem, i, direction, probe.work.image)
             product = protocol.psi_score(problem, i, probe.raw(i, other), probe.work.image)
@@ -366,7 +367,7 @@ def sums_keep_what_is_added(probe):
 
 def radii_bound_the_features(probe):
     """``radii_sq`` is at least ||psi_i(y)||^2, where the family has it."""
-    if type(probe.problem) in protocol.radii_sq.implementations:
+    if protocol.registers(probe.problem, protocol.radii_sq):
         radii = protocol.radii_sq(probe.problem)
         for i, y in probe.pairs():
             norm_sq = float(probe.psi(i, y) @ probe.psi(i, y))

@@ -17,6 +17,7 @@ from fwexp.driver.settings import ITERATES
 from fwexp.errors import OptionError
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.constraints import public_places
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
 from fwexp.testing.problems import close, require
@@ -76,7 +77,7 @@ class SolverProbe:
             solver = self.ran(3 * LONG)
             return min(self.primal(solver, name) for name in self.iterates)
         cls = SOLVERS["bcfw"]
-        step = {"step": "pairwise"} if type(self.problem) in protocol.gram_scores.implementations else {}
+        step = {"step": "pairwise"} if protocol.registers(self.problem, protocol.gram_scores) else {}
         reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
         reference.advance(3 * LONG * self.problem.n, BIG)
         return self.primal(reference)
@@ -118,6 +119,7 @@ class SolverProbe:
             features=lambda i, y: protocol.joint_feature(problem, i, protocol.as_labeling(problem, i, y)),
             loss=lambda i, y: protocol.loss(problem, i, protocol.as_labeling(problem, i, y)),
             max_oracle=max_oracle,
+            nonnegative=public_places(problem),
         )
 
 
