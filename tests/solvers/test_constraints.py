@@ -23,12 +23,13 @@ from tests.small_problems import run_in_plain_python
 BIG = 10**9
 LAM = 0.3
 NONNEGATIVE = [0, 2, 3]
+MEANS = (-0.8, 0.5, -0.3, 0.0, 0.2)
 
 
 def outputs(seed, n=5, d=5, m=4):
     """Return psi and losses of n examples with m outputs, the first of them true."""
     rng = np.random.default_rng(seed)
-    psi = [np.vstack((np.zeros(d), rng.normal(size=(m - 1, d)) + [-0.8, 0.5, -0.3, 0.0, 0.2])) for _ in range(n)]
+    psi = [np.vstack((np.zeros(d), rng.normal(MEANS, size=(m - 1, d)))) for _ in range(n)]
     return psi, [np.append(0.0, rng.uniform(0.2, 1.0, size=m - 1)) for _ in range(n)]
 
 
@@ -397,7 +398,7 @@ def test_other_solvers_refuse_constraints(solver):
 )
 @pytest.mark.parametrize("make", [lambda **k: fwexp.multiclass_problem(np.eye(3), [0, 1, 2], **k)], ids=["multiclass"])
 def test_bad_places_are_named(given, got, make):
-    with pytest.raises(ValueError, match="nonnegative must be a mask of length d = 9, a slice, or integers 0 .. 8") as error:
+    with pytest.raises(ValueError, match=r"nonnegative must be a mask of length d = 9, a slice, or integers 0 .. 8") as error:
         make(nonnegative=given)
     assert "\n" not in str(error.value)
     error.match(got)
