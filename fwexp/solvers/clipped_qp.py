@@ -9,11 +9,12 @@ to the optimal value.
 Newton's method: with P the coordinates where R'a > 0, the maximum of the quadratic function that takes these as they are
 and the others as 0 is that of a ``SimplexQP``, with M + lam R_P R_P'. The way there rises, for both functions have the same
 gradient at a; how far to go is found exactly. A full step that finds P confirmed ends at the optimum. After a step that
-was cut short comes one towards the maximum of a lower bound of D, that of all constrained coordinates,
+was cut short comes one towards the maximum of a lower bound of D that takes all constrained coordinates as they are,
 
     D(a + s) >= D(a) + g's - 1/2 s'(M + lam R R')s,
 
-for ||max(u + s, 0)||^2 <= ||max(u, 0)||^2 + 2 <max(u, 0), s> + ||s||^2. Such steps alone would converge, if slowly.
+for ||max(u + s, 0)||^2 <= ||max(u, 0)||^2 + 2 <max(u, 0), s> + ||s||^2. Such steps alone would converge, if slowly. Both maxima
+are over the corners that have weight or a gradient above the mean a'g, the best of all among them.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from fwexp.solvers.links import exact_step
 from fwexp.solvers.simplex_qp import SimplexQP
 
-STEPS = 200  # of Newton, at most
+STEPS = 500  # of Newton, at most
 
 
 def maximise(qp: SimplexQP, rows: np.ndarray, lam: float) -> float:
@@ -36,13 +37,15 @@ def maximise(qp: SimplexQP, rows: np.ndarray, lam: float) -> float:
         g, gap, u = _gradient(M, b, a, rows, lam)
         if gap <= tol:
             break
-        positive = rows[:, u > 0.0]
-        step = _go(a, g, _solved(b, M + lam * (positive @ positive.T), 0.1 * qp.tol), M, rows, lam)
+        used = np.flatnonzero((a > 0.0) | (g > a @ g))  # the others would get no weight, or little
+        square = M[np.ix_(used, used)]
+        positive = rows[np.ix_(used, np.flatnonzero(u > 0.0))]
+        step = _go(a, g, used, _solved(b[used], square + lam * (positive @ positive.T), 0.1 * qp.tol), M, rows, lam)
         if step == 1.0:
             continue
         g = _gradient(M, b, a, rows, lam)[0]
-        full = M + lam * (rows @ rows.T)
-        if _go(a, g, _solved(g + full @ a, full, 0.1 * qp.tol), M, rows, lam) == step == 0.0:
+        full = square + lam * (rows[used] @ rows[used].T)
+        if _go(a, g, used, _solved(g[used] + full @ a[used], full, 0.1 * qp.tol), M, rows, lam) == step == 0.0:
             break  # rounding is in the way
     gap = _gradient(M, b, a, rows, lam)[1]
     qp.order = 0  # there is no factor that goes with a
@@ -57,8 +60,10 @@ def _gradient(M, b, a, rows, lam) -> tuple[np.ndarray, float, np.ndarray]:
     return g, float(g.max() - a @ g), u
 
 
-def _go(a, g, target, M, rows, lam) -> float:
-    """Move a towards ``target``, as far as D rises; return the share of the way."""
+def _go(a, g, used, values, M, rows, lam) -> float:
+    """Move a towards the point that is ``values`` at ``used``, else 0, as far as D rises; return the share of the way."""
+    target = np.zeros_like(a)
+    target[used] = values
     change = target - a
     step = exact_step(float(g @ change), float(change @ M @ change), a @ rows, change @ rows, lam)
     a[:] = target if step == 1.0 else a + step * change

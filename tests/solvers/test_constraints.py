@@ -11,6 +11,7 @@ import scipy.optimize
 import scipy.sparse as sp
 
 import fwexp
+from fwexp import record
 from fwexp.errors import OptionError
 from fwexp.problems import protocol
 from fwexp.problems.constraints import public_places
@@ -236,6 +237,30 @@ def test_warm_starts_keep_the_dual_point(solver):
     result = fwexp.solve(problem, solver, lam=0.5 * LAM, gap_tol=1e-2, max_passes=500, warm_start=first)
     assert best - 1e-9 <= result.primal <= best + 1e-2
     assert result.dual <= best + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("bcfw", {}),
+        ("bcfw", {"step": "corrective", "accelerate": {"kap": 2.0, "period": 1}}),
+        ("ssg", {}),
+        ("fw", {}),
+        ("fcfw", {}),
+    ],
+    ids=str,
+)
+def test_states_with_constraints_go_on_to_the_same_bits(solver, options):
+    psi, losses, _, _ = small()
+    problem, cls = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE), SOLVERS[solver]
+    first, second = (cls(problem, LAM, check_options(cls, options), seed, ("last",)) for seed in (0, 1))
+    first.advance(2 * problem.n, BIG)
+    second.restore(record.copy(first.state))
+    for running in (first, second):
+        running.advance(8 * problem.n, BIG)
+    np.testing.assert_array_equal(first.point("last").w, second.point("last").w)
+    assert first.step == second.step
+    assert record.same(first.state, second.state)
 
 
 # --- the regularisation path -------------------------------------------------------------------------------------------
