@@ -23,6 +23,7 @@ _HOME = {
     "predict": "fwexp.api",
     "regularization_path": "fwexp.tasks.path",
     "solve": "fwexp.api",
+    "weighted_problem": "fwexp.problems.weighted",
 }
 
 __all__ = ["__version__", *_HOME]

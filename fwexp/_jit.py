@@ -132,9 +132,13 @@ def specialise(kernel, problem) -> Callable:
     if not isinstance(problem, tuple):
         return kernel.py_func
     load_array_kernels()
-    if type(problem).__module__.partition(".")[0] == __name__.partition(".")[0]:
-        return kernel
-    return _uncached(kernel)
+    return kernel if _inside(problem) else _uncached(kernel)
+
+
+def _inside(value: tuple) -> bool:
+    """Whether the class of a named tuple, and of all that are its fields, belongs to this package."""
+    home = type(value).__module__.partition(".")[0]
+    return home == __name__.partition(".")[0] and all(_inside(field) for field in value if hasattr(field, "_fields"))
 
 
 def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callable:

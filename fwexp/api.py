@@ -220,20 +220,20 @@ def check_index(problem, i) -> int:
 
 def joint_feature(problem, i: int, y):
     """Return phi(x_i, y), the joint features of a labeling, as a (1, d) ``scipy.sparse.csr_array``."""
-    i = check_index(problem, i)
+    i, problem = check_index(problem, i), protocol.original(problem)
     return protocol.joint_feature(problem, i, protocol.as_labeling(problem, i, y))
 
 
 def loss(problem, i: int, y) -> float:
     """Return L_i(y), the task loss of labeling y for example i."""
-    i = check_index(problem, i)
+    i, problem = check_index(problem, i), protocol.original(problem)
     return float(protocol.loss(problem, i, protocol.as_labeling(problem, i, y)))
 
 
 def max_oracle(problem, i: int, w) -> tuple[Any, float]:
     """Return (y, H_i(w)): a labeling that maximises L_i(y) - <w, psi_i(y)>, and that maximum; w may be a `Result`."""
     i = check_index(problem, i)
-    problem, weights = weighed(problem, w)
+    problem, weights = weighed(protocol.original(problem), w)
     _check_labels(problem)
     evaluator = Evaluator(problem)
     value = evaluator.oracle(i, weights)

@@ -214,7 +214,7 @@ def outside():
         function.register(Outside)(function.implementations[EnumeratedProblem])
     rng = np.random.default_rng(0)
     inside = fwexp.enumerated_problem([np.vstack([np.zeros(3), rng.normal(size=(2, 3))]) for _ in range(4)], [[0.0, 1.0, 0.5]] * 4)
-    yield inside, Outside(*inside)
+    yield inside, Outside(*(getattr(inside, name) for name in Outside._fields))
     for function in functions:
         del function.implementations[Outside]
 
@@ -233,6 +233,14 @@ def test_classes_from_outside_run_compiled_but_are_not_cached_on_disk(outside):
     new = {path for path in set(CACHE.rglob("*.nb[ic]")) - before if "_decode_range" in path.name}
     assert len(new) <= 2  # of the class inside, if it was compiled here for the first time
     assert _jit.specialise(_decode_range, problem) is kernel  # compiled once per process
+
+
+def test_weighted_problems_from_outside_are_not_cached_either(outside):
+    inside, problem = (fwexp.weighted_problem(family, [1.0, 0.0, 2.0, 3.0]) for family in outside)
+    assert _jit.specialise(_decode_range, inside) is _decode_range
+    assert not _jit.specialise(_decode_range, problem).stats.cache_path
+    values = [Evaluator(p)(np.array([1.0, -2.0, 0.5])) for p in (inside, problem)]
+    assert values[0] == pytest.approx(values[1], rel=1e-14)
 
 
 def test_functions_of_a_problem_run_as_plain_python():

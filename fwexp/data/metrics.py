@@ -47,7 +47,9 @@ def token_accuracy(problem, predictions: Sequence) -> float:
         Not a chain, or numbers of sequences or positions that differ.
     """
     from fwexp.problems.chain import ChainProblem
+    from fwexp.problems.protocol import original
 
+    problem = original(problem)
     if not isinstance(problem, ChainProblem):
         raise ParameterError(f"problem must be made of sequences, got {type(problem).__name__}")
     lengths = [len(labels) for labels in predictions]

@@ -9,4 +9,5 @@ from fwexp.problems import (  # noqa: F401
     labelings,
     matching_parts,
     multiclass,
+    weighted,
 )

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.any_labelings import can_be_kept, equal_labelings, snapshot
+from fwexp.problems.constraints import internal_places
 from fwexp.problems.sparse_vector import SparseVector
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
@@ -45,13 +46,16 @@ class CallbackProblem:
         that change later.
     decode : callable, optional
         ``decode(i, w)`` returns a labeling that maximises <w, phi(x_i, y)>; needed for predictions and errors.
+    nonnegative : mask, slice or int array, optional
+        Which weights must not be negative: a mask of length d, a slice, or places from 0.
 
     Raises
     ------
     ValueError
-        No examples, features of different lengths or not finite; later, an answer that cannot be right: a loss that is
-        negative, not finite, or not 0 at the truth, features that change between calls, no labeling, a labeling worse
-        than the truth, or an oracle that writes to w. What the functions themselves raise is passed on.
+        No examples, features of different lengths or not finite, ``nonnegative`` out of range; later, an answer that
+        cannot be right: a loss that is negative, not finite, or not 0 at the truth, features that change between calls,
+        no labeling, a labeling worse than the truth, or an oracle that writes to w. What the functions themselves raise
+        is passed on.
 
     Notes
     -----
@@ -70,6 +74,7 @@ class CallbackProblem:
         loss: Callable[[int, Any], float],
         max_oracle: Callable[[int, np.ndarray], Any],
         decode: Callable[[int, np.ndarray], Any] | None = None,
+        nonnegative=None,
     ) -> None:
         if len(y) == 0:
             raise ParameterError("y must hold at least one labeling, got n = 0")
@@ -83,6 +88,7 @@ class CallbackProblem:
             raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
         self.n, self.d = len(self.y), int(first.shape[-1])
         self.num_weights = self.d
+        self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_places(self, nonnegative)
         self._seen = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
 
     def __repr__(self) -> str:

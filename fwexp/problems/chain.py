@@ -24,6 +24,7 @@ from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_labels, check_num_labels
+from fwexp.problems.constraints import constrained
 from fwexp.problems.features import (
     BinaryFeatures,
     DenseFeatures,
@@ -58,6 +59,7 @@ class ChainProblem(NamedTuple):
     # ``x`` with the columns of a sequence without Gram numbered from 0, where there is such a sequence
     local_x: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures
     num_local: np.ndarray  # int64 (n,): the number of these columns
+    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, places of internal weights that must not be negative
 
     def __repr__(self) -> str:
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
@@ -125,7 +127,7 @@ def _(problem, x, num_features):
     )
 
 
-def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
+def chain_problem(X, y, num_states: int | None = None, *, nonnegative=None) -> ChainProblem:
     """Build a sequence-labelling problem from your own arrays.
 
     Parameters
@@ -137,6 +139,8 @@ def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
         them: never predicted, counted wrong; such a problem cannot be trained on.
     num_states : int, optional
         Number of labels K; by default the largest label plus one.
+    nonnegative : mask, slice or int array, optional
+        Which weights must not be negative: a mask of length d, a slice, or places from 0.
 
     Returns
     -------
@@ -146,8 +150,8 @@ def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
     Raises
     ------
     ValueError
-        No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, labels out of
-        range.
+        No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, labels or
+        ``nonnegative`` out of range.
 
     Examples
     --------
@@ -173,7 +177,7 @@ def chain_problem(X, y, num_states: int | None = None) -> ChainProblem:
     check_labels("labels", labels, lowest, num_states)
     stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
     ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
-    return chain_from_arrays(stack, labels, ptr, num_states)
+    return constrained(chain_from_arrays(stack, labels, ptr, num_states), nonnegative)
 
 
 def as_matrices(X) -> list:

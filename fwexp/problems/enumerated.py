@@ -14,6 +14,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_list
+from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.multiclass import RESCALING
 
@@ -30,12 +31,13 @@ class EnumeratedProblem(NamedTuple):
     psi: np.ndarray  # float64 (outputs, d), psi_i(y)
     scale: np.ndarray  # float64 (outputs,), by which psi is multiplied: 1, or the losses for slack rescaling
     losses: np.ndarray  # float64 (outputs,), L_i(y)
+    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, places of weights that must not be negative
 
     def __repr__(self) -> str:
         return f"EnumeratedProblem(n={self.n}, d={self.d}, outputs={len(self.losses)})"
 
 
-def enumerated_problem(psi, losses, *, rescaling: str = "margin") -> EnumeratedProblem:
+def enumerated_problem(psi, losses, *, rescaling: str = "margin", nonnegative=None) -> EnumeratedProblem:
     """Build a problem from explicit outputs.
 
     Parameters
@@ -46,6 +48,8 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin") -> EnumeratedP
         L_i(y) >= 0, 0 for the true output.
     rescaling : {"margin", "slack"}
         Slack rescaling replaces psi_i(y) by L_i(y) psi_i(y).
+    nonnegative : mask, slice or int array, optional
+        Which weights must not be negative: a mask of length d, a slice, or places from 0.
 
     Returns
     -------
@@ -54,7 +58,8 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin") -> EnumeratedP
     Raises
     ------
     ValueError
-        No examples, shapes that do not fit, non-finite numbers, negative losses, an example without a true output.
+        No examples, shapes that do not fit, non-finite numbers, negative losses, an example without a true
+        output, ``nonnegative`` out of range.
     """
     psi = [np.atleast_2d(as_floats(f"psi[{i}]", rows, "hold numbers, shape (m, d)")) for i, rows in enumerate(_list("psi", psi))]
     losses = [as_floats(f"losses[{i}]", values, "hold numbers, shape (m,)") for i, values in enumerate(_list("losses", losses))]
@@ -74,7 +79,7 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin") -> EnumeratedP
     rescaling = check_choice("rescaling", rescaling, RESCALING)
     all_losses, all_psi = np.concatenate(losses), np.ascontiguousarray(np.concatenate(psi))
     n, d = len(psi), all_psi.shape[1]
-    return EnumeratedProblem(
+    problem = EnumeratedProblem(
         n=n,
         d=d,
         num_weights=d,
@@ -85,6 +90,7 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin") -> EnumeratedP
         scale=all_losses.copy() if rescaling == "slack" else np.ones_like(all_losses),
         losses=all_losses,
     )
+    return constrained(problem, nonnegative)
 
 
 def _list(name: str, value) -> list:

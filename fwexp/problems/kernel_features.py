@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from fwexp._jit import njit, register_jitable
 from fwexp._threads import for_shares
+from fwexp.errors import OptionError
 from fwexp.oracles.forward_backward import exponentials
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
@@ -65,12 +66,15 @@ class KernelFeatures(NamedTuple):
 
 def kernelised(problem, train, kernel: Kernel):
     """Return ``problem`` with its inputs seen through a kernel, on weights that refer to the inputs of ``train``."""
+    train, inputs = protocol.original(train), protocol.original(problem)
+    if len(train.nonnegative):
+        raise OptionError("kernels have no weights of features that could be kept nonnegative; solve without nonnegative")
     columns, rows = train.num_features, _num_rows(train.x)
     dense = _num_entries(train.x) >= DENSE_SHARE * rows * columns
     base = _converted(train.x, columns, dense)
-    x = base if problem is train else _converted(problem.x, columns, dense)
+    x = base if inputs is train else _converted(inputs.x, columns, dense)
     base_sq = row_norms_sq(base, rows)
-    x_sq = base_sq if problem is train else row_norms_sq(x, _num_rows(x))
+    x_sq = base_sq if inputs is train else row_norms_sq(x, _num_rows(x))
     return protocol.with_inputs(problem, KernelFeatures(x, x_sq, base, base_sq, kernel), rows)
 
 

@@ -23,7 +23,9 @@ import scipy.sparse as sp
 from fwexp.checks import check_positive
 from fwexp.errors import ParameterError
 from fwexp.problems.arrays import as_labels, as_list, as_matrix
+from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
+from fwexp.problems.protocol import UNCONSTRAINED
 
 POSSIBLE, SURE = 1, 2  # marks of edges in test sets
 
@@ -43,12 +45,13 @@ class MatchingProblem(NamedTuple):
     recall: np.ndarray  # float64 (n,), the loss of a true link that is missed
     marks: np.ndarray  # int8, POSSIBLE or SURE or 0 for every edge of a test set that has these; else empty
     num_sure: np.ndarray  # int64 (n,) or empty, likewise
+    nonnegative: np.ndarray = UNCONSTRAINED  # int64, places of weights that must not be negative
 
     def __repr__(self) -> str:
         return f"MatchingProblem(n={self.n}, d={self.d}, edges={self.part_ptr[-1]})"
 
 
-def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float = 1.0, recall_cost: float = 3.0):
+def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float = 1.0, recall_cost: float = 3.0, nonnegative=None):
     """Build a matching problem from your own arrays.
 
     Parameters
@@ -67,6 +70,8 @@ def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float 
         whole set. Such a problem cannot be trained on.
     precision_cost, recall_cost : float
         Costs > 0 of a predicted link that is not true, and of a true one that is not predicted.
+    nonnegative : mask, slice or int array, optional
+        Which weights must not be negative: a mask of length d, a slice, or places from 0.
 
     Returns
     -------
@@ -76,7 +81,8 @@ def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float 
     Raises
     ------
     ValueError
-        No examples, shapes that differ, non-finite features, links out of range, true links that are no matching.
+        No examples, shapes that differ, non-finite features, links or ``nonnegative`` out of range, true links that
+        are no matching.
 
     Examples
     --------
@@ -91,7 +97,8 @@ def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float 
         raise ParameterError(f"X and y must have the same length n >= 1, got {len(X)} and {len(y)}")
     x, shapes = _stack(X, shapes)
     costs = {"precision_cost": precision_cost, "recall_cost": recall_cost}
-    return matching_from_arrays(as_features(x, copy=False), int(x.shape[1]), shapes, y, possible=possible, **costs)
+    problem = matching_from_arrays(as_features(x, copy=False), int(x.shape[1]), shapes, y, possible=possible, **costs)
+    return constrained(problem, nonnegative)
 
 
 def matching_from_arrays(

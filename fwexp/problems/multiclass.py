@@ -18,6 +18,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_labels, as_matrix, check_labels, check_num_labels
+from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.features import (
     BinaryFeatures,
@@ -51,12 +52,13 @@ class MulticlassProblem(NamedTuple):
     norm_sq: np.ndarray  # float64 (n,), ||x_i||^2
     costs: np.ndarray  # float64 (K, K), L(true, predicted)
     scale: np.ndarray  # float64 (K, K), by which psi is multiplied: 1, or the costs for slack rescaling
+    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, places of internal weights that must not be negative
 
     def __repr__(self) -> str:
         return f"MulticlassProblem(n={self.n}, d={self.d}, K={self.num_classes})"
 
 
-def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, rescaling: str = "margin"):
+def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, rescaling: str = "margin", nonnegative=None):
     """Build a multiclass problem from your own arrays.
 
     Parameters
@@ -72,6 +74,8 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
         ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 0/1.
     rescaling : {"margin", "slack"}
         What the cost rescales; the same for 0/1 loss.
+    nonnegative : mask, slice or int array, optional
+        Which weights must not be negative: a mask of length d, a slice, or places from 0.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
     Raises
     ------
     ValueError
-        No examples, lengths that differ, non-finite features, classes out of range, bad costs.
+        No examples, lengths that differ, non-finite features, classes or ``nonnegative`` out of range, bad costs.
     """
     x, labels = as_matrix("X", X, "hold numbers, shape (n, p)"), as_labels("y", y)
     if x.ndim != 2 or labels.ndim != 1:
@@ -97,7 +101,7 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
     rescaling = check_choice("rescaling", rescaling, RESCALING)
     costs = _check_costs(costs, num_classes)
     features, width = as_features(x), padded_width(num_classes)
-    return MulticlassProblem(
+    problem = MulticlassProblem(
         n=n,
         d=num_classes * p,
         num_classes=num_classes,
@@ -112,6 +116,7 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
         costs=costs,
         scale=costs.copy() if rescaling == "slack" else np.ones_like(costs),
     )
+    return constrained(problem, nonnegative)
 
 
 def _check_costs(costs, num_classes: int) -> np.ndarray:

@@ -4,7 +4,8 @@ A problem family is a ``NamedTuple`` of C-contiguous arrays with the fields ``n`
 ``num_weights`` (length of the internal w), ``part_ptr`` (int64 (n + 1,): example i has ``part_ptr[i+1] - part_ptr[i]``
 part scores), ``label_ptr`` (int64 (n + 1,), likewise for the integers of its labeling) and ``labels`` (int32, the true
 ones). It registers an implementation of the required functions; the rest comes in tiers, which solvers ask for, or is
-derived where the family has nothing faster (``tiers``, ``labelings``, ``dense_parts``).
+derived where the family has nothing faster (``tiers``, ``labelings``, ``dense_parts``). Where some weights must
+not be negative, ``nonnegative`` (int64, ascending) has their places among the internal ones.
 
 The joint features are linear in short vectors of parts: psi_i(y) = F_i' p_i(y), where p_i(y) holds the parts of the true
 labeling minus those of y. A dual block is therefore kept as its expected parts (never as w_i in R^d), a step costs
@@ -16,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import dispatched, njit, specialise
+
+UNCONSTRAINED = np.empty(0, dtype=np.int64)  # ``nonnegative`` of a problem without constraints
 
 
 class Workspace(NamedTuple):
@@ -329,6 +332,11 @@ def _(problem, w):
 @dispatched
 def joint_feature(problem, i, y):
     """Return phi(x_i, y) as a (1, d) ``scipy.sparse.csr_array``."""
+
+
+def original(problem):
+    """Return the problem whose examples are weighted (``weighted``), and any other as it is."""
+    return getattr(problem, "unweighted", problem)
 
 
 def new_weights(problem) -> np.ndarray:

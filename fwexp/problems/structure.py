@@ -13,6 +13,7 @@ from fwexp.problems.arrays import as_list, as_matrix
 from fwexp.problems.chain import as_matrices, chain_problem
 from fwexp.problems.matching import matching_problem
 from fwexp.problems.multiclass import multiclass_problem
+from fwexp.problems.protocol import original
 
 WEIGHTS, INPUTS = "weights", "training inputs"
 SIZES = ("num_states", "num_classes", "num_labels", "num_features")  # of those that a family has
@@ -23,13 +24,14 @@ def structure(problem, *, inputs: bool = False) -> dict[str, str | int]:
 
     ``inputs`` marks that of weights which refer to the inputs of the problem, not to its features.
     """
+    problem = original(problem)
     sizes = {name: int(getattr(problem, name)) for name in SIZES if hasattr(problem, name)}
     return {"family": type(problem).__name__, "d": int(problem.d)} | sizes | ({WEIGHTS: INPUTS} if inputs else {})
 
 
 def is_problem(value) -> bool:
     """Whether ``value`` is a problem of some family."""
-    return type(value) in protocol.scores.implementations
+    return protocol.scores.find(type(value)) is not None
 
 
 def check_problem_type(problem, name: str = "problem") -> None:

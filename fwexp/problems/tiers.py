@@ -57,6 +57,7 @@ def missing(family, tier: str) -> list[str]:
 
 def _available(family, name: str) -> bool:
     function = getattr(protocol, name)
+    family = family if isinstance(family, type) else protocol.original(family)  # weights of examples need nothing more
     found = function.find(family if isinstance(family, type) else type(family))
     if found is None or found is not function.implementations.get(object):
         return found is not None
@@ -66,7 +67,8 @@ def _available(family, name: str) -> bool:
 def families() -> list[type]:
     """Return the classes of the package's own families."""
     package = __name__.partition(".")[0]
-    return [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
+    found = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
+    return [cls for cls in found if cls.__module__ != "fwexp.problems.weighted"]
 
 
 def tiers_of(family) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from fwexp.checks import check_names, plain
 from fwexp.driver.process import Point, Process
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.problems import tiers
-from fwexp.problems.protocol import costly_oracle, exact_oracle
+from fwexp.problems.protocol import costly_oracle, exact_oracle, original
 
 __all__ = ["Point", "Solver", "check_fields", "check_needs", "check_options", "clipped_step"]
 
@@ -47,6 +47,7 @@ class Solver(Process):
     iterates: ClassVar[tuple[str, ...]] = ("last",)
     stochastic: ClassVar[bool] = False  # whether the seed matters
     takes_order: ClassVar[bool] = False
+    constraints: ClassVar[bool] = False  # whether it keeps weights nonnegative that a problem says must be
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
 
@@ -158,7 +159,21 @@ def check_needs(cls: type[Solver], problem, options) -> None:
         if missing := tiers.missing(problem, tier):
             always = tier in (tiers.REQUIRED, *cls.needs(cls.Options()))
             needs = f"solver {cls.name}{'' if always else ' with these options'} needs the tier {tier}"
-            raise OptionError(f"{needs} ({', '.join(missing)}), which {type(problem).__name__} does not have")
+            family = type(original(problem)).__name__
+            raise OptionError(f"{needs} ({', '.join(missing)}), which {family} does not have")
+    if len(getattr(problem, "nonnegative", ())) and not cls.constraints:
+        raise OptionError(f"solver {cls.name} cannot keep weights nonnegative; accepted: {', '.join(_constrained())}")
+
+
+def _constrained() -> list[str]:
+    """Return the names of the solvers that keep weights nonnegative."""
+    found, classes = set(), [Solver]
+    while classes:
+        cls = classes.pop()
+        classes += cls.__subclasses__()
+        if cls.constraints and cls.__module__.startswith("fwexp."):
+            found.add(cls.name)
+    return sorted(found)
 
 
 @register_jitable

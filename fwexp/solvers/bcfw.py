@@ -9,6 +9,7 @@ The plain method is Algorithm 4 of Lacoste-Julien, Jaggi, Schmidt, Pletscher (IC
 Independent choices, after Osokin et al. (ICML 2016): which example is next (``sampling``), what is done with the corner
 (``step``), whether stored labelings may answer for the oracle (``cache``), how often all block gaps are computed exactly
 (``refresh``), and whether an outer acceleration runs (``accelerate``, see ``acceleration``). The steps are in ``block``.
+Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``links``); averages are those of v.
 """
 
 from collections.abc import Mapping
@@ -144,6 +145,7 @@ class BCFW(Solver):
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
     takes_order = True
+    constraints = True
 
     @classmethod
     def needs(cls, options):

@@ -54,6 +54,7 @@ class FCFW(Solver):
     name = "fcfw"
     title = "fully corrective Frank-Wolfe"
     Options = Options
+    constraints = True
 
     def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)

@@ -7,6 +7,9 @@ Per iteration one max-oracle call for every example at the same w:
     w <- (1 - gamma) w + gamma w_s,  ell <- (1 - gamma) ell + gamma ell_s.
 
 No dual blocks are needed. With 2/(k + 2) this is batch subgradient descent with step gamma/lam.
+
+Where some weights must not be negative, all of this is for v = A a, and oracles and objective are at w = max(v, 0)
+(``links``); the line search is then that of a piecewise quadratic function, exact as well. Averages are those of v.
 """
 
 from dataclasses import dataclass, field
@@ -16,6 +19,7 @@ import numpy as np
 from fwexp._jit import njit, specialise
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import new_weights, scatter_psi, stored_labeling
+from fwexp.solvers import links
 from fwexp.solvers.base import Point, Solver, clipped_step
 
 
@@ -60,9 +64,9 @@ class BatchOracle:
 class State:
     """All that a run changes."""
 
-    w: np.ndarray  # internal weights, A a
+    w: np.ndarray  # internal weights, A a: v where there are constraints
     ell: float
-    averages: dict[str, tuple[np.ndarray, float]]  # (w, ell) by name
+    averages: dict[str, tuple[np.ndarray, float]]  # (A a, ell) by name
     step: int = 0
     oracle_calls: int = 0
 
@@ -74,8 +78,10 @@ class FW(Solver):
     title = "batch Frank-Wolfe"
     Options = Options
     iterates = ("last", "wavg", "tavg", "avg")
+    constraints = True
 
     def prepare(self):
+        self.index = links.constrained_places(self.problem)
         self.oracle = BatchOracle(self.problem, self.lam)
         self.calls_per_step = self.problem.n
 
@@ -94,12 +100,13 @@ class FW(Solver):
             self.oracle(np.zeros_like(state.w))
         while state.oracle_calls + self.problem.n <= calls and state.step < max_steps:
             # 3: the corner that minimises the linearisation
-            w_s, ell_s = self.oracle(state.w)
+            w = links.clip(self.index, state.w)
+            w_s, ell_s = self.oracle(w)
             # 4: step size
             difference = state.w - w_s
             if self.options.line_search:
-                gap = self.lam * (difference @ state.w) - state.ell + ell_s
-                gamma = clipped_step(gap, self.lam * (difference @ difference))
+                gap = self.lam * (difference @ w) - state.ell + ell_s
+                gamma = self._line_search(gap, difference)
             else:
                 gamma = 2.0 / (state.step + 2.0)
             # 5: update
@@ -108,6 +115,14 @@ class FW(Solver):
             state.step += 1
             state.oracle_calls += self.problem.n
             self._average()
+
+    def _line_search(self, gap: float, difference: np.ndarray) -> float:
+        """Return the step from A a along -``difference`` that maximises the dual, at most 1."""
+        index = self.index
+        if len(index) == 0:
+            return clipped_step(gap, self.lam * (difference @ difference))
+        free = np.delete(difference, index)
+        return links.exact_step(gap, self.lam * float(free @ free), self.state.w[index], -difference[index], self.lam)
 
     def _average(self) -> None:
         state, k = self.state, self.step
@@ -118,5 +133,6 @@ class FW(Solver):
 
     def point(self, iterate):
         state = self.state
-        w, ell = (state.w, state.ell) if iterate == "last" else state.averages[iterate]
+        v, ell = (state.w, state.ell) if iterate == "last" else state.averages[iterate]
+        w = links.clip(self.index, v)
         return Point(w, ell - 0.5 * self.lam * (w @ w))

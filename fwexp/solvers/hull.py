@@ -6,8 +6,11 @@ over the weights of the atoms, is the same quadratic program over the simplex,
 
     max_a  sum_j a_j ell_j - lam/2 ||sum_j a_j w_j||^2,    and then  w = sum_j a_j w_j,  ell = sum_j a_j ell_j.
 
+Where some weights must not be negative, w = max(sum_j a_j w_j, 0) there, in both (``clipped_qp``).
+
 Memory for m corners: 8 d bytes each, m rounded up to a multiple of ``ROWS``, and at most 64 m (m + 4) bytes (m >= 8) for the
-two matrices of ``SimplexQP``; m is the largest number of corners that there ever were.
+two matrices of ``SimplexQP``; m is the largest number of corners that there ever were. While a maximum under constraints is
+sought, four more such matrices, and the constrained coordinates of the corners once or twice more.
 """
 
 from collections.abc import Iterator
@@ -16,7 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp._jit import njit
+from fwexp.problems.constraints import public_places
 from fwexp.problems.protocol import from_public, new_weights, to_public
+from fwexp.solvers import clipped_qp
+from fwexp.solvers.links import clip
 from fwexp.solvers.simplex_qp import SimplexQP
 
 ROWS = 16  # corners that lie side by side, a multiple of 4; memory grows by so many, without copying
@@ -85,6 +91,7 @@ class Hull:
 
     def __init__(self, problem, lam: float, corners: Corners) -> None:
         self.problem, self.lam, self.corners = problem, lam, corners
+        self._index = public_places(problem)  # of the weights that must not be negative
 
     @property
     def w(self) -> np.ndarray:
@@ -146,13 +153,17 @@ class Hull:
 
     def maximise(self) -> None:
         """Move to the best point."""
-        self.qp.solve()
+        if len(self._index) > 0:
+            rows = [rows[:count, self._index] for _, count, rows in self._used()]
+            clipped_qp.maximise(self.qp, np.concatenate(rows), self.lam)
+        else:
+            self.qp.solve()
         a = np.zeros(ROWS * len(self.corners.chunks))
         a[: len(self)] = self.weights
         w = np.zeros(self.problem.d)
         for start, count, rows in self._used():
             _combine(rows, count, a[start:], w)
-        self.corners.w = from_public(self.problem, w)
+        self.corners.w = from_public(self.problem, clip(self._index, w))
         self.corners.ell = float(self.weights @ self.qp.b[: len(self)])
 
     def rescaled(self, lam: float) -> "Hull":
@@ -175,11 +186,14 @@ class Hull:
         k = len(self)
         if k == ROWS * len(self.corners.chunks):
             self.corners.chunks.append(np.zeros((ROWS, self.problem.d)))
-        products = np.empty(ROWS * len(self.corners.chunks))
+        products, free = np.empty(ROWS * len(self.corners.chunks)), w_s
+        if len(self._index) > 0:
+            free = w_s.copy()
+            free[self._index] = 0.0
         for start, count, rows in self._used():
-            _products(rows, count, w_s, products[start:])
+            _products(rows, count, free, products[start:])
         self._row(k)[:] = w_s
-        self.qp.add(self.lam * products[:k], self.lam * float(w_s @ w_s), ell_s)
+        self.qp.add(self.lam * products[:k], self.lam * float(free @ free), ell_s)
 
     def _row(self, k: int) -> np.ndarray:
         return self.corners.chunks[k // ROWS][k % ROWS]

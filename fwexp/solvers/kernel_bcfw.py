@@ -21,7 +21,7 @@ import numpy as np
 
 from fwexp.checks import check_integer, check_number
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
-from fwexp.problems.protocol import inner
+from fwexp.problems.protocol import inner, original
 from fwexp.solvers import active_set
 from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.averaging import averaged
@@ -76,7 +76,7 @@ class Kernelised:
     def view(self, problem):
         """Return the problem with kernelised inputs, on coefficients of the training inputs."""
         options, train = self.options, self.given
-        gamma = options.gamma if options.gamma is not None else 1.0 / train.num_features
+        gamma = options.gamma if options.gamma is not None else 1.0 / original(train).num_features
         return kernelised(problem, train, Kernel(KINDS.index(options.kernel), options.degree, gamma, options.coef0))
 
     def new_sets(self):
@@ -95,6 +95,7 @@ class KernelBCFW(Kernelised, BCFW):
     name = "kernel_bcfw"
     title = "kernelised block-coordinate Frank-Wolfe"
     Options = Options
+    constraints = False  # there are no weights of features
 
     keeps_parts = False
     stored = UNLIMITED

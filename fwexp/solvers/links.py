@@ -8,7 +8,7 @@ for min_{w >= 0} lam/2 ||w||^2 - lam <w, v> is attained there. Block gaps are as
 ||max(v + s, 0)||^2 <= ||max(v, 0)||^2 + 2 <max(v, 0), s> + ||s||^2, a step that is exact for the unclipped vectors never
 lowers the dual (the step of the published code of Osokin et al., ICML 2016).
 
-With acceleration v is shifted (``acceleration``); that does not matter here.
+With acceleration v is shifted (``acceleration``); that does not matter here. A step costs O(constrained weights) more.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import dispatched
-from fwexp.problems.protocol import scatter
+from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
 
 
 class Free(NamedTuple):
@@ -40,7 +40,7 @@ def new_link(problem):
 
 def constrained_places(problem) -> np.ndarray:
     """Return the places of the internal weights that must not be negative, int64."""
-    return getattr(problem, "nonnegative", np.empty(0, dtype=np.int64))
+    return getattr(problem, "nonnegative", UNCONSTRAINED)
 
 
 def unclipped(link, w: np.ndarray) -> np.ndarray:
@@ -63,6 +63,53 @@ def set_weights(link, v: np.ndarray, w: np.ndarray) -> None:
     if isinstance(link, Nonnegative):
         link.v[:] = v
         w[link.index] = np.maximum(v[link.index], 0.0)
+
+
+def exact_step(slope: float, curvature: float, u: np.ndarray, change: np.ndarray, lam: float) -> float:
+    """Return the step in [0, 1] that maximises D along a line.
+
+    There D has the derivative
+
+        D'(t) = slope - t curvature - lam <max(u + t change, 0) - max(u, 0), change>.
+
+    It never rises and is linear between the t at which a constrained coordinate, u at t = 0, changes its sign.
+    """
+    start = np.maximum(u, 0.0)
+
+    def derivative(t: float) -> float:
+        return slope - t * curvature - lam * float((np.maximum(u + t * change, 0.0) - start) @ change)
+
+    if slope <= 0.0:
+        return 0.0
+    if derivative(1.0) >= 0.0:
+        return 1.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        turns = -u / change
+    turns = np.concatenate(([0.0], np.sort(turns[(turns > 0.0) & (turns < 1.0)]), [1.0]))
+    low, high = 0, len(turns) - 1  # the derivative is positive at one, not at the other
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if derivative(turns[middle]) > 0.0 else (low, middle)
+    before, after = derivative(turns[low]), derivative(turns[high])
+    return float(turns[low] + (turns[high] - turns[low]) * before / (before - after))
+
+
+@dispatched(fastmath=False)
+def add_psi_change(link, problem, i, y, c, w):
+    """Add c psi_i(y) to v, and let w follow."""
+
+
+@add_psi_change.register(Free)
+def _(link, problem, i, y, c, w):
+    scatter_psi(problem, i, y, c, w)
+
+
+@add_psi_change.register(Nonnegative)
+def _(link, problem, i, y, c, w):
+    scatter_psi(problem, i, y, c, link.v)
+    scatter_psi(problem, i, y, c, w)
+    for j in link.index:
+        w[j] = max(link.v[j], 0.0)
 
 
 @dispatched(fastmath=False)

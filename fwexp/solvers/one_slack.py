@@ -109,6 +109,8 @@ class OneSlack(Solver):
     def needs(cls, options):
         return ("sets",) if options.cache else ()
 
+    constraints = True
+
     def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)
         self.calls_per_step = self.problem.n

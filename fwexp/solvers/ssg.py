@@ -11,6 +11,10 @@ so w_k = S_k/(lam k) with S_k = sum_{s<=k} psi_s. With the harmonic numbers H_k 
     tavg_k = (H_k S_k - H_{K0-1} S_{K0} - sum_{s>K0} H_{s-1} psi_s) / (lam (k - K0 + 1))     mean of w_{K0} .. w_k
 
 with K0 the last power of two <= k. There is no dual point, hence no gap.
+
+Where some weights must not be negative, w_k = max(S_k, 0)/(lam k) there: regularised dual averaging (Xiao, JMLR 2010, section
+3.2, for the strongly convex regulariser lam/2 ||w||^2 and w >= 0), of which the step above is the case without constraints.
+S_k itself is never clipped. Averages are taken of S_k/(lam k), and clipped in the end.
 """
 
 from dataclasses import dataclass, field
@@ -26,13 +30,14 @@ from fwexp.problems.protocol import (
     new_sums,
     new_weights,
     rescale,
-    scatter_psi,
     scatter_sum,
     scores,
     workspace,
 )
+from fwexp.solvers import links
 from fwexp.solvers.averaging import AVG, KINDS, TAVG, WAVG, last_power_of_two
 from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.links import add_psi_change
 from fwexp.solvers.sampling import Draws, given_draws, order_draws
 
 
@@ -46,7 +51,7 @@ class Options:
 class Sums(NamedTuple):
     """S_k, what the averages need, and the step."""
 
-    psi_sum: np.ndarray  # S_k as internal weights
+    psi_sum: np.ndarray  # S_k as internal weights, max(S_k, 0) where these must not be negative
     kinds: np.ndarray  # int64 (m,), the averages that are kept
     sums: np.ndarray  # m weighted sums of psi_s; with tavg among the kinds one more, S_k
     harmonic: np.ndarray  # float64 (1,), H_k
@@ -58,12 +63,13 @@ class State:
     """All that a run changes."""
 
     at: Sums
+    link: links.Free | links.Nonnegative  # S_k itself, where that is something else
     draws: Draws
 
 
 @njit
-def _steps(problem, at, work, order, lam):
-    """Take one step per index in ``order``; modifies ``at`` and ``work``."""
+def _steps(problem, at, link, work, order, lam):
+    """Take one step per index in ``order``; modifies ``at``, ``link`` and ``work``."""
     sums = at.sums
     for i in order:
         k = at.step[0]
@@ -71,7 +77,7 @@ def _steps(problem, at, work, order, lam):
         if k > 0:
             rescale(problem, i, 1.0 / (lam * k), work.theta)
         max_oracle(problem, i, work.theta, work.y, work.scratch)
-        scatter_psi(problem, i, work.y, 1.0, at.psi_sum)
+        add_psi_change(link, problem, i, work.y, 1.0, at.psi_sum)
         k += 1
         for j in range(len(at.kinds)):
             if at.kinds[j] == WAVG:
@@ -104,6 +110,7 @@ class SSG(Solver):
     stochastic = True
     has_dual = False
     takes_order = True
+    constraints = True
 
     def start(self, seed, iterates, order, warm_start):
         if warm_start is not None:
@@ -112,14 +119,16 @@ class SSG(Solver):
         kinds = np.array([KINDS[name] for name in iterates if name in KINDS], dtype=np.int64)
         sums = new_sums(problem, len(kinds) + int(TAVG in kinds))
         at = Sums(new_weights(problem), kinds, sums, np.zeros(1), np.zeros(1, dtype=np.int64))
-        self.state = State(at, order_draws(rule, problem.n, seed) if order is None else given_draws(order))
+        draws = order_draws(rule, problem.n, seed) if order is None else given_draws(order)
+        self.state = State(at, links.new_link(problem), draws)
 
     def prepare(self):
         self.work = workspace(self.problem)
 
     def advance(self, calls, max_steps):
         order = self.state.draws.take(max(0, min(calls, max_steps) - self.step))
-        specialise(_steps, self.problem)(self.problem, self.state.at, self.work, order, self.lam)
+        state = self.state
+        specialise(_steps, self.problem)(self.problem, state.at, state.link, self.work, order, self.lam)
 
     @property
     def step(self):
@@ -137,7 +146,7 @@ class SSG(Solver):
         # wavg, avg, tavg = scale * (factor * S - sum)
         factor = {"wavg": k + 1.0}.get(iterate, state.harmonic[0])
         scale = {"wavg": 2.0 / (k * (k + 1.0)), "avg": 1.0 / k, "tavg": 1.0 / (k - first + 1.0)}[iterate] / self.lam
-        w = factor * state.psi_sum
+        w = factor * links.unclipped(self.state.link, state.psi_sum)
         total = state.sums[int(np.flatnonzero(state.kinds == KINDS[iterate])[0])]
         specialise(_subtract_sum, self.problem)(self.problem, total, w)
-        return Point(scale * w, np.nan)
+        return Point(links.clip(links.constrained_places(self.problem), scale * w), np.nan)

@@ -45,7 +45,8 @@ class ProblemProbe:
         rng = np.random.default_rng(seed)
         self.examples = sorted(int(i) for i in rng.choice(problem.n, min(problem.n, examples), replace=False))
         self.random_weights = dict(enumerate((0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0), start=1))  # place in weights: size
-        self.decodes = getattr(problem, "decode", protocol.decode) is not None  # a CallbackProblem may go without
+        # a CallbackProblem may go without
+        self.decodes = getattr(protocol.original(problem), "decode", protocol.decode) is not None
 
     @cached_property
     def work(self):
@@ -107,7 +108,7 @@ class ProblemProbe:
             found = [snapshot(getattr(self.problem, name)(i, w.copy())) for name in self.functions]
             require(all(map(can_be_kept, found)), f"oracles of example {i} must return labelings, got {found}")
             return found
-        return [self.oracle(i, w)[0], self.decode(i, w)]
+        return [self.oracle(i, w)[0], *([self.decode(i, w)] if self.decodes else [])]
 
     def image(self, i: int, direction) -> np.ndarray:
         """Return F_i' direction."""
@@ -214,7 +215,8 @@ def joint_features_give_psi(probe):
         phi = [protocol.joint_feature(probe.problem, i, probe.raw(i, z)) for z in (probe.truth(i), y)]
         require(phi[1].shape == (1, probe.problem.d), f"joint_feature must have shape (1, {probe.problem.d}), got {phi[1].shape}")
         difference, psi = (phi[0] - phi[1]).toarray().ravel(), probe.psi(i, y)
-        margin, slack = margin and close(psi, difference), slack and close(psi, probe.loss(i, y) * difference)
+        c = probe.problem.c[i] if hasattr(probe.problem, "unweighted") else 1.0  # which a product of two holds twice
+        margin, slack = margin and close(psi, difference), slack and close(c * psi, probe.loss(i, y) * difference)
         require(margin or slack, f"scatter_psi of example {i} must add phi(x, truth) - phi(x, y)")
 
 

@@ -15,6 +15,7 @@ from fwexp.driver.settings import ITERATES
 from fwexp.errors import OptionError
 from fwexp.problems import protocol, tiers
 from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.constraints import public_places
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
 from fwexp.tasks.result import Result
@@ -114,6 +115,7 @@ class SolverProbe:
             features=lambda i, y: protocol.joint_feature(problem, i, protocol.as_labeling(problem, i, y)),
             loss=lambda i, y: protocol.loss(problem, i, protocol.as_labeling(problem, i, y)),
             max_oracle=max_oracle,
+            nonnegative=public_places(problem),
         )
 
 
@@ -236,6 +238,8 @@ def follows_the_order(probe):
 
 def averages_are_averages(probe):
     """wavg weighs w_j by j, avg is the mean of w_1 .. w_k, tavg that since the last power of two; so are the duals' b'a."""
+    if len(public_places(probe.problem)):
+        return  # then they are those of A a, which is not seen from outside
     solver = probe.new()
     solver.advance(0, 0)
     path = [(probe.weights(solver), dual_loss(probe, solver, "last"))]

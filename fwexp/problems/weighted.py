@@ -1,0 +1,233 @@
+"""Examples that count more or less than others: P(w) = lam/2 ||w||^2 + 1/n sum_i c_i H_i(w), with c_i >= 0 of mean 1.
+
+c_i H_i(w) = max_y c_i L_i(y) - <w, c_i psi_i(y)>, so this is the problem with losses c_i L_i and features c_i psi_i: what
+all solvers make of it follows. With psi_i(y) = F_i' p_i(y), the weight is put on F_i'. Vectors of parts, part scores theta
+and labelings are those of the problem itself, and functions on them alone are passed on; losses, and all that goes through
+F_i', are multiplied by c_i.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwexp.errors import ParameterError
+from fwexp.problems import protocol
+from fwexp.problems.arrays import as_floats
+from fwexp.problems.protocol import (
+    accumulate,
+    accumulate_psi,
+    dot,
+    expectation_oracle,
+    gram_scores,
+    joint_feature,
+    loss,
+    max_oracle,
+    norm_sq,
+    original,
+    psi_score,
+    radii_sq,
+    rescale,
+    scatter,
+    scatter_block,
+    scatter_psi,
+    tilt,
+    with_inputs,
+)
+
+
+class Weighted(NamedTuple):
+    """A problem made of arrays, its examples weighted; build it with ``fwexp.weighted_problem``."""
+
+    n: int
+    d: int
+    num_weights: int
+    part_ptr: np.ndarray
+    label_ptr: np.ndarray
+    labels: np.ndarray | None
+    nonnegative: np.ndarray
+    unweighted: Any  # the problem
+    c: np.ndarray  # float64 (n,), >= 0, of mean 1
+
+    def __repr__(self) -> str:
+        return f"Weighted({self.unweighted!r})"
+
+
+class WeightedFunctions:
+    """A problem given by Python functions, its examples weighted."""
+
+    def __init__(self, problem, c: np.ndarray) -> None:
+        self.unweighted, self.c = problem, c
+        self.n, self.d, self.num_weights, self.nonnegative = problem.n, problem.d, problem.num_weights, problem.nonnegative
+
+    def __repr__(self) -> str:
+        return f"Weighted({self.unweighted!r})"
+
+
+def weighted_problem(problem, weights):
+    """Give every example of a problem a weight: minimise lam/2 ||w||^2 + 1/n sum_i c_i H_i(w).
+
+    Parameters
+    ----------
+    problem : problem
+        From any constructor.
+    weights : array (n,)
+        Weights >= 0, not all 0; c_i is ``weights[i]`` divided by their mean, so 2 is the example twice and 0 is its
+        absence. Weights of weights are multiplied.
+
+    Returns
+    -------
+    problem
+        For ``solve`` and all other functions. ``evaluate`` and the traces have weighted means: ``hinge`` is
+        1/n sum_i c_i H_i(w), and errors (``error``, ``train_error``, ``test_error``) are 1/n sum_i c_i L_i of the
+        predictions. What is asked of one example (``predict``, ``loss``, ``joint_feature``, ``max_oracle``) is as without
+        weights.
+
+    Raises
+    ------
+    ValueError
+        Not one finite weight >= 0 per example, or all 0; a test set with sure and possible links, whose error is no mean.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 1])
+    >>> result = fwexp.solve(fwexp.weighted_problem(problem, [1, 1, 0]), lam=0.1)
+    >>> result.predict(problem)[:2]
+    [0, 1]
+    """
+    if protocol.scores.find(type(problem)) is None:
+        raise ParameterError(f"problem must come from a constructor such as fwexp.chain_problem, got {type(problem).__name__}")
+    weights = as_floats("weights", weights, "hold one number per example")
+    if weights.shape != (problem.n,):
+        raise ParameterError(f"weights must have shape ({problem.n},), one per example, got {weights.shape}")
+    if weights.min() < 0.0 or weights.max() == 0.0:
+        got = f"weights[{weights.argmin()}] = {weights.min():g}" if weights.min() < 0.0 else "only 0"
+        raise ParameterError(f"weights must be >= 0, and one at least > 0, got {got}")
+    if len(getattr(original(problem), "marks", ())):
+        raise ParameterError("problem must have an error that is a mean over examples, got one with sure and possible links")
+    c = weights / weights.max()
+    if problem is not original(problem):
+        c = c * problem.c
+        if c.max() == 0.0:
+            raise ParameterError("weights must leave an example that had a weight before, got 0 for all of these")
+    return _weighted(original(problem), c / c.mean())
+
+
+def _weighted(problem, c: np.ndarray):
+    if not isinstance(problem, tuple):
+        return WeightedFunctions(problem, c)
+    return Weighted(
+        n=problem.n,
+        d=problem.d,
+        num_weights=problem.num_weights,
+        part_ptr=problem.part_ptr,
+        label_ptr=problem.label_ptr,
+        labels=getattr(problem, "labels", None),
+        nonnegative=getattr(problem, "nonnegative", protocol.UNCONSTRAINED),
+        unweighted=problem,
+        c=c,
+    )
+
+
+BOTH = (Weighted, WeightedFunctions)
+
+
+def _pass_on(function):
+    """Return the implementation that asks the problem itself."""
+
+    def ask(problem, *args):
+        return function(problem.unweighted, *args)
+
+    return ask
+
+
+for _function in [value for value in vars(protocol).values() if hasattr(value, "implementations")]:
+    _function.register(*BOTH)(_pass_on(_function))
+
+
+@with_inputs.register(*BOTH)
+def _(problem, x, num_features):
+    return _weighted(with_inputs(problem.unweighted, x, num_features), problem.c)
+
+
+# --- losses ---------------------------------------------------------------------------------------------------------
+
+
+@max_oracle.register(*BOTH)
+def _(problem, i, theta, y, scratch):
+    return problem.c[i] * max_oracle(problem.unweighted, i, theta, y, scratch)
+
+
+@loss.register(*BOTH)
+def _(problem, i, y):
+    return problem.c[i] * loss(problem.unweighted, i, y)
+
+
+@tilt.register(*BOTH)
+def _(problem, i, theta, c, potentials):
+    tilt(problem.unweighted, i, theta, c * problem.c[i], potentials)
+
+
+@expectation_oracle.register(*BOTH)
+def _(problem, i, potentials, mean, scratch):
+    log_z, mean_loss = expectation_oracle(problem.unweighted, i, potentials, mean, scratch)
+    return log_z, problem.c[i] * mean_loss
+
+
+# --- through F_i' -----------------------------------------------------------------------------------------------------
+
+
+@joint_feature.register(*BOTH)
+def _(problem, i, y):
+    return problem.c[i] * joint_feature(problem.unweighted, i, y)
+
+
+@radii_sq.register(*BOTH)
+def _(problem):
+    return problem.c**2 * radii_sq(problem.unweighted)
+
+
+@psi_score.register(*BOTH)
+def _(problem, i, y, theta):
+    return problem.c[i] * psi_score(problem.unweighted, i, y, theta)
+
+
+@gram_scores.register(*BOTH)
+def _(problem, i, direction, theta):
+    gram_scores(problem.unweighted, i, direction, theta)
+    rescale(problem.unweighted, i, problem.c[i], theta)  # the other c_i comes with ``psi_score``
+
+
+@dot.register(*BOTH)
+def _(problem, i, direction, theta):
+    return problem.c[i] * dot(problem.unweighted, i, direction, theta)
+
+
+@norm_sq.register(*BOTH)
+def _(problem, i, direction):
+    return problem.c[i] ** 2 * norm_sq(problem.unweighted, i, direction)
+
+
+@scatter.register(*BOTH)
+def _(problem, i, direction, c, w):
+    scatter(problem.unweighted, i, direction, c * problem.c[i], w)
+
+
+@scatter_psi.register(*BOTH)
+def _(problem, i, y, c, w):
+    scatter_psi(problem.unweighted, i, y, c * problem.c[i], w)
+
+
+@scatter_block.register(*BOTH)
+def _(problem, i, blocks, c, w):
+    scatter_block(problem.unweighted, i, blocks, c * problem.c[i], w)
+
+
+@accumulate.register(*BOTH)
+def _(problem, i, direction, c, total):
+    accumulate(problem.unweighted, i, direction, c * problem.c[i], total)
+
+
+@accumulate_psi.register(*BOTH)
+def _(problem, i, y, c, total):
+    accumulate_psi(problem.unweighted, i, y, c * problem.c[i], total)

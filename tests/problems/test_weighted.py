@@ -1,0 +1,219 @@
+"""Weights of examples: 2 is the example twice, 0 its absence, in every family and for every solver."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import ParameterError
+from fwexp.problems.protocol import registers
+from fwexp.problems.weighted import Weighted
+from fwexp.solvers import SOLVERS
+from fwexp.testing import check_problem, problem_checks
+from tests.small_problems import run_in_plain_python
+from tests.solvers.test_constraints import NONNEGATIVE, functions, optimum, outputs, primal
+
+LAM = 0.2
+WEIGHTS = np.array([2.0, 0.0, 1.0, 0.5, 1.0])
+
+RNG = np.random.default_rng(1)
+CHAIN_X = [RNG.normal(size=(length, 2)) for length in (2, 3, 1, 2, 3)]
+CHAIN_Y = [RNG.integers(3, size=len(x)) for x in CHAIN_X]
+X, Y = RNG.normal(size=(5, 3)), RNG.integers(3, size=5)
+GRIDS, LINKS = [RNG.normal(size=(2, 3, 4)) for _ in range(5)], [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)], [(1, 0)]]
+PSI, LOSSES = outputs(5)
+
+# For every family the problem of the examples with these numbers.
+FAMILIES = {
+    "chain": lambda which: fwexp.chain_problem([CHAIN_X[i] for i in which], [CHAIN_Y[i] for i in which], 3),
+    "multiclass": lambda which: fwexp.multiclass_problem(X[which], Y[which], 3),
+    "slack": lambda which: fwexp.multiclass_problem(X[which], Y[which], 3, costs=3 - 3 * np.eye(3), rescaling="slack"),
+    "matching": lambda which: fwexp.matching_problem([GRIDS[i] for i in which], [LINKS[i] for i in which]),
+    "enumerated": lambda which: fwexp.enumerated_problem([PSI[i] for i in which], [LOSSES[i] for i in which]),
+    "functions": lambda which: functions([PSI[i] for i in which], [LOSSES[i] for i in which], None),
+}
+SOME = {"n_slack": {}, "online_eg": {}, "kernel_bcfw": {}, "kernel_fw": {}, "ssg": {}, "fcfw": {}, "one_slack": {}, "fw": {}}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_stand_for_repetitions(family):
+    weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), 2 * WEIGHTS)
+    repeated = FAMILIES[family]([0, 0, 0, 0, 2, 2, 3, 4, 4])
+    rng = np.random.default_rng(0)
+    for w in rng.normal(size=(5, weighted.d)):
+        one, other = fwexp.evaluate(weighted, w) if family != "functions" else hinge(weighted, w), hinge(repeated, w)
+        assert one[0] == pytest.approx(other[0], rel=1e-12)
+        assert one[1] == pytest.approx(other[1], rel=1e-12)
+        if family != "functions":
+            assert one[2] == pytest.approx(fwexp.evaluate(repeated, w).error, rel=1e-12)
+
+
+def hinge(problem, w):
+    """Return the mean of H_i and ||w||^2; problems of functions have no ``decode`` here."""
+    c = getattr(problem, "c", np.ones(problem.n))
+    return np.mean([c[i] * fwexp.max_oracle(problem, i, w)[1] for i in range(problem.n)]), w @ w
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weighted_problems_keep_the_promises_of_families(family):
+    check_problem(fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS))
+
+
+METHODS = [
+    ("bcfw", {"sampling": "perm"}),
+    ("bcfw", {"step": "corrective", "cache": True, "accelerate": True, "sampling": "gap"}),
+    ("bcfw", {"sampling": "lipschitz", "step": "away"}),
+    ("auto", {}),
+    ("fw", {}),
+    ("ssg", {}),
+    ("one_slack", {}),
+    ("fcfw", {}),
+    ("n_slack", {}),
+    ("online_eg", {}),
+    ("approx_bcfw", {}),
+    ("kernel_bcfw", {"kernel": "linear"}),
+    ("kernel_fw", {"kernel": "linear"}),
+]
+
+
+def test_every_solver_is_there():
+    assert {name for name, _ in METHODS} == {*SOLVERS, "auto"}
+
+
+@pytest.mark.parametrize("family", ["multiclass", "chain", "enumerated", "functions"])
+@pytest.mark.parametrize(("solver", "options"), METHODS, ids=str)
+def test_every_solver_reaches_the_weighted_optimum(solver, options, family, monkeypatch):
+    """The optimum is that of the repeated examples, by one_slack, whose QP is exact."""
+    weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS)
+    kernel = solver.startswith("kernel")
+    if solver != "auto" and not all(registers(weighted, getattr(fwexp.problems.protocol, name)) for name in SOLVERS[solver].needs):
+        with pytest.raises(TypeError, match=r"which (Callback|Enumerated)Problem does not have"):
+            fwexp.solve(weighted, solver, lam=LAM, **options)
+        return
+    if family == "functions" and options.get("sampling") == "lipschitz":
+        options = options | {"sampling": "uniform"}
+    if family == "functions" and "accelerate" in options:
+        options = options | {"accelerate": {"kap": 1.0}}
+    run_in_plain_python(monkeypatch)
+    best = optimum_of(family)
+    result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=0.01, max_passes=60, schedule=2, **options)
+    assert (result.trace.primal >= best - 1e-9).all()
+    assert result.primal <= best + (0.06 if solver == "ssg" else 0.03)
+    if solver != "ssg":
+        assert (result.trace.dual <= best + 1e-9).all()
+    if not kernel:
+        assert result.primal == pytest.approx(0.5 * LAM * result.w @ result.w + hinge(weighted, result.w)[0], rel=1e-9)
+
+
+def optimum_of(family, found={}):  # noqa: B006 - a cache
+    if family not in found:
+        repeated = FAMILIES[family]([0, 0, 0, 0, 2, 2, 3, 4, 4])
+        found[family] = fwexp.solve(repeated, "one_slack", lam=LAM, gap_tol=1e-9, max_passes=500, schedule=50).primal
+    return found[family]
+
+
+def test_weights_and_constraints_go_together():
+    problem = fwexp.enumerated_problem(PSI, LOSSES, nonnegative=NONNEGATIVE)
+    weighted = fwexp.weighted_problem(problem, WEIGHTS)
+    best = optimum(PSI, LOSSES, LAM, NONNEGATIVE, WEIGHTS)[1]
+    for solver, options in (("bcfw", {"step": "corrective"}), ("one_slack", {}), ("fw", {})):
+        result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=1e-3, max_passes=300, **options)
+        assert best - 1e-9 <= result.primal <= best + 1e-3
+        assert result.dual <= best + 1e-9
+        c = WEIGHTS / WEIGHTS.mean()
+        assert result.primal == pytest.approx(primal(PSI, LOSSES, result.w, LAM, c), rel=1e-9)
+        assert result.w[NONNEGATIVE].min() >= 0.0
+
+
+def test_compiled_chains_agree_with_repeated_ones():
+    weighted = fwexp.weighted_problem(FAMILIES["chain"](range(5)), WEIGHTS)
+    result = fwexp.solve(weighted, "bcfw", lam=LAM, sampling="perm", gap_tol=1e-3, max_passes=2000, train_error=True)
+    assert result.status == "converged"
+    best = optimum_of("chain")
+    assert best - 1e-9 <= result.primal <= best + 1e-3
+    repeated = FAMILIES["chain"]([0, 0, 0, 0, 2, 2, 3, 4, 4])
+    row = result.trace[result.trace.primal == result.trace.primal.min()].iloc[0]
+    assert row.train_error == pytest.approx(fwexp.evaluate(repeated, result).error, rel=1e-9)
+
+
+def test_one_example_is_as_without_weights():
+    problem = FAMILIES["multiclass"](range(5))
+    weighted = fwexp.weighted_problem(problem, WEIGHTS)
+    w = np.random.default_rng(2).normal(size=problem.d)
+    for i in range(5):
+        assert fwexp.loss(weighted, i, 1) == fwexp.loss(problem, i, 1)
+        assert fwexp.max_oracle(weighted, i, w) == fwexp.max_oracle(problem, i, w)
+        assert (fwexp.joint_feature(weighted, i, 1) != fwexp.joint_feature(problem, i, 1)).nnz == 0
+    assert fwexp.predict(weighted, w) == fwexp.predict(problem, w)
+
+
+def test_results_serve_problems_with_and_without_weights(tmp_path):
+    problem = FAMILIES["multiclass"](range(5))
+    weighted = fwexp.weighted_problem(problem, WEIGHTS)
+    result = fwexp.solve(weighted, "fw", lam=LAM, max_passes=5, test=problem)
+    again = fwexp.solve(weighted, "fw", lam=LAM, max_passes=5, test=weighted)
+    assert result.predict(problem) == result.predict(weighted) == fwexp.predict(X, result)
+    assert fwexp.load(result.save(tmp_path / "model.npz")).predict(problem) == result.predict(weighted)
+    last = again.trace[again.trace.iterate == "last"].iloc[-1]
+    w = again.state.point("last").w.reshape(3, -1)[:, :3].ravel()
+    assert last.test_error == pytest.approx(fwexp.evaluate(weighted, w).error)
+    assert "family='MulticlassProblem'" in repr(result.structure).replace("': '", "='").replace("{'", "")
+    assert repr(weighted) == f"Weighted({problem!r})"
+
+
+def test_paths_of_weighted_problems_are_certified():
+    weighted = fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), WEIGHTS)
+    path = fwexp.regularization_path(weighted, eps=0.05, lam_min=0.05, max_passes=5000)
+    assert path.status == "converged"
+    for lam in (10.0, 0.3, 0.06):
+        value = primal(PSI, LOSSES, path.w_at(lam), lam, WEIGHTS / WEIGHTS.mean())
+        assert value <= optimum(PSI, LOSSES, lam, [], WEIGHTS)[1] + path.gap_at(lam) + 1e-9
+
+
+def test_weights_have_the_mean_one_and_multiply():
+    problem = FAMILIES["enumerated"](range(5))
+    weighted = fwexp.weighted_problem(problem, WEIGHTS)
+    np.testing.assert_allclose(weighted.c, WEIGHTS / WEIGHTS.mean())
+    twice = fwexp.weighted_problem(weighted, [1, 2, 3, 4, 5])
+    assert isinstance(twice, Weighted)
+    assert twice.unweighted is problem
+    np.testing.assert_allclose(twice.c, WEIGHTS * [1, 2, 3, 4, 5] / np.mean(WEIGHTS * [1, 2, 3, 4, 5]))
+    for scale in (1e-300, 1e300):
+        np.testing.assert_allclose(fwexp.weighted_problem(problem, scale * WEIGHTS).c, weighted.c, rtol=1e-12)
+    assert fwexp.weighted_problem(problem, [True, False, True, True, True]).c[1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 1, 1, 1], r"shape \(5,\).*got \(4,\)"),
+        (2.0, r"shape \(5,\).*got \(\)"),
+        ([1, 1, -0.5, 1, 1], r"weights\[2\] = -0.5"),
+        ([0, 0, 0, 0, 0], "got only 0"),
+        ([1, 1, np.nan, 1, 1], "finite"),
+        ([1, 1, np.inf, 1, 1], "finite"),
+        (["a"] * 5, "one number per example"),
+        (None, "one number per example"),
+    ],
+    ids=str,
+)
+def test_bad_weights_are_named(weights, message):
+    with pytest.raises(ParameterError, match=message) as error:
+        fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), weights)
+    assert "weights must" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_cannot_be_weighted_is_refused():
+    with pytest.raises(ParameterError, match="constructor"):
+        fwexp.weighted_problem([1, 2], [1, 1])
+    test = fwexp.matching_problem(GRIDS, LINKS, possible=LINKS)
+    with pytest.raises(ParameterError, match="sure and possible"):
+        fwexp.weighted_problem(test, np.ones(5))
+    weighted = fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), [1, 0, 0, 0, 0])
+    with pytest.raises(ParameterError, match="had a weight before"):
+        fwexp.weighted_problem(weighted, [0, 1, 1, 1, 1])
+
+
+def test_checks_of_single_promises_have_names():
+    names = [str(check) for check in problem_checks(fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), WEIGHTS))]
+    assert "parts_have_the_inner_products_of_features" in names

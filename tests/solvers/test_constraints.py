@@ -1,0 +1,439 @@
+"""Weights that must not be negative: every solver that keeps them reaches the optimum of the constrained problem.
+
+The optimum comes from scipy, which minimises the primal in (w, xi) with every labeling written out.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+
+import fwexp
+from fwexp import record
+from fwexp.errors import OptionError
+from fwexp.problems import protocol
+from fwexp.problems.constraints import public_places
+from fwexp.solvers import SOLVERS, check_options
+from fwexp.solvers.clipped_qp import maximise
+from fwexp.solvers.links import exact_step
+from fwexp.solvers.simplex_qp import SimplexQP
+from tests.small_problems import run_in_plain_python
+
+BIG = 10**9
+LAM = 0.3
+NONNEGATIVE = [0, 2, 3]
+MEANS = (-0.8, 0.5, -0.3, 0.0, 0.2)
+
+
+def outputs(seed, n=5, d=5, m=4):
+    """Return psi and losses of n examples with m outputs, the first of them true."""
+    rng = np.random.default_rng(seed)
+    psi = [np.vstack((np.zeros(d), rng.normal(MEANS, size=(m - 1, d)))) for _ in range(n)]
+    return psi, [np.append(0.0, rng.uniform(0.2, 1.0, size=m - 1)) for _ in range(n)]
+
+
+def optimum(psi, losses, lam, nonnegative, weights=None):
+    """Return (w, P*) of min lam/2 ||w||^2 + 1/n sum_i c_i xi_i, xi_i >= L_i(y) - <w, psi_i(y)>, by scipy."""
+    n, d = len(psi), psi[0].shape[1]
+    c = np.ones(n) if weights is None else np.asarray(weights) / np.mean(weights)
+    rows = [np.concatenate((psi[i][k], np.eye(n)[i])) for i in range(n) for k in range(len(psi[i]))]
+    A, b = np.array(rows), np.concatenate(losses)
+    low = np.full(d + n, -np.inf)
+    low[nonnegative] = 0.0
+    found = scipy.optimize.minimize(
+        lambda z: 0.5 * lam * z[:d] @ z[:d] + c @ z[d:] / n,
+        np.concatenate((np.zeros(d), [values.max() for values in losses])),
+        jac=lambda z: np.concatenate((lam * z[:d], c / n)),
+        bounds=list(zip(low, np.full(d + n, np.inf), strict=True)),
+        constraints={"type": "ineq", "fun": lambda z: A @ z - b, "jac": lambda z: A},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 2000},
+    )
+    assert found.success
+    return found.x[:d], primal(psi, losses, np.where(low[:d] == 0.0, np.maximum(found.x[:d], 0.0), found.x[:d]), lam, c)
+
+
+def primal(psi, losses, w, lam, c=None):
+    """Return P(w)."""
+    hinges = np.array([(values - rows @ w).max() for rows, values in zip(psi, losses, strict=True)])
+    return 0.5 * lam * w @ w + np.mean(hinges if c is None else c * hinges)
+
+
+@cache
+def small():
+    """Return (psi, losses, w*, P*): two of three constraints hold with equality, the third does not."""
+    psi, losses = outputs(0)
+    w, best = optimum(psi, losses, LAM, NONNEGATIVE)
+    free = optimum(psi, losses, LAM, [])[1]
+    assert best > free + 1e-3
+    tight = np.abs(w[NONNEGATIVE]) < 1e-6
+    assert tight.any()
+    assert not tight.all()
+    return psi, losses, w, best
+
+
+def functions(psi, losses, nonnegative, sparse=False):
+    """Return the same problem given by Python functions."""
+    return fwexp.CallbackProblem(
+        [0] * len(psi),
+        features=lambda i, y: sp.csr_array(-psi[i][y : y + 1]) if sparse else -psi[i][y],
+        loss=lambda i, y: losses[i][y],
+        max_oracle=lambda i, w: int(np.argmax(losses[i] - psi[i] @ w)),
+        nonnegative=nonnegative,
+    )
+
+
+BLOCK_STEPS = [
+    {"step": step, "accelerate": accelerate, "cache": cache, "sampling": sampling}
+    for step in ("fw", "pairwise", "away", "corrective")
+    for accelerate in (False, {"kap": 2.0, "period": 3})
+    for cache in (False, {"size": 6})
+    for sampling in (("perm", "gap") if step in ("fw", "corrective") else ("uniform",))
+]
+METHODS = [
+    *(("bcfw", options) for options in BLOCK_STEPS),
+    *(("bcfw", {"sampling": name}) for name in ("cyclic", "max_gap", "lipschitz")),
+    ("bcfw", {"line_search": False}),
+    ("auto", {}),
+    ("approx_bcfw", {}),
+    ("fw", {}),
+    ("fw", {"line_search": False}),
+    ("ssg", {}),
+    ("one_slack", {}),
+    ("one_slack", {"cache": 0, "pull": 0.0, "removal": 0, "nonnegative": False}),
+    ("one_slack", {"removal": 1}),
+    ("fcfw", {}),
+    ("fcfw", {"start_atom": False}),
+]
+
+
+def check_run(problem, solver, options, best, *, max_passes, iterates=None):
+    """Every row bounds the optimum from both sides, w stays feasible, and the end is near the optimum."""
+    passes = {"max_passes": max_passes, "schedule": max_passes / 40}
+    result = fwexp.solve(problem, solver, lam=LAM, gap_tol=5e-5, iterates=iterates, **passes, **options)
+    assert (result.trace.primal >= best - 1e-9).all()
+    if solver != "ssg":
+        assert (result.trace.dual <= best + 1e-9).all()
+        assert result.gap <= 1e-4
+    assert result.primal <= best + 1e-4
+    assert result.w[public_places(problem)].min() >= 0.0
+    return result
+
+
+@pytest.mark.parametrize(("solver", "options"), METHODS, ids=str)
+def test_every_method_reaches_the_constrained_optimum(solver, options):
+    psi, losses, w, best = small()
+    problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
+    sublinear = solver in ("ssg", "fw", "approx_bcfw") or (solver == "bcfw" and options.get("step", "fw") == "fw")
+    result = check_run(problem, solver, options, best, max_passes=20000 if sublinear else 400)
+    np.testing.assert_allclose(result.w, w, atol=0.05)
+    if solver != "ssg":
+        assert result.state.exact_dual() == pytest.approx(result.state.point("last").dual, abs=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "fw", "ssg"])
+def test_averages_are_feasible_bounds(solver):
+    psi, losses, _, best = small()
+    problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
+    result = check_run(problem, solver, {}, best, max_passes=5000, iterates=("last", "wavg", "tavg", "avg"))
+    for name in ("wavg", "tavg", "avg"):
+        last = result.trace[result.trace.iterate == name].iloc[-1]
+        assert last.primal <= best + 0.02
+        point = result.state.point(name)
+        assert point.w[NONNEGATIVE].min() >= 0.0
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("bcfw", {"sampling": "perm", "accelerate": {"kap": 2.0, "period": 3}, "cache": True}),
+        ("bcfw", {"step": "corrective", "cache": True}),
+        ("fw", {}),
+        ("ssg", {}),
+        ("one_slack", {}),
+        ("fcfw", {}),
+    ],
+    ids=str,
+)
+def test_problems_in_python_functions_keep_constraints(solver, options, sparse):
+    psi, losses, _, best = small()
+    result = fwexp.solve(functions(psi, losses, NONNEGATIVE, sparse), solver, lam=LAM, gap_tol=1e-3, max_passes=300, **options)
+    assert best - 1e-9 <= result.primal <= best + 0.01
+    assert solver == "ssg" or result.dual <= best + 1e-9
+    assert result.w[NONNEGATIVE].min() >= 0.0
+
+
+# --- block steps, against numbers written out -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", BLOCK_STEPS, ids=str)
+def test_block_steps_never_lower_the_dual(options):
+    """D(a) = b'a - lam/2 ||max(A a, 0)||^2, from the a of the solver by numpy."""
+    psi, losses, _, _ = small()
+    problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
+    solver = SOLVERS["bcfw"](problem, LAM, check_options(SOLVERS["bcfw"], options), 0)
+    before, shifted = 0.0, options["accelerate"]
+    for k in range(1, 12 * problem.n):
+        solver.advance(BIG, k)
+        v = dual_image(solver, psi)
+        clipped = v.copy()
+        clipped[NONNEGATIVE] = np.maximum(v[NONNEGATIVE], 0.0)
+        dual = solver.state.at.losses.mean() - 0.5 * LAM * clipped @ clipped
+        assert solver.point("last").dual == pytest.approx(dual, abs=1e-12)
+        assert solver.point("last").w[NONNEGATIVE].min() >= 0.0
+        if not shifted:  # with acceleration it is the dual of the centred problem that rises
+            assert dual >= before - 1e-13
+            np.testing.assert_allclose(solver.point("last").w, clipped, atol=1e-12)
+            before = dual
+        gap = primal(psi, losses, solver.point("last").w, LAM) - dual
+        assert solver.total_gap(solver.fresh_gaps()) == pytest.approx(gap, abs=1e-12)
+
+
+def dual_image(solver, psi):
+    """Return A a, from vectors of parts (weights of the outputs) or from the active sets."""
+    problem, dual = solver.problem, solver.state.dual
+    v = np.zeros(problem.d)
+    for i, rows in enumerate(psi):
+        a = np.zeros(len(rows))
+        if hasattr(dual, "blocks"):
+            a = dual.blocks[problem.part_ptr[i] : problem.part_ptr[i + 1]]
+        else:
+            for slot in range(dual.count[i]):
+                a[dual.storage[dual.label_first[i] + slot]] += dual.weight[dual.first[i] + slot]
+        v += a @ rows / (solver.lam * problem.n)
+    return v
+
+
+def test_known_numbers_are_those_of_the_constrained_problem():
+    psi, losses, _, best = small()
+    problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
+    for options in ({"sampling": "gap", "refresh": 1}, {"step": "pairwise", "sampling": "gap", "refresh": 1}):
+        solver = SOLVERS["bcfw"](problem, LAM, check_options(SOLVERS["bcfw"], options), 0)
+        solver.advance(3 * problem.n, BIG)
+        gap = solver.exact_gap()
+        w = solver.point("last").w
+        assert gap == pytest.approx(primal(psi, losses, w, LAM) - solver.point("last").dual, abs=1e-12)
+        assert solver.known_hinge == pytest.approx(primal(psi, losses, w, 0.0), abs=1e-12)
+        assert solver.point("last").dual <= best
+        solver.change_lam(0.5 * LAM)
+        np.testing.assert_allclose(solver.point("last").w, w, atol=1e-14)
+        assert solver.exact_dual() == pytest.approx(solver.point("last").dual, abs=1e-12)
+        gap = primal(psi, losses, w, 0.5 * LAM) - solver.exact_dual()
+        assert solver.known_gap == pytest.approx(gap, abs=1e-12)
+        again = SOLVERS["bcfw"](problem, LAM, check_options(SOLVERS["bcfw"], options), 1, warm_start=solver)
+        assert again.point("last").dual == pytest.approx(again.exact_dual(), abs=1e-12)
+        assert again.point("last").w[NONNEGATIVE].min() >= 0.0
+
+
+@pytest.mark.parametrize("solver", ["fw", "one_slack", "fcfw"])
+def test_warm_starts_keep_the_dual_point(solver):
+    psi, losses, _, _ = small()
+    problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
+    first = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-4, max_passes=200)
+    best = optimum(psi, losses, 0.5 * LAM, NONNEGATIVE)[1]
+    result = fwexp.solve(problem, solver, lam=0.5 * LAM, gap_tol=1e-2, max_passes=500, warm_start=first)
+    assert best - 1e-9 <= result.primal <= best + 1e-2
+    assert result.dual <= best + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("bcfw", {}),
+        ("bcfw", {"step": "corrective", "accelerate": {"kap": 2.0, "period": 1}}),
+        ("ssg", {}),
+        ("fw", {}),
+        ("fcfw", {}),
+    ],
+    ids=str,
+)
+def test_states_with_constraints_go_on_to_the_same_bits(solver, options):
+    psi, losses, _, _ = small()
+    problem, cls = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE), SOLVERS[solver]
+    first, second = (cls(problem, LAM, check_options(cls, options), seed, ("last",)) for seed in (0, 1))
+    first.advance(2 * problem.n, BIG)
+    second.restore(record.copy(first.state))
+    for running in (first, second):
+        running.advance(8 * problem.n, BIG)
+    np.testing.assert_array_equal(first.point("last").w, second.point("last").w)
+    assert first.step == second.step
+    assert record.same(first.state, second.state)
+
+
+# --- the regularisation path -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"step": "fw", "accelerate": False}], ids=str)
+def test_paths_are_certified_under_constraints(options):
+    psi, losses, _, _ = small()
+    problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
+    path = fwexp.regularization_path(problem, eps=0.05, lam_min=0.02, max_passes=20000, **options)
+    assert path.status == "converged"
+    for lam in (100.0, 1.01 * path.lam[0], 0.5, 0.1, 0.0201):
+        w, best = path.w_at(lam), optimum(psi, losses, lam, NONNEGATIVE)[1]
+        assert w[NONNEGATIVE].min() >= 0.0
+        assert best - 1e-9 <= primal(psi, losses, w, lam) <= best + path.gap_at(lam) + 1e-9
+        assert path.gap_at(lam) <= 0.05 + 1e-9
+
+
+# --- the quadratic program of cutting planes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e4])
+def test_the_clipped_quadratic_program_is_solved(seed, scale):
+    """Singular matrices, repeated rows, any scale; compared with SLSQP on D itself."""
+    rng = np.random.default_rng(seed)
+    m, free, q, lam = 9, seed % 3, 1 + 2 * seed, 0.7
+    W, rows, b = rng.normal(size=(m, free)), rng.normal(size=(m, q)) + 0.3, rng.uniform(size=m)
+    W[-1], rows[-1], b[-1] = W[0], rows[0], b[0]
+    qp = SimplexQP(1e-10)
+    for k in range(m):
+        qp.add(scale * lam * W[:k] @ W[k], scale * lam * W[k] @ W[k], scale * b[k])
+    gap = maximise(qp, np.sqrt(scale) * rows, lam)
+    a = qp.a[:m]
+
+    def dual(a):
+        return b @ a - 0.5 * lam * ((W.T @ a) @ (W.T @ a) + np.sum(np.maximum(rows.T @ a, 0.0) ** 2))
+
+    found = scipy.optimize.minimize(
+        lambda a: -dual(a),
+        np.full(m, 1.0 / m),
+        bounds=[(0.0, 1.0)] * m,
+        constraints={"type": "eq", "fun": lambda a: a.sum() - 1.0},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert gap <= 1e-9 * scale
+    assert qp.accuracy >= gap
+    assert a.min() >= 0.0
+    assert a.sum() == pytest.approx(1.0, abs=1e-12)
+    assert dual(a) == pytest.approx(-found.fun, abs=1e-7)
+
+
+def test_the_line_search_is_exact():
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        u, change = rng.normal(size=(2, rng.integers(1, 6)))
+        change[rng.random(len(change)) < 0.2] = 0.0
+        slope, curvature = rng.exponential(), rng.choice([0.0, rng.exponential()])
+        base = slope + 0.7 * np.maximum(u, 0.0) @ change
+
+        def D(t, u=u, change=change, base=base, curvature=curvature):
+            return base * t - 0.5 * curvature * t * t - 0.35 * np.sum(np.maximum(u + t * change, 0.0) ** 2)
+
+        t = exact_step(slope, curvature, u, change, 0.7)
+        grid = np.linspace(0.0, 1.0, 501)
+        assert 0.0 <= t <= 1.0
+        assert D(t) >= max(D(s) for s in grid) - 1e-12
+
+
+# --- families, and what is refused ---------------------------------------------------------------------------------------
+
+
+def families():
+    """Return problems of every family with constraints, and the public places of these."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(length, 2)) for length in (2, 3, 1, 2)]
+    y = [rng.integers(3, size=len(x)) for x in X]
+    places = [0, 4, 5, 7, 12, 20]  # of 3 * 2 features, 2 * 3 ends, 9 transitions; rows are padded from 3 to 8
+    yield "chain", fwexp.chain_problem(X, y, 3, nonnegative=places), places
+    mask = np.zeros(9, dtype=bool)
+    mask[[1, 2, 8]] = True
+    yield "multiclass", fwexp.multiclass_problem(rng.normal(size=(6, 3)), rng.integers(3, size=6), 3, nonnegative=mask), [1, 2, 8]
+    grids = [rng.normal(size=(2, 3, 4)) for _ in range(4)]
+    yield "matching", fwexp.matching_problem(grids, [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)]], nonnegative=slice(1, 3)), [1, 2]
+
+
+FAMILIES = {name: (problem, places) for name, problem, places in families()}
+
+
+def written_out(problem):
+    """Return psi and losses of all labelings."""
+    psi, losses = [], []
+    for i in range(problem.n):
+        work, rows, values = protocol.workspace(problem), [], []
+        for y in labelings(problem, i):
+            w = np.zeros(problem.num_weights)
+            protocol.scatter_psi(problem, i, y, 1.0, w)
+            rows.append(protocol.to_public(problem, w))
+            values.append(protocol.loss(problem, i, y))
+        del work
+        psi.append(np.array(rows))
+        losses.append(np.array(values))
+    return psi, losses
+
+
+def labelings(problem, i):
+    if protocol.registers(problem, protocol.all_labelings):
+        return protocol.all_labelings(problem, i, 100)
+    rows, columns = int(problem.label_ptr[i + 1] - problem.label_ptr[i]), int(problem.columns[i])
+    every = np.indices((columns + 1,) * rows).reshape(rows, -1).T
+    return [y.astype(np.int32) for y in every if len(set(y[y > 0])) == np.count_nonzero(y)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_has_constraints(family, monkeypatch):
+    problem, places = FAMILIES[family]
+    assert public_places(problem).tolist() == places
+    psi, losses = written_out(problem)
+    best = optimum(psi, losses, LAM, places)[1]
+    assert best > optimum(psi, losses, LAM, [])[1] + 1e-6
+    run_in_plain_python(monkeypatch)
+    for solver in ("bcfw", "fw", "one_slack"):
+        options = {"step": "corrective", "sampling": "perm"} if solver == "bcfw" else {}
+        result = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-3, max_passes=100, schedule=5, **options)
+        assert best - 1e-9 <= result.primal <= best + 0.02
+        assert result.dual <= best + 1e-9
+        assert result.w[places].min() >= 0.0
+    assert result.status == "converged"
+
+
+def test_predictions_need_no_constraints():
+    problem, _ = FAMILIES["multiclass"]
+    result = fwexp.solve(problem, "one_slack", lam=LAM)
+    free = problem._replace(nonnegative=protocol.UNCONSTRAINED)
+    assert result.predict(free) == result.predict(problem) == fwexp.predict(problem.x.values, result)
+    assert fwexp.solve(problem, "one_slack", lam=LAM, test=free).w.tolist() == result.w.tolist()
+
+
+@pytest.mark.parametrize("solver", ["n_slack", "online_eg", "kernel_bcfw", "kernel_fw"])
+def test_other_solvers_refuse_constraints(solver):
+    with pytest.raises(OptionError, match=rf"{solver} cannot keep weights nonnegative; accepted: .*bcfw.*fw.*one_slack.*ssg"):
+        fwexp.solve(FAMILIES["multiclass"][0], solver, lam=LAM)
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ([9], "got 9"),
+        ([-1], "got -1"),
+        ([True, False], r"got bool of shape \(2,\)"),
+        (np.zeros((1, 2), dtype=int), r"shape \(1, 2\)"),
+        (3, r"shape \(\)"),
+        ([0.5], "got float64"),
+        ("all", "got text"),
+        (slice("a"), "got slice"),
+        (slice(0, 3, 0), "got slice"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("make", [lambda **k: fwexp.multiclass_problem(np.eye(3), [0, 1, 2], **k)], ids=["multiclass"])
+def test_bad_places_are_named(given, got, make):
+    with pytest.raises(ValueError, match=r"nonnegative must be a mask of length d = 9, a slice, or integers 0 .. 8") as error:
+        make(nonnegative=given)
+    assert "\n" not in str(error.value)
+    error.match(got)
+
+
+def test_every_way_to_name_places_is_the_same():
+    mask = np.zeros(9, dtype=bool)
+    mask[3:6] = True
+    for given in (mask, mask.tolist(), slice(3, 6), [3, 4, 5], np.array([5, 3, 4, 4]), range(3, 6), slice(-6, -3)):
+        problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 2], nonnegative=given)
+        assert public_places(problem).tolist() == [3, 4, 5]
+    for none in (None, [], np.zeros(9, dtype=bool), slice(0, 0)):
+        assert len(fwexp.multiclass_problem(np.eye(3), [0, 1, 2], nonnegative=none).nonnegative) == 0
