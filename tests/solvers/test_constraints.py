@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import fwexp
 from fwexp import record
 from fwexp.errors import OptionError
-from fwexp.problems import protocol
+from fwexp.problems import protocol, tiers
 from fwexp.problems.constraints import public_places
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.clipped_qp import maximise
@@ -368,7 +368,7 @@ def written_out(problem):
 
 
 def labelings(problem, i):
-    if protocol.registers(problem, protocol.all_labelings):
+    if not tiers.missing(problem, "enumeration"):
         return protocol.all_labelings(problem, i, 100)
     rows, columns = int(problem.label_ptr[i + 1] - problem.label_ptr[i]), int(problem.columns[i])
     every = np.indices((columns + 1,) * rows).reshape(rows, -1).T
