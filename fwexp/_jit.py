@@ -114,7 +114,7 @@ def load_array_kernels() -> None:
     """
     while _array_kernels:
         kernel, signature = _array_kernels.pop()
-        kernel.compile(signature)
+        kernel.compile(tuple(numba.core.sigutils.normalize_signature(signature)[0]))  # as calls do, or it is cached twice
 
 
 @cache

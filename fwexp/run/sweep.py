@@ -24,6 +24,7 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, read_write
 
+from fwexp import _places
 from fwexp.driver.progress import say, without_summaries
 from fwexp.errors import RunsFailed, UserError
 from fwexp.run import grids, interrupts, relay, runner, store
@@ -156,7 +157,8 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
         return
     runner.compile_kernels(todo, data_dir)
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
-    results_dir, data_dir = Path(results_dir).absolute(), data_dir and Path(data_dir).absolute()
+    results_dir = _places.folder("results_dir", results_dir).absolute()
+    data_dir = data_dir and _places.folder("data_dir", data_dir).absolute()
     where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force}
     common = [f"{key}={quote(value)}" for key, value in where.items()]
     sweep_id = uuid.uuid4().hex
