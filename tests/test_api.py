@@ -125,7 +125,7 @@ def test_auto_calls_few_oracles():
     """Against every example once per pass: fewer calls to the same gap, whether lengths of psi vectors are known or not."""
     for problem in (chain("dense", 3, n=40)[1], chain("functions", 3, n=12)[1]):
         auto, ordered = (
-            fwexp.solve(problem, lam=0.01, max_passes=300, gap_tol=1e-3, schedule=0.5, **options)
+            fwexp.solve(problem, lam=0.01, max_passes=300, gap_tol=1e-2, schedule=0.5, **options)
             for options in ({}, {"sampling": "perm", "cache": False, "refresh": 0, "accelerate": False})
         )
         assert auto.status == "converged"
@@ -282,7 +282,7 @@ BAD_ARGUMENTS = [
 @pytest.mark.parametrize(("arguments", "error", "message"), BAD_ARGUMENTS)
 def test_bad_arguments_are_named_on_one_line(problem, arguments, error, message, monkeypatch):
     """Before anything is compiled or run."""
-    monkeypatch.setattr("fwexp.api.drive", None)
+    monkeypatch.setattr("fwexp.api.train", None)
     arguments = {"solver": "bcfw", "lam": LAM} | arguments
     with pytest.raises(error, match=message) as raised:
         fwexp.solve(problem, **arguments)

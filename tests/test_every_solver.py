@@ -27,8 +27,8 @@ SOLVER_OPTIONS = {
     "fcfw": [{}, {"start_atom": False}],
     "online_eg": [{}, {"sampling": "perm"}],
     "kernel_bcfw": [{}, {"kernel": "rbf"}],
-    "kernel_fw": [{}, {"kernel": "poly", "degree": 2}],
-    "approx_bcfw": [{}, {"nu": 0.5}, {"delta": 0.3, "line_search": False}],
+    "kernel_fw": [{}, {"kernel": "rbf"}],
+    "approx_bcfw": [{}, {"nu": 0.5}, {"delta": 0.3}],
 }
 CASES = [(name, options) for name, rows in SOLVER_OPTIONS.items() for options in rows]
 

@@ -97,5 +97,5 @@ def test_nobody_goes_round_the_layers_by_the_package_itself():
     """``import fwexp`` gives everything, ``fwexp.solve`` included."""
     for folder in ("fwexp", "plots"):
         for module in modules(folder):
-            if module not in ("fwexp", "fwexp.cli", "fwexp.driver.saving"):  # which want the version
+            if module not in ("fwexp", "fwexp.cli", "fwexp.tasks.saving"):  # which want the version
                 assert "fwexp" not in imports(module), module

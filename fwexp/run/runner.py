@@ -78,7 +78,7 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
 
 def solve(config: Mapping, train, test, data_dir=None, *, verbose=False):
     """Do what a canonical configuration says."""
-    return tasks.perform(config, train, test, _scorer(config["dataset"]["name"], data_dir), verbose=verbose)
+    return tasks.perform(config, train, test, _scorer(config["dataset"]["name"], _folder(data_dir)), verbose=verbose)
 
 
 def resolve(config: Mapping, data_dir=None) -> dict:
@@ -118,12 +118,19 @@ def warm_up(config: Mapping, train, test, data_dir=None) -> None:
 
 def load(dataset: Mapping, data_dir=None):
     """Return the training and the test problem, read once per process."""
-    return _load(_text(dataset), data_dir)
+    return _load(_text(dataset), _folder(data_dir))
 
 
 def checksums(dataset: Mapping, data_dir=None) -> dict[str, str]:
     """Return {file name: sha256} of the data, computed once per process."""
-    return _checksums(_text(dataset), data_dir)
+    return _checksums(_text(dataset), _folder(data_dir))
+
+
+def _folder(data_dir) -> str:
+    """Return the folder of the data as it is called from everywhere."""
+    from fwexp.data import resolve_data_dir
+
+    return str(resolve_data_dir(data_dir).absolute())
 
 
 def _text(options: Mapping) -> str:

@@ -11,9 +11,10 @@ from fwexp import _sources
 from fwexp.driver.settings import IMPROVEMENT, TRAIN
 
 COMMON = ("fwexp.api", "fwexp.driver", "fwexp.oracles", "fwexp.problems", "fwexp.run.perform")
-PATH, LOOKS = "fwexp.tasks.path", "fwexp.tasks.improvement"  # by what a task other than training needs
+# By what a task other than training needs.
+PATH, LOOKS = ("fwexp.tasks.path", "fwexp.tasks.walk"), ("fwexp.tasks.improvement",)
 # Modules that list others or show something, and change no number: else a run would depend on all solvers and data sets.
-LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", PATH, LOOKS)
+LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", *PATH, *LOOKS)
 SHOWS = ("fwexp._found", "fwexp._sources", "fwexp.driver.progress", "fwexp.errors")
 
 
@@ -24,7 +25,7 @@ def made_by(config: Mapping) -> dict:
 
     task = config.get("task", TRAIN)
     names = {SOLVERS.module(config["solver"]["name"]), DATASETS.module(config["dataset"]["name"]), *COMMON}
-    names |= {LOOKS if task == IMPROVEMENT else PATH} if task != TRAIN else set()
+    names |= set(LOOKS if task == IMPROVEMENT else PATH) if task != TRAIN else set()
     modules = sorted(names)
     return {"modules": modules, "sha256": current(tuple(modules))}
 

@@ -201,9 +201,9 @@ def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
         *[["hansards", "missing"]] * 5,
         ["ocr", "damaged"],
     ]
-    assert "8 letters in 4 words, expected 52152 letters in 6877 words" in lines[1]
-    assert lines[2].endswith(f"{tmp_path}/conll2000/train.txt.gz; get it with `fwexp data fetch conll2000`")
-    assert "19 bytes of text, expected 639396" in lines[3]
+    assert lines[0].endswith(f"{tmp_path}/conll2000/train.txt.gz; get it with `fwexp data fetch conll2000`")
+    assert "19 bytes of text, expected 639396" in lines[1]
+    assert "8 letters in 4 words, expected 52152 letters in 6877 words" in lines[-1]
 
 
 def test_verify_fails_where_a_file_is_missing(tmp_path):

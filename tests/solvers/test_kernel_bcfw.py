@@ -214,7 +214,7 @@ def test_memory_is_as_stated():
     N, K, sets = len(problem.labels), 8, solver.sets
     extra = (2 + K) * K * 8  # the parts without inputs
     assert solver.state.at.w.nbytes == 8 * N * K + extra
-    assert solver.averages.sums.nbytes == 8 * N * K + K * K * 8
+    assert solver.state.averages.sums.nbytes == 8 * N * K + K * K * 8
     lengths, room = np.diff(problem.label_ptr), np.diff(sets.first)
     stated = (room * (16 + 4 * lengths + 8 * room)).sum()
     assert sum(array.nbytes for array in (sets.weight, sets.loss, sets.storage, sets.gram)) == stated

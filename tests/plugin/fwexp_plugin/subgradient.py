@@ -39,7 +39,7 @@ class Subgradient(Solver):
     name = "subgradient"
     title = "batch subgradient descent"
     Options = Options
-    needs = ("max_oracle",)
+
     has_dual = False
 
     def prepare(self):
