@@ -75,6 +75,7 @@ GOOD = {
         "recall_cost": 2.0,
     },
     "enumerated_problem": {"psi": PSI, "losses": LOSSES, "rescaling": "margin"},
+    "weighted_problem": {"problem": PROBLEM, "weights": np.ones(PROBLEM.n)},
     "joint_feature": {"problem": PROBLEM, "i": 0, "y": 1},
     "loss": {"problem": PROBLEM, "i": 0, "y": 1},
     "max_oracle": {"problem": PROBLEM, "i": 0, "w": W},

@@ -10,9 +10,9 @@ from PIL import Image
 
 from fwexp.errors import UserError
 from fwexp.experiments import FIGURES, commands, make_figure
-from fwexp.experiments.figure import save_figure
+from fwexp.experiments.figure import save_figure, stored_results
 from fwexp.experiments.origin import Origin, reservations
-from fwexp.run import runner, store, sweep
+from fwexp.run import records, runner, store, sweep
 from fwexp.run.provenance import provenance
 from tests.plots.made_up import make_figure as made_up_results
 
@@ -40,7 +40,7 @@ def test_a_figure_is_two_pictures_and_a_table_and_their_origin(made):
 
 def test_the_table_is_what_is_drawn(made):
     folder, paths = made
-    results = store.load_results(folder)
+    results = stored_results(sweep.expand([f"+experiment={NAME}"], preset="smoke"), folder)
     frame = FIGURES[NAME].data(results)
     read = pd.read_csv(paths[2])
     assert list(read.columns) == [*frame.columns, "preset", "commit"]
@@ -142,7 +142,7 @@ def test_a_figure_of_mixed_sources_says_so(made, tmp_path, monkeypatch):
             found = digests.get(run.config["solver"]["name"], "a" * 64)
             digest = found.pop() if isinstance(found, list) and len(found) > 1 else found[0]
             run.record["sources"] = {"modules": ["fwexp.api"], "sha256": digest}
-            (run.path / store.RECORD).write_text(json.dumps(run.record))
+            records.write(run.path / store.RECORD, run.record)
         png, svg, _, record = make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
         said = json.loads(record.read_text())["note"]
         assert Image.open(png).text["Comment"] == said
