@@ -171,7 +171,7 @@ def _constrained() -> list[str]:
     while classes:
         cls = classes.pop()
         classes += cls.__subclasses__()
-        if cls.constraints and cls.__module__.startswith("fwexp."):
+        if cls.constraints and cls.__module__.startswith("fwexp.solvers."):
             found.add(cls.name)
     return sorted(found)
 
