@@ -8,7 +8,7 @@ game; an objective evaluates their points for the log. Both are protocols: any o
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,7 +92,6 @@ class Objective(ABC):
     """Evaluates points for the log."""
 
     calls: int = 0  # oracle calls made for the log so far
-    columns: ClassVar[tuple[str, ...]] = ()  # those of all its values
 
     @abstractmethod
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value | None:

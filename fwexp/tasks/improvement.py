@@ -117,7 +117,6 @@ class BlockGaps(Objective):
     def __init__(self, solver: BCFW) -> None:
         self.solver, self.calls = solver, 0
         self._work, self._radii_sq = workspace(solver.problem), np.zeros(solver.problem.n)
-        self._gaps = None  # those that the run knows where it is looked at
 
     def cost(self) -> int:
         return 2 * self.solver.problem.n
