@@ -4,6 +4,7 @@
 
 from fwexp import _places
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.run.config import GROUPS
 
 USAGE = """\
 usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
@@ -67,10 +68,11 @@ def main(args: list[str]) -> int:
 
 def describe(config: dict) -> str:
     """One line that tells a run of a figure from the others."""
-    options = [f"{group}.{key}={value}" for group in ("dataset", "solver") for key, value in config[group].items() if key != "name"]
-    facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes")]
-    task = [f"task={config['task']}"] if "task" in config else []
-    return " ".join([*task, f"solver={config['solver']['name']}", f"dataset={config['dataset']['name']}", *facts, *options])
+    chosen = {group: config[group] for group in GROUPS if group in config}
+    names = [f"{group}={value['name']}" for group, value in chosen.items()]
+    facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes") if key in config]
+    options = [f"{group}.{key}={option}" for group, value in chosen.items() for key, option in value.items() if key != "name"]
+    return " ".join([*names, *facts, *options])
 
 
 def _parse(args: list[str]) -> tuple[list[str], str, bool, dict[str, str]]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from fwexp.run.config import task_of
 from fwexp.run.provenance import provenance
 
 
@@ -65,8 +66,8 @@ def facts(run) -> dict:
     return {
         "dataset": config["dataset"]["name"],
         "solver": config["solver"]["name"],
-        "task": config.get("task", "train"),
-        "lam": config["lam"],
+        "task": task_of(config),
+        "lam": config.get("lam"),
         "seed": config["seed"],
         "status": run.status,
         "created": record.get("created"),

@@ -11,7 +11,7 @@ _HOME = {
     "chain_problem": "fwexp.problems.chain",
     "enumerated_problem": "fwexp.problems.enumerated",
     "evaluate": "fwexp.api",
-    "grid_search": "fwexp.tasks.path",
+    "grid_search": "fwexp.tasks.grid",
     "joint_feature": "fwexp.api",
     "load": "fwexp.tasks.result",
     "load_dataset": "fwexp.data",

@@ -282,7 +282,7 @@ BAD_ARGUMENTS = [
 @pytest.mark.parametrize(("arguments", "error", "message"), BAD_ARGUMENTS)
 def test_bad_arguments_are_named_on_one_line(problem, arguments, error, message, monkeypatch):
     """Before anything is compiled or run."""
-    monkeypatch.setattr("fwexp.api.train", None)
+    monkeypatch.setattr("fwexp.tasks.train.run_solver", None)
     arguments = {"solver": "bcfw", "lam": LAM} | arguments
     with pytest.raises(error, match=message) as raised:
         fwexp.solve(problem, **arguments)

@@ -6,31 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from fwexp.checks import as_real, check_integer, check_number, check_positive
-from fwexp.errors import OptionError, ParameterError, shown, unknown
+from fwexp.checks import as_real, check_choice, check_flag, check_integer, check_number, check_positive
+from fwexp.errors import ParameterError, shown, unknown
 
-TRAIN, PATH, HEURISTIC_PATH = "train", "path", "heuristic_path"
-WARM_GRID, COLD_GRID, IMPROVEMENT = "warm_grid", "cold_grid", "improvement"
-TASKS = (TRAIN, PATH, HEURISTIC_PATH, WARM_GRID, COLD_GRID, IMPROVEMENT)  # what `fwexp.run.perform` can do
 ITERATES = ("last", "wavg", "tavg", "avg")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
-
-
-def check_task(task, solver: str) -> str:
-    """Return the name of a task, which ``solver`` must be able to do: all but training run bcfw.
-
-    Raises
-    ------
-    ParameterError
-        No such task.
-    OptionError
-        A solver that it does not run.
-    """
-    if task not in TASKS:
-        raise ParameterError(unknown("task", task, TASKS))
-    if task != TRAIN and solver not in ("bcfw", "auto"):
-        raise OptionError(f"task {task} runs solver bcfw, got {solver}; accepted: auto, bcfw")
-    return task
 
 
 def check_lam(value, n: int | None = None) -> float | str:
@@ -57,17 +37,22 @@ def max_calls(max_passes: float, n: int) -> int:
 
 def check_gap_tol(value) -> float:
     """Return a nonnegative finite gap."""
-    return check_number("gap_tol", value, "a finite number >= 0", least=0.0)
+    return check_number("gap_tol", value, "a finite number >= 0", least=0.0) + 0.0  # -0.0 is 0.0
 
 
 def check_time_limit(value) -> float | None:
-    """Return a positive number of solver seconds, or None."""
+    """Return a positive number of solver seconds, or None where there is no limit."""
     if value is None:
         return None
     seconds = as_real(value)
     if not seconds > 0:
         raise ParameterError(f"time_limit must be a positive number of seconds or None (null), got {shown(value)}")
-    return seconds
+    return None if seconds == math.inf else seconds
+
+
+def check_iterate(value) -> str:
+    """Return the name of the iterate to end with."""
+    return check_choice("iterate", value, ("best", *ITERATES))
 
 
 def check_iterates(value) -> tuple[str, ...]:
@@ -95,6 +80,20 @@ def check_schedule(value) -> str | float | tuple[float, ...]:
     if not 0 < period < math.inf:
         raise ParameterError(message)
     return period
+
+
+# The settings of a run, all of them arguments of `fwexp.solve`, by the function that checks a value.
+CHECKS = {
+    "lam": check_lam,
+    "seed": check_seed,
+    "max_passes": check_max_passes,
+    "gap_tol": check_gap_tol,
+    "time_limit": check_time_limit,
+    "iterates": lambda value: None if value is None else check_iterates(value),
+    "iterate": check_iterate,
+    "schedule": check_schedule,
+    "train_error": lambda value: check_flag("train_error", value),
+}
 
 
 def _is_list(value) -> bool:

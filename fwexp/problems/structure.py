@@ -110,3 +110,10 @@ def unlabelled(wanted: Mapping, X, inputs: Mapping):
     problem = build(wanted, X, **inputs)
     check_structure("X", structure(problem), "the one trained on", wanted)
     return problem
+
+
+def check_labels(problem) -> None:
+    """Refuse a problem without labels where they are needed."""
+    labels = getattr(problem, "labels", None)
+    if labels is not None and labels.min() < 0:
+        raise ParameterError("labels of a training problem must be >= 0, got -1 (allowed in test problems only)")

@@ -1,35 +1,29 @@
 """What to run: the schema that validates ``conf/``, the canonical form of a configuration, and its key.
 
-A configuration is a nested mapping: the options of one data set below ``dataset`` and of one solver below ``solver``, each with
-its ``name``, and the ``task`` and the settings of the run (`RUN_KEYS`) at the top. Defaults are not repeated here: those of a
-solver or data set stand in its options dataclass, those of a run in the signature of `fwexp.solve`.
+A configuration is a nested mapping: the options of one data set below ``dataset``, of one solver below ``solver`` and of one
+task below ``task``, each with its ``name``, and the settings that the task reads at the top. Defaults are not repeated here:
+those of a solver, data set or task stand in its options dataclass, those of settings with the task. Training has no options
+and is left out, which keeps the keys of runs that were stored before there were tasks.
 """
 
 import dataclasses
 import functools
 import hashlib
-import inspect
 import json
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fwexp import _found, _places
-from fwexp.driver import settings as check
 from fwexp.errors import OptionError, ParameterError, unknown
 
 # Where results go, where data lie and whether to run again: top-level keys that change no number.
 PLACE_KEYS = {"results_dir": "results", "data_dir": None, "force": False}
 STALE = "stale"  # the value of force that runs again what other sources made
 
-# The settings of a run, which are arguments of `fwexp.solve` of the same name.
-RUN_KEYS = ("lam", "seed", "max_passes", "gap_tol", "time_limit", "iterates", "iterate", "schedule", "train_error")
-
-# A setting or option that is left out of the canonical form while it has its default, so that adding it keeps the keys of stored
-# runs. A field of an options dataclass that is added later says so with ``metadata={"added_later": True}``.
-ADDED_LATER = ("iterate", "train_error")
+GROUPS = ("task", "dataset", "solver")
+TRAIN = "train"  # the task by default
 
 
 def conf_dir() -> Path:
@@ -45,12 +39,16 @@ def conf_dirs() -> list[Path]:
 
 
 def names(group: str) -> set[str]:
-    """Return what can be chosen from ``dataset`` or ``solver``: what there is, and YAML files that name a setting of it."""
+    """Return what can be chosen from one of `GROUPS`: what there is, and YAML files that name a setting of it."""
     from fwexp.data import DATASETS
     from fwexp.solvers import AUTO, SOLVERS
+    from fwexp.tasks import TASKS
 
-    files = {path.stem for folder in conf_dirs() for path in (folder / group).glob("*.yaml")}
-    return files | set({"dataset": DATASETS, "solver": [AUTO, *SOLVERS]}[group])
+    return _files(group) | set({"task": TASKS, "dataset": DATASETS, "solver": [AUTO, *SOLVERS]}[group])
+
+
+def _files(group: str) -> set[str]:
+    return {path.stem for folder in conf_dirs() for path in (folder / group).glob("*.yaml")}
 
 
 def canonical(config: Mapping) -> dict:
@@ -73,15 +71,31 @@ def canonical(config: Mapping) -> dict:
     ParameterError
         A value that is not accepted.
     """
-    config = _plain(config)
+    from fwexp.data import check_options
+    from fwexp.tasks import TASKS
+
+    config = {key: value for key, value in _plain(config).items() if key not in PLACE_KEYS}
+    name, options = _name_and_options("task", config.pop("task", {"name": TRAIN}))
+    task = TASKS.find(name)
+    own = _values(task.check_options(options))
+    data, options = _name_and_options("dataset", config.pop("dataset", None))
+    dataset = {"name": data} | _values(check_options(data, options))
+    solver = _canonical_solver(config.pop("solver", None))
+    task.check_solver(solver["name"])
     for key in config:
-        if key not in ("task", "dataset", "solver", *RUN_KEYS, *PLACE_KEYS):
-            raise OptionError(unknown("key", key, ("task", "dataset", "solver", *RUN_KEYS, *PLACE_KEYS)))
-    dataset, solver = _canonical_dataset(config.get("dataset")), _canonical_solver(config.get("solver"))
-    task = check.check_task(config.get("task", check.TRAIN), solver["name"])
-    settings = _canonical_settings(config, solver)
-    values = ({} if task == check.TRAIN else {"task": task}) | {"dataset": dataset, "solver": solver} | settings
-    return json.loads(json.dumps(values))  # lists for tuples, as in files
+        if key not in task.reads:
+            reads = "" if name == TRAIN else f" of task {name}"
+            raise OptionError(unknown(f"key{reads}", key, (*GROUPS, *task.reads, *PLACE_KEYS)))
+    settings = task.check_settings(config, solver["name"], {key: value for key, value in solver.items() if key != "name"})
+    settings = {key: value for key, value in settings.items() if key not in task.added_later or value != task.reads[key]}
+    values = {"task": {"name": name} | own} if name != TRAIN else {}
+    return json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
+
+
+def task_of(config: Mapping) -> str:
+    """Return the name of the task of a canonical configuration."""
+    task = config.get("task", TRAIN)
+    return task if isinstance(task, str) else task["name"]  # text in runs that were stored when tasks had no options
 
 
 def run_key(config: Mapping) -> str:
@@ -108,11 +122,11 @@ def places(config: Mapping) -> dict:
 def to_overrides(config: Mapping) -> list[str]:
     """Return the Hydra overrides that compose to a configuration."""
     overrides = []
-    for group in ("dataset", "solver"):
-        options = dict(config[group])
+    for group in GROUPS:
+        options = dict(config.get(group, {"name": TRAIN}))
         overrides.append(f"{group}={options.pop('name')}")
         overrides += [f"{group}.{key}={quote(value)}" for key, value in options.items()]
-    return overrides + [f"{key}={quote(value)}" for key, value in config.items() if key not in ("dataset", "solver")]
+    return overrides + [f"{key}={quote(value)}" for key, value in config.items() if key not in GROUPS]
 
 
 def quote(value) -> str:
@@ -139,40 +153,45 @@ def literal(text: str) -> str:
 
 
 @functools.cache
-def run_defaults() -> dict[str, Any]:
-    """Return the default of every setting of a run, as `fwexp.solve` has it (of ``lam``: none)."""
-    from fwexp.api import solve
-
-    parameters = inspect.signature(solve).parameters
-    return {key: None if parameters[key].default is inspect.Parameter.empty else parameters[key].default for key in RUN_KEYS}
-
-
-@functools.cache
 def register_schema() -> None:
-    """Tell Hydra which keys exist, with their defaults, and the names of solvers and data sets; `canonical` checks values.
+    """Tell Hydra which keys exist, with their defaults, and the names in the groups; `canonical` checks values.
 
-    A YAML file in ``conf/solver`` or ``conf/dataset`` may add a setting with a name of its own, or replace that of a solver.
+    The keys at the top are those of the task. A YAML file in ``conf/solver``, ``conf/dataset`` or ``conf/task`` may add a
+    setting with a name of its own, or replace that of a solver, a data set or a task.
     """
     from hydra.core.config_store import ConfigStore
     from omegaconf.errors import OmegaConfBaseException
 
     from fwexp.data import DATASETS
     from fwexp.solvers import AUTO, SOLVERS
+    from fwexp.tasks import TASKS
 
     store = ConfigStore.instance()
-    run = {"task": check.TRAIN, "dataset": None, "solver": None, **run_defaults(), **PLACE_KEYS}
-    store.store(group="hydra/fwexp", name="run", node=_schema("run", run), package="_global_")
     nodes = [("solver", AUTO, _schema(AUTO, {"name": AUTO}))]
-    for group, catalogue in (("dataset", DATASETS), ("solver", SOLVERS)):
+    for group, catalogue in (("task", TASKS), ("dataset", DATASETS), ("solver", SOLVERS)):
         for name, found in list(catalogue.items()):
             try:
-                nodes.append((group, name, _schema(name, {"name": name} | dataclasses.asdict(found.Options()))))
+                node = _schema(name, {"name": name} | _defaults(found.Options))
+                nodes.append((group, name, _top(name, node, found.reads) if group == "task" else node))
             except OmegaConfBaseException as error:  # a default that no configuration can hold
                 catalogue.leave_out(name, error)
+    every = {key: value for task in TASKS.values() for key, value in task.reads.items()}
+    nodes += [("task", name, _top(name, None, every)) for name in _files("task") - set(TASKS)]
     for group, name, node in nodes:
-        store.store(group=f"hydra/fwexp/{group}", name=name, node=node)
-        if not any((folder / group / f"{name}.yaml").exists() for folder in conf_dirs()):
+        store.store(group=f"hydra/fwexp/{group}", name=name, node=node, package="_global_" if group == "task" else None)
+        if name not in _files(group):
             store.store(group=group, name=name, node={"name": name})
+
+
+def _defaults(options: type) -> dict[str, Any]:
+    """Return the defaults of an options dataclass, as they stand there."""
+    missing = dataclasses.MISSING
+    return {f.name: f.default if f.default_factory is missing else f.default_factory() for f in dataclasses.fields(options)}
+
+
+def _top(name: str, task, settings: Mapping[str, Any]) -> type:
+    """Return the schema of a whole configuration, whose settings are those that a task reads."""
+    return _schema(name, {"task": task, "dataset": None, "solver": None, **settings, **PLACE_KEYS})
 
 
 def _schema(name: str, keys: Mapping[str, Any]) -> type:
@@ -183,13 +202,6 @@ def _schema(name: str, keys: Mapping[str, Any]) -> type:
     schema = dataclasses.make_dataclass(name, fields)
     OmegaConf.structured(schema)  # raises for a default that no configuration can hold
     return schema
-
-
-def _canonical_dataset(given) -> dict:
-    from fwexp.data import check_options
-
-    name, options = _name_and_options("dataset", given)
-    return {"name": name} | _values(check_options(name, options))
 
 
 def _canonical_solver(given) -> dict:
@@ -217,38 +229,6 @@ def _values(options) -> dict:
         if field.metadata.get("added_later") and getattr(options, field.name) == field.default:
             del values[field.name]
     return values
-
-
-def _canonical_settings(config: Mapping, chosen: Mapping) -> dict:
-    """Return the checked settings of a run of the ``chosen`` solver; the iterates of ``auto`` are not known yet."""
-    from fwexp.api import check_iterates
-    from fwexp.solvers import SOLVERS, check_options
-
-    options = dict(chosen)
-    solver = SOLVERS.get(options.pop("name"))
-    given = run_defaults() | {key: config[key] for key in RUN_KEYS if key in config}
-    time_limit = check.check_time_limit(given["time_limit"])
-    seed = check.check_seed(given["seed"])
-    values = {
-        "lam": check.check_lam(given["lam"]),
-        "seed": seed if solver is None or solver.stochastic else 0,
-        "max_passes": check.check_max_passes(given["max_passes"]),
-        "gap_tol": check.check_gap_tol(given["gap_tol"]) + 0.0,  # -0.0 is 0.0
-        "time_limit": None if time_limit == math.inf else time_limit,
-        "iterates": given["iterates"]
-        if solver is None
-        else check_iterates(solver, check_options(solver, options), given["iterates"], given["iterate"]),
-        "iterate": given["iterate"],
-        "schedule": check.check_schedule(given["schedule"]),
-        "train_error": _check_flag("train_error", given["train_error"]),
-    }
-    return {key: value for key, value in values.items() if key not in ADDED_LATER or value != run_defaults()[key]}
-
-
-def _check_flag(name: str, value) -> bool:
-    if not isinstance(value, bool):
-        raise ParameterError(f"{name} must be true or false, got {value!r}")
-    return value
 
 
 def _plain(value):

@@ -2,23 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 
-from fwexp.run.config import quote
+from fwexp.run.config import GROUPS, quote, task_of
 
-SHOWN = ("dataset.name", "solver.name", "lam", "seed")  # always, so they are no part of what `differing` returns
+SHOWN = ("task.name", "dataset.name", "solver.name", "lam", "seed")  # always, so they are no part of what `differing` returns
 
 
 def labels(configs: Sequence[Mapping]) -> list[str]:
-    """Return a name for each of some configurations: data set, solver, lam, seed, and the options that differ among them."""
-    return [
-        " ".join(filter(None, (f"{c['dataset']['name']} {c['solver']['name']} lam={c['lam']} seed={c['seed']}", options)))
-        for c, options in zip(configs, differing(configs), strict=True)
-    ]
+    """Return a name for each of some configurations: data set, solver, lam, seed, task, and the options that differ among them."""
+    return [" ".join(filter(None, (_name(c), options))) for c, options in zip(configs, differing(configs), strict=True)]
+
+
+def _name(config: Mapping) -> str:
+    settings = " ".join(f"{key}={config[key]}" for key in ("lam", "seed") if key in config)
+    return f"{config['dataset']['name']} {config['solver']['name']} {settings}"
 
 
 def differing(configs: Sequence[Mapping]) -> list[str]:
-    """Return, for each of some configurations, the options that differ among those of its solver and data set.
+    """Return, for each of some configurations, its task if it does not train, and the options that differ.
 
-    Other solvers have other options, so a difference to them says nothing.
+    They are compared with those of the same task, solver and data set: others have other options.
     """
     flat = [_flat(config) for config in configs]
     values: dict[tuple, set[str | None]] = {}
@@ -27,20 +29,24 @@ def differing(configs: Sequence[Mapping]) -> list[str]:
         for key in keys:
             values.setdefault((*_family(options), key), set()).add(options.get(key))
     return [
-        " ".join(f"{key}={options[key]}" for key in keys if key in options and len(values[*_family(options), key]) > 1)
-        for options in flat
+        " ".join(
+            [f"task={task_of(config)}"] * ("task" in config)
+            + [f"{key}={options[key]}" for key in keys if key in options and len(values[*_family(options), key]) > 1]
+        )
+        for config, options in zip(configs, flat, strict=True)
     ]
 
 
 def _family(options: Mapping) -> tuple:
-    return options.get("dataset.name"), options.get("solver.name")
+    return options.get("task.name"), options.get("dataset.name"), options.get("solver.name")
 
 
 def _flat(config: Mapping) -> dict[str, str]:
     """Return a configuration as the texts of its options, by their keys on the command line."""
     flat = {}
     for key, value in config.items():
-        options = {f"{key}.{name}": option for name, option in value.items()} if key in ("dataset", "solver") else {key: value}
+        is_choice = key in GROUPS and isinstance(value, Mapping)
+        options = {f"{key}.{name}": option for name, option in value.items()} if is_choice else {key: value}
         flat |= {name: _text(option) for name, option in options.items()}
     return flat
 

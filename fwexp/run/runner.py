@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fwexp.driver import settings
 from fwexp.errors import UserError
-from fwexp.run import perform as tasks
 from fwexp.run import sources, store
+from fwexp.run.config import GROUPS, TRAIN, canonical
 
 BY_OTHERS = ", but made by other sources (code) than those here; force=stale runs it again"
 
@@ -77,20 +77,25 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
 
 
 def solve(config: Mapping, train, test, data_dir=None, *, verbose=False):
-    """Do what a canonical configuration says."""
-    return tasks.perform(config, train, test, _scorer(config["dataset"]["name"], _folder(data_dir)), verbose=verbose)
+    """Do what a canonical configuration, without solver ``auto``, says."""
+    from fwexp.tasks import TASKS
+
+    own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in GROUPS}
+    cls = TASKS[own.pop("name", TRAIN)]
+    options = dict(config["solver"])
+    solver, metrics = options.pop("name"), _scorer(config["dataset"]["name"], _folder(data_dir))
+    return cls(cls.check_options(own), given).run(train, solver, options, test=test, metrics=metrics, verbose=verbose)
 
 
 def resolve(config: Mapping, data_dir=None) -> dict:
     """Return the configuration with solver ``auto`` replaced by what it stands for, which depends on the data."""
     if config["solver"]["name"] != "auto":
         return dict(config)
-    from fwexp.run.config import canonical
     from fwexp.solvers import resolve_auto
 
     train, _ = load(config["dataset"], data_dir)
-    lam = settings.check_lam(config["lam"], train.n) if config.get("task", settings.TRAIN) == settings.TRAIN else None
-    name, options = resolve_auto(train, config["iterates"], lam)
+    lam = settings.check_lam(config["lam"], train.n) if "lam" in config else None
+    name, options = resolve_auto(train, config.get("iterates"), lam)
     return canonical({**config, "solver": {"name": name, **options}})
 
 
@@ -107,7 +112,7 @@ def check(configs: Iterable[Mapping], data_dir=None) -> None:
 
 def compile_kernels(configs: Iterable[Mapping], data_dir=None) -> None:
     """Compile what will run, so that workers find machine code in the cache."""
-    for config in {(_text(config["dataset"]), _text(config["solver"])): config for config in configs}.values():
+    for config in {tuple(_text(config.get(group)) for group in GROUPS): config for config in configs}.values():
         warm_up(config, *load(config["dataset"], data_dir), data_dir)
 
 

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from fwexp import _sources
-from fwexp.driver.settings import IMPROVEMENT, TRAIN
+from fwexp.run.config import task_of
 
-COMMON = ("fwexp.api", "fwexp.driver", "fwexp.oracles", "fwexp.problems", "fwexp.run.perform")
-# By what a task other than training needs.
-PATH, LOOKS = ("fwexp.tasks.path", "fwexp.tasks.walk"), ("fwexp.tasks.improvement",)
+COMMON = ("fwexp.driver", "fwexp.oracles", "fwexp.problems")
 # Modules that list others or show something, and change no number: else a run would depend on all solvers and data sets.
-LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", *PATH, *LOOKS)
+LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", "fwexp.tasks")
 SHOWS = ("fwexp._found", "fwexp._sources", "fwexp.driver.progress", "fwexp.errors")
 
 
@@ -22,11 +20,10 @@ def made_by(config: Mapping) -> dict:
     """Return what ``run.json`` records of the sources of a canonical configuration: ``modules`` and ``sha256``."""
     from fwexp.data import DATASETS
     from fwexp.solvers import SOLVERS
+    from fwexp.tasks import TASKS
 
-    task = config.get("task", TRAIN)
-    names = {SOLVERS.module(config["solver"]["name"]), DATASETS.module(config["dataset"]["name"]), *COMMON}
-    names |= set(LOOKS if task == IMPROVEMENT else PATH) if task != TRAIN else set()
-    modules = sorted(names)
+    chosen = SOLVERS.module(config["solver"]["name"]), DATASETS.module(config["dataset"]["name"]), TASKS.module(task_of(config))
+    modules = sorted({*chosen, *COMMON})
     return {"modules": modules, "sha256": current(tuple(modules))}
 
 

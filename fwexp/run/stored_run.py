@@ -14,7 +14,7 @@ from typing import Any
 
 from fwexp.run import paths, records
 from fwexp.run import sources as made
-from fwexp.run.config import key_of
+from fwexp.run.config import key_of, task_of
 from fwexp.run.records import Damaged
 
 CONFIG, TRACE, MODEL, RECORD = FILES = ("config.yaml", "trace.parquet", "model.npz", "run.json")
@@ -66,13 +66,13 @@ class Run:
         if self.status == "damaged":
             return dict(zip(PATH_COLUMNS, (*self.place, self.key), strict=True)) | {"status": self.status}
         dataset, solver = dict(self.config["dataset"]), dict(self.config["solver"])
-        spec = self.config["lam"]
+        lam = self.record.get("lam", self.config.get("lam"))
         values = {
             "dataset": dataset.pop("name"),
             "split": dataset.pop("split", None),
             "solver": solver.pop("name"),
-            "lam": self.record.get("lam", math.nan if isinstance(spec, str) else spec),
-            "lam_spec": str(spec),
+            "lam": lam if isinstance(lam, Real) else math.nan,
+            "lam_spec": str(self.config.get("lam", "")),
             "seed": self.config["seed"],
             "key": self.key,
             "status": self.status,
@@ -82,8 +82,11 @@ class Run:
             "sources": self.sources,
             "stale": self.stale,
         }
-        values |= {"task": self.config["task"]} if "task" in self.config else {}  # NaN for training, among others
-        return values | _flat("solver", solver) | _flat("dataset", dataset)
+        if "task" in self.config:  # NaN for training, among others
+            values["task"] = task_of(self.config)
+        task = self.config.get("task")
+        own = {key: value for key, value in task.items() if key != "name"} if isinstance(task, Mapping) else {}
+        return values | _flat("task", own) | _flat("solver", solver) | _flat("dataset", dataset)
 
 
 def read(entry: paths.Entry) -> Run:

@@ -1,0 +1,36 @@
+"""What a run can do, by name: each class with a ``name`` in a module of this folder, and those of other packages.
+
+Another package offers a task by an entry point of the group ``fwexp.tasks``, whose name is that of the task.
+"""
+
+import dataclasses
+import inspect
+
+from fwexp import _found
+from fwexp.driver.settings import CHECKS
+from fwexp.errors import ParameterError
+from fwexp.tasks.base import Task
+
+__all__ = ["TASKS", "Task"]
+
+
+def _check(cls) -> None:
+    if not (inspect.isclass(cls) and issubclass(cls, Task)):
+        raise ParameterError("it is no subclass of fwexp.tasks.Task")
+    if inspect.isabstract(cls):
+        raise ParameterError(f"it does not define {', '.join(sorted(cls.__abstractmethods__))}")
+    for attribute in ("name", "title", "reads"):
+        if not hasattr(cls, attribute):
+            raise ParameterError(f"it has no {attribute}")
+    for name in cls.reads:
+        if name not in CHECKS:
+            raise ParameterError(f"it reads {name!r}, which is no setting; there are: {', '.join(CHECKS)}")
+    if not dataclasses.is_dataclass(cls.Options):
+        raise ParameterError("its Options are no dataclass")
+
+
+TASKS = _found.Catalogue(
+    "task",
+    lambda: _found.of_modules(__name__, lambda module: _found.defined_classes(module, Task)),
+    _check,
+)

@@ -5,7 +5,7 @@ with the curvature C divided by chi(gap)^3/chi(C_1 .. C_n), where chi measures h
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
-from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, workspace
+from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, to_public, workspace
 from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
+from fwexp.tasks.base import Task, result_of_rows
 
 COLUMNS = ("gap", "gap_estimate", "chi_gaps", "chi_curvature", "improvement")
 
@@ -109,6 +110,23 @@ def look_along(solver: BCFW, bounds: Bounds, schedule, progress: Progress | None
     """Run bcfw and look at its block gaps wherever the schedule has it; return the log and how the run ended."""
     log = Log(solver, BlockGaps(solver), iterate="last", progress=progress)
     return log, drive(solver, log, bounds, schedule, progress)
+
+
+class Improvement(Task):
+    """The block gaps of a run, and what theory predicts of gap sampling there, as by `improvement_along_run`."""
+
+    name = "improvement"
+    title = "block gaps along a run, and what gap sampling would gain"
+    reads: ClassVar = {"lam": None, "seed": 0, "max_passes": 50, "gap_tol": 0.0, "time_limit": None, "schedule": 1.0}
+
+    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False):
+        running = looking_solver(problem, self.given["lam"], self.given["seed"], options)
+        progress = Progress(self.given["max_passes"], verbose, f"{self.name} lam={running.lam:.3g}")
+        bounds = Bounds(self.given["max_passes"], self.given["gap_tol"], self.given["time_limit"])
+        log, status = look_along(running, bounds, self.given["schedule"], progress)
+        progress.close(str(status))
+        w = to_public(problem, log.best[1].w)
+        return result_of_rows(log.rows, w, status, running.lam, vars(running.options), self.given["seed"])
 
 
 class BlockGaps(Objective):

@@ -15,26 +15,21 @@ A a (acceleration), with the gap P(w) - D(a) and Delta = D(a) - lam/2 ||w||^2.
 """
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from fwexp.checks import check_flag, check_names, check_positive
 from fwexp.driver import settings
-from fwexp.driver.loop import Bounds
-from fwexp.errors import ParameterError, shown
-from fwexp.solvers.bcfw import BCFW
-from fwexp.tasks.walk import GridWalk, PathWalk, run_walk
+from fwexp.errors import ParameterError
+from fwexp.tasks.base import Task, needed
+from fwexp.tasks.walk import OPTIONS, PathWalk, as_frame, check_bounds, run_walk, walk_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("lam", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "certified")
-OPTIONS = [field.name for field in fields(BCFW.Options)]
 KAPPA = {True: 0.9, False: 0.7}  # of exact and of heuristic paths
-GRID = tuple(2.0**exponent for exponent in range(15, -16, -1))
 
 
 @dataclass
@@ -156,12 +151,10 @@ def regularization_path(
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(regularization_path).parameters)
     eps, lam_min, exact = check_positive("eps", eps), check_positive("lam_min", lam_min), check_flag("exact", exact)
-    kappa = KAPPA[exact] if kappa is None else check_positive("kappa", kappa)
-    if kappa >= 1.0:
-        raise ParameterError(f"kappa must lie between 0 and 1, got {kappa!r}")
+    kappa = _check_kappa(kappa, exact)
     options = ({} if exact else {"refresh": 0}) | options
     walk = PathWalk(problem, options, settings.check_seed(seed), exact, eps, lam_min, kappa)
-    status, rows = run_walk(walk, _bounds(max_passes, time_limit), "path", check_flag("verbose", verbose))
+    status, rows = run_walk(walk, check_bounds(max_passes, time_limit), "path", check_flag("verbose", verbose))
     frame = as_frame(rows)
     return RegularizationPath(
         lam=frame["lam"].to_numpy(copy=True),
@@ -176,67 +169,41 @@ def regularization_path(
     )
 
 
-def grid_search(
-    problem,
-    eps: float = 0.1,
-    *,
-    lams: Sequence[float] = GRID,
-    warm: bool = True,
-    max_passes: float = 100_000,
-    time_limit: float | None = None,
-    seed: int = 0,
-    verbose: bool = False,
-    **options: Any,
-) -> "pd.DataFrame":
-    """Train to a certified gap of eps at every lam of a grid, the largest first.
-
-    Parameters
-    ----------
-    problem : problem
-        Training set.
-    eps : float
-        Gap to reach at every lam.
-    lams : sequence of float
-        By default 2^15, 2^14, ..., 2^-15.
-    warm : bool
-        Whether each lam starts from the w of the one before (``BCFW.change_lam``), or from w = 0.
-    max_passes, time_limit : float
-        Bounds on the oracle calls / n and the solver seconds of the whole grid.
-    seed : int
-    verbose : bool
-        Whether to show progress on standard error.
-    **options
-        Options of ``bcfw``, instead of those of ``auto``.
-
-    Returns
-    -------
-    DataFrame
-        One row per lam, as in ``RegularizationPath.frame``; costs are cumulated. Values of lam that were not reached
-        within the bounds are missing; ``attrs["status"]`` says how it ended.
-    """
-    check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
-    eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
-    walk = GridWalk(problem, options, settings.check_seed(seed), eps, lams, warm)
-    status, rows = run_walk(walk, _bounds(max_passes, time_limit), "grid", check_flag("verbose", verbose))
-    frame = as_frame(rows)
-    frame.attrs["status"] = str(status)
-    return frame
+def _check_kappa(kappa, exact: bool) -> float:
+    kappa = KAPPA[exact] if kappa is None else check_positive("kappa", kappa)
+    if kappa >= 1.0:
+        raise ParameterError(f"kappa must lie between 0 and 1, got {kappa!r}")
+    return kappa
 
 
-def _bounds(max_passes, time_limit) -> Bounds:
-    return Bounds(settings.check_max_passes(max_passes), 0.0, settings.check_time_limit(time_limit))
+class Path(Task):
+    """The regularisation path, as by `fwexp.regularization_path`."""
 
+    name = "path"
+    title = "weights for every lam down to lam_min"
+    reads: ClassVar = {"seed": 0, "max_passes": 1e5, "time_limit": None}
 
-def as_frame(rows: list[dict]) -> "pd.DataFrame":
-    import pandas as pd
+    @dataclass(frozen=True)
+    class Options:
+        """The arguments of `fwexp.regularization_path`."""
 
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+        eps: float = 0.1
+        lam_min: float | None = None  # must be given
+        exact: bool = True
+        kappa: float | None = None
 
+        def __post_init__(self):
+            checked = {
+                "eps": check_positive("task.eps", self.eps),
+                "lam_min": check_positive("task.lam_min", needed("path", "lam_min", self.lam_min)),
+                "exact": check_flag("task.exact", self.exact),
+                "kappa": _check_kappa(self.kappa, self.exact),
+            }
+            vars(self).update(checked)
 
-def _check_lams(lams) -> list[float]:
-    """Return the values of a grid."""
-    text_or_number = isinstance(lams, str | bytes | Mapping) or not isinstance(lams, Iterable) or getattr(lams, "ndim", 1) == 0
-    values = [] if text_or_number else list(lams)
-    if not values:
-        raise ParameterError(f"lams must be a list of positive finite numbers, at least one, got {shown(lams)}")
-    return [check_positive(f"lams[{k}]", lam) for k, lam in enumerate(values)]
+    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False):
+        eps, lam_min, exact, kappa = vars(self.options).values()
+        if not exact and options["refresh"] is None:
+            options = {**options, "refresh": 0}
+        walk = PathWalk(problem, dict(options), self.given["seed"], exact, eps, lam_min, kappa)
+        return walk_result(walk, self.given, f"path to lam={lam_min:.3g}", verbose)

@@ -2,11 +2,13 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fwexp.driver import settings
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.process import Objective, Point, Process, Value
@@ -18,7 +20,14 @@ from fwexp.problems.protocol import costly_oracle, to_public
 from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import check_needs, check_options, resolve_auto
 from fwexp.solvers.bcfw import BCFW
+from fwexp.tasks.base import result_of_rows
+from fwexp.tasks.result import Result
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("lam", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "certified")
+OPTIONS = [field.name for field in fields(BCFW.Options)]
 LOOKS = 10  # per pass, at the known gap
 START_PASSES = 3  # oracle calls / n that a path needs before its first break point
 
@@ -229,3 +238,27 @@ def run_walk(walk: Walk, bounds: Bounds, label: str, verbose: bool) -> tuple[Sta
     status = drive(walk, log, bounds, schedule=(), progress=progress)
     progress.close(str(status))
     return status, log.rows
+
+
+def check_bounds(max_passes, time_limit) -> Bounds:
+    """Return the bounds of a walk."""
+    return Bounds(settings.check_max_passes(max_passes), 0.0, settings.check_time_limit(time_limit))
+
+
+def as_frame(rows: list[dict]) -> "pd.DataFrame":
+    """Return the rows of a walk."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def walk_result(walk: Walk, given: Mapping, label: str, verbose: bool) -> Result:
+    """Drive a walk and return what is stored of it: its rows, and the last weights with the lam that they are for."""
+    status, rows = run_walk(walk, Bounds(given["max_passes"], 0.0, given["time_limit"]), label, verbose)
+    lam = rows[-1]["lam"] if rows else math.nan
+    for row in rows:
+        row["at_lam"] = row.pop("lam")
+        if not row.pop("certified"):  # what a heuristic path knows are estimates
+            row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
+    w = walk.weights[-1] if rows else np.zeros(walk.problem.d)
+    return result_of_rows(rows, w, status, lam, vars(walk.options), given["seed"])

@@ -117,7 +117,7 @@ def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
     assert len(smoke) < len(full) or len(full) < 27
 
     def curves(configs):
-        return {(config.get("task"), str(config["dataset"]), str(config["solver"]), config["lam"]) for config in configs}
+        return {tuple(str(config.get(key)) for key in ("task", "dataset", "solver", "lam")) for config in configs}
 
     assert curves(smoke) == curves(full)
 

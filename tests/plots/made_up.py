@@ -65,11 +65,13 @@ def make_results(configs):
     """Made-up results of canonical configurations, such as those of a preset: every column is there."""
     runs = []
     for config in configs:
-        run = Run(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config["lam"] == "1/n" else {})
+        run = Run(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
         solver, dataset = config["solver"], config["dataset"]["name"]
         level = 1 + zlib.crc32(str(sorted(solver.items())).encode()) % 7
-        for j, iterate in enumerate(config["iterates"]):
-            rows = make_run(solver["name"], config["lam"], config["seed"], iterate, dataset=dataset, level=level / (1 + j))
+        for j, iterate in enumerate(config.get("iterates", ["last"])):
+            rows = make_run(
+                solver["name"], config.get("lam", 0.01), config["seed"], iterate, dataset=dataset, level=level / (1 + j)
+            )
             rows = rows[["iterate", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "test_error"]]
             by_gap = solver.get("sampling") == "gap"
             hits = rows["step"] // 2 if solver.get("cache") else np.nan

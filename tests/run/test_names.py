@@ -24,6 +24,10 @@ def test_options_that_differ_are_named_as_on_the_command_line():
     assert differing(configs) == ["solver.cache=false", "solver.cache={F:0.5,nu:0.01,size:8}"]
 
 
+PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": "digits"}, "solver": {"name": "bcfw"}})
+
+
 def test_an_option_that_some_runs_do_not_have_is_named_in_the_others():
-    assert differing([configured(), configured(task="path")]) == ["", "task=path"]
+    assert differing([configured(), PATH]) == ["", "task=path"]
+    assert labels([PATH]) == ["digits bcfw seed=0 task=path"]
     assert differing([{}, configured()]) == ["", ""]  # a damaged run

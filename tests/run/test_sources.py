@@ -30,6 +30,9 @@ def configured(solver="bcfw", dataset="digits", **more):
     return canonical({"dataset": {"name": dataset}, "solver": {"name": solver}, "lam": 0.01, **more})
 
 
+PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": "digits"}, "solver": {"name": "bcfw"}})
+
+
 @pytest.mark.parametrize(
     ("module", "changed"),
     [
@@ -56,7 +59,7 @@ def test_a_run_depends_on_what_makes_its_numbers_and_no_more(edit, module, chang
         "bcfw": configured(),
         "ssg": configured("ssg"),
         "fw": configured("fw"),
-        "path": configured(task="path"),
+        "path": PATH,
         "conll2000": configured(dataset="conll2000"),
     }
     before = {name: sources.made_by(config) for name, config in configs.items()}

@@ -1,0 +1,102 @@
+"""What a task is: something that runs solvers, with options of its own, the settings that it reads, and a result to store."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fwexp.driver import settings
+from fwexp.driver.trace import TRACE_COLUMNS, Status
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.solvers import AUTO, get_solver
+from fwexp.solvers.base import check_fields
+from fwexp.tasks.result import Result
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a task that has none."""
+
+
+class Task(ABC):
+    """Base class of the tasks; a subclass with a ``name`` in a module of this folder is found.
+
+    Parameters
+    ----------
+    options : Options
+        The task's own options.
+    given : mapping
+        The values of the settings that it reads, checked.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    Options: ClassVar[type] = NoOptions
+    reads: ClassVar[Mapping[str, Any]]  # those of `fwexp.driver.settings.CHECKS` that it reads, with their defaults
+    added_later: ClassVar[tuple[str, ...]] = ()  # settings that are in no key while they have their defaults
+    solvers: ClassVar[tuple[str, ...] | None] = ("bcfw",)  # what it can run; None: every solver
+
+    def __init__(self, options, given: Mapping[str, Any]) -> None:
+        self.options, self.given = options, dict(given)
+
+    @abstractmethod
+    def run(self, problem, solver: str, options: Mapping, *, test=None, metrics=None, verbose: bool = False) -> Result:
+        """Do it, with a solver by name and its options; ``test``, ``metrics`` and ``verbose`` as for `fwexp.solve`."""
+
+    @classmethod
+    def check_solver(cls, solver: str) -> None:
+        """Refuse a solver that the task does not run."""
+        if cls.solvers is not None and solver not in (AUTO, *cls.solvers):
+            raise OptionError(
+                f"task {cls.name} runs solver {', '.join(cls.solvers)}, got {solver}; accepted: {AUTO}, {cls.solvers[0]}"
+            )
+
+    @classmethod
+    def check_options(cls, given: Mapping):
+        """Return the options of the task."""
+        return cls.Options(**check_fields(f"task {cls.name}", cls.Options, given, defaults=False))
+
+    @classmethod
+    def check_settings(cls, given: Mapping, solver: str, options: Mapping) -> dict[str, Any]:
+        """Return the settings that runs of a solver with these options read, checked; those left out have their defaults."""
+        values = {}
+        for name, value in (dict(cls.reads) | dict(given)).items():
+            if name not in cls.reads:
+                raise OptionError(unknown("key", name, cls.reads))
+            values[name] = settings.CHECKS[name](value)
+        if solver != AUTO and not get_solver(solver).stochastic:
+            values["seed"] = 0
+        return values
+
+
+def needed(task: str, name: str, value):
+    """Return an option that has no default."""
+    if value is None:
+        raise ParameterError(f"task {task} needs task.{name}, got null")
+    return value
+
+
+def result_of_rows(rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, options: Mapping, seed: int) -> Result:
+    """Return what a task of bcfw logged, beside the weights that it ended with."""
+    import pandas as pd
+
+    trace = pd.DataFrame(rows)
+    trace = trace.assign(iterate="last").reindex(columns=list(dict.fromkeys([*TRACE_COLUMNS, *trace.columns])))
+    end = trace.iloc[-1] if len(trace) else dict.fromkeys(("primal", "dual", "gap"), math.nan)
+    return Result(
+        w=w,
+        primal=float(end["primal"]),
+        dual=float(end["dual"]),
+        gap=float(end["gap"]),
+        status=str(status),
+        reason=status.sentence,
+        trace=trace,
+        iterate="last",
+        solver="bcfw",
+        options=dict(options),
+        lam=lam,
+        seed=seed,
+    )

@@ -1,0 +1,109 @@
+"""A grid of lam, the largest first, with a certified gap at each."""
+
+import inspect
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fwexp.checks import check_flag, check_names, check_positive
+from fwexp.driver import settings
+from fwexp.errors import ParameterError, shown
+from fwexp.tasks.base import Task
+from fwexp.tasks.walk import OPTIONS, GridWalk, as_frame, check_bounds, run_walk, walk_result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GRID = tuple(2.0**exponent for exponent in range(15, -16, -1))
+
+
+def grid_search(
+    problem,
+    eps: float = 0.1,
+    *,
+    lams: Sequence[float] = GRID,
+    warm: bool = True,
+    max_passes: float = 100_000,
+    time_limit: float | None = None,
+    seed: int = 0,
+    verbose: bool = False,
+    **options: Any,
+) -> "pd.DataFrame":
+    """Train to a certified gap of eps at every lam of a grid, the largest first.
+
+    Parameters
+    ----------
+    problem : problem
+        Training set.
+    eps : float
+        Gap to reach at every lam.
+    lams : sequence of float
+        By default 2^15, 2^14, ..., 2^-15.
+    warm : bool
+        Whether each lam starts from the w of the one before (``BCFW.change_lam``), or from w = 0.
+    max_passes, time_limit : float
+        Bounds on the oracle calls / n and the solver seconds of the whole grid.
+    seed : int
+    verbose : bool
+        Whether to show progress on standard error.
+    **options
+        Options of ``bcfw``, instead of those of ``auto``.
+
+    Returns
+    -------
+    DataFrame
+        One row per lam, as in ``RegularizationPath.frame``; costs are cumulated. Values of lam that were not reached
+        within the bounds are missing; ``attrs["status"]`` says how it ended.
+    """
+    check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
+    eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
+    walk = GridWalk(problem, options, settings.check_seed(seed), eps, lams, warm)
+    status, rows = run_walk(walk, check_bounds(max_passes, time_limit), "grid", check_flag("verbose", verbose))
+    frame = as_frame(rows)
+    frame.attrs["status"] = str(status)
+    return frame
+
+
+def _check_lams(lams) -> list[float]:
+    """Return the values of a grid."""
+    text_or_number = isinstance(lams, str | bytes | Mapping) or not isinstance(lams, Iterable) or getattr(lams, "ndim", 1) == 0
+    values = [] if text_or_number else list(lams)
+    if not values:
+        raise ParameterError(f"lams must be a list of positive finite numbers, at least one, got {shown(lams)}")
+    return [check_positive(f"lams[{k}]", lam) for k, lam in enumerate(values)]
+
+
+class Grid(Task):
+    """The powers of two between two lam, as `fwexp.grid_search` goes through them."""
+
+    name = "grid"
+    title = "training at the powers of two from lam_max down to lam_min"
+    reads: ClassVar = {"seed": 0, "max_passes": 1e5, "time_limit": None}
+
+    @dataclass(frozen=True)
+    class Options:
+        """The arguments of `fwexp.grid_search`, but for the ends of the grid."""
+
+        eps: float = 0.1
+        lam_max: float = GRID[0]
+        lam_min: float = GRID[-1]
+        warm: bool = True
+
+        def __post_init__(self):
+            checked = {name: check_positive(f"task.{name}", getattr(self, name)) for name in ("eps", "lam_max", "lam_min")}
+            vars(self).update(checked, warm=check_flag("task.warm", self.warm))
+            if not self.lams:
+                raise ParameterError(
+                    f"there must be a power of two between task.lam_min and task.lam_max, got {self.lam_min!r} and {self.lam_max!r}"
+                )
+
+        @property
+        def lams(self) -> list[float]:
+            """The grid, the largest first."""
+            first, last = math.floor(math.log2(self.lam_max)), math.ceil(math.log2(self.lam_min))
+            return [2.0**exponent for exponent in range(first, last - 1, -1)]
+
+    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False):
+        walk = GridWalk(problem, dict(options), self.given["seed"], self.options.eps, self.options.lams, self.options.warm)
+        return walk_result(walk, self.given, f"grid to lam={self.options.lams[-1]:.3g}", verbose)

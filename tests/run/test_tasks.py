@@ -1,0 +1,157 @@
+"""Runs that do something else than train at one lam: what is stored is what the functions of Python return."""
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import OptionError, ParameterError
+from fwexp.run import runner, sweep
+from fwexp.run.config import canonical, run_key, to_overrides
+from fwexp.tasks import TASKS
+from fwexp.tasks.improvement import improvement_along_run
+
+SETTINGS = {"max_passes": 1000.0, "seed": 1}
+OPTIONS = {"sampling": "gap", "step": "pairwise", "accelerate": False}
+
+
+def config(task, task_options=None, solver=None, **settings):
+    chosen = {"task": {"name": task} | (task_options or {}), "dataset": {"name": "digits"}}
+    return canonical(chosen | {"solver": {"name": "bcfw"} | (solver or {})} | settings)
+
+
+@pytest.fixture(scope="module")
+def train():
+    return fwexp.load_dataset("digits")[0]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_path_is_stored_like_a_run(exact, train, tmp_path):
+    wanted = fwexp.regularization_path(train, 0.2, lam_min=2.0, exact=exact, seed=1, **OPTIONS)
+    stored = config("path", {"eps": 0.2, "lam_min": 2, "exact": exact}, OPTIONS, **SETTINGS)
+    outcome = runner.run(stored, tmp_path, verbose=False)
+    assert outcome.status == wanted.status == "converged"
+    trace = fwexp.load_results(tmp_path, task="path")
+    np.testing.assert_array_equal(trace["at_lam"], wanted.lam)
+    np.testing.assert_array_equal(trace["oracle_calls"], wanted.frame["oracle_calls"])
+    known, unknown = ("gap", "gap_estimate") if exact else ("gap_estimate", "gap")
+    np.testing.assert_array_equal(trace[known], wanted.gap)
+    assert trace[unknown].isna().all()
+    np.testing.assert_array_equal(np.load(outcome.path / "model.npz")["w"], wanted.weights[-1])
+    assert runner.run(stored, tmp_path, verbose=False).status == "stored"
+    # What the task was given has columns of its own; lam is that of the weights.
+    assert set(trace["task.eps"]) == {0.2}
+    assert set(trace["task.exact"]) == {exact}
+    assert set(trace["lam"]) == {wanted.lam[-1]}
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_grid_is_stored_like_a_run(warm, train, tmp_path):
+    lams = [2.0**k for k in range(15, 0, -1)]
+    wanted = fwexp.grid_search(train, 0.2, lams=lams, warm=warm, seed=1, **OPTIONS)
+    runner.run(config("grid", {"eps": 0.2, "lam_min": 1.5, "warm": warm}, OPTIONS, **SETTINGS), tmp_path, verbose=False)
+    trace = fwexp.load_results(tmp_path)
+    assert trace["at_lam"].to_list() == lams
+    for name in ("oracle_calls", "dual", "gap"):
+        np.testing.assert_array_equal(trace[name], wanted[name])
+
+
+def test_improvements_are_stored_like_a_run(train, tmp_path):
+    wanted = improvement_along_run(train, lam=0.01, max_passes=6, every=2.0, sampling="gap")
+    settings = {"lam": 0.01, "max_passes": 6, "schedule": 2}
+    runner.run(config("improvement", None, {"sampling": "gap"}, **settings), tmp_path, verbose=False)
+    trace = fwexp.load_results(tmp_path)
+    for name in ("passes", "gap", "gap_estimate", "improvement"):
+        np.testing.assert_array_equal(trace[name], wanted[name])
+    # The primal is that of the weights: its certificate is the gap.
+    w = np.load(next(tmp_path.rglob("model.npz")))["w"]
+    value = fwexp.evaluate(train, w)
+    assert trace["primal"].iloc[-1] == pytest.approx(0.005 * value.norm_sq + value.hinge, abs=1e-9)
+
+
+def test_a_key_holds_what_the_task_reads_and_no_more():
+    plain = canonical({"dataset": {"name": "digits"}, "solver": {"name": "bcfw"}, "lam": 0.01})
+    assert config("train", lam=0.01) == plain
+    assert "task" not in plain
+    path = config("path", {"lam_min": 1.0})
+    assert set(path) == {"task", "dataset", "solver", "seed", "max_passes", "time_limit"}
+    assert path["task"] == {"name": "path", "eps": 0.1, "lam_min": 1.0, "exact": True, "kappa": 0.9}
+    assert config("path", {"lam_min": 1, "kappa": np.float64(0.9)}) == path
+    assert config("path", {"lam_min": 1.0, "exact": False})["task"]["kappa"] == 0.7
+    assert set(config("improvement", lam=0.1)) == {"task", "dataset", "solver", *TASKS["improvement"].reads}
+    others = [config("grid", {"lam_min": 1.0}), config("grid", {"lam_min": 2.0}), config("improvement", lam=0.01)]
+    assert len({run_key(each) for each in (plain, path, *others)}) == 5
+
+
+@pytest.mark.parametrize(
+    "each", [config("path", {"lam_min": 1.0}), config("grid", {"warm": False}), config("improvement", lam=0.5)]
+)
+def test_the_overrides_of_a_task_compose_to_it(each):
+    assert sweep.expand(to_overrides(each)) == [each]
+
+
+def test_tasks_are_swept(tmp_path):
+    overrides = ["task=path,grid", "task.lam_min=100", "task.eps=0.3", "max_passes=500", "solver=auto"]
+    sweep.execute(sweep.expand(overrides), results_dir=tmp_path)
+    frame = fwexp.load_results(tmp_path)
+    assert set(frame["task"]) == {"path", "grid"}
+    assert (frame["status"] == "converged").all()
+    assert (frame["gap"] <= 0.3).all()
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "more", "error", "message"),
+    [
+        ("paths", {}, {}, ParameterError, r"unknown task 'paths'; accepted: .*\(did you mean 'path'\?\)"),
+        (
+            "path",
+            {"lam_min": 1},
+            {"solver": {"name": "ssg"}},
+            OptionError,
+            "task path runs solver bcfw, got ssg; accepted: auto, bcfw",
+        ),
+        ("path", {}, {}, ParameterError, "task path needs task.lam_min, got null"),
+        ("path", {"lam_min": 1, "eps": 0}, {}, ParameterError, "task.eps must be a positive finite number, got 0"),
+        ("path", {"lam_min": 1, "kappa": 1}, {}, ParameterError, "kappa must lie between 0 and 1, got 1"),
+        ("path", {"lam_min": 1, "exact": "yes"}, {}, ParameterError, "task.exact must be true or false, got 'yes'"),
+        ("path", {"lam_mi": 1}, {}, OptionError, r"'lam_mi'; accepted: .*\(did you mean 'lam_min'\?\)"),
+        ("path", {"lam_min": 1}, {"lam": 0.1}, OptionError, "unknown key of task path 'lam'; accepted: "),
+        ("path", {"lam_min": 1}, {"gap_tol": 0.1}, OptionError, "unknown key of task path 'gap_tol'; accepted: "),
+        ("grid", {"lam_min": 5, "lam_max": 7}, {}, ParameterError, "power of two between .* got 5.0 and 7.0"),
+        ("grid", {"warm": 1}, {}, ParameterError, "task.warm must be true or false, got 1"),
+        (
+            "improvement",
+            {},
+            {"lam": 0.1, "iterates": ["last"]},
+            OptionError,
+            "unknown key of task improvement 'iterates'; accepted: ",
+        ),
+        ("improvement", {"eps": 1}, {"lam": 0.1}, OptionError, "eps"),
+    ],
+)
+def test_what_a_task_cannot_do_is_named_on_one_line(task, options, more, error, message, tmp_path):
+    with pytest.raises(error, match=message) as raised:
+        runner.run(config(task, options, more.pop("solver", None), **more), tmp_path)
+    assert "\n" not in str(raised.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "settings"),
+    [
+        ("path", {"eps": 1e-3, "lam_min": 1e-5}, {}),
+        ("grid", {"eps": 1e-3, "lam_min": 1e-5, "warm": False}, {}),
+        ("improvement", {}, {"lam": 1e-5, "schedule": 1, "gap_tol": 1e-3}),
+    ],
+)
+def test_an_interrupted_task_keeps_what_it_has(task, options, settings, train):
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    runner.warm_up(config(task, options, **settings), train, None)
+    timer.start()
+    result = runner.solve(config(task, options, **settings, max_passes=1e7, seed=1), train, None)
+    timer.cancel()
+    assert result.status == "interrupted"
+    assert len(result.trace) > 0
+    assert np.isfinite(result.w).all()
