@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from hydra.core.hydra_config import HydraConfig
 from fwexp import _places
 from fwexp.driver.progress import say
 from fwexp.errors import OptionError, RunsFailed
-from fwexp.run import runner, sweep
+from fwexp.run import runner, sweep, work
 from fwexp.run.config import canonical, conf_dir, places, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import check_hydra
@@ -51,7 +52,13 @@ def _run(config, sweeper) -> int:
     if "grids" in sweeper and list(sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
     where = places(config)
-    outcome = runner.run(runner.resolve(canonical(config), where["data_dir"]), **where)
+    config = runner.resolve(canonical(config), where["data_dir"])
+    outcome = runner.run(config, **where)
+    if outcome.status == "claimed":
+        say("waiting: this run is in work in another process")
+    while outcome.status == "claimed":
+        time.sleep(work.SECONDS)
+        outcome = runner.run(config, **where)
     if outcome.status == "failed":
         raise RunsFailed(outcome.message)
     if outcome.status == "stored":

@@ -9,9 +9,14 @@ import multiprocessing.resource_tracker
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 
+from fwexp._processes import is_gone
 from fwexp.driver.progress import say
+
+SECONDS = 1.0  # between two looks whether the parent is there
+GRACE = 20.0  # seconds that a run has to be kept as a partial run
 
 
 @contextlib.contextmanager
@@ -53,6 +58,7 @@ class _Worker:
     """What a worker process knows of interrupts."""
 
     sweep_id = ""
+    parent = ""  # the process that watches over it, and that it does not outlive
     stopping = False  # no further runs of this sweep
     busy = False  # in a run, which may be ended early
 
@@ -65,8 +71,22 @@ class _Worker:
 _worker = _Worker()
 
 
-def run_in_worker(sweep_id: str, run: Callable):
+def _follow(parent: str) -> None:
+    """End this worker when its parent has ended, whatever ended that; a run in work is kept as a partial run if it can be."""
+    while not is_gone(parent):
+        time.sleep(SECONDS)
+    os.kill(os.getpid(), signal.SIGINT)
+    patience = time.monotonic() + GRACE
+    while _worker.busy and time.monotonic() < patience:
+        time.sleep(0.05)
+    os._exit(1)
+
+
+def run_in_worker(sweep_id: str, parent: str, run: Callable):
     """Return ``run()``, or None if the sweep was interrupted before it had begun; called in a worker process."""
+    if parent != _worker.parent:
+        _worker.parent = parent
+        threading.Thread(target=_follow, args=[parent], daemon=True).start()
     if sweep_id != _worker.sweep_id:  # workers outlive a sweep
         _worker.sweep_id, _worker.stopping = sweep_id, False
         if os.getpgrp() != os.getpid():

@@ -11,14 +11,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp import _places
+from fwexp._durable import HIDDEN, hidden
 from fwexp.driver.progress import say
 
 SECONDS = 0.2  # between two looks
 
 
+def new_id() -> str:
+    """Return what nobody else calls a sweep, and that says whose it is."""
+    return hidden(Path("sweep")).name
+
+
+def parent(sweep_id: str) -> str:
+    """Return the token of the process that a sweep belongs to."""
+    return HIDDEN.search(sweep_id)["process"]
+
+
 def folder(results_dir, sweep_id: str) -> Path:
     """Return the folder of a sweep while it runs."""
-    return _places.folder("results_dir", results_dir).absolute() / f".sweep-{sweep_id}"
+    return _places.folder("results_dir", results_dir).absolute() / sweep_id
 
 
 def leave(place: Path, name: str, line: str) -> None:

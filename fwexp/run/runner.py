@@ -5,10 +5,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fwexp.driver import settings
-from fwexp.errors import UserError
-from fwexp.run import sources, store
+from fwexp.errors import DataError, UserError
+from fwexp.run import claims, sources, store
 from fwexp.run.config import GROUPS, TRAIN, canonical
 
 BY_OTHERS = ", but made by other sources (code) than those here; force=stale runs it again"
@@ -16,7 +17,10 @@ BY_OTHERS = ", but made by other sources (code) than those here; force=stale run
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: ``status`` is that of the result, or ``"stored"`` already, ``"failed"``, ``"skipped"``."""
+    """What became of a run.
+
+    ``status`` is that of the result, or ``"stored"`` already, ``"claimed"`` by another process, ``"failed"``, ``"skipped"``.
+    """
 
     status: str
     path: Path | None = None
@@ -48,11 +52,19 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
         What the user got wrong; nothing has been written.
     """
     store.check_writable(results_dir)
-    there = store.stored(results_dir, config)
+    with claims.claimed(store.run_dir(results_dir, config)) as mine:
+        if not mine:
+            return Outcome("claimed", None, "in work in another process")
+        return _run(config, results_dir, data_dir, force, verbose)
+
+
+def _run(config: Mapping, results_dir, data_dir, force, verbose) -> Outcome:
+    there = store.stored(results_dir, config, known_checksums(config["dataset"], data_dir))
     if not store.is_due(there, force):
         return Outcome("stored", there.path, "stored already" + (BY_OTHERS if there.stale else ""))
     sources.made_by(config)  # which remembers them as they were loaded; they may be edited before the run is stored
     train, test = load(config["dataset"], data_dir)
+    read = checksums(config["dataset"], data_dir)
     try:
         result = solve(config, train, test, data_dir, verbose=verbose)
     except UserError:
@@ -60,7 +72,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
     except Exception as error:
         return fail(error, config, results_dir)
     try:
-        path = store.save(result, config, results_dir, sources=checksums(config["dataset"], data_dir))
+        path = store.save(result, config, results_dir, sources=read)
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
     return Outcome(result.status, path, f"{result.status}, {_numbers(result)}")
@@ -83,7 +95,7 @@ def solve(config: Mapping, train, test, data_dir=None, *, verbose=False):
     own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in GROUPS}
     cls = TASKS[own.pop("name", TRAIN)]
     options = dict(config["solver"])
-    solver, metrics = options.pop("name"), _scorer(config["dataset"]["name"], _folder(data_dir))
+    solver, metrics = options.pop("name"), _scorer(config["dataset"]["name"], *_files(config["dataset"], data_dir))
     return cls(cls.check_options(own), given).run(train, solver, options, test=test, metrics=metrics, verbose=verbose)
 
 
@@ -122,42 +134,66 @@ def warm_up(config: Mapping, train, test, data_dir=None) -> None:
 
 
 def load(dataset: Mapping, data_dir=None):
-    """Return the training and the test problem, read once per process."""
-    return _load(_text(dataset), _folder(data_dir))
+    """Return the training and the test problem, read once per process and content of the files."""
+    return _data(dataset, data_dir).problems
 
 
 def checksums(dataset: Mapping, data_dir=None) -> dict[str, str]:
-    """Return {file name: sha256} of the data, computed once per process."""
-    return _checksums(_text(dataset), _folder(data_dir))
+    """Return {file name: sha256} of the bytes that `load` has read."""
+    return _data(dataset, data_dir).checksums
 
 
-def _folder(data_dir) -> str:
-    """Return the folder of the data as it is called from everywhere."""
-    from fwexp.data import resolve_data_dir
+def known_checksums(dataset: Mapping, data_dir=None) -> dict[str, str] | None:
+    """Return {file name: sha256} of the data files as they are now, None where they are not at hand."""
+    try:
+        return _checksums(_text(dataset), *_files(dataset, data_dir))
+    except DataError:
+        return None
 
-    return str(resolve_data_dir(data_dir).absolute())
+
+class _Data(NamedTuple):
+    problems: tuple
+    checksums: dict[str, str]
+
+
+def _data(dataset: Mapping, data_dir) -> _Data:
+    return _load(_text(dataset), *_files(dataset, data_dir))
+
+
+def _files(dataset: Mapping, data_dir) -> tuple[str, tuple]:
+    """Return the folder of the data as it is called from everywhere, and what changes when a file there does."""
+    from fwexp.data import DATASETS, resolve_data_dir
+
+    folder = resolve_data_dir(data_dir).absolute()
+    found = {name: path.stat() for name, path in DATASETS[dataset["name"]].locate(folder).items()}
+    return str(folder), tuple((name, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for name, s in found.items())
 
 
 def _text(options: Mapping) -> str:
     return json.dumps(options, sort_keys=True)
 
 
-@functools.cache
-def _load(dataset: str, data_dir):
+@functools.lru_cache(maxsize=16)
+def _load(dataset: str, data_dir: str, files: tuple) -> _Data:
     from fwexp.data import load_dataset
 
-    return load_dataset(**json.loads(dataset), data_dir=data_dir)
+    options = json.loads(dataset)
+    checksums = _checksums(dataset, data_dir, files)
+    data = _Data(load_dataset(**options, data_dir=data_dir), checksums)
+    if _files(options, data_dir)[1] != files:
+        raise DataError(f"dataset {options['name']}: a file in {data_dir} has changed while it was read; start again")
+    return data
 
 
-@functools.cache
-def _scorer(name: str, data_dir):
+@functools.lru_cache(maxsize=16)
+def _scorer(name: str, data_dir: str, files: tuple):
     from fwexp.data import DATASETS
 
     return DATASETS[name].scores(data_dir)
 
 
-@functools.cache
-def _checksums(dataset: str, data_dir) -> dict[str, str]:
+@functools.lru_cache(maxsize=64)
+def _checksums(dataset: str, data_dir: str, files: tuple) -> dict[str, str]:
     from fwexp.data import DATASETS, check_options
 
     options = json.loads(dataset)

@@ -1,18 +1,16 @@
 """The store of runs: ``results/runs/<dataset>/<solver>/<key>/``.
 
-A run is there completely or not at all: it is written to a temporary sibling that is renamed at the end. It counts as stored
-while ``run.json`` is whole and fits its place, and the other files have the sizes that it records; their checksums are verified
-when they are read. So paths and ``run.json`` alone answer which runs there are; ``config.yaml`` is for people.
+A run is there completely or not at all: it is written to a hidden sibling that takes its place at the end
+(`fwexp._durable`). It counts as stored while ``run.json`` is whole and fits its place, and the other files have the sizes that
+it records; their checksums are verified when they are read. So paths and ``run.json`` alone answer
+which runs there are; ``config.yaml`` is for people.
 """
 
-import contextlib
 import datetime
 import io
 import math
 import os
-import shutil
 import traceback
-import uuid
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from numbers import Real
@@ -20,9 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from fwexp import _places
+from fwexp._durable import clean, remove, replacing, replacing_folder, restore
 from fwexp.checks import check_flag, check_path
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run import paths, records
+from fwexp.run import claims, paths, records
 from fwexp.run import sources as made
 from fwexp.run.config import STALE, canonical, key_of, run_key
 from fwexp.run.provenance import provenance
@@ -44,10 +43,42 @@ def is_stored(results_dir, config: Mapping) -> bool:
     return stored(results_dir, config) is not None
 
 
-def stored(results_dir, config: Mapping) -> Run | None:
-    """Return the finished run of a configuration, if it is there; see `is_stored`."""
+def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) -> Run | None:
+    """Return the finished run of a configuration, if it is there; see `is_stored`.
+
+    Parameters
+    ----------
+    results_dir : path
+        The store.
+    config : mapping
+        The configuration.
+    data : mapping, optional
+        {file name: sha256} of the data as they are now; a run of other content is another run. Not compared where it is not
+        known.
+    """
     run = read_run(run_dir(results_dir, config))
-    return None if run.status in ("missing", "damaged") else run
+    other_data = data is not None and run.record.get("data") not in (None, {}, dict(data))
+    return None if other_data or run.status in ("missing", "damaged") else run
+
+
+def failure(results_dir, config: Mapping) -> Run | None:
+    """Return the record of the failure of a configuration, if there is one."""
+    path = paths.failure_path(run_dir(results_dir, config))
+    return read(paths.Entry(path, *path.parts[-4:-2], path.stem)) if path.exists() else None
+
+
+def tidy(results_dir) -> None:
+    """Remove what processes left behind that were killed while they wrote here or ran something."""
+    results_dir = _places.folder("results_dir", results_dir)
+    clean(results_dir)
+    for solver in results_dir.glob("runs/*/*/"):
+        clean(solver)
+        clean(solver / paths.FAILED)
+        claims.clean(solver)
+        for partial in solver.glob(f"*{paths.PARTIAL}"):
+            final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
+            if _age(partial) > _age(final):  # it was finished later
+                remove(partial)
 
 
 def is_due(run: Run | None, force) -> bool:
@@ -87,7 +118,7 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
     partial = paths.partial_path(final)
     target = partial if result.status == "interrupted" else final
     trace = result.trace
-    with _temporary_sibling(target) as folder:
+    with replacing_folder(target) as folder:
         (folder / CONFIG).write_text(yaml.safe_dump(config, sort_keys=False))
         trace.to_parquet(folder / TRACE, index=False)
         np.savez(folder / MODEL, w=result.w)
@@ -109,9 +140,8 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
             **_origin(config),
         }
         records.write(folder / RECORD, record)
-        _commit(folder, target)
     if target is final:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
     paths.failure_path(final).unlink(missing_ok=True)
     return target
 
@@ -129,15 +159,14 @@ def save_failure(error: BaseException, config: Mapping, results_dir) -> Path:
         "config": config,
         **_origin(config),
     }
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    records.write(temporary, record)
-    temporary.replace(path)
+    with replacing(path) as temporary:
+        records.write(temporary, record)
     return path
 
 
 def read_run(folder: Path) -> Run:
     """Return the run in a folder, its status ``"missing"`` or ``"damaged"`` where there is none that could be read."""
-    if not paths.is_folder(folder):
+    if not paths.is_folder(folder) and not restore(folder):
         return Run(folder, folder.name.removesuffix(paths.PARTIAL), "missing", {}, {})
     return read(paths.entry(folder))
 
@@ -205,7 +234,8 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     found, traces = [], []
     for run in runs:
         try:
-            traces.append(pd.read_parquet(io.BytesIO(verified_trace(run))))
+            run, trace = _whole(run)
+            traces.append(pd.read_parquet(io.BytesIO(trace)))
             found.append(run)
         except Damaged as error:
             warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=2)
@@ -216,6 +246,18 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     return pd.concat([pd.concat(traces, ignore_index=True), facts.reset_index(drop=True)], axis=1)
 
 
+def _whole(run: Run) -> tuple[Run, bytes]:
+    """Return a run and its trace; another version of it if that has just taken its place."""
+    while True:
+        try:
+            return run, verified_trace(run)
+        except Damaged:
+            again = read_run(run.path)
+            if again.record == run.record:
+                raise
+            run = again
+
+
 def _all_runs(results_dir: Path, include: Collection[str], by_path: Mapping[str, list] = MappingProxyType({})) -> Iterator[Run]:
     """Yield the runs of a store whose paths have one of the values of each column in ``by_path``."""
     for entry in paths.entries(results_dir):
@@ -224,6 +266,14 @@ def _all_runs(results_dir: Path, include: Collection[str], by_path: Mapping[str,
             run = read(entry)
             if ("damaged" if run.status == "damaged" else entry.kind) in {"finished", *include}:
                 yield run
+
+
+def _age(folder: Path) -> float:
+    """Return how long ago a folder was written, infinite if there is none."""
+    try:
+        return -folder.stat().st_mtime
+    except OSError:
+        return math.inf
 
 
 def _several(value) -> list:
@@ -249,29 +299,3 @@ def _equal(name: str, columns: Mapping, value) -> bool:
 def _origin(config: Mapping) -> dict:
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return {"created": created, "sources": made.made_by(config), "provenance": provenance()}
-
-
-@contextlib.contextmanager
-def _temporary_sibling(target: Path) -> Iterator[Path]:
-    """Make a hidden folder beside ``target``, with a name that no other process has; it is removed on an exception."""
-    folder = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-def _commit(folder: Path, target: Path) -> None:
-    """Rename a complete folder to its final name, in place of an older version."""
-    while True:
-        try:
-            folder.rename(target)
-            return
-        except OSError:
-            if not target.is_dir():
-                raise
-        older = folder.with_name(f"{folder.name}.old")
-        target.rename(older)
-        shutil.rmtree(older)

@@ -91,6 +91,22 @@ class Run:
 
 def read(entry: paths.Entry) -> Run:
     """Return what a record says of the run in its place, or a damaged run if that cannot be so."""
+    while True:
+        before = _identity(entry.path)
+        run = _read(entry)
+        if run.status != "damaged" or _identity(entry.path) == before:
+            return run  # else another version has just taken its place
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _read(entry: paths.Entry) -> Run:
     place = entry.dataset, entry.solver
     try:
         if entry.trouble:

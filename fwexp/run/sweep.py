@@ -8,7 +8,6 @@ import contextlib
 import copy
 import itertools
 import sys
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn, JobStatus
+from hydra.core.utils import JobReturn
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
@@ -27,12 +26,13 @@ from omegaconf import OmegaConf, read_write
 from fwexp import _places
 from fwexp.driver.progress import say, without_summaries
 from fwexp.errors import RunsFailed, UserError
-from fwexp.run import grids, interrupts, relay, runner, store
+from fwexp.run import grids, interrupts, relay, runner, store, work
 from fwexp.run.config import STALE, canonical, conf_dir, conf_dirs, literal, places, quote, register_schema, run_key, to_overrides
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.names import labels
 from fwexp.run.runner import Outcome
+from fwexp.run.work import Todo
 
 CONFIG_NAME = "config"
 
@@ -146,33 +146,38 @@ def hydra_loader() -> Iterator:
 
 def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, force) -> None:
     store.check_writable(results_dir)
-    there = [store.stored(results_dir, c) for c in configs]
+    # Workers outlive sweeps, and may be at work in another folder than this process by now.
+    results_dir = _places.folder("results_dir", results_dir).absolute()
+    data_dir = data_dir and _places.folder("data_dir", data_dir).absolute()
+    store.tidy(results_dir)
+    there = [store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for c in configs]
     due = [store.is_due(run, force) for run in there]
-    todo, names = list(itertools.compress(configs, due)), list(itertools.compress(labels(configs), due))
-    runner.check(todo, data_dir)
+    todo = [Todo(*each) for each in itertools.compress(zip(configs, labels(configs), there, strict=True), due)]
+    runner.check([each.config for each in todo], data_dir)
     stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)
     others = f" ({stale} of them from other sources; force={STALE} redoes those)" if stale else ""
     say(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
     if not todo:
         return
-    runner.compile_kernels(todo, data_dir)
-    # Workers outlive sweeps, and may be at work in another folder than this process by now.
-    results_dir = _places.folder("results_dir", results_dir).absolute()
-    data_dir = data_dir and _places.folder("data_dir", data_dir).absolute()
+    runner.compile_kernels([each.config for each in todo], data_dir)
     where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force}
-    common = [f"{key}={quote(value)}" for key, value in where.items()]
-    sweep_id = uuid.uuid4().hex
-    names = [f"{sweep_id}:[{number}/{len(todo)}] {name}" for number, name in enumerate(names, 1)]
-    jobs = [[*to_overrides(c), *common, f"hydra.job.name={quote(name)}"] for c, name in zip(todo, names, strict=True)]
-    try:
-        with _workers(config, relay.folder(results_dir, sweep_id)) as config:
-            launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
-            returns = launcher.launch(jobs, initial_job_idx=0)
-    except Exception as error:  # a worker was killed, for instance
-        raise RunsFailed(f"the sweep broke off: {type(error).__name__}: {error}") from error
-    failed = sum(_failed(done) for done in returns)
+    failed, missing = work.finish(todo, lambda todo: _launch(todo, context, config, where), results_dir)
+    store.tidy(results_dir)
     if failed:
         raise RunsFailed(f"{failed} of {len(todo)} runs failed; repeat the command to try them again")
+    if missing:
+        raise RunsFailed(f"{missing} of {len(todo)} runs were interrupted; repeat the command to finish them")
+
+
+def _launch(todo: Sequence[Todo], context: HydraContext, config, where: Mapping) -> list[JobReturn]:
+    """Hand runs to the launcher and wait for them; raises what it raises when a worker dies."""
+    common = [f"{key}={quote(value)}" for key, value in where.items()]
+    sweep_id = relay.new_id()
+    names = [f"{sweep_id}:{each.name}" for each in todo]
+    jobs = [[*to_overrides(each.config), *common, f"hydra.job.name={quote(name)}"] for each, name in zip(todo, names, strict=True)]
+    with _workers(config, relay.folder(where["results_dir"], sweep_id)) as config:
+        launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
+        return launcher.launch(jobs, initial_job_idx=0)
 
 
 @contextlib.contextmanager
@@ -197,9 +202,12 @@ def job(config) -> Outcome:
     where = places(config)
     config = canonical(config)
     if not _runs_here(hydra.launcher):
-        return interrupts.run_in_worker(sweep_id, lambda: _run_there(sweep_id, name, config, where)) or Outcome("skipped")
+        return interrupts.run_in_worker(
+            sweep_id, relay.parent(sweep_id), lambda: _run_there(sweep_id, name, config, where)
+        ) or Outcome("skipped")
     outcome = _run(config, where, verbose=sys.stderr.isatty())
-    say(f"{name}: {outcome.message}")
+    if outcome.status != "claimed":
+        say(f"{name}: {outcome.message}")
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
     return outcome
@@ -207,7 +215,8 @@ def job(config) -> Outcome:
 
 def _run_there(sweep_id: str, name: str, config: dict, where: dict) -> Outcome:
     outcome = _run(config, where)
-    relay.leave(relay.folder(where["results_dir"], sweep_id), run_key(config), f"{name}: {outcome.message}")
+    if outcome.status != "claimed":
+        relay.leave(relay.folder(where["results_dir"], sweep_id), run_key(config), f"{name}: {outcome.message}")
     return outcome
 
 
@@ -217,13 +226,6 @@ def _run(config: dict, where: dict, *, verbose=False) -> Outcome:
             return runner.run(config, **where, verbose=verbose)
     except UserError as error:
         return runner.fail(error, config, where["results_dir"])
-
-
-def _failed(done: JobReturn) -> bool:
-    if done.status is JobStatus.COMPLETED:
-        return done.return_value.status == "failed"
-    say(f"failed: {done._return_value!r}")  # the public property writes and raises
-    return True
 
 
 def _runs_here(launcher) -> bool:

@@ -1,0 +1,145 @@
+"""Files and folders that are there completely or not at all, whatever dies meanwhile: a process, a disk, the machine.
+
+What is new is written under a hidden name beside its place, flushed, and moved there in one step. A folder takes the place of
+an older one by an exchange of the two names where the system has that (Linux, on local disks); elsewhere the older one stands
+aside for an instant, under a hidden name from which `restore` brings it back if the process dies just then.
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from fwexp._processes import TOKEN, is_gone, this_process
+
+HIDDEN = re.compile(rf"\.(?P<process>{TOKEN.pattern})\.[0-9a-f]{{12}}")
+OLD = ".old"
+EXCHANGE, CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2
+
+
+def hidden(path: Path) -> Path:
+    """Return a name beside ``path`` that nobody else has, and that says whose it is."""
+    return path.with_name(f".{path.name}.{this_process()}.{uuid.uuid4().hex[:12]}")
+
+
+def is_left_over(path: Path) -> bool:
+    """Say whether a name is that of something `hidden` by a process that has ended."""
+    owner = HIDDEN.search(path.name)
+    return bool(owner) and is_gone(owner["process"])
+
+
+def clean(folder: Path) -> None:
+    """Remove what processes that have ended left hidden in a folder; what stood aside comes back if nothing took its place."""
+    for path in _inside(folder):
+        if is_left_over(path):
+            if path.name.endswith(OLD):
+                restore(path.with_name(path.name[1 : HIDDEN.search(path.name).start()]))
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def flush(path: Path) -> None:
+    """Have a file, or the names in a folder, reach the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a hidden path to write a file to, which takes the place of ``path`` at the end, and is removed on an exception."""
+    temporary = hidden(path)
+    try:
+        yield temporary
+        flush(temporary)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    flush(path.parent)
+
+
+@contextlib.contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield a hidden folder, which takes the place of the folder ``path`` at the end, and is removed on an exception."""
+    temporary = hidden(path)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        for file in temporary.iterdir():
+            flush(file)
+        flush(temporary)
+        _put(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    flush(path.parent)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, of which others see all or nothing."""
+    gone = hidden(folder)
+    with contextlib.suppress(OSError):  # there is none
+        folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def restore(path: Path) -> bool:
+    """Bring back the folder that stood aside from ``path`` when its process died; return whether there is a folder now."""
+    for aside in path.parent.glob(f".{path.name}.*{OLD}"):
+        with contextlib.suppress(OSError):  # the new one has come, or somebody else was faster
+            aside.rename(path)
+            break
+    return path.is_dir()
+
+
+def _put(folder: Path, path: Path) -> None:
+    while True:
+        try:
+            folder.rename(path)
+            return
+        except OSError:
+            if not path.is_dir():
+                raise
+        if _exchanged(folder, path):
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        older = folder.with_name(folder.name + OLD)
+        with contextlib.suppress(FileNotFoundError):  # another writer was faster; its version is replaced next
+            path.rename(older)
+            folder.rename(path)
+            shutil.rmtree(older, ignore_errors=True)
+            return
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two names; return False where the system cannot do that."""
+    rename = _renameat2()
+    if rename is None:
+        return False
+    return rename(CURRENT_FOLDER, os.fsencode(one), CURRENT_FOLDER, os.fsencode(other), EXCHANGE) == 0
+
+
+@cache
+def _renameat2():
+    try:
+        return ctypes.CDLL(None).renameat2
+    except (OSError, AttributeError):
+        return None

@@ -1,0 +1,120 @@
+"""The work of a sweep, until every run is stored or has failed: also what workers lose, and what other sweeps have in work.
+
+Whether a run is done is read from the store, not from what a launcher returns: a launcher whose worker was killed returns
+nothing at all, and a run may be finished by another sweep on the same store.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hydra.core.utils import JobStatus
+
+from fwexp.driver.progress import say
+from fwexp.errors import RunsFailed
+from fwexp.run import claims, runner, store
+from fwexp.run.stored_run import Run
+
+SECONDS = 0.5  # between two looks at what other sweeps have in work
+LOSSES = 2  # a run whose workers died so many times has failed
+
+
+@dataclass(eq=False)
+class Todo:
+    """A run to be done: its configuration, what to call it, and what is stored of it already."""
+
+    config: dict
+    name: str
+    before: Run | None
+    failure: Run | None = None
+
+
+def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, int]:
+    """Do all runs; return how many failed, and how many were interrupted in their workers.
+
+    Parameters
+    ----------
+    todo : sequence of Todo
+        What is to be done.
+    launch : callable
+        ``launch(todo)`` does runs and returns Hydra's JobReturn of each; it raises where a worker died.
+    results_dir : path
+        The store.
+
+    Raises
+    ------
+    RunsFailed
+        The launcher itself does not work.
+    """
+    for number, each in enumerate(todo, 1):
+        each.name = f"[{number}/{len(todo)}] {each.name}"
+        each.failure = store.failure(results_dir, each.config)
+    pending, losses, statuses = list(todo), Counter(), {}
+    while pending:
+        try:
+            returned = launch(pending)
+        except Exception as error:  # a worker was killed, for instance
+            broken, found = error, _after_a_loss(pending, results_dir)
+        else:
+            broken, found = None, [_status(done) for done in returned]
+        statuses |= dict(zip(pending, found, strict=True))
+        lost = [each for each in pending if statuses[each] == "lost"]
+        if broken and not lost and all(statuses[each] == "due" for each in pending):
+            raise RunsFailed(f"the sweep broke off: {type(broken).__name__}: {' '.join(str(broken).split())}") from broken
+        for each in lost:
+            losses[each] += 1
+            if losses[each] == LOSSES:
+                outcome = runner.fail(
+                    RuntimeError(f"its worker died {LOSSES} times: killed, or out of memory"), each.config, results_dir
+                )
+                say(f"{each.name}: {outcome.message}")
+                statuses[each] = "failed"
+            else:
+                say(f"{each.name}: its worker died; again")
+        pending = [each for each in pending if statuses[each] in ("lost", "due")]
+        if not pending:
+            pending = _wait([each for each in todo if statuses[each] == "claimed"], statuses, results_dir)
+    counts = Counter(statuses.values())
+    return counts["failed"], counts["interrupted"] + counts["skipped"]
+
+
+def _status(done) -> str:
+    if done.status is JobStatus.COMPLETED:
+        return done.return_value.status
+    say(f"failed: {done._return_value!r}")  # the public property writes and raises
+    return "failed"
+
+
+def _after_a_loss(pending: Sequence[Todo], results_dir) -> list[str]:
+    """Return what became of runs whose launcher broke, as far as the store tells."""
+    return [_in_store(each, results_dir) for each in pending]
+
+
+def _in_store(each: Todo, results_dir) -> str:
+    """Return ``done``, ``failed``, ``lost`` (its process died), ``claimed`` (somebody has it in work) or ``due``."""
+    run = store.stored(results_dir, each.config)
+    if run is not None and (each.before is None or run.record != each.before.record):
+        return "done"
+    failure = store.failure(results_dir, each.config)
+    if failure is not None and (each.failure is None or failure.record != each.failure.record):
+        return "failed"
+    final = store.run_dir(results_dir, each.config)
+    return "lost" if claims.lost(final) else "claimed" if claims.held(final) else "due"
+
+
+def _wait(claimed: Sequence[Todo], statuses: dict, results_dir) -> list[Todo]:
+    """Wait for runs that others have in work; return those, if any, that are to be done here after all."""
+    if claimed:
+        say(f"waiting for {len(claimed)} runs that are in work in other processes")
+    while claimed:
+        for each in claimed:
+            statuses[each] = _in_store(each, results_dir)
+            if statuses[each] in ("done", "failed"):
+                say(f"{each.name}: {statuses[each]} in another process")
+        again = [each for each in claimed if statuses[each] in ("lost", "due")]
+        if again:
+            return again
+        claimed = [each for each in claimed if statuses[each] == "claimed"]
+        time.sleep(SECONDS if claimed else 0)
+    return []
