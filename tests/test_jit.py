@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp import _jit, _sources
+from fwexp import _jit, _kernel_cache, _sources
 from fwexp.problems import protocol
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.evaluation import Evaluator, _decode_range
@@ -96,19 +95,19 @@ def test_processes_share_a_cache_and_edits_invalidate_it(copied):
     assert outcomes([start(copied, cache)]) == results[:1]
 
 
-def test_setting_of_numba_does_not_leak(monkeypatch):
-    """Functions of other packages that are decorated later keep their own place."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "/somewhere/else")
+@pytest.mark.parametrize(("setting", "value"), [("CACHE_DIR", "/somewhere/else"), ("CACHE_LOCATOR_CLASSES", "InTreeCacheLocator")])
+def test_settings_of_numba_lead_nowhere_else(monkeypatch, setting, value):
+    """Nor do functions of other packages that are decorated later lose their own place."""
+    monkeypatch.setattr(numba.config, setting, value, raising=False)
 
     @_jit.njit
     def kernel(x):
         return x + 1
 
-    assert numba.config.CACHE_DIR == "/somewhere/else"
+    assert getattr(numba.config, setting) == value
     assert Path(kernel._cache.cache_path).is_relative_to(CACHE)
     with pytest.raises(TypeError):
         _jit.njit(3)
-    assert numba.config.CACHE_DIR == "/somewhere/else"
 
 
 @pytest.fixture
@@ -143,7 +142,7 @@ def test_a_module_depends_on_what_it_imports_when_it_is_imported(package):
     [("oracles/a.py", "st"), ("problems/p.py", "st"), ("solvers/base.py", "s"), ("solvers/s.py", "s"), ("solvers/__init__.py", "")],
 )
 def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monkeypatch, edited, changed):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_kernel_cache, "base", lambda: (tmp_path, ""))
 
     def directories():
         return {name: _jit.cache_directory.__wrapped__(f"fwexp.solvers.{name}") for name in "st"}
@@ -154,39 +153,6 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monk
     after = directories()
     assert {name for name in "st" if before[name] != after[name]} == set(changed)
     assert all(path.is_dir() for path in after.values())
-
-
-def test_home_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # no directory can be made below a file
-    monkeypatch.setattr(_jit.tempfile, "gettempdir", lambda: str(tmp_path))
-    directory = _jit.cache_directory.__wrapped__(__name__)
-    assert directory.is_dir()
-    assert directory.parent == tmp_path / f"fwexp-numba-{os.getuid()}"
-
-
-@pytest.mark.parametrize(
-    ("ages", "kept"),
-    [
-        ([0, 0.3, 1, 5, 6.5, 7.5, 30], [0, 0.3, 1, 5, 6.5]),  # days: the newest four, and all of the last week
-        ([300, 10, 40, 20, 50], [10, 20, 40, 50]),  # nothing was used for a week: the newest four
-        ([300, 10], [300, 10]),
-    ],
-)
-def test_old_caches_are_pruned(tmp_path, monkeypatch, ages, kept):
-    monkeypatch.setattr(_jit, "KEEP_DIRECTORIES", 4)
-    for days in ages:
-        (tmp_path / str(days)).mkdir()
-        (tmp_path / str(days) / "kernel.nbc").write_text("")
-        os.utime(tmp_path / str(days), (0, time.time() - days * 24 * 3600.0))
-    (tmp_path / "file").write_text("")
-    os.utime(tmp_path / "file", (0, 0))
-    _jit.prune(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*map(str, kept), "file"}
-
-
-def test_pruning_what_is_gone_is_no_error(tmp_path):
-    _jit.prune(tmp_path / "missing")
 
 
 # --- classes from outside the package -------------------------------------------------------------------------------
