@@ -35,6 +35,9 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     """
     if function is None:
         return lambda function: njit(function, fastmath=fastmath)
+    if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
+        function.py_func = function
+        return function
     dispatcher = numba.njit(error_model="numpy", fastmath=fastmath, nogil=True)(function)
     directory = cache_directory(function.__module__)
     if directory is not None:
@@ -85,7 +88,7 @@ def specialise(kernel, problem) -> Callable:
     Families of this package run compiled and cached; tuples of arrays from outside run compiled, without a disk cache
     (their sources are not part of the hash); anything else runs as plain Python.
     """
-    if not isinstance(problem, tuple):
+    if numba.config.DISABLE_JIT or not isinstance(problem, tuple):
         return kernel.py_func
     load_array_kernels()
     return kernel if _inside(problem) else _uncached(kernel)
