@@ -12,7 +12,6 @@ import inspect
 import os
 import pickle
 import shutil
-import stat
 import sys
 import tempfile
 import time
@@ -24,11 +23,12 @@ import llvmlite
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 
+from fwexp._own_folders import OTHERS, own, temporary_folder, users_folder
+
 __all__ = ["KernelCache", "base", "directory", "prune"]
 
 KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
 KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
-OTHERS = stat.S_IWGRP | stat.S_IWOTH  # may write
 
 
 # --- folders ----------------------------------------------------------------------------------------------------------
@@ -41,47 +41,12 @@ def base() -> tuple[Path | None, str]:
     First is ``fwexp/numba`` in the user's cache folder, then one of this user's in the folder for temporary files.
     """
     troubles = []
-    for find in (_users, _temporary):
+    for find in (lambda: users_folder("numba"), temporary_folder):
         try:
             return find(), "; ".join(troubles)
         except OSError as error:
             troubles.append(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return None, "; ".join(troubles)
-
-
-def _users() -> Path:
-    try:
-        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
-    except RuntimeError as error:
-        raise OSError(str(error)) from error
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if root.stat().st_uid not in (0, os.geteuid()):  # a link is the user's own choice here
-        raise PermissionError(None, "belongs to somebody else", str(root))
-    return _writable(_own(_own(root / "fwexp") / "numba"))
-
-
-def _temporary() -> Path:
-    return _writable(_own(Path(tempfile.gettempdir()).absolute() / f"fwexp-numba-{os.geteuid()}"))
-
-
-def _own(folder: Path) -> Path:
-    """Make a folder that only this user can write to, or see to it that one is; an OSError says why it cannot be used."""
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        raise NotADirectoryError(None, "is no folder (links are not followed)", str(folder))
-    if found.st_uid != os.geteuid():
-        raise PermissionError(None, "belongs to somebody else", str(folder))
-    if found.st_mode & OTHERS:  # older versions left that to the umask; what others put there is not believed, see _read
-        folder.chmod(stat.S_IMODE(found.st_mode) & ~OTHERS)
-    return folder
-
-
-def _writable(folder: Path) -> Path:
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(None, "cannot be written to", str(folder))
-    return folder
 
 
 def directory(name: str) -> Path | None:
@@ -92,7 +57,7 @@ def directory(name: str) -> Path | None:
     folder = parent / name
     try:
         is_new = not folder.exists()
-        _own(folder)
+        own(folder)
         os.utime(folder)
         if is_new:
             prune(parent)
@@ -147,7 +112,7 @@ class _Locator(UserProvidedCacheLocator):
         self._cache_path = str(folder / self.get_suitable_cache_subpath(self._py_file))
 
     def ensure_cache_path(self) -> None:
-        _own(Path(self._cache_path))
+        own(Path(self._cache_path))
 
 
 class _VerifiedFiles(IndexDataCacheFile):

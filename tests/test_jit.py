@@ -214,6 +214,36 @@ def test_functions_of_a_problem_run_as_plain_python():
     assert _jit.specialise(_decode_range, problem) is _decode_range.py_func
 
 
+PLAIN = """
+import numpy as np
+import fwexp
+from fwexp.run.provenance import cpu_kind
+from fwexp.solvers import SOLVERS
+rng = np.random.default_rng(0)
+problem = fwexp.chain_problem([rng.normal(size=(3, 2)) for _ in range(4)], [[0, 1, 0]] * 4)
+for solver in SOLVERS:
+    result = fwexp.solve(problem, solver, lam=0.1, max_passes=2, iterates=["last"], schedule=[])
+    print(solver, result.primal, result.gap)
+print(cpu_kind()["name"])
+"""
+
+
+def test_without_compilation_all_is_plain_python():
+    """``NUMBA_DISABLE_JIT`` is for debuggers; the same numbers but for the order of sums."""
+    root = str(PACKAGE.parent)
+    outputs = []
+    for value in ("1", "0"):
+        environment = os.environ | {"NUMBA_DISABLE_JIT": value, "PYTHONPATH": root}
+        done = subprocess.run([sys.executable, "-c", PLAIN], env=environment, cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        outputs.append([line.split() for line in done.stdout.splitlines()])
+    (*plain, (kind,)), (*compiled, _) = outputs
+    assert kind == "python"
+    assert len(plain) == len(compiled) > 8
+    for (solver, *numbers), (_, *wanted) in zip(plain, compiled, strict=True):
+        assert [float(x) for x in numbers] == pytest.approx([float(x) for x in wanted], rel=1e-6, abs=1e-9, nan_ok=True), solver
+
+
 # --- dispatch on the class ------------------------------------------------------------------------------------------
 
 

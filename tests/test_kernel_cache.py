@@ -6,6 +6,7 @@ import pickle
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,7 +21,7 @@ SOMEBODY = 12345  # no user of this machine
 def places(tmp_path, monkeypatch):
     """The user's cache folder and the one for temporary files, both new."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(_kernel_cache.tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     return tmp_path / "home" / "fwexp" / "numba", tmp_path / "tmp" / f"fwexp-numba-{os.geteuid()}"
 
@@ -102,7 +103,7 @@ def test_folders_that_others_could_write_to_are_closed(places):
 def test_without_a_place_nothing_is_kept(places, tmp_path, monkeypatch):
     for name in ("home", "tmp/x"):
         (tmp_path / name).write_text("")
-    monkeypatch.setattr(_kernel_cache.tempfile, "gettempdir", lambda: str(tmp_path / "tmp" / "x"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp" / "x"))
     found, trouble = base()
     assert found is None
     assert "home: File exists; " in trouble
@@ -285,7 +286,7 @@ def test_no_error_of_the_disk_is_one_of_ours(kernel, monkeypatch, number):
         raise OSError(getattr(errno, number), number)
 
     new, folder = kernel
-    monkeypatch.setattr(_kernel_cache.tempfile, "mkstemp", fail)
+    monkeypatch.setattr(tempfile, "mkstemp", fail)
     assert new()(1.0) == 2.5
     assert files(folder) == []
 

@@ -52,8 +52,11 @@ def cpu_features() -> str:
 
 
 def _target() -> tuple[str, str]:
+    import numba
     from numba.core.registry import cpu_target
 
+    if numba.config.DISABLE_JIT:
+        return "python", ""  # NUMBA_DISABLE_JIT: nothing is compiled
     _, name, features = cpu_target.target_context.codegen().magic_tuple()
     return name, features
 
