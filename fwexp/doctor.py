@@ -22,7 +22,7 @@ Says whether this installation is sound: versions, the processor and what is com
 sets and their checksums, the folder of results, and a training whose optimum is known. Exit code 1 if something is wrong; each
 such line says what to do.
 """
-SHOWN = ("numpy", "scipy", "numba", "llvmlite", "pandas", "hydra-core")
+SHOWN = ("fwexp", "numpy", "scipy", "numba", "llvmlite", "pandas", "hydra-core")
 
 # The optimum for lam 0.1 on the digits, to 1e-7: it lies between the dual and the primal objective of every run, on every CPU.
 LAM, OPTIMUM, TOLERANCE, GAP_TOL, MOST_ERRORS = 0.1, 0.0671726, 1e-6, 1e-3, 0.12
@@ -84,10 +84,8 @@ def _caught(check: Callable[[], Found]) -> Found:
 
 
 def _packages() -> Found:
-    from fwexp import __version__
-
     versions = [f"{name} {_version(name) or 'missing'}" for name in SHOWN]
-    yield True, ", ".join([f"fwexp {__version__}", f"python {platform.python_version()}", *versions])
+    yield True, ", ".join([f"python {platform.python_version()}", *versions])
     from packaging.requirements import Requirement  # after the versions, in case it is the one that is missing
 
     for line in metadata.requires("fwexp") or ():
@@ -201,15 +199,17 @@ def _results(results_dir: str) -> Found:
 def _training() -> Found:
     import numba
 
-    import fwexp
+    from fwexp.api import evaluate
+    from fwexp.data import load_dataset
+    from fwexp.tasks.train import solve
 
     if numba.config.DISABLE_JIT:
         return  # it would take minutes
-    train, test = fwexp.load_dataset("digits")
+    train, test = load_dataset("digits")
     start = time.perf_counter()
-    result = fwexp.solve(train, "bcfw", lam=LAM, gap_tol=GAP_TOL, max_passes=200)
+    result = solve(train, "bcfw", lam=LAM, gap_tol=GAP_TOL, max_passes=200)
     seconds = time.perf_counter() - start
-    primal, dual, error = result.primal, result.primal - result.gap, fwexp.evaluate(test, result.w).error
+    primal, dual, error = result.primal, result.primal - result.gap, evaluate(test, result.w).error
     facts = f"primal {primal:.6f}, dual {dual:.6f}, gap {result.gap:.1e}, test error {error:.3f}"
     conditions = {
         f"the dual must be at most {OPTIMUM} and the primal at least that": dual - TOLERANCE <= OPTIMUM <= primal + TOLERANCE,

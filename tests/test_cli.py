@@ -176,7 +176,7 @@ def test_folders_that_cannot_be_read(fwexp, tmp_path, monkeypatch, line):
 
 def test_data_in_the_package_need_no_home(fwexp, tmp_path, monkeypatch):
     monkeypatch.delenv("FWEXP_DATA")
-    monkeypatch.setenv("HOME", "x" * 5000)  # no folder can have this name
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
     assert fwexp("run", "max_passes=0.1")[0] == 0
     code, out, err = fwexp("run", "dataset=ocr")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -478,7 +478,7 @@ def test_closed_streams_are_no_error(tmp_path, streams, arguments):
     done = subprocess.run(command, shell=True, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
-    if ">&-" == streams:
+    if streams == ">&-":
         assert done.stdout == ""
     if arguments.startswith("run"):
         assert len(store.find_runs(tmp_path / "results")) == 1
