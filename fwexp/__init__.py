@@ -22,7 +22,7 @@ _HOME = {
     "multiclass_problem": "fwexp.problems.multiclass",
     "predict": "fwexp.api",
     "regularization_path": "fwexp.tasks.path",
-    "solve": "fwexp.api",
+    "solve": "fwexp.tasks.train",
     "weighted_problem": "fwexp.problems.weighted",
 }
 

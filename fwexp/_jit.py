@@ -1,4 +1,4 @@
-"""Compilation settings: the one place that decides how kernels are compiled and where machine code is cached.
+"""Compilation settings: the one place that decides how kernels are compiled and what their machine code is cached under.
 
 numba's disk cache looks at the file that defines a kernel, not at what the kernel calls: edit an oracle and the cached
 solver keeps running the old one. So machine code is kept in a directory named after the digest of the sources that its
@@ -7,12 +7,6 @@ count: after an edit of one solver, only that one is compiled anew. Kernels spec
 the package are not cached at all.
 """
 
-import contextlib
-import fcntl
-import os
-import shutil
-import tempfile
-import time
 from collections.abc import Callable
 from functools import cache, wraps
 from pathlib import Path
@@ -20,51 +14,17 @@ from pathlib import Path
 import numba
 from numba.extending import overload, register_jitable
 
-from fwexp import _sources
+from fwexp import _kernel_cache, _sources
 
 __all__ = ["array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
 
 REACHED = ("fwexp._jit", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
-KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
-KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
 
 
 @cache
-def cache_directory(module: str) -> Path:
-    """Return the directory of the machine code of a module as its sources are now; a new one has old ones pruned."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fwexp" / "numba"
-    directory = base / _sources.digest([module, *REACHED])[:16]
-    try:
-        is_new = not directory.exists()
-        directory.mkdir(parents=True, exist_ok=True)
-        os.utime(directory)
-        if is_new:
-            prune(base)
-    except OSError:  # a home that cannot be written to: compile into a directory of this user below the temporary one
-        directory = Path(tempfile.gettempdir()) / f"fwexp-numba-{os.getuid()}" / directory.name
-        directory.mkdir(parents=True, exist_ok=True)
-    return directory
-
-
-def prune(base: Path) -> None:
-    """Remove the cache directories below ``base`` that are neither among the newest nor recently used."""
-    with contextlib.suppress(OSError):  # another process may prune at the same time
-        ages = sorted(((path.stat().st_mtime, path) for path in base.iterdir() if path.is_dir()), reverse=True)
-        for used, path in ages[KEEP_DIRECTORIES:]:
-            if time.time() - used > KEEP_SECONDS:
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def _locked(save: Callable, directory: Path) -> Callable:
-    """Serialise writers: two processes that add different signatures at once would else share one file name."""
-
-    @wraps(save)
-    def save_overload(*args):
-        with (directory / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            save(*args)
-
-    return save_overload
+def cache_directory(module: str) -> Path | None:
+    """Return the directory of the machine code of a module as its sources are now; None where nothing can be kept."""
+    return _kernel_cache.directory(_sources.digest([module, *REACHED])[:16])
 
 
 def njit(function: Callable | None = None, *, fastmath: bool = False):
@@ -75,14 +35,13 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     """
     if function is None:
         return lambda function: njit(function, fastmath=fastmath)
-    directory = cache_directory(getattr(function, "__module__", ""))
-    # numba reads its cache directory when a function is decorated; the setting must not leak to other packages.
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(directory)
-    try:
-        dispatcher = numba.njit(cache=True, error_model="numpy", fastmath=fastmath, nogil=True)(function)
-    finally:
-        numba.config.CACHE_DIR = before
-    dispatcher._cache.save_overload = _locked(dispatcher._cache.save_overload, directory)
+    if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
+        function.py_func = function
+        return function
+    dispatcher = numba.njit(error_model="numpy", fastmath=fastmath, nogil=True)(function)
+    directory = cache_directory(function.__module__)
+    if directory is not None:
+        dispatcher._cache = _kernel_cache.KernelCache(function, directory)
     return dispatcher
 
 
@@ -129,7 +88,7 @@ def specialise(kernel, problem) -> Callable:
     Families of this package run compiled and cached; tuples of arrays from outside run compiled, without a disk cache
     (their sources are not part of the hash); anything else runs as plain Python.
     """
-    if not isinstance(problem, tuple):
+    if numba.config.DISABLE_JIT or not isinstance(problem, tuple):
         return kernel.py_func
     load_array_kernels()
     return kernel if _inside(problem) else _uncached(kernel)

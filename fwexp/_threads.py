@@ -1,19 +1,31 @@
 """Loops over examples on several threads, with results that do not depend on how many."""
 
 import os
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+
+from fwexp.errors import ParameterError, shown
 
 
 def num_threads() -> int:
     """Return the number of threads: the processors of this process, at most ``OMP_NUM_THREADS`` if that is set.
 
-    joblib's workers are told their share of the machine in that variable.
+    joblib's workers are told their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
+
+    Raises
+    ------
+    ParameterError
+        The variable is something else.
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    limit = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(processors, int(limit))) if limit.isdigit() else processors
+    text = os.environ.get("OMP_NUM_THREADS", "").strip()
+    if not text:
+        return processors
+    if not re.fullmatch(r"[0-9]{1,9}(\s*,\s*[0-9]{1,9})*", text):
+        raise ParameterError(f"OMP_NUM_THREADS must be a number of threads, got {shown(text)}")
+    return max(1, min(processors, int(text.partition(",")[0])))
 
 
 @cache

@@ -21,6 +21,7 @@ Frank-Wolfe methods for structural SVMs.
             then a figure; a list of figures   fwexp figure
   ls        what is stored                     fwexp ls solver=bcfw lam=0.01
   data      the data sets                      fwexp data [list|fetch|verify]
+  doctor    is this installation sound?        fwexp doctor
 
   -h, --help     this text; fwexp COMMAND --help says more
   --version      the version
@@ -34,20 +35,48 @@ folder that FWEXP_DATA names, else ~/.cache/fwexp). Exit codes: 0; 1 if a run fa
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     try:
-        code = _dispatch(argv)
-        sys.stdout.flush()
-        return code
+        try:
+            return _code(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # who read our output has seen enough, as in `fwexp ls | head`
+        _drop_output()
+        return 0
+    except OSError as error:
+        reason = error.strerror or error
+        if _drop_output():
+            return _complain(f"cannot write to standard output: {reason}", 2)
+        return _complain(f"{error.filename}: {reason}" if error.filename else f"cannot write: {reason}", 2)
+
+
+def _code(argv: list[str]) -> int:
+    try:
+        return _dispatch(argv)
     except UserError as error:
         return _complain(error, 2)
     except RunsFailed as error:
         return _complain(error, 1)
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
-    except BrokenPipeError:
-        # Who read our output has seen enough, as in `fwexp ls | head`; Python would complain once more when it exits.
+
+
+def _open_streams() -> None:
+    """Let standard streams that are closed lead nowhere; else the next files that are opened would take their places."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))  # opened under the lowest number that is free
+
+
+def _drop_output() -> bool:
+    """Forget what cannot be written, of which Python would complain once more when it exits; say whether there is such."""
+    try:
+        sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return True
+    return False
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -64,6 +93,9 @@ def _dispatch(argv: list[str]) -> int:
         return completion.main(arguments, COMMANDS)
     if name not in COMMANDS:
         raise OptionError(unknown("command", name, COMMANDS))
+    from fwexp._threads import num_threads
+
+    num_threads()  # else a bad OMP_NUM_THREADS would be found in the middle of a run
     return COMMANDS[name](arguments)
 
 
@@ -93,10 +125,16 @@ def _ls(arguments: list[str]) -> int:
     return main(arguments)
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": _run, "figure": _figure, "ls": _ls, "data": _data}
+def _doctor(arguments: list[str]) -> int:
+    from fwexp.doctor import main
+
+    return main(arguments)
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": _run, "figure": _figure, "ls": _ls, "data": _data, "doctor": _doctor}
 
 
 def _complain(message: object, code: int) -> int:
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):  # nobody reads it
         print(f"fwexp: {' '.join(str(message).split())}", file=sys.stderr)
     return code

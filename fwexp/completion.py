@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable
 
+from fwexp import _places
 from fwexp.errors import OptionError, UserError
 
 INSTALL = """\
@@ -72,6 +73,8 @@ def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
             from fwexp.run.store import RUN_COLUMNS
 
             return [*(f"{key}=" for key in RUN_COLUMNS), "results_dir=", "--stale"]
+        case "doctor":
+            return [f"{key}=" for key in _places.KEYS]
     return ()
 
 

@@ -40,7 +40,7 @@ def start(*argv, cwd, **options):
 
 
 BAD = [
-    ("runn", "unknown command 'runn'; accepted: data, figure, ls, run (did you mean 'run'?)"),
+    ("runn", "unknown command 'runn'; accepted: data, doctor, figure, ls, run (did you mean 'run'?)"),
     ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
     ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
     ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: icml2013/fig1"),
@@ -125,6 +125,13 @@ BAD = [
     (f"ls results_dir={'x' * 5000}", "(File name too long)"),
     ("data list data_dir=", "data_dir must not be empty"),
     (f"data list data_dir={'x' * 5000}", "(File name too long)"),
+    (
+        "doctor result_dir=x",
+        "unknown key of fwexp doctor 'result_dir'; accepted: data_dir, results_dir (did you mean 'results_dir'?)",
+    ),
+    ("doctor data_dir=", "data_dir must not be empty"),
+    (f"doctor results_dir={'x' * 5000}", "(File name too long)"),
+    ("doctor data_dir=~nobody_of_this_name", "(Could not determine home directory.)"),
     ("data fetsh", "unknown action of fwexp data 'fetsh'; accepted: fetch, list"),
 ]
 
@@ -138,6 +145,41 @@ def test_mistakes_take_one_line(fwexp, tmp_path, line, message):
     assert message in err
     assert err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["a_file"]
+
+
+@pytest.mark.parametrize("line", ["run max_passes=0.1", "run -m max_passes=0.1", "ls", "data", "figure", "doctor"])
+@pytest.mark.parametrize("threads", ["²", "many", "-1"])
+def test_a_number_of_threads_that_is_none(fwexp, tmp_path, monkeypatch, line, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    message = f"fwexp: OMP_NUM_THREADS must be a number of threads, got {threads!r}\n"
+    assert fwexp(*line.split()) == (2, "", message)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", ["ls", "data", "run dataset=ocr", "run -m dataset=ocr", "figure icml2013/fig1 --preset smoke"])
+def test_folders_that_cannot_be_read(fwexp, tmp_path, monkeypatch, line):
+    """Made up, for root reads all."""
+    (tmp_path / "no_data").mkdir()
+    (tmp_path / "results" / "runs").mkdir(parents=True)
+
+    def refuse(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file" if "ls" not in line else "iterdir", refuse)
+    monkeypatch.setattr(Path, "exists", refuse)
+    code, out, err = fwexp(*line.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("fwexp: ")
+    assert "Permission denied" in err
+    assert err.count("\n") == 1
+
+
+def test_data_in_the_package_need_no_home(fwexp, tmp_path, monkeypatch):
+    monkeypatch.delenv("FWEXP_DATA")
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+    assert fwexp("run", "max_passes=0.1")[0] == 0
+    code, out, err = fwexp("run", "dataset=ocr")
+    assert (code, out, err.count("\n")) == (2, "", 1)
 
 
 def letters(change=lambda lines: None):
@@ -334,6 +376,8 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
         ("fwexp figure quick", ["quickstart"]),
         ("fwexp data fe", ["fetch"]),
         ("fwexp ls gap", ["gap_tol="]),
+        ("fwexp doc", ["doctor"]),
+        ("fwexp doctor ", ["data_dir=", "results_dir="]),
         ("fwexp nothing ", []),
         ("", []),
     ],
@@ -408,6 +452,36 @@ def test_a_closed_pipe_is_no_error(tmp_path, arguments):
     assert process.stderr.read() == ""
     assert process.wait() == 0
     process.stderr.close()
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["ls"], ["--help"], ["--version"], ["run", "--help"], ["figure"], ["data"]])
+def test_a_full_disk_behind_standard_output_takes_one_line(tmp_path, arguments, unbuffered, monkeypatch):
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONUNBUFFERED", unbuffered)
+    with FULL.open("w") as full:
+        process = start(*arguments, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE)
+    errors = process.communicate()[1]
+    assert process.returncode == 2
+    assert errors.startswith("fwexp: cannot write")
+    assert errors.endswith(": No space left on device\n")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("streams", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("arguments", ["ls", "--help", "run max_passes=0.1"])
+def test_closed_streams_are_no_error(tmp_path, streams, arguments):
+    command = f"exec {sys.executable} -c 'import sys; from fwexp.cli import main; sys.exit(main())' {arguments} {streams}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    if streams == ">&-":
+        assert done.stdout == ""
+    if arguments.startswith("run"):
+        assert len(store.find_runs(tmp_path / "results")) == 1
 
 
 def test_a_run_outlives_the_reader_of_its_progress(tmp_path):

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp import _jit, _sources
+from fwexp import _jit, _kernel_cache, _sources
 from fwexp.problems import protocol
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.evaluation import Evaluator, _decode_range
@@ -96,19 +95,19 @@ def test_processes_share_a_cache_and_edits_invalidate_it(copied):
     assert outcomes([start(copied, cache)]) == results[:1]
 
 
-def test_setting_of_numba_does_not_leak(monkeypatch):
-    """Functions of other packages that are decorated later keep their own place."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "/somewhere/else")
+@pytest.mark.parametrize(("setting", "value"), [("CACHE_DIR", "/somewhere/else"), ("CACHE_LOCATOR_CLASSES", "InTreeCacheLocator")])
+def test_settings_of_numba_lead_nowhere_else(monkeypatch, setting, value):
+    """Nor do functions of other packages that are decorated later lose their own place."""
+    monkeypatch.setattr(numba.config, setting, value, raising=False)
 
     @_jit.njit
     def kernel(x):
         return x + 1
 
-    assert numba.config.CACHE_DIR == "/somewhere/else"
+    assert getattr(numba.config, setting) == value
     assert Path(kernel._cache.cache_path).is_relative_to(CACHE)
     with pytest.raises(TypeError):
         _jit.njit(3)
-    assert numba.config.CACHE_DIR == "/somewhere/else"
 
 
 @pytest.fixture
@@ -143,7 +142,7 @@ def test_a_module_depends_on_what_it_imports_when_it_is_imported(package):
     [("oracles/a.py", "st"), ("problems/p.py", "st"), ("solvers/base.py", "s"), ("solvers/s.py", "s"), ("solvers/__init__.py", "")],
 )
 def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monkeypatch, edited, changed):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_kernel_cache, "base", lambda: (tmp_path, ""))
 
     def directories():
         return {name: _jit.cache_directory.__wrapped__(f"fwexp.solvers.{name}") for name in "st"}
@@ -154,39 +153,6 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monk
     after = directories()
     assert {name for name in "st" if before[name] != after[name]} == set(changed)
     assert all(path.is_dir() for path in after.values())
-
-
-def test_home_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # no directory can be made below a file
-    monkeypatch.setattr(_jit.tempfile, "gettempdir", lambda: str(tmp_path))
-    directory = _jit.cache_directory.__wrapped__(__name__)
-    assert directory.is_dir()
-    assert directory.parent == tmp_path / f"fwexp-numba-{os.getuid()}"
-
-
-@pytest.mark.parametrize(
-    ("ages", "kept"),
-    [
-        ([0, 0.3, 1, 5, 6.5, 7.5, 30], [0, 0.3, 1, 5, 6.5]),  # days: the newest four, and all of the last week
-        ([300, 10, 40, 20, 50], [10, 20, 40, 50]),  # nothing was used for a week: the newest four
-        ([300, 10], [300, 10]),
-    ],
-)
-def test_old_caches_are_pruned(tmp_path, monkeypatch, ages, kept):
-    monkeypatch.setattr(_jit, "KEEP_DIRECTORIES", 4)
-    for days in ages:
-        (tmp_path / str(days)).mkdir()
-        (tmp_path / str(days) / "kernel.nbc").write_text("")
-        os.utime(tmp_path / str(days), (0, time.time() - days * 24 * 3600.0))
-    (tmp_path / "file").write_text("")
-    os.utime(tmp_path / "file", (0, 0))
-    _jit.prune(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*map(str, kept), "file"}
-
-
-def test_pruning_what_is_gone_is_no_error(tmp_path):
-    _jit.prune(tmp_path / "missing")
 
 
 # --- classes from outside the package -------------------------------------------------------------------------------
@@ -246,6 +212,33 @@ def test_weighted_problems_from_outside_are_not_cached_either(outside):
 def test_functions_of_a_problem_run_as_plain_python():
     problem = fwexp.CallbackProblem([0], features=lambda i, y: np.zeros(1), loss=lambda i, y: 0.0, max_oracle=lambda i, w: 0)
     assert _jit.specialise(_decode_range, problem) is _decode_range.py_func
+
+
+PLAIN = """
+import numpy as np
+import fwexp
+from fwexp.run.provenance import cpu_kind
+from fwexp.solvers import SOLVERS
+rng = np.random.default_rng(0)
+problem = fwexp.chain_problem([rng.normal(size=(3, 2)) for _ in range(4)], [[0, 1, 0]] * 4)
+for solver in SOLVERS:
+    result = fwexp.solve(problem, solver, lam=0.1, max_passes=2, iterates=["last"], schedule=[])
+    print(solver, result.primal, result.gap)
+print(cpu_kind()["name"])
+"""
+
+
+def test_without_compilation_all_is_plain_python():
+    """``NUMBA_DISABLE_JIT`` is for debuggers: no solver ends above w = 0, whose objective is 1, with a certificate."""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-c", PLAIN], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (*lines, kind) = done.stdout.splitlines()
+    assert kind == "python"
+    assert len(lines) > 8
+    for solver, primal, gap in map(str.split, lines):
+        assert 0 < float(primal) <= 1, solver
+        assert solver == "ssg" or 0 <= float(gap) < 2, solver
 
 
 # --- dispatch on the class ------------------------------------------------------------------------------------------

@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp._places import folder
-from fwexp.errors import DataError
+from fwexp.errors import DataError, ParameterError
 
 
 def resolve_data_dir(data_dir: str | os.PathLike | None = None) -> Path:
     """Return the data folder: ``data_dir`` if given, else ``FWEXP_DATA`` if set, else ``~/.cache/fwexp``."""
     if data_dir is not None:
         return folder("data_dir", data_dir)
-    return folder("FWEXP_DATA", os.environ.get("FWEXP_DATA") or "~/.cache/fwexp")
+    if named := os.environ.get("FWEXP_DATA"):
+        return folder("FWEXP_DATA", named)
+    try:
+        return Path("~/.cache/fwexp").expanduser()  # need not be there, nor to be read, for data in the package
+    except RuntimeError as error:
+        raise ParameterError("FWEXP_DATA must name the data folder where there is no home folder, got nothing") from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:

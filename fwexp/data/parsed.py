@@ -2,19 +2,22 @@
 
 import contextlib
 import hashlib
-import os
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
+from fwexp._own_folders import users_folder
 from fwexp.data.files import sha256
 
 
-def cache_folder() -> Path:
-    """Return the folder of parsed data: ``fwexp/parsed`` below ``XDG_CACHE_HOME``, else below ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fwexp" / "parsed"
+def cache_folder() -> Path | None:
+    """Return the folder of parsed data, ``fwexp/parsed`` in the user's cache folder; None where there is none of this user's."""
+    try:
+        return users_folder("parsed")
+    except OSError:
+        return None
 
 
 def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Callable[[], dict]) -> dict[str, np.ndarray]:
@@ -32,16 +35,17 @@ def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Calla
         Returns a mapping from names to arrays; called when the cache has nothing, or something damaged.
     """
     key = hashlib.sha256(" ".join([str(version), *map(sha256, sources)]).encode()).hexdigest()
-    path = cache_folder() / f"{name}-{key[:16]}.npz"
+    folder = cache_folder()
+    if folder is None:  # without a place to keep them, they are made every time
+        return parse()
+    path = folder / f"{name}-{key[:16]}.npz"
     # Absent, or damaged in whatever way: then it is made again.
     with contextlib.suppress(Exception), path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         if stored.zip.testzip() is None:
             return dict(stored)
     arrays = parse()
-    with contextlib.suppress(OSError):  # without a place to keep them, they are made every time
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # In the target's own folder, so that the last step is an atomic rename.
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
-            np.savez(Path(folder) / path.name, **arrays)
-            (Path(folder) / path.name).replace(path)
+    # In the target's own folder, so that the last step is an atomic rename; on a full disk they are made every time.
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as new:
+        np.savez(Path(new) / path.name, **arrays)
+        (Path(new) / path.name).replace(path)
     return arrays

@@ -9,7 +9,7 @@ from fwexp.driver.trace import TRACE_COLUMNS
 
 def say(text: str) -> None:
     """Write a line to standard error, unless nobody reads it."""
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 

@@ -1,5 +1,6 @@
 """Where a run came from: software versions, the commit of the checkout, the machine and its kind of CPU."""
 
+import ctypes
 import functools
 import hashlib
 import os
@@ -10,7 +11,13 @@ from pathlib import Path
 
 from fwexp._threads import num_threads
 
-PACKAGES = ("fwexp", "numpy", "scipy", "numba", "pandas", "pyarrow", "hydra-core")
+PACKAGES = ("fwexp", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow", "hydra-core")
+KERNEL_OF_BLAS = (
+    "scipy_openblas_get_corename64_",
+    "scipy_openblas_get_corename",
+    "openblas_get_corename64_",
+    "openblas_get_corename",
+)
 
 
 @functools.cache
@@ -23,6 +30,8 @@ def provenance() -> dict:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": _cpu(),
         "cpu_kind": cpu_kind(),
+        "cpu_features": cpu_features(),
+        "blas": blas(),
         "cpu_count": os.cpu_count(),
         "threads": num_threads(),
     }
@@ -33,10 +42,45 @@ def cpu_kind() -> dict:
 
     Oracles may sum in another order on another kind; runs are the same bit for bit on one kind only.
     """
+    name, features = _target()
+    return {"name": name, "features": hashlib.sha256(features.encode()).hexdigest()[:16]}
+
+
+def cpu_features() -> str:
+    """Return the features that numba compiles for, by name; `cpu_kind` has the digest of these and of those that are off."""
+    return " ".join(feature.removeprefix("+") for feature in _target()[1].split(",") if feature.startswith("+"))
+
+
+def _target() -> tuple[str, str]:
+    import numba
     from numba.core.registry import cpu_target
 
+    if numba.config.DISABLE_JIT:
+        return "python", ""  # NUMBA_DISABLE_JIT: nothing is compiled
     _, name, features = cpu_target.target_context.codegen().magic_tuple()
-    return {"name": name, "features": hashlib.sha256(features.encode()).hexdigest()[:16]}
+    return name, features
+
+
+def blas() -> dict:
+    """Return the library behind numpy's products of matrices: name, version, and its code for this CPU where it tells.
+
+    OpenBLAS chooses that code when it is loaded, and sums in another order on another CPU.
+    """
+    import numpy as np
+
+    build = np.show_config(mode="dicts")["Build Dependencies"].get("blas", {})
+    return {"name": build.get("name"), "version": build.get("version"), "kernel": _kernel_of_blas(np.linalg._umath_linalg.__file__)}
+
+
+def _kernel_of_blas(extension: str) -> str | None:
+    """Return what OpenBLAS calls its code, asked through an extension module that is linked with it."""
+    try:
+        library = ctypes.CDLL(extension)
+        ask = next(getattr(library, name) for name in KERNEL_OF_BLAS if hasattr(library, name))
+    except (OSError, StopIteration):  # another library, or one that is linked in without its names
+        return None
+    ask.restype = ctypes.c_char_p
+    return ask().decode(errors="replace")
 
 
 def git_state(root: Path) -> dict | None:

@@ -19,7 +19,7 @@ from fwexp.problems.constraints import public_places
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
 from fwexp.tasks.result import Result
-from fwexp.tasks.train import train
+from fwexp.tasks.train import run_solver
 from fwexp.testing.problems import close, require
 
 BIG = 10**9
@@ -85,7 +85,7 @@ class SolverProbe:
     def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:
         """Run the solver as ``fwexp.solve`` does; the class need not be registered."""
         bounds = Bounds(max_passes, gap_tol, time_limit)
-        return train(self.new(), bounds, iterates=self.iterates, schedule=1.0, callback=callback)
+        return run_solver(self.new(), bounds, iterates=self.iterates, schedule=1.0, callback=callback)
 
     def plain(self, **arguments) -> Solver | None:
         """Return a solver on the same problem given by Python functions, or None if it needs more than these."""

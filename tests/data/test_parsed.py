@@ -66,3 +66,14 @@ def test_nothing_is_left_when_writing_fails(source, monkeypatch):
     monkeypatch.setattr(np, "savez", savez)
     check(parsed_arrays("data", 1, [source], parse))
     assert list(cache_folder().iterdir()) == []
+
+
+def test_a_folder_of_somebody_else_is_not_believed(source, tmp_path):
+    parsed_arrays("data", 1, [source], parse)
+    folder = cache_folder()
+    folder.rename(tmp_path / "theirs")
+    folder.symlink_to(tmp_path / "theirs")
+    assert cache_folder() is None
+    with pytest.raises(AssertionError, match="parsed again"):
+        parsed_arrays("data", 1, [source], never)
+    check(parsed_arrays("data", 1, [source], parse))

@@ -5,6 +5,7 @@ import pytest
 
 import fwexp
 from fwexp import _threads
+from fwexp.errors import ParameterError
 from fwexp.problems.evaluation import SHARES, Evaluator
 from fwexp.problems.protocol import from_public
 from tests import reference as ref
@@ -76,6 +77,13 @@ def test_errors_in_threads_are_raised(threads, monkeypatch):
 
 def test_number_of_threads_respects_the_share_of_a_worker(monkeypatch):
     monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
-    for text, wanted in (("", 6), ("2", 2), ("100", 6), ("0", 1), ("many", 6)):
+    for text, wanted in (("", 6), ("2", 2), ("100", 6), ("0", 1), (" 3 ", 3), ("4,2", 4)):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
         assert _threads.num_threads() == wanted
+
+
+@pytest.mark.parametrize("text", ["many", "²", "-1", "2.5", "1,", "9" * 5000])
+def test_other_numbers_of_threads_are_refused(monkeypatch, text):
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    with pytest.raises(ParameterError, match="OMP_NUM_THREADS must be a number of threads, got '"):
+        _threads.num_threads()

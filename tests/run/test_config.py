@@ -9,8 +9,9 @@ from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
-from fwexp.run.config import ADDED_LATER, PLACE_KEYS, RUN_KEYS, canonical, conf_dir, places, run_defaults, run_key, to_overrides
+from fwexp.run.config import PLACE_KEYS, canonical, conf_dir, places, run_key, to_overrides
 from fwexp.solvers import SOLVERS
+from fwexp.tasks.train import Train
 
 PRESETS = sorted(
     path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix() for path in conf_dir().glob("experiment/**/*.yaml")
@@ -30,7 +31,7 @@ def changed(**changes):
     [
         {"lam": 0.01, "solver": {"name": "bcfw"}, "seed": 3, "dataset": {"name": "ocr"}},  # another order
         changed(dataset={"name": "ocr", "split": "ocr2"}, solver={"line_search": True, "sampling": "uniform", "name": "bcfw"}),
-        changed(**{key: value for key, value in run_defaults().items() if key not in BASE}),  # the defaults, spelt out
+        changed(**{key: value for key, value in Train.reads.items() if key not in BASE}),  # the defaults, spelt out
         changed(max_passes=50),
         changed(max_passes=50.0),
         changed(time_limit=float("inf")),
@@ -73,9 +74,9 @@ DEPARTURES = {
 
 
 def test_every_setting_changes_the_key():
-    assert DEPARTURES.keys() == set(RUN_KEYS)
+    assert DEPARTURES.keys() == set(Train.reads)
     keys = {name: run_key(changed(**{name: value})) for name, value in DEPARTURES.items()}
-    assert len({run_key(BASE), *keys.values()}) == len(RUN_KEYS) + 1
+    assert len({run_key(BASE), *keys.values()}) == len(Train.reads) + 1
 
 
 def test_lam_as_a_number_and_as_1_over_n_are_different_runs():
@@ -133,8 +134,8 @@ def test_the_order_of_fields_does_not_matter(monkeypatch):
 
 
 def test_settings_that_were_added_later_are_left_out_while_they_have_their_default():
-    assert set(ADDED_LATER).isdisjoint(canonical(BASE))
-    for name in ADDED_LATER:
+    assert set(Train.added_later).isdisjoint(canonical(BASE))
+    for name in Train.added_later:
         assert canonical(changed(**{name: DEPARTURES[name]}))[name] == DEPARTURES[name]
 
 

@@ -1,14 +1,16 @@
+import ctypes.util
 import json
 import os
 import platform
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from fwexp.run.provenance import cpu_kind, git_state, provenance
+from fwexp.run.provenance import _kernel_of_blas, blas, cpu_features, cpu_kind, git_state, provenance
 
 
 def git(folder, *arguments):
@@ -49,6 +51,41 @@ def test_facts_are_plain_data():
     assert facts["threads"] >= 1
     assert facts["cpu"]
     assert facts["cpu_kind"] == cpu_kind()
+    assert facts["versions"]["llvmlite"] == metadata.version("llvmlite")
+
+
+def test_features_are_those_that_are_on():
+    features = provenance()["cpu_features"].split()
+    assert len(features) == len(set(features))
+    assert not any(feature.startswith(("+", "-")) for feature in features)
+    if platform.machine() == "x86_64":
+        assert "sse2" in features
+
+
+@pytest.mark.skipif("openblas" not in (blas()["name"] or ""), reason="numpy has another BLAS")
+def test_the_kernel_of_openblas_is_the_one_that_runs():
+    """The variable chooses another one when the library is loaded."""
+    assert blas()["version"]
+    code = "from fwexp.run.provenance import blas; print(blas()['kernel'])"
+    root = str(Path(__file__).parents[2])
+    for name in ("Haswell", "Nehalem") if platform.machine() == "x86_64" else ("ARMV8",):
+        environment = os.environ | {"OPENBLAS_CORETYPE": name}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True, cwd=root)
+        assert done.stdout.strip().lower() == name.lower()
+
+
+def test_another_blas_has_no_kernel_to_tell(tmp_path):
+    assert _kernel_of_blas(str(tmp_path / "missing.so")) is None
+    assert _kernel_of_blas(ctypes.util.find_library("c")) is None
+
+
+def test_facts_are_found_in_no_time():
+    """Without those of git, which is a process of its own."""
+    provenance()  # imports
+    start = time.perf_counter()
+    facts = (cpu_kind(), cpu_features(), blas())
+    assert time.perf_counter() - start < 0.5  # 0.05 s, on a busy machine
+    assert all(facts)
 
 
 @pytest.mark.parametrize("name", ["generic", "x86-64-v3"] if platform.machine() == "x86_64" else ["generic"])

@@ -1,0 +1,342 @@
+"""Machine code on disk: whose folders are believed, and that no damage there is an error or another result."""
+
+import errno
+import os
+import pickle
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from fwexp import _jit, _kernel_cache
+
+SOMEBODY = 12345  # no user of this machine
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """The user's cache folder and the one for temporary files, both new."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    return tmp_path / "home" / "fwexp" / "numba", tmp_path / "tmp" / f"fwexp-numba-{os.geteuid()}"
+
+
+@pytest.fixture
+def give_away(monkeypatch):
+    """Make a folder somebody else's, or let it seem to be where only root could do that."""
+    given, lstat, stat = set(), Path.lstat, Path.stat
+
+    def seen(path, found):
+        return os.stat_result((*found[:4], SOMEBODY, *found[5:10])) if str(path) in given else found
+
+    def give(path):
+        if os.geteuid() == 0:
+            os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)
+        else:
+            given.add(str(path))
+
+    monkeypatch.setattr(Path, "lstat", lambda path: seen(path, lstat(path)))
+    monkeypatch.setattr(Path, "stat", lambda path, **options: seen(path, stat(path, **options)))
+    return give
+
+
+def base():
+    return _kernel_cache.base.__wrapped__()
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+# --- folders ----------------------------------------------------------------------------------------------------------
+
+
+def test_folders_are_private(places):
+    assert base() == (places[0], "")
+    assert [mode(path) for path in (places[0], *places[0].parents[:2])] == [0o700] * 3
+    assert not places[1].exists()
+
+
+@pytest.mark.parametrize("above", [0, 1, 2], ids=["numba", "fwexp", "XDG_CACHE_HOME"])
+def test_a_folder_of_somebody_else_is_not_believed(places, give_away, above):
+    places[0].mkdir(parents=True)
+    planted = [places[0], *places[0].parents][above]
+    give_away(planted)
+    assert base() == (places[1], f"{planted}: belongs to somebody else")
+    assert mode(places[1]) == 0o700
+
+
+def test_a_fallback_of_somebody_else_is_not_believed_either(places, tmp_path, give_away):
+    (tmp_path / "home").write_text("")  # no folder can be made below a file
+    places[1].mkdir()
+    give_away(places[1])
+    found, trouble = base()
+    assert found is None
+    assert f"{places[1]}: belongs to somebody else" in trouble
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_links_are_not_followed(places, tmp_path, which):
+    if which == 1:
+        (tmp_path / "home").write_text("")
+    (tmp_path / "elsewhere").mkdir()
+    places[which].parent.mkdir(parents=True, exist_ok=True)
+    places[which].symlink_to(tmp_path / "elsewhere")
+    found, trouble = base()
+    assert found == (places[1] if which == 0 else None)
+    assert f"{places[which]}: is no folder (links are not followed)" in trouble
+
+
+def test_folders_that_others_could_write_to_are_closed(places):
+    places[0].mkdir(parents=True)
+    for path in (places[0], places[0].parent):
+        path.chmod(0o777)
+    assert base() == (places[0], "")
+    assert [mode(path) for path in (places[0], places[0].parent)] == [0o755] * 2
+
+
+def test_without_a_place_nothing_is_kept(places, tmp_path, monkeypatch):
+    for name in ("home", "tmp/x"):
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp" / "x"))
+    found, trouble = base()
+    assert found is None
+    assert "home: File exists; " in trouble
+    monkeypatch.setattr(_kernel_cache, "base", lambda: (found, trouble))
+    assert _kernel_cache.directory("a") is None
+    monkeypatch.setattr(_jit, "cache_directory", _jit.cache_directory.__wrapped__)
+    assert _jit.njit(plus)(1.0) == 2.5
+
+
+def test_a_home_that_nobody_knows_is_no_error(places, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: Path("~nobody_of_this_name").expanduser())
+    found, trouble = base()
+    assert found == places[1]
+    assert "home directory" in trouble
+
+
+@pytest.mark.parametrize(
+    ("ages", "kept"),
+    [
+        ([0, 0.3, 1, 5, 6.5, 7.5, 30], [0, 0.3, 1, 5, 6.5]),  # days: the newest four, and all of the last week
+        ([300, 10, 40, 20, 50], [10, 20, 40, 50]),  # nothing was used for a week: the newest four
+        ([300, 10], [300, 10]),
+    ],
+)
+def test_old_caches_are_pruned(tmp_path, monkeypatch, ages, kept):
+    monkeypatch.setattr(_kernel_cache, "KEEP_DIRECTORIES", 4)
+    for days in ages:
+        (tmp_path / str(days)).mkdir()
+        (tmp_path / str(days) / "kernel.nbc").write_text("")
+        os.utime(tmp_path / str(days), (0, time.time() - days * 24 * 3600.0))
+    (tmp_path / "file").write_text("")
+    os.utime(tmp_path / "file", (0, 0))
+    _kernel_cache.prune(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*map(str, kept), "file"}
+
+
+def test_pruning_what_is_gone_is_no_error(tmp_path):
+    _kernel_cache.prune(tmp_path / "missing")
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def plus(x):
+    return x + 1.5
+
+
+class Bomb:
+    """A pickle of it tells that it was opened."""
+
+    opened = False
+
+    def __reduce__(self):
+        return _explode, ()
+
+
+def _explode():
+    Bomb.opened = True
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    """Return a function that makes a new kernel on the same cache, as a new process does; and the cache."""
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(_jit, "cache_directory", lambda module: folder)
+    return lambda: _jit.njit(plus), folder
+
+
+def files(folder):
+    return sorted(folder.rglob("*.nb[ic]"))
+
+
+def hits(dispatcher):
+    return sum(dispatcher.stats.cache_hits.values())
+
+
+def test_what_is_kept_is_found_again(kernel):
+    new, folder = kernel
+    assert hits(first := new()) == 0
+    assert (first(1.0), first(2)) == (2.5, 3.5)
+    assert [path.suffix for path in files(folder)] == [".nbc", ".nbc", ".nbi"]
+    assert {mode(path) for path in files(folder)} == {0o600}
+    second = new()
+    assert (second(1.0), second(2), hits(second)) == (2.5, 3.5, 2)
+    assert not list(folder.rglob(".new-*"))
+
+
+def flipped(content, position):
+    place = int(position * (len(content) - 1))
+    return content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :]
+
+
+DAMAGES = {
+    "emptied": lambda content: b"",
+    "halved": lambda content: content[: len(content) // 2],
+    "short": lambda content: content[:-1],
+    "long": lambda content: content + b"\0",
+    "zeros": lambda content: bytes(len(content)),
+} | {f"bit {position}": lambda content, position=position: flipped(content, position) for position in (0, 0.001, 0.01, 0.3, 0.6, 1)}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_a_damaged_file_counts_as_absent_and_is_made_again(kernel, suffix, damage):
+    new, folder = kernel
+    new()(1.0)
+    before = {path: path.read_bytes() for path in files(folder)}
+    (path,) = (path for path in before if path.suffix == suffix)
+    path.write_bytes(damage(before[path]))
+    second = new()
+    assert (second(1.0), hits(second)) == (2.5, 0)
+    third = new()
+    assert (third(1.0), hits(third)) == (2.5, 1)
+    assert set(files(folder)) == set(before)
+
+
+def test_no_entry_is_taken_for_another(kernel):
+    """An index may point to the file of another signature, if a process died between the two writes."""
+    new, folder = kernel
+    first = new()
+    assert (first(1.0), first(2)) == (2.5, 3.5)
+    one, two, _ = files(folder)
+    one.write_bytes(two.read_bytes())
+    second = new()
+    assert (second(1.0), second(2), hits(second)) == (2.5, 3.5, 1)
+
+
+@pytest.mark.parametrize("theirs", [False, True])
+def test_files_that_others_could_write_are_not_opened(kernel, theirs):
+    new, folder = kernel
+    new()(1.0)
+    for path in files(folder):
+        _kernel_cache._write(str(path), pickle.dumps(Bomb()))
+        if not theirs:
+            path.chmod(0o666)
+        elif os.geteuid() == 0:
+            os.chown(path, SOMEBODY, SOMEBODY)
+        else:
+            pytest.skip("only root gives files away")
+    assert new()(1.0) == 2.5
+    assert not Bomb.opened
+    third = new()
+    assert (third(1.0), hits(third)) == (2.5, 1)  # written anew
+
+
+def test_other_versions_are_not_opened(kernel, monkeypatch):
+    new, folder = kernel
+    new()(1.0)
+    monkeypatch.setattr(_kernel_cache.numba, "__version__", "0.0")
+    for path in files(folder):
+        _kernel_cache._write(str(path), pickle.dumps(Bomb()))
+    monkeypatch.undo()
+    monkeypatch.setattr(_jit, "cache_directory", lambda module: folder)
+    assert new()(1.0) == 2.5
+    assert not Bomb.opened
+
+
+@pytest.mark.parametrize("room", [0, 100, 5000])
+def test_a_full_disk_means_uncached(kernel, room):
+    """A limit on the size of files fails as a full disk does, in the middle of a file."""
+    new, folder = kernel
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+    try:
+        assert new()(1.0) == 2.5
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(folder.rglob(".new-*"))
+    second = new()
+    assert (second(1.0), hits(second)) == (2.5, 0)
+    third = new()
+    assert (third(1.0), hits(third)) == (2.5, 1)
+
+
+@pytest.mark.parametrize("number", ["ENOSPC", "EDQUOT", "EROFS", "EACCES"])
+def test_no_error_of_the_disk_is_one_of_ours(kernel, monkeypatch, number):
+    def fail(*arguments, **options):
+        raise OSError(getattr(errno, number), number)
+
+    new, folder = kernel
+    monkeypatch.setattr(tempfile, "mkstemp", fail)
+    assert new()(1.0) == 2.5
+    assert files(folder) == []
+
+
+def test_a_cache_that_was_removed_is_no_error(kernel):
+    new, folder = kernel
+    dispatcher = new()
+    folder.rmdir()
+    assert dispatcher(1.0) == 2.5
+
+
+PROCESS = """
+from fwexp import _jit
+
+@_jit.array_kernel("float64[::1](float64[::1])")
+def tripled(x):
+    return 3 * x
+
+@_jit.njit
+def kernel(x):
+    return tripled(x).sum() / 7
+
+import numpy as np
+_jit.load_array_kernels()
+print(kernel(np.linspace(0.1, 1, 37)).hex(), sum(kernel.stats.cache_hits.values()))
+"""
+
+
+def test_a_process_has_the_same_bits_after_every_damage(tmp_path):
+    """The whole of a cache is damaged at once, then each file of it alone."""
+    script = tmp_path / "kernels.py"
+    script.write_text(PROCESS)
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(Path(__file__).parents[1])}
+
+    def run():
+        done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.split()
+
+    value, found = run()
+    assert found == "0"
+    kept = files(tmp_path / "cache")
+    assert len(kept) == 4
+    for damage in ("emptied", "halved"):
+        for path in kept:
+            path.write_bytes(DAMAGES[damage](path.read_bytes()))
+        assert run() == [value, "0"]
+    assert run() == [value, "1"]
+    for path in kept:
+        path.write_bytes(flipped(path.read_bytes(), 0.5))
+        assert run() == [value, "0" if "kernel" in path.stem.split("-")[0].split(".")[-1] else "1"]
+    assert run() == [value, "1"]
+    assert files(tmp_path / "cache") == kept
