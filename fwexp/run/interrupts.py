@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-from fwexp.driver.progress import say
+from fwexp.driver.progress import print_line
 
 
 @contextlib.contextmanager
@@ -26,7 +26,7 @@ def passed_on() -> Iterator[None]:
         if interrupted.is_set():
             raise KeyboardInterrupt
         interrupted.set()
-        say("interrupted: keeping the current runs as partial runs (again: give them up)")
+        print_line("interrupted: keeping the current runs as partial runs (again: give them up)")
         for child in multiprocessing.active_children():
             os.kill(child.pid, signal.SIGINT)
 

@@ -11,7 +11,7 @@ from fwexp.errors import UserError
 from fwexp.run import sources, store
 from fwexp.run.config import GROUPS, TRAIN, canonical
 
-BY_OTHERS = ", but made by other sources (code) than those here; force=stale runs it again"
+STALE_NOTE = ", but made by other sources (code) than those here; force=stale runs it again"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
     store.check_writable(results_dir)
     there = store.stored(results_dir, config)
     if not store.is_due(there, force):
-        return Outcome("stored", there.path, "stored already" + (BY_OTHERS if there.stale else ""))
+        return Outcome("stored", there.path, "stored already" + (STALE_NOTE if there.stale else ""))
     sources.made_by(config)  # which remembers them as they were loaded; they may be edited before the run is stored
     train, test = load(config["dataset"], data_dir)
     try:

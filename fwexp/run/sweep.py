@@ -24,11 +24,22 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, read_write
 
-from fwexp import _places
-from fwexp.driver.progress import say, without_summaries
+from fwexp import _folders
+from fwexp.driver.progress import print_line, without_summaries
 from fwexp.errors import RunsFailed, UserError
 from fwexp.run import grids, interrupts, relay, runner, store
-from fwexp.run.config import STALE, canonical, conf_dir, conf_dirs, literal, places, quote, register_schema, run_key, to_overrides
+from fwexp.run.config import (
+    STALE,
+    canonical,
+    conf_dir,
+    conf_dirs,
+    execution_settings,
+    literal,
+    quote,
+    register_schema,
+    run_key,
+    to_overrides,
+)
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.names import labels
@@ -152,20 +163,20 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     runner.check(todo, data_dir)
     stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)
     others = f" ({stale} of them from other sources; force={STALE} redoes those)" if stale else ""
-    say(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
+    print_line(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
     if not todo:
         return
     runner.compile_kernels(todo, data_dir)
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
-    results_dir = _places.folder("results_dir", results_dir).absolute()
-    data_dir = data_dir and _places.folder("data_dir", data_dir).absolute()
+    results_dir = _folders.check_folder("results_dir", results_dir).absolute()
+    data_dir = data_dir and _folders.check_folder("data_dir", data_dir).absolute()
     where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force}
     common = [f"{key}={quote(value)}" for key, value in where.items()]
     sweep_id = uuid.uuid4().hex
     names = [f"{sweep_id}:[{number}/{len(todo)}] {name}" for number, name in enumerate(names, 1)]
     jobs = [[*to_overrides(c), *common, f"hydra.job.name={quote(name)}"] for c, name in zip(todo, names, strict=True)]
     try:
-        with _workers(config, relay.folder(results_dir, sweep_id)) as config:
+        with _workers(config, relay.sweep_folder(results_dir, sweep_id)) as config:
             launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
             returns = launcher.launch(jobs, initial_job_idx=0)
     except Exception as error:  # a worker was killed, for instance
@@ -176,8 +187,8 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
 
 
 @contextlib.contextmanager
-def _workers(config, place: Path) -> Iterator:
-    """Give a launcher with workers what it needs beside them, and yield Hydra's configuration with their own files in ``place``."""
+def _workers(config, folder: Path) -> Iterator:
+    """Give a launcher with workers what it needs beside them; yield Hydra's configuration, their own files in ``folder``."""
     if _runs_here(config.hydra.launcher):
         yield config
         return
@@ -185,8 +196,8 @@ def _workers(config, place: Path) -> Iterator:
     files = OmegaConf.to_container(config.hydra.launcher, resolve=False).get("submitit_folder")
     if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
         with read_write(config.hydra):
-            config.hydra.launcher.submitit_folder = literal(str(place / "%j"))
-    with relay.printed(place), interrupts.passed_on():
+            config.hydra.launcher.submitit_folder = literal(str(folder / "%j"))
+    with relay.printing(folder), interrupts.passed_on():
         yield config
 
 
@@ -194,12 +205,12 @@ def job(config) -> Outcome:
     """Run one configuration of a sweep; what launchers call, in this process or in a worker."""
     hydra = HydraConfig.get()
     sweep_id, _, name = hydra.job.name.partition(":")
-    where = places(config)
+    where = execution_settings(config)
     config = canonical(config)
     if not _runs_here(hydra.launcher):
         return interrupts.run_in_worker(sweep_id, lambda: _run_there(sweep_id, name, config, where)) or Outcome("skipped")
     outcome = _run(config, where, verbose=sys.stderr.isatty())
-    say(f"{name}: {outcome.message}")
+    print_line(f"{name}: {outcome.message}")
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
     return outcome
@@ -207,7 +218,7 @@ def job(config) -> Outcome:
 
 def _run_there(sweep_id: str, name: str, config: dict, where: dict) -> Outcome:
     outcome = _run(config, where)
-    relay.leave(relay.folder(where["results_dir"], sweep_id), run_key(config), f"{name}: {outcome.message}")
+    relay.leave_line(relay.sweep_folder(where["results_dir"], sweep_id), run_key(config), f"{name}: {outcome.message}")
     return outcome
 
 
@@ -222,7 +233,7 @@ def _run(config: dict, where: dict, *, verbose=False) -> Outcome:
 def _failed(done: JobReturn) -> bool:
     if done.status is JobStatus.COMPLETED:
         return done.return_value.status == "failed"
-    say(f"failed: {done._return_value!r}")  # the public property writes and raises
+    print_line(f"failed: {done._return_value!r}")  # the public property writes and raises
     return True
 
 

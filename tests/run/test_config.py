@@ -9,7 +9,7 @@ from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
-from fwexp.run.config import PLACE_KEYS, canonical, conf_dir, places, run_key, to_overrides
+from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, run_key, to_overrides
 from fwexp.solvers import SOLVERS
 from fwexp.tasks.train import Train
 
@@ -194,8 +194,8 @@ def test_what_is_wrong_is_named(changes, message):
 )
 def test_wrong_places_are_named(changes, message):
     with pytest.raises(ParameterError, match=message):
-        places(changed(**changes))
-    assert places(BASE) == PLACE_KEYS
+        execution_settings(changed(**changes))
+    assert execution_settings(BASE) == EXECUTION_KEYS
 
 
 # -- conf/ and its schema
