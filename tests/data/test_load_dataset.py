@@ -31,7 +31,7 @@ def test_defaults():
             "ocr",
             {"split": "ocr3"},
             ParameterError,
-            "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr2'?)",
+            "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr'?)",
         ),
         ("ocr", {"split": None}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got None"),
         ("ocr", {"split": ["ocr"]}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got ['ocr']"),
