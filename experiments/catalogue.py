@@ -17,7 +17,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from fwexp import _found
+from fwexp import _discovery
 from fwexp.errors import ParameterError
 from fwexp.experiments.files import PICTURE
 
@@ -63,12 +63,12 @@ class Figure:
         return "joblib" if parallel and not self.timed else "basic"
 
 
-def _own() -> Iterator[tuple[str, _found.Place]]:
+def _own() -> Iterator[tuple[str, _discovery.Definition]]:
     for path in sorted(Path(__file__).parent.glob("*.py")):
         module = f"{__package__}.{path.stem}"
         for variable, name in figures_of(path.read_text(encoding="utf-8")):
             load = lambda module=module, variable=variable: getattr(import_module(module), variable)  # noqa: E731
-            yield name, _found.Place(module, module, load)
+            yield name, _discovery.Definition(module, module, load)
 
 
 def figures_of(source: str) -> Iterator[tuple[str, str]]:
@@ -76,7 +76,7 @@ def figures_of(source: str) -> Iterator[tuple[str, str]]:
     try:
         statements = ast.parse(source).body
     except SyntaxError as error:
-        _found.complain("a module of fwexp.experiments", error)
+        _discovery.warn_left_out("a module of fwexp.experiments", error)
         return
     for statement in statements:
         match statement:
@@ -95,4 +95,4 @@ def _check(figure) -> None:
         raise ParameterError("it is no fwexp.experiments.Figure")
 
 
-FIGURES = _found.Catalogue("figure", _own, _check, lazy=True, pattern=NAME)
+FIGURES = _discovery.Catalogue("figure", _own, _check, lazy=True, pattern=NAME)

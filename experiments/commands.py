@@ -2,7 +2,7 @@
 
 # ruff: noqa: T201
 
-from fwexp import _places
+from fwexp import _folders
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import GROUPS
 
@@ -94,7 +94,7 @@ def _parse(args: list[str]) -> tuple[list[str], str, bool, dict[str, str]]:
                 raise OptionError(unknown("key of fwexp figure", key, KEYS))
             if not value:
                 raise ParameterError(f"{key} must not be empty")
-            keys[key] = _places.from_argument(key, value) if key in _places.KEYS else value
+            keys[key] = _folders.folder_argument(key, value) if key in _folders.FOLDER_KEYS else value
         else:
             names.append(arg)
     if len(names) > 1:

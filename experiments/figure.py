@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fwexp._places import folder
+from fwexp._folders import check_folder
 from fwexp.experiments.catalogue import FIGURES, Figure
 from fwexp.experiments.files import PICTURE, TABLE, paths, save_figure
 from fwexp.experiments.origin import Origin, facts, reservations
@@ -53,7 +53,7 @@ def make_figure(
     figure = FIGURES.find(name)
     preset = preset or "full"
     configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
-    stem = folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
+    stem = check_folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
     if dry_run:
         return paths(stem, figure.suffixes)
     failure = None

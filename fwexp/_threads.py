@@ -33,13 +33,13 @@ def _pool(process_id: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
-def for_shares(kernel: Callable, n: int, shares: int) -> None:
-    """Call ``kernel(share, start, end)`` for consecutive ranges that cover 0 .. n, one share after the other or at once.
+def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
+    """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one chunk after the other or at once.
 
-    ``kernel`` must release the interpreter lock and write to places of its own range only.
+    ``kernel`` must release the interpreter lock and write to what belongs to its own range only.
     """
-    bounds = [(share, share * n // shares, (share + 1) * n // shares) for share in range(shares)]
-    threads = min(num_threads(), shares)
+    bounds = [(chunk, chunk * n // chunks, (chunk + 1) * n // chunks) for chunk in range(chunks)]
+    threads = min(num_threads(), chunks)
     if threads == 1:
         for bound in bounds:
             kernel(*bound)

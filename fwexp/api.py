@@ -30,19 +30,101 @@ def check_index(problem, i) -> int:
 
 
 def joint_feature(problem, i: int, y):
-    """Return phi(x_i, y), the joint features of a labeling, as a (1, d) ``scipy.sparse.csr_array``."""
+    """Return phi(x_i, y), the joint features of a labeling.
+
+    Parameters
+    ----------
+    problem : problem
+        From a constructor such as ``fwexp.chain_problem``.
+    i : int
+        The example, from 0.
+    y : labeling
+        As `predict` returns them: for instance integers (T,) of a chain.
+
+    Returns
+    -------
+    scipy.sparse.csr_array (1, d)
+
+    Raises
+    ------
+    ValueError
+        No such example, or no labeling of it.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> problem = fwexp.multiclass_problem(np.eye(2), [0, 1])
+    >>> fwexp.joint_feature(problem, 0, 1).toarray().tolist()
+    [[0.0, 1.0, 0.0, 0.0]]
+    """
     i, problem = check_index(problem, i), protocol.original(problem)
     return protocol.joint_feature(problem, i, protocol.as_labeling(problem, i, y))
 
 
 def loss(problem, i: int, y) -> float:
-    """Return L_i(y), the task loss of labeling y for example i."""
+    """Return L_i(y), the task loss of a labeling.
+
+    Parameters
+    ----------
+    problem : problem
+        From a constructor such as ``fwexp.chain_problem``.
+    i : int
+        The example, from 0.
+    y : labeling
+        As `predict` returns them.
+
+    Returns
+    -------
+    float
+        Nonnegative, 0 at the truth; for chains the share of wrong labels.
+
+    Raises
+    ------
+    ValueError
+        No such example, or no labeling of it.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> problem = fwexp.chain_problem([np.eye(2)], [[0, 1]])
+    >>> fwexp.loss(problem, 0, [0, 0])
+    0.5
+    """
     i, problem = check_index(problem, i), protocol.original(problem)
     return float(protocol.loss(problem, i, protocol.as_labeling(problem, i, y)))
 
 
 def max_oracle(problem, i: int, w) -> tuple[Any, float]:
-    """Return (y, H_i(w)): a labeling that maximises L_i(y) - <w, psi_i(y)>, and that maximum; w may be a `Result`."""
+    """Return a labeling that maximises L_i(y) - <w, psi_i(y)>, the loss-augmented decoding, and that maximum.
+
+    Parameters
+    ----------
+    problem : problem
+        With labels that can be predicted.
+    i : int
+        The example, from 0.
+    w : Result or array (d,)
+        A result, or weights.
+
+    Returns
+    -------
+    y : labeling
+        The labeling.
+    value : float
+        H_i(w) >= 0, in units of the loss.
+
+    Raises
+    ------
+    ValueError
+        No such example, a label of -1, or weights of another length.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> problem = fwexp.multiclass_problem(np.eye(2), [0, 1])
+    >>> fwexp.max_oracle(problem, 0, np.zeros(problem.d))
+    (1, 1.0)
+    """
     i = check_index(problem, i)
     problem, weights = weighed(protocol.original(problem), w)
     check_labels(problem)
@@ -91,9 +173,32 @@ def predict(problem, w, **inputs) -> list:
 
 
 def evaluate(problem, w) -> Evaluation:
-    """Return (hinge, norm_sq, error) at w: mean_i H_i(w), ||w||^2 and the mean task loss of the predictions.
+    """Return what the objective and the error at w are made of.
 
-    w is a vector or a `Result`. ``hinge`` is NaN for test sets with labels that cannot be predicted (-1).
+    Parameters
+    ----------
+    problem : problem
+        A training or a test set.
+    w : Result or array (d,)
+        A result, or weights.
+
+    Returns
+    -------
+    Evaluation
+        A NamedTuple of ``hinge``, mean_i H_i(w), which is NaN for test sets with labels that cannot be predicted (-1);
+        ``norm_sq``, ||w||^2; and ``error``, the mean task loss of the predictions. P(w) is lam/2 norm_sq + hinge.
+
+    Raises
+    ------
+    ValueError
+        Weights of another length, or a result of another structure.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> problem = fwexp.multiclass_problem(np.eye(2), [0, 1])
+    >>> fwexp.evaluate(problem, np.zeros(problem.d))
+    Evaluation(hinge=1.0, norm_sq=0.0, error=0.5)
     """
     problem, weights = weighed(problem, w)
     labels = getattr(problem, "labels", None)

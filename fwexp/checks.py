@@ -1,11 +1,14 @@
-"""Scalars that people pass: one test of what is a number, an integer, a flag, a name, wherever one is asked for.
+"""Scalars and options that people pass: one test of what is a number, an integer, a flag, a name, wherever one is asked for.
 
-numpy's scalars count as Python's. A flag is no number, and no number is a flag.
+numpy's scalars count as Python's. A flag is no number, and no number is a flag. Options of solvers and of data sets are the
+fields of a dataclass, whose metadata say what is accepted; `check_fields` checks them all.
 """
 
+import dataclasses
+import difflib
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -90,6 +93,43 @@ def check_choice(kind: str, value, accepted: Collection[str]) -> str:
     return str(value)
 
 
+def number_option(name: str, accepted: str, *, optional: bool = False, **bounds: float) -> Callable:
+    """Return the check of an option that is a number within the bounds of `check_number`, or None where it is optional."""
+
+    def check(value) -> float | None:
+        return None if optional and value is None else check_number(name, value, accepted, **bounds)
+
+    return check
+
+
+def integer_option(name: str, least: int, *, optional: bool = False) -> Callable:
+    """Return the check of an option that is an integer >= ``least``, or None where it is optional."""
+
+    def check(value) -> int | None:
+        return None if optional and value is None else check_integer(name, value, least)
+
+    return check
+
+
+def fraction_option(name: str) -> Callable:
+    """Return the check of an option that is a part of something, or a tolerance relative to it."""
+    return number_option(name, "a number >= 0 and < 1", least=0.0, below=1.0)
+
+
+def switch_option(name: str, options: type) -> Callable:
+    """Return the check of an option that is false, true, or a mapping of fields of ``options``, which comes back complete."""
+
+    def check(value) -> bool | dict:
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, Mapping):
+            fields = ", ".join(field.name for field in dataclasses.fields(options))
+            raise ParameterError(f"{name} must be true, false or a mapping of {fields}; got {shown(value)}")
+        return check_fields(name, options, value)
+
+    return check
+
+
 def check_function(name: str, value, *, optional: bool = False):
     """Return something that can be called."""
     if not callable(value) and not (optional and value is None):
@@ -150,3 +190,54 @@ def check_names(owner: str, given: Mapping, accepted: Collection[str], others: C
             known = serves in others or " " in serves
             message = unknown("option", key, list(accepted) or ["none"], () if known else others)
             raise OptionError(f"{owner}: {message}" + (f" (here it is {serves})" if known else ""))
+
+
+def check_fields(owner: str, options: type, given: Mapping, *, defaults: bool = True, others: Collection[str] = ()) -> dict:
+    """Return a mapping of the fields of an options dataclass, with every value checked; numpy's scalars become Python's.
+
+    A field's metadata may list the accepted values (``choices``) or hold a function that returns the checked value
+    (``check``).
+
+    Parameters
+    ----------
+    owner : str
+        Whose options they are, as messages say it.
+    options : type
+        The dataclass.
+    given : mapping
+        Names and values.
+    defaults : bool
+        Whether fields that are not given come back with their defaults; else they are left out.
+    others : collection of str
+        Further names that the same call takes; suggested for misspelt ones.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    OptionError
+        A name that is no field.
+    ParameterError
+        A value that the field does not accept.
+    """
+    known = {field.name: field for field in dataclasses.fields(options)}
+    checked = {name: field.default for name, field in known.items()} if defaults else {}
+    check_names(owner, given, known, others)
+    for name, value in given.items():
+        value, metadata = plain(value), known[name].metadata
+        if "choices" in metadata:
+            _check_listed(f"{owner}: {name}", value, metadata["choices"])
+        checked[name] = metadata["check"](value) if "check" in metadata else value
+    return checked
+
+
+def _check_listed(name: str, value, choices: tuple) -> None:
+    """Refuse what is not one of ``choices``, which are all texts or all flags."""
+    if type(value) is type(choices[0]) and value in choices:
+        return
+    allowed = [str(choice).lower() if isinstance(choice, bool) else choice for choice in choices]
+    close = difflib.get_close_matches(value, allowed, n=1) if isinstance(value, str) and len(value) <= 100 else ()
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ParameterError(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}{hint}")

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from fwexp import _places
+from fwexp import _folders
 from fwexp.errors import OptionError, UserError
 
 INSTALL = """\
@@ -74,7 +74,7 @@ def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
 
             return [*(f"{key}=" for key in RUN_COLUMNS), "results_dir=", "--stale"]
         case "doctor":
-            return [f"{key}=" for key in _places.KEYS]
+            return [f"{key}=" for key in _folders.FOLDER_KEYS]
     return ()
 
 

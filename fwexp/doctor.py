@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-from fwexp import _places
+from fwexp import _folders
 from fwexp.errors import OptionError, ParameterError, UserError, unknown
 
 USAGE = """\
@@ -63,11 +63,11 @@ def _parsed(arguments: list[str]) -> dict[str, str | None]:
     folders = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if key not in _places.KEYS:
-            raise OptionError(unknown("key of fwexp doctor", key, _places.KEYS))
+        if key not in _folders.FOLDER_KEYS:
+            raise OptionError(unknown("key of fwexp doctor", key, _folders.FOLDER_KEYS))
         if not equals or not value:
             raise ParameterError(f"{key} must not be empty")
-        folders[key] = _places.from_argument(key, value)
+        folders[key] = _folders.folder_argument(key, value)
     return folders
 
 
@@ -184,7 +184,7 @@ def _data(data_dir: str | None) -> Found:
 def _results(results_dir: str) -> Found:
     from fwexp.run.paths import entries
 
-    folder = _places.folder("results_dir", results_dir)
+    folder = _folders.check_folder("results_dir", results_dir)
     nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     found = list(entries(folder))
     counts = {kind: sum(entry.kind == kind and not entry.trouble for entry in found) for kind in ("finished", "partial", "failed")}

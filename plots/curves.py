@@ -244,7 +244,7 @@ def draw(frame: pd.DataFrame, panels: Sequence[Panel], *, columns: int = 3, heig
         figure = Figure(figsize=(style.TEXT, height * rows + 0.5), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
         for panel, ax in zip(panels, grid.flat):
-            _draw_curves(frame[frame["panel"] == panel.key], panel, ax, style.looks(frame["variant"]))
+            _draw_curves(frame[frame["panel"] == panel.key], panel, ax, style.lines(frame["variant"]))
         for ax in grid.flat[len(panels) :]:
             ax.set_axis_off()
         _share_labels(grid)
@@ -256,16 +256,16 @@ def draw_panel(frame: pd.DataFrame, panel: Panel, ax=None):
     """Draw one panel and return its axes; without `ax`, on a new figure of its own, one column wide, with a legend."""
     from matplotlib.figure import Figure
 
-    looks = style.looks(frame["variant"])  # those of the whole figure
+    lines = style.lines(frame["variant"])  # those of the whole figure
     frame = frame[frame["panel"] == panel.key]
     with style.context():
         if ax is not None:
-            _draw_curves(frame, panel, ax, looks)
+            _draw_curves(frame, panel, ax, lines)
             return ax
         figure = Figure(figsize=(style.COLUMN, 2.5), layout="constrained")
         ax = figure.subplots()
-        _draw_curves(frame, panel, ax, looks)
-        legend(figure, frame, style.COLUMN, looks)
+        _draw_curves(frame, panel, ax, lines)
+        legend(figure, frame, style.COLUMN, lines)
     return ax
 
 
@@ -281,7 +281,7 @@ def _share_labels(grid):
                 ax.set_xlabel("")
 
 
-def _draw_curves(frame, panel, ax, looks):
+def _draw_curves(frame, panel, ax, lines):
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     label, usual = MEASURES[panel.measure]
@@ -298,19 +298,19 @@ def _draw_curves(frame, panel, ax, looks):
     ax.set_ylim(bottom, top)
     for variant in variants:
         curve = frame[frame["variant"] == variant].sort_values("x")
-        look = looks[variant]
+        line = lines[variant]
         if curve["runs"].iloc[0] > 1:
             worst = curve["worst"].clip(upper=1e3 * top)  # infinite where a run diverged
-            ax.fill_between(curve["x"], curve["best"], worst, color=look.color, alpha=0.18, linewidth=0, zorder=2)
+            ax.fill_between(curve["x"], curve["best"], worst, color=line.color, alpha=0.18, linewidth=0, zorder=2)
         ax.plot(
             curve["x"],
             curve["median"],
-            label=look.label,
+            label=line.label,
             markevery=_marked(curve["x"].to_numpy(), panel, right, style.marker_offset(variant)),
-            zorder=4 if look.filled else 3,
-            **look.properties(),
+            zorder=4 if line.filled else 3,
+            **line.properties(),
         )
-        _mark_end(curve, look, ax, middle=right / 2)
+        _mark_end(curve, line, ax, middle=right / 2)
     if panel.left:
         ax.xaxis.set_major_locator(LogLocator(numticks=6))
         if panel.left >= 1e-3:  # else powers of ten: numbers with many zeros would touch
@@ -344,7 +344,7 @@ def _limits(frame, panel, yscale):
     return max(low - air, 0.0), high + air
 
 
-def _mark_end(curve, look, ax, middle):
+def _mark_end(curve, line, ax, middle):
     """A cross where runs diverged, a bar where they were stopped: these curves do not end like the others."""
     from matplotlib.patheffects import withStroke
 
@@ -353,29 +353,29 @@ def _mark_end(curve, look, ax, middle):
     for count, word, marker in ((diverged, "diverged", "x"), (stopped, "stopped early", "|")):
         if count and len(finite):
             end = tuple(finite[["x", "median"]].iloc[-1])
-            ax.plot(*end, marker, color=look.color, markersize=8, markeredgewidth=1.6, clip_on=False, zorder=6)
+            ax.plot(*end, marker, color=line.color, markersize=8, markeredgewidth=1.6, clip_on=False, zorder=6)
             text = word if runs == 1 else f"{count} of {runs} {word}"
             side = {"xytext": (6, 0), "va": "center"} if end[0] < middle else {"xytext": (-2, 5), "ha": "right"}
-            note = ax.annotate(text, end, textcoords="offset points", fontsize=7, color=look.color, zorder=6, **side)
+            note = ax.annotate(text, end, textcoords="offset points", fontsize=7, color=line.color, zorder=6, **side)
             note.set_path_effects([withStroke(linewidth=2, foreground="white")])
 
 
-def legend(figure, frame, width, looks=None):
+def legend(figure, frame, width, lines=None):
     """One legend below a figure `width` inches wide, in the order of the table; it says what line and band are."""
     from matplotlib.lines import Line2D
 
-    looks = looks or style.looks(frame["variant"])
-    looks = [looks[variant] for variant in style.in_table_order(frame["variant"])]
-    if not looks:
+    lines = lines or style.lines(frame["variant"])
+    lines = [lines[variant] for variant in style.in_table_order(frame["variant"])]
+    if not lines:
         return
-    widest = 0.062 * max(len(look.label) for look in looks) + 0.72  # inches: letters, the line before, space behind
-    rows = -(-len(looks) // max(1, int((width + 0.15) / widest)))
+    widest = 0.062 * max(len(line.label) for line in lines) + 0.72  # inches: letters, the line before, space behind
+    rows = -(-len(lines) // max(1, int((width + 0.15) / widest)))
     runs = int(frame["runs"].max())
     figure.legend(
-        handles=[Line2D([], [], label=look.label, **look.properties()) for look in looks],
+        handles=[Line2D([], [], label=line.label, **line.properties()) for line in lines],
         title=f"random methods: median of {runs} runs, band from best to worst" if runs > 1 else None,
         loc="outside lower center",
-        ncols=-(-len(looks) // rows),
+        ncols=-(-len(lines) // rows),
         handlelength=4.2,  # shows the dashes on both sides of the marker
         columnspacing=1.4,
         borderaxespad=0.2,

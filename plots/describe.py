@@ -21,8 +21,8 @@ def describe(frame: pd.DataFrame, titles: dict[str, str]) -> str:
     for key, panel in frame.groupby("panel", sort=False):
         measure, axis = MEASURES[panel["measure"].iloc[0]][0], AXES[panel["axis"].iloc[0]]
         ends = panel[np.isfinite(panel["median"].astype(float))].groupby("variant").apply(_end, include_groups=False)
-        looks = style.looks(ends.index)
-        ends = "; ".join(f"{looks[variant].label}: {value:.2g}" for variant, value in ends.sort_values(kind="stable").items())
+        lines = style.lines(ends.index)
+        ends = "; ".join(f"{lines[variant].label}: {value:.2g}" for variant, value in ends.sort_values(kind="stable").items())
         sentences.append(f"({key}) {titles.get(key, '')}: {measure} against {axis}. Last values: {ends or 'none'}.")
     return " ".join(sentences)
 

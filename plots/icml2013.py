@@ -19,10 +19,10 @@ FIG1 = (
 FIG2 = tuple(dataclasses.replace(panel, full=10.0) for panel in FIG1[:3])  # predefined batch steps start far out
 
 
-def _two_rows(dataset: str, title: str, error_scale: str = "", **look) -> tuple[Panel, ...]:
+def _two_rows(dataset: str, title: str, error_scale: str = "", **settings) -> tuple[Panel, ...]:
     """Suboptimality above, test error below."""
     return tuple(
-        Panel(key, f"{title}, λ = {lam}", dataset, lam, measure, yscale=scale, **look)
+        Panel(key, f"{title}, λ = {lam}", dataset, lam, measure, yscale=scale, **settings)
         for measure, keys, scale in (("suboptimality", "abc", ""), ("test_error", "def", error_scale))
         for key, lam in zip(keys, LAMS)
     )

@@ -31,7 +31,7 @@ class Method(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The look of one curve."""
+    """How one curve is drawn: colour, marker and dashes."""
 
     label: str
     color: str
@@ -206,15 +206,15 @@ def variants(results: pd.DataFrame, split_by: Iterable[str] = ()) -> pd.Series:
 
 
 def line(variant: str) -> Line:
-    """The look of a variant in the company of those of the table; `looks` gives those of a whole figure."""
-    return looks([variant])[variant]
+    """The line of a variant in the company of those of the table; `lines` gives those of a whole figure."""
+    return lines([variant])[variant]
 
 
-def looks(variants: Iterable[str]) -> dict[str, Line]:
-    """The looks of all variants of a figure, in the order of the table.
+def lines(variants: Iterable[str]) -> dict[str, Line]:
+    """The lines of all variants of a figure, in the order of the table.
 
-    A method that is not in the table gets a spare look that depends on its name, and the next one where another such
-    method of the figure has that: no two lines of a figure look alike, as long as there are spare looks.
+    A method that is not in the table gets a spare style that depends on its name, and the next one where another such
+    method of the figure has that: no two lines of a figure look alike, as long as there are spare styles.
     """
     found, given = {}, {}
     for variant in in_table_order(variants):

@@ -45,7 +45,7 @@ BAD = [
     ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
     ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: icml2013/fig1"),
     ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb'; accepted: basic"),
-    ("run dataset=ocr dataset.split=ocr3", "unknown split of dataset ocr 'ocr3'; accepted: ocr, ocr2"),
+    ("run dataset=ocr dataset.split=ocr3", "dataset ocr: split must be one of ocr2, ocr; got 'ocr3'"),
     ("run lma=1", "unknown key 'lma'; accepted: data_dir,"),
     ("run +foo=1", "unknown key 'foo'; accepted: data_dir,"),
     ("run ++solver.foo=1", "unknown option 'foo'; accepted: "),

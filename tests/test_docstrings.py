@@ -1,12 +1,20 @@
-"""The examples of all docstrings run and print what they say."""
+"""Docstrings: all examples run and print what they say, and what is public says what it takes, returns and raises."""
 
 import doctest
 import importlib
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 import fwexp
+import fwexp.testing
+from fwexp.driver.log import Log
+from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.process import Objective, Point, Process, Value
+from fwexp.problems import protocol, tiers
+from fwexp.solvers import Solver
 
 PACKAGE = Path(fwexp.__file__).parent
 ROOTS = {"fwexp": PACKAGE, "fwexp.experiments": PACKAGE.parent / "experiments", "fwexp.plots": PACKAGE.parent / "plots"}
@@ -40,4 +48,96 @@ def test_no_example_is_left_out():
     assert [test.name for test in EXAMPLES if any(doctest.SKIP in line.options for line in test.examples)] == []
     names = {test.name.rpartition(".")[2] for test in EXAMPLES}
     assert names >= {"solve", "predict", "load", "load_dataset", "load_results", "chain_problem", "matching_problem"}
-    assert names >= {"regularization_path", "check_problem", "check_solver"}
+    assert names >= {"regularization_path", "check_problem", "check_solver", "Process", "CallbackProblem"}
+    assert names >= {name for name in PUBLIC if inspect.isfunction(PUBLIC[name])} - {"grid_search"}
+
+
+# -- sections
+
+PUBLIC = {name: getattr(fwexp, name) for name in fwexp.__all__ if name != "__version__"}
+CHECKS = {name: getattr(fwexp.testing, name) for name in fwexp.testing.__all__}
+EXTENDED = {cls.__name__: cls for cls in (Process, Objective, Point, Value, Solver, Bounds, Log)} | {"drive": drive}
+FUNCTIONS = {name: getattr(protocol, name) for names in tiers.TIERS.values() for name in names}
+METHODS = {
+    f"{cls.__name__}.{name}": getattr(cls, name)
+    for cls in (fwexp.CallbackProblem, Process, Objective, Solver, Log)
+    for name, value in vars(cls).items()
+    if inspect.isfunction(inspect.unwrap(getattr(value, "__func__", value))) and (name == "__call__" or not name.startswith("_"))
+}
+DOCUMENTED = PUBLIC | CHECKS | EXTENDED | FUNCTIONS | METHODS
+
+SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
+
+
+def sections(obj) -> dict[str, str]:
+    """Return the text below each heading of a docstring."""
+    parts = re.split(rf"^({'|'.join(SECTIONS)})\n-+$", inspect.cleandoc(obj.__doc__ or ""), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented_names(text: str) -> list[str]:
+    """Return the names that stand before the colons of a section, without stars."""
+    heads = re.findall(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .+)?$", text, flags=re.MULTILINE)
+    return [name.lstrip("*") for head in heads for name in head.split(", ")]
+
+
+def parameters(obj) -> list[str]:
+    """Return what people pass; of a dataclass, the fields that its text shows."""
+    hidden = {name for name, field in getattr(obj, "__dataclass_fields__", {}).items() if not field.repr}
+    return [name for name in inspect.signature(obj).parameters if name not in {"self", *hidden}]
+
+
+def returns_something(function) -> bool:
+    """Whether a function returns a value: it says so in its signature, in its first line or by a statement."""
+    annotation = inspect.signature(function).return_annotation
+    if annotation is not inspect.Signature.empty:
+        return annotation not in (None, "None")
+    code = inspect.getsource(function)
+    return bool(re.search(r"^ +return \S", code, re.MULTILINE)) or (function.__doc__ or "").startswith(("Return", "Whether"))
+
+
+def faults(obj) -> list[str]:
+    """Return what the docstring of a class or function lacks."""
+    if inspect.isclass(obj) and issubclass(obj, Exception):
+        return [] if obj.__doc__ else ["text"]
+    found = sections(obj)
+    known = documented_names(found.get("Parameters", "") + found.get("Attributes", "") * inspect.isclass(obj))
+    lacking = [name for name in parameters(obj) if name not in known]
+    extra = [name for name in documented_names(found.get("Parameters", "")) if name not in inspect.signature(obj).parameters]
+    if not inspect.isclass(obj) and returns_something(obj) and "Returns" not in found:
+        lacking.append("Returns")
+    return lacking + [f"{name}, which it does not take" for name in extra]
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_what_is_public_says_what_it_takes_and_returns(name):
+    assert faults(DOCUMENTED[name]) == []
+
+
+def test_a_missing_section_is_found():
+    def told(first, *others):
+        """Return nothing.
+
+        Parameters
+        ----------
+        first : int
+        *others
+            More.
+
+        Returns
+        -------
+        int
+        """
+        return first
+
+    def untold(first, second):
+        """Return the first.
+
+        Parameters
+        ----------
+        first, third : int
+        """
+        return first
+
+    assert faults(told) == []
+    assert faults(untold) == ["second", "Returns", "third, which it does not take"]

@@ -167,7 +167,7 @@ def test_junk_for_options_of_data_sets():
     for junk in JUNK:
         check(fwexp.load_dataset, "ocr", split=junk)
         check(fwexp.load_dataset, "ocr", n=junk, data_dir="nowhere")
-    with pytest.raises(OptionError, match=r"unknown option of dataset digits 'datadir'.*\(did you mean 'data_dir'\?\)"):
+    with pytest.raises(OptionError, match=r"dataset digits: unknown option 'datadir'.*\(did you mean 'data_dir'\?\)"):
         fwexp.load_dataset("digits", datadir="x")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import fwexp.data
 import fwexp.solvers
-from fwexp import _found
+from fwexp import _discovery
 from fwexp.data import DATASETS
 from fwexp.experiments.catalogue import FIGURES, figures_of
 from fwexp.solvers import SOLVERS
@@ -238,7 +238,7 @@ def add(tmp_path, monkeypatch, caplog):
             (tmp_path / f"{name}.py").write_text(source)
             monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}", raising=False)
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
-        monkeypatch.setattr(catalogue, "_places", None)
+        monkeypatch.setattr(catalogue, "_definitions", None)
         monkeypatch.setattr(catalogue, "loaded", {})
         names = list(catalogue)
         for name in modules:
@@ -294,4 +294,4 @@ def test_readme_shows_the_dataset_of_the_plugin():
 
 def test_groups_of_entry_points_are_documented():
     readme = (ROOT / "README.md").read_text()
-    assert [group for group in _found.GROUPS.values() if f"`{group}`" not in readme] == []
+    assert [group for group in _discovery.GROUPS.values() if f"`{group}`" not in readme] == []

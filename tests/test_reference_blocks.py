@@ -65,7 +65,7 @@ def test_a_pairwise_step_is_the_best_one_on_its_segment():
         before = state.alpha()
         away = state.worst(i, state.active(i))
         assert tp.scores(i, state.w)[away] == min(tp.scores(i, state.w)[state.active(i)])
-        ref.STEPS["pairwise"](state, i, j)
+        ref.STEP_FUNCTIONS["pairwise"](state, i, j)
 
         def objective(gamma, i=i, j=j, before=before, away=away):
             alpha = [a.copy() for a in before]
@@ -85,7 +85,7 @@ def test_an_away_step_takes_the_larger_gap_and_stays_feasible():
         state.store(i, j)
         before, gap, active = state.alpha()[i], state.corner_gap(i, j), state.active(i)
         gap_away = -min(tp.scores(i, state.w)[active]) / tp.n + before @ tp.scores(i, state.w) / tp.n
-        ref.STEPS["away"](state, i, j)
+        ref.STEP_FUNCTIONS["away"](state, i, j)
         after = state.alpha()[i]
         assert after.min() >= 0
         assert after.sum() == pytest.approx(1, abs=1e-13)
@@ -110,13 +110,13 @@ def test_corrective_steps_optimise_over_the_stored_labelings():
         A, b, blocks = ref.dual_matrices(tp, lam)
         columns, rest = blocks[i][list(state.stored[i])], state.w - state.w_i[i]
         best = ref.simplex_qp(A[:, columns], b[columns] - lam * A[:, columns].T @ rest, [np.arange(len(columns))], lam)
-        ref.STEPS["corrective"](state, i, j, corrections=500)
+        ref.STEP_FUNCTIONS["corrective"](state, i, j, corrections=500)
         np.testing.assert_allclose(state.w, rest + A[:, columns] @ best, atol=1e-5)
     few, one = ref.State(tp, lam), ref.State(tp, lam)
     for i in order_of(tp, 6):
         j = tp.argmax(i, few.w)
         few.store(i, j), one.store(i, j)
-        ref.STEPS["corrective"](few, i, j, corrections=1), ref.STEPS["pairwise"](one, i, j)
+        ref.STEP_FUNCTIONS["corrective"](few, i, j, corrections=1), ref.STEP_FUNCTIONS["pairwise"](one, i, j)
         np.testing.assert_array_equal(few.w, one.w)
 
 
@@ -182,7 +182,7 @@ def test_a_cache_hit_needs_the_local_and_the_global_threshold():
     for i in order_of(tp, 10):
         j = tp.argmax(i, state.w)
         state.store(i, j)
-        ref.STEPS["pairwise"](state, i, j)
+        ref.STEP_FUNCTIONS["pairwise"](state, i, j)
     i = max(range(tp.n), key=lambda i: state.corner_gap(i, state.best(i, list(state.stored[i]))))
     gap = state.corner_gap(i, state.best(i, list(state.stored[i])))
     assert gap > 1e-6

@@ -307,7 +307,7 @@ class Portions(SSG):
     """Looking at it changes it."""
 
     def point(self, iterate):
-        self.state.at.psi_sum[0] += 1e-9 * (self.step > 0)
+        self.state.iterate.psi_sum[0] += 1e-9 * (self.step > 0)
         return super().point(iterate)
 
 
@@ -400,7 +400,7 @@ class Careless(BCFW):
     def start(self, seed, iterates, order, warm_start):
         super().start(seed, iterates, order, warm_start)
         if warm_start is not None:
-            self.state.at = self.state.at._replace(losses=warm_start.state.at.losses)
+            self.state.iterate = self.state.iterate._replace(losses=warm_start.state.iterate.losses)
             self.state.dual = warm_start.state.dual
 
 

@@ -6,15 +6,14 @@ imported before a data set is read.
 """
 
 import dataclasses
-import difflib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from fwexp import _found
-from fwexp.checks import check_choice, check_path, plain
+from fwexp import _discovery
+from fwexp.checks import check_fields, check_path
 from fwexp.data.dataset import DataFile, Dataset, NoOptions
 from fwexp.data.files import resolve_data_dir
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.errors import ParameterError
 
 __all__ = ["DATASETS", "DataFile", "Dataset", "NoOptions", "check_options", "load_dataset", "resolve_data_dir"]
 
@@ -29,9 +28,9 @@ def _check(dataset) -> None:
     dataset.Options()
 
 
-DATASETS = _found.Catalogue(
+DATASETS = _discovery.Catalogue(
     "dataset",
-    lambda: _found.of_modules(__name__, lambda module: [module.DATASET] if hasattr(module, "DATASET") else []),
+    lambda: _discovery.of_modules(__name__, lambda module: [module.DATASET] if hasattr(module, "DATASET") else []),
     _check,
 )
 
@@ -81,14 +80,4 @@ def check_options(name: str, options: Mapping | None = None, others: Collection[
         Unknown option.
     """
     cls = DATASETS.find(name).Options
-    fields = {field.name: field for field in dataclasses.fields(cls)}
-    options = {key: plain(value) for key, value in (options or {}).items()}
-    for key, value in options.items():
-        if key not in fields:
-            if not fields and not difflib.get_close_matches(key, others):
-                raise OptionError(f"dataset {name} has no options, got {key!r}")
-            raise OptionError(unknown(f"option of dataset {name}", key, fields or ["none"], others))
-        choices = fields[key].metadata.get("choices")
-        if choices:
-            check_choice(f"{key} of dataset {name}", value, choices)
-    return cls(**options)
+    return cls(**check_fields(f"dataset {name}", cls, options or {}, defaults=False, others=others))

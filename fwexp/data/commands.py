@@ -5,7 +5,7 @@
 import sys
 from pathlib import Path
 
-from fwexp import _places
+from fwexp import _folders
 from fwexp.data import DATASETS, check_options
 from fwexp.data.dataset import DataFile
 from fwexp.data.files import resolve_data_dir
@@ -51,7 +51,7 @@ def main(args: list[str]) -> int:
             raise OptionError(unknown("key of fwexp data", key, ("data_dir",)))
         if not settings[key]:
             raise ParameterError(f"{key} must not be empty")
-        settings[key] = _places.from_argument(key, settings[key])
+        settings[key] = _folders.folder_argument(key, settings[key])
     names = list(dict.fromkeys(words[1:])) or list(DATASETS)
     return ACTIONS[action](names, resolve_data_dir(settings.get("data_dir")))
 

@@ -7,16 +7,16 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from fwexp._places import folder
+from fwexp._folders import check_folder
 from fwexp.errors import DataError, ParameterError
 
 
 def resolve_data_dir(data_dir: str | os.PathLike | None = None) -> Path:
     """Return the data folder: ``data_dir`` if given, else ``FWEXP_DATA`` if set, else ``~/.cache/fwexp``."""
     if data_dir is not None:
-        return folder("data_dir", data_dir)
+        return check_folder("data_dir", data_dir)
     if named := os.environ.get("FWEXP_DATA"):
-        return folder("FWEXP_DATA", named)
+        return check_folder("FWEXP_DATA", named)
     try:
         return Path("~/.cache/fwexp").expanduser()  # need not be there, nor to be read, for data in the package
     except RuntimeError as error:

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.checks import check_fields
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
@@ -122,7 +123,7 @@ def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[s
         For the aligner's two directions, their intersection and union, and matchings by Dice coefficient.
     """
     folder = resolve_data_dir(data_dir)
-    arrays = _parsed(Options(**options), folder)
+    arrays = _parsed(Options(**check_fields("dataset hansards", Options, options)), folder)
     score = scorer(folder)
     return {name: score(_split(arrays, name)) for name in BASELINES}
 

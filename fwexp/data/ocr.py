@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_integer
+from fwexp.checks import integer_option
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import read_lines
 from fwexp.errors import DataError, ParameterError
@@ -56,11 +56,9 @@ class Options:
     """
 
     split: str = field(default="ocr2", metadata={"choices": ("ocr2", "ocr")})
-    n: int | None = field(default=None, metadata={"added_later": True})
-
-    def __post_init__(self) -> None:
-        if self.n is not None:
-            check_integer("n of dataset ocr", self.n, 1)
+    n: int | None = field(
+        default=None, metadata={"check": integer_option("n of dataset ocr", 1, optional=True), "added_later": True}
+    )
 
 
 class Letters(NamedTuple):

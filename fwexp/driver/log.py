@@ -24,7 +24,9 @@ class Log:
     Parameters
     ----------
     process : Process
+        Whose points are logged.
     objective : Objective
+        That evaluates them.
     iterates : tuple of str
         The iterates to log.
     iterate : str
@@ -32,6 +34,7 @@ class Log:
     callback : callable, optional
         Called with every row.
     progress : Progress, optional
+        What people see while it runs; nothing by default.
     """
 
     def __init__(self, process: Process, objective: Objective, iterates=("last",), iterate="best", callback=None, progress=None):
@@ -74,7 +77,13 @@ class Log:
         return [name for name in self.iterates if name not in self._written]
 
     def write(self, seconds: float) -> None:
-        """Evaluate the iterates and append one row for each that is not logged here already."""
+        """Evaluate the iterates and append one row for each that is not logged here already.
+
+        Parameters
+        ----------
+        seconds : float
+            Solver seconds so far.
+        """
         at_start, names = not self.rows, self._missing()
         wanted = self.iterate if self.iterate in names else "".join(names[:1])
         for name in names:
@@ -91,7 +100,13 @@ class Log:
             self._calls_at_start = self.objective.calls
 
     def write_known(self, seconds: float) -> None:
-        """Append a row for the last iterate if the process's own oracle calls have just shown its objective."""
+        """Append a row for the last iterate if the process's own oracle calls have just shown its objective.
+
+        Parameters
+        ----------
+        seconds : float
+            Solver seconds so far.
+        """
         if "last" not in self._missing():
             return
         with quiet():
@@ -131,17 +146,44 @@ class Log:
             self.best = name, point._replace(w=np.array(point.w)), value
 
     def check(self, gap: float) -> None:
-        """Raise ``CertificateError`` for a gap that is negative beyond rounding: an oracle did not do what it promises."""
+        """Refuse a gap that is negative beyond rounding.
+
+        Parameters
+        ----------
+        gap : float
+            A primal minus a dual objective.
+
+        Raises
+        ------
+        CertificateError
+            An oracle did not do what it promises.
+        """
         if gap < -ROUNDING * self._scale:
             reason = self.objective.doubt(self.best[1].w, np.array(self.process.point("last").w))
             raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}")
 
     def finite(self) -> bool:
-        """Whether all objectives of the latest rows are finite."""
+        """Whether all objectives of the latest rows are finite.
+
+        Returns
+        -------
+        bool
+        """
         return all(math.isfinite(row["primal"]) for row in self.rows[-len(self.iterates) :])
 
     def certificate(self) -> tuple[float, float]:
-        """Return primal and highest dual (NaN without) of what is wanted, recomputed from scratch as far as that goes."""
+        """Return the certificate of what is wanted in the end, recomputed from scratch as far as that goes.
+
+        Returns
+        -------
+        primal, dual : float
+            Its primal and the highest dual objective; NaN without a dual.
+
+        Raises
+        ------
+        CertificateError
+            The primal lies below the dual one.
+        """
         _, point, value = self.best
         primal = float(self.objective.exact(point, value))
         if not self.process.has_dual:

@@ -81,12 +81,24 @@ def drive(process: Process, log: Log, bounds: Bounds, schedule="default", progre
     Parameters
     ----------
     process : Process
+        At its start, or wherever it was left.
     log : Log
         Of that process.
     bounds : Bounds
+        Where to end.
     schedule : "default", float or tuple of float
         When to log, in passes (`log_points`); besides, rows are logged at the start, at the end, and at every ``event``.
     progress : Progress, optional
+        What people see while it runs; nothing by default.
+
+    Returns
+    -------
+    Status
+
+    Raises
+    ------
+    CertificateError
+        A primal objective lies below a dual one: an oracle does not do what it promises.
     """
     n, clock, progress = process.size, Clock(), progress or Progress(None, False)
     max_calls = settings.max_calls(bounds.max_passes, n)

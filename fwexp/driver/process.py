@@ -14,11 +14,21 @@ import numpy as np
 
 
 class Point(NamedTuple):
-    """An iterate, and the dual objective that goes with it (NaN where there is none)."""
+    """An iterate, and the dual objective that goes with it.
+
+    Attributes
+    ----------
+    w : ndarray
+        The iterate, in the form that the objective takes; nobody writes to it.
+    dual : float
+        NaN where there is none.
+    norm_sq : float, optional
+        ||w||^2, where the process knows it.
+    """
 
     w: np.ndarray
     dual: float
-    norm_sq: float | None = None  # ||w||^2, where the process knows it
+    norm_sq: float | None = None
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,7 @@ class Value:
     Attributes
     ----------
     primal : float
+        The objective, which is minimised.
     columns : dict
         More columns of the row.
     scale : float
@@ -46,7 +57,33 @@ class Value:
 
 
 class Process(ABC):
-    """Something that advances in steps, each of which may call an oracle; it reads no clock and never stops by itself."""
+    """Something that advances in steps, each of which may call an oracle; it reads no clock and never stops by itself.
+
+    A subclass has ``size``, ``step``, ``oracle_calls``, ``advance`` and ``point``; the other attributes have defaults.
+
+    Examples
+    --------
+    Halving the distance to the optimum, 0, with one oracle call per step:
+
+    >>> import numpy as np
+    >>> from fwexp.driver.log import Log
+    >>> from fwexp.driver.loop import Bounds, drive
+    >>> from fwexp.driver.process import Objective, Point, Process, Value
+    >>> class Halving(Process):
+    ...     size, step, oracle_calls, x = 1, 0, 0, 1.0
+    ...     def advance(self, calls, max_steps):
+    ...         while self.oracle_calls < calls and self.step < max_steps:
+    ...             self.x, self.step, self.oracle_calls = self.x / 2, self.step + 1, self.oracle_calls + 1
+    ...     def point(self, iterate):
+    ...         return Point(np.array([self.x]), 0.0)
+    >>> class Square(Objective):
+    ...     def __call__(self, point, stop=None):
+    ...         return Value(float(point.w @ point.w))
+    >>> process = Halving()
+    >>> log = Log(process, Square())
+    >>> drive(process, log, Bounds(max_passes=50, gap_tol=1e-3)).name, log.gap <= 1e-3
+    ('CONVERGED', True)
+    """
 
     has_dual: bool = True  # whether points have a dual objective, a lower bound on the optimum
     certifies: bool = True  # whether primal - dual is a certificate; not with an oracle that is not exact
@@ -73,18 +110,47 @@ class Process(ABC):
 
     @abstractmethod
     def advance(self, calls: int, max_steps: int) -> None:
-        """Take steps while neither ``oracle_calls > calls`` nor ``step > max_steps`` would result; 0, 0 only compiles."""
+        """Take steps while neither ``oracle_calls > calls`` nor ``step > max_steps`` would result; 0, 0 only compiles.
+
+        Parameters
+        ----------
+        calls : int
+            Bound on ``oracle_calls``, counted from the start of the run.
+        max_steps : int
+            Bound on ``step``, likewise.
+        """
 
     @abstractmethod
     def point(self, iterate: str) -> Point:
-        """Return an iterate."""
+        """Return an iterate.
+
+        Parameters
+        ----------
+        iterate : str
+            Which one: ``last``, or another that the process has.
+
+        Returns
+        -------
+        Point
+        """
 
     def exact_dual(self) -> float:
-        """Return the dual objective of the last iterate, recomputed from the dual variables where they are kept."""
+        """Return the dual objective of the last iterate, recomputed from the dual variables where they are kept.
+
+        Returns
+        -------
+        float
+        """
         return self.point("last").dual
 
     def extras(self) -> dict[str, float]:
-        """Return the process's own columns of the trace."""
+        """Return the process's own columns of the trace.
+
+        Returns
+        -------
+        dict
+            Numbers, by name of the column.
+        """
         return {}
 
 
@@ -95,23 +161,77 @@ class Objective(ABC):
 
     @abstractmethod
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value | None:
-        """Return what is to be logged of a point, None for nothing.
+        """Return what is to be logged of a point.
 
-        Where oracles are costly, ``stop()`` is asked now and then whether to give up, by raising `fwexp.errors.Stopped`.
+        Parameters
+        ----------
+        point : Point
+            Of the process.
+        stop : callable, optional
+            Where oracles are costly, ``stop()`` is asked now and then whether to give up.
+
+        Returns
+        -------
+        Value or None
+            None where nothing is to be logged.
+
+        Raises
+        ------
+        Stopped
+            ``stop()`` was true.
         """
 
     def cost(self) -> int:
-        """Return how many oracle calls the evaluation of a point takes."""
+        """Return how many oracle calls the evaluation of a point takes.
+
+        Returns
+        -------
+        int
+        """
         return 0
 
     def known(self, point: Point) -> Value | None:
-        """Return what the process's own oracle calls have just shown of its last iterate, None if they have not."""
+        """Return what the process's own oracle calls have just shown of its last iterate.
+
+        Parameters
+        ----------
+        point : Point
+            The last iterate.
+
+        Returns
+        -------
+        Value or None
+            None if they have shown nothing.
+        """
         return None
 
     def exact(self, point: Point, value: Value) -> float:
-        """Return the primal objective of a point that was evaluated before, without running sums."""
+        """Return the primal objective of a point that was evaluated before, without running sums.
+
+        Parameters
+        ----------
+        point : Point
+            The point.
+        value : Value
+            What was logged of it.
+
+        Returns
+        -------
+        float
+        """
         return value.primal
 
     def doubt(self, best: np.ndarray, last: np.ndarray) -> str:
-        """Return why a primal objective may be below a dual one, which cannot be."""
+        """Return why a primal objective may be below a dual one, which cannot be.
+
+        Parameters
+        ----------
+        best, last : ndarray
+            The iterate of that primal objective, and the last one.
+
+        Returns
+        -------
+        str
+            The end of a message.
+        """
         return "one of the two is wrong"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fwexp.driver.trace import TRACE_COLUMNS
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Write a line to standard error, unless nobody reads it."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)  # noqa: T201
@@ -70,7 +70,7 @@ class Progress:
             names = ["primal", "dual", "gap", "train_error", "test_error", *(name for name in row if name not in TRACE_COLUMNS)]
             values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if _known(row.get(name)))
             seconds = f"  time {row['time']:.2f} s" if _known(row["time"]) else ""
-            say(self._prefix + f"pass {row['passes']:g}{values}{seconds}")
+            print_line(self._prefix + f"pass {row['passes']:g}{values}{seconds}")
 
     def close(self, status: str) -> None:
         """Remove the bar and say how the run ended."""
@@ -80,7 +80,7 @@ class Progress:
             passes, gap, seconds = self._last
             certificate = f", gap {gap:.3g}" if _known(gap) else ""
             ending = f", {seconds:.2f} s" if _known(seconds) else ""
-            say(self._prefix + f"{status} after {passes:.4g} passes{certificate}{ending}")
+            print_line(self._prefix + f"{status} after {passes:.4g} passes{certificate}{ending}")
 
 
 def _known(value: float | None) -> bool:

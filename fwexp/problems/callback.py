@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.any_labelings import can_be_kept, equal_labelings, snapshot
-from fwexp.problems.constraints import internal_places
+from fwexp.problems.constraints import internal_indices
 from fwexp.problems.sparse_vector import SparseVector
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
@@ -47,7 +47,7 @@ class CallbackProblem:
     decode : callable, optional
         ``decode(i, w)`` returns a labeling that maximises <w, phi(x_i, y)>; needed for predictions and errors.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or places from 0.
+        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
 
     Raises
     ------
@@ -64,6 +64,22 @@ class CallbackProblem:
     change; others (arrays, lists) are copied deeply.
 
     ``fwexp.testing.check_problem`` checks such functions for consistency.
+
+    Examples
+    --------
+    Classes, whose oracle tries them all:
+
+    >>> import numpy as np, fwexp
+    >>> X, y = np.eye(3), [0, 1, 1]
+    >>> def features(i, label):
+    ...     phi = np.zeros((2, 3))
+    ...     phi[label] = X[i]
+    ...     return phi.ravel()
+    >>> def max_oracle(i, w):
+    ...     return max((0, 1), key=lambda label: (label != y[i]) + w @ features(i, label))
+    >>> problem = fwexp.CallbackProblem(y, features=features, loss=lambda i, label: label != y[i], max_oracle=max_oracle)
+    >>> fwexp.solve(problem, lam=0.1).status
+    'converged'
     """
 
     def __init__(
@@ -88,14 +104,31 @@ class CallbackProblem:
             raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
         self.n, self.d = len(self.y), int(first.shape[-1])
         self.num_weights = self.d
-        self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_places(self, nonnegative)
-        self._seen = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
+        self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_indices(self, nonnegative)
+        self._truth_checked = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
 
     def __repr__(self) -> str:
         return f"CallbackProblem(n={self.n}, d={self.d})"
 
     def phi(self, i: int, y: Any):
-        """Return phi(x_i, y) as an array or a ``SparseVector``, checked; the caller may keep it."""
+        """Return phi(x_i, y), checked; the caller may keep it.
+
+        Parameters
+        ----------
+        i : int
+            The example, from 0.
+        y : object
+            A labeling.
+
+        Returns
+        -------
+        ndarray (d,) or SparseVector
+
+        Raises
+        ------
+        ValueError
+            Of another length than d, or not finite.
+        """
         phi = _row(self.features(i, snapshot(y)))
         if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
@@ -110,11 +143,40 @@ class CallbackProblem:
         return phi
 
     def psi(self, i: int, y: Any):
-        """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y)."""
+        """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y).
+
+        Parameters
+        ----------
+        i : int
+            The example, from 0.
+        y : object
+            A labeling.
+
+        Returns
+        -------
+        ndarray (d,) or SparseVector
+        """
         return self.phi(i, self.y[i]) - self.phi(i, y)
 
     def task_loss(self, i: int, y: Any) -> float:
-        """Return L_i(y), checked."""
+        """Return L_i(y), checked.
+
+        Parameters
+        ----------
+        i : int
+            The example, from 0.
+        y : object
+            A labeling.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            Negative or not finite.
+        """
         value = self.loss(i, snapshot(y))
         try:
             number = float(value) if np.ndim(value) == 0 else np.nan
@@ -125,9 +187,29 @@ class CallbackProblem:
         return number
 
     def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
-        """Return the labeling of the max-oracle and H_i(w), checked."""
-        if not self._seen[i]:
-            self._look_at_truth(i)
+        """Return the labeling of the max-oracle and H_i(w), checked.
+
+        Parameters
+        ----------
+        i : int
+            The example, from 0.
+        w : ndarray (d,)
+            Weights.
+
+        Returns
+        -------
+        y : object
+            The labeling.
+        value : float
+            H_i(w), in units of the loss.
+
+        Raises
+        ------
+        ValueError
+            An answer that cannot be right.
+        """
+        if not self._truth_checked[i]:
+            self._check_truth(i)
         y = self._labeling("max_oracle", i, w)
         loss, psi = self.task_loss(i, y), self.psi(i, y)
         value = loss - psi @ w
@@ -137,7 +219,25 @@ class CallbackProblem:
         return y, value
 
     def predicted(self, i: int, w: np.ndarray) -> Any:
-        """Return the labeling of ``decode``, checked."""
+        """Return the labeling of ``decode``, checked.
+
+        Parameters
+        ----------
+        i : int
+            The example, from 0.
+        w : ndarray (d,)
+            Weights.
+
+        Returns
+        -------
+        object
+            The labeling.
+
+        Raises
+        ------
+        ValueError
+            No labeling, or no ``decode``.
+        """
         if self.decode is None:
             raise ParameterError("predictions need a decode function, but CallbackProblem was built with decode=None")
         return self._labeling("decode", i, w)
@@ -156,14 +256,14 @@ class CallbackProblem:
             raise ParameterError(f"{name}({i}, w) must return a labeling, got {_short(y)}")
         return snapshot(y)
 
-    def _look_at_truth(self, i: int) -> None:
+    def _check_truth(self, i: int) -> None:
         """Check what must hold of the true labeling of example i."""
         if (loss := self.task_loss(i, self.y[i])) != 0.0:
             raise ParameterError(f"loss({i}, y) must be 0 at the truth y[{i}], got {loss:.6g}")
         psi, phi = self.psi(i, self.y[i]), self.phi(i, self.y[i])
         if np.abs(_values(psi)).sum() > ROUNDING * np.abs(_values(phi)).sum():
             raise ParameterError(f"features({i}, y) must be the same when called again with the same labeling, here the truth")
-        self._seen[i] = True
+        self._truth_checked[i] = True
 
 
 def _short(value: Any) -> str:
@@ -186,7 +286,7 @@ def _add_to(w: np.ndarray, c: float, vector) -> None:
         w += c * vector
 
 
-# Buffers are lists with one place, for objects cannot be written into.
+# Buffers are lists with one entry, for objects cannot be written into.
 
 
 @protocol.costly_oracle.register(CallbackProblem)
@@ -251,8 +351,8 @@ def _(problem):
 
 
 @protocol.new_storage.register(CallbackProblem)
-def _(problem, places):
-    return [None] * places
+def _(problem, size):
+    return [None] * size
 
 
 @protocol.same_labeling.register(CallbackProblem)

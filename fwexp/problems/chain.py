@@ -59,7 +59,7 @@ class ChainProblem(NamedTuple):
     # ``x`` with the columns of a sequence without Gram numbered from 0, where there is such a sequence
     local_x: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures
     num_local: np.ndarray  # int64 (n,): the number of these columns
-    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, places of internal weights that must not be negative
+    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of internal weights that must not be negative
 
     def __repr__(self) -> str:
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
@@ -140,7 +140,7 @@ def chain_problem(X, y, num_states: int | None = None, *, nonnegative=None) -> C
     num_states : int, optional
         Number of labels K; by default the largest label plus one.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or places from 0.
+        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
 
     Returns
     -------

@@ -9,40 +9,40 @@ from fwexp.problems.arrays import as_array
 
 def constrained(problem, nonnegative):
     """Return a problem with the field ``nonnegative`` that a constructor's argument of this name asks for."""
-    return problem if nonnegative is None else problem._replace(nonnegative=internal_places(problem, nonnegative))
+    return problem if nonnegative is None else problem._replace(nonnegative=internal_indices(problem, nonnegative))
 
 
-def internal_places(problem, nonnegative) -> np.ndarray:
-    """Return the places of internal weights, int64 and ascending, of a mask, a slice or integers for the public w."""
+def internal_indices(problem, nonnegative) -> np.ndarray:
+    """Return the indices of internal weights, int64 and ascending, of a mask, a slice or integers for the public w."""
     chosen = np.zeros(problem.d)
     chosen[_public(nonnegative, problem.d)] = 1.0
     return np.flatnonzero(protocol.from_public(problem, chosen)).astype(np.int64)
 
 
-def public_places(problem) -> np.ndarray:
-    """Return the places of the public w that must not be negative."""
-    places = getattr(problem, "nonnegative", protocol.UNCONSTRAINED)
-    if len(places) == 0:
-        return places
+def public_indices(problem) -> np.ndarray:
+    """Return the indices of the public w that must not be negative."""
+    indices = getattr(problem, "nonnegative", protocol.UNCONSTRAINED)
+    if len(indices) == 0:
+        return indices
     chosen = np.zeros(problem.num_weights)
-    chosen[places] = 1.0
+    chosen[indices] = 1.0
     return np.flatnonzero(protocol.to_public(problem, chosen))
 
 
-def _public(given, d: int) -> np.ndarray:
+def _public(chosen, d: int) -> np.ndarray:
     what = f"be a mask of length d = {d}, a slice, or integers 0 .. {d - 1}"
-    if isinstance(given, slice):
+    if isinstance(chosen, slice):
         try:
-            return np.arange(d)[given]
+            return np.arange(d)[chosen]
         except (TypeError, ValueError, IndexError):
-            raise ParameterError(f"nonnegative must {what}, got {shown(given)}") from None
-    places = as_array("nonnegative", given, "iub", what)
-    mask = places.dtype.kind == "b"
-    if places.ndim != 1 or (mask and len(places) != d):
-        raise ParameterError(f"nonnegative must {what}, got {places.dtype} of shape {places.shape}")
+            raise ParameterError(f"nonnegative must {what}, got {shown(chosen)}") from None
+    indices = as_array("nonnegative", chosen, "iub", what)
+    mask = indices.dtype.kind == "b"
+    if indices.ndim != 1 or (mask and len(indices) != d):
+        raise ParameterError(f"nonnegative must {what}, got {indices.dtype} of shape {indices.shape}")
     if mask:
-        return np.flatnonzero(places)
-    outside = (places < 0) | (places >= d)
+        return np.flatnonzero(indices)
+    outside = (indices < 0) | (indices >= d)
     if outside.any():
-        raise ParameterError(f"nonnegative must {what}, got {places[outside][0]}")
-    return places.astype(np.int64)
+        raise ParameterError(f"nonnegative must {what}, got {indices[outside][0]}")
+    return indices.astype(np.int64)

@@ -31,7 +31,7 @@ class EnumeratedProblem(NamedTuple):
     psi: np.ndarray  # float64 (outputs, d), psi_i(y)
     scale: np.ndarray  # float64 (outputs,), by which psi is multiplied: 1, or the losses for slack rescaling
     losses: np.ndarray  # float64 (outputs,), L_i(y)
-    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, places of weights that must not be negative
+    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of weights that must not be negative
 
     def __repr__(self) -> str:
         return f"EnumeratedProblem(n={self.n}, d={self.d}, outputs={len(self.losses)})"
@@ -49,7 +49,7 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin", nonnegative=No
     rescaling : {"margin", "slack"}
         Slack rescaling replaces psi_i(y) by L_i(y) psi_i(y).
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or places from 0.
+        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
 
     Returns
     -------
@@ -60,6 +60,13 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin", nonnegative=No
     ValueError
         No examples, shapes that do not fit, non-finite numbers, negative losses, an example without a true
         output, ``nonnegative`` out of range.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> problem = fwexp.enumerated_problem([[[0.0, 0.0], [1.0, -1.0]]], [[0.0, 1.0]])  # the first output is the true one
+    >>> problem.n, problem.d, fwexp.loss(problem, 0, 1)
+    (1, 2, 1.0)
     """
     psi = [np.atleast_2d(as_floats(f"psi[{i}]", rows, "hold numbers, shape (m, d)")) for i, rows in enumerate(_list("psi", psi))]
     losses = [as_floats(f"losses[{i}]", values, "hold numbers, shape (m,)") for i, values in enumerate(_list("losses", losses))]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import njit, specialise
-from fwexp._threads import for_shares
+from fwexp._threads import parallel_for
 from fwexp.errors import Stopped
 from fwexp.problems.protocol import (
     costly_oracle,
@@ -25,7 +25,7 @@ from fwexp.problems.protocol import (
 )
 
 TOL = 1e-9  # relative, of values that are equal
-SHARES = 8  # of the examples, dealt out to the threads
+CHUNKS = 8  # of the examples, dealt out to the threads
 
 _NOT_WANTED = np.empty(0)
 
@@ -90,7 +90,7 @@ class Evaluator:
         self._costly = costly_oracle(problem)
         self._kernel = specialise(_decode_range, problem)
         # People's own oracles are not asked to be thread-safe.
-        self._buffers = [workspace(problem) for _ in range(min(SHARES, problem.n) if isinstance(problem, tuple) else 1)]
+        self._buffers = [workspace(problem) for _ in range(min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1)]
         self.labelings = new_labelings(problem)
 
     def __call__(
@@ -163,15 +163,15 @@ class Evaluator:
         weights = np.empty_like(errors) if weights is None else weights
         calls = int(len(hinges) > 0) + int(len(errors) > 0)
 
-        def share(k: int, start: int, end: int) -> None:
+        def run_chunk(k: int, start: int, end: int) -> None:
             self._kernel(self.problem, start, end, w, self._buffers[k], hinges, losses, errors, weights, self.labelings)
 
         if not self._costly:
-            for_shares(share, self.problem.n, len(self._buffers))
+            parallel_for(run_chunk, self.problem.n, len(self._buffers))
             self.calls += calls * self.problem.n
             return
         for i in range(self.problem.n):
             if stop is not None and stop():
                 raise Stopped
-            share(0, i, i + 1)
+            run_chunk(0, i, i + 1)
             self.calls += calls

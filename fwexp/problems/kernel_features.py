@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp._jit import njit, register_jitable
-from fwexp._threads import for_shares
+from fwexp._threads import parallel_for
 from fwexp.errors import OptionError
 from fwexp.oracles.forward_backward import exponentials
 from fwexp.problems import protocol
@@ -42,7 +42,7 @@ KINDS = ("linear", "poly", "rbf")
 LINEAR, POLY, RBF = range(3)
 DENSE_SHARE = 0.1  # inputs with at least this share of nonzeros are kept as dense rows
 BLOCK = 64  # kernel values that are computed together
-SHARES = 8  # of the training inputs, dealt out to the threads
+CHUNKS = 8  # of the training inputs, dealt out to the threads
 
 
 class Kernel(NamedTuple):
@@ -191,10 +191,10 @@ def _(problem, u, v):
     if not isinstance(x, KernelFeatures):
         return float(u @ v)
     x = x._replace(x=x.base, x_sq=x.base_sq)
-    totals = np.zeros(min(SHARES, problem.num_features))
+    totals = np.zeros(min(CHUNKS, problem.num_features))
 
-    def share(k: int, start: int, end: int) -> None:
+    def run_chunk(k: int, start: int, end: int) -> None:
         totals[k] = _inner_range(x, start, end, u, v, problem.width)
 
-    for_shares(share, problem.num_features, len(totals))
+    parallel_for(run_chunk, problem.num_features, len(totals))
     return float(totals.sum() + u[size:] @ v[size:])

@@ -39,8 +39,8 @@ def _(problem):
 
 
 @protocol.new_storage.register(object)
-def _(problem, places):
-    return np.zeros(places, dtype=np.int32)
+def _(problem, size):
+    return np.zeros(size, dtype=np.int32)
 
 
 @protocol.same_labeling.register(object)

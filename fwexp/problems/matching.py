@@ -45,7 +45,7 @@ class MatchingProblem(NamedTuple):
     recall: np.ndarray  # float64 (n,), the loss of a true link that is missed
     marks: np.ndarray  # int8, POSSIBLE or SURE or 0 for every edge of a test set that has these; else empty
     num_sure: np.ndarray  # int64 (n,) or empty, likewise
-    nonnegative: np.ndarray = UNCONSTRAINED  # int64, places of weights that must not be negative
+    nonnegative: np.ndarray = UNCONSTRAINED  # int64, indices of weights that must not be negative
 
     def __repr__(self) -> str:
         return f"MatchingProblem(n={self.n}, d={self.d}, edges={self.part_ptr[-1]})"
@@ -71,7 +71,7 @@ def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float 
     precision_cost, recall_cost : float
         Costs > 0 of a predicted link that is not true, and of a true one that is not predicted.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or places from 0.
+        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
 
     Returns
     -------

@@ -52,7 +52,7 @@ class MulticlassProblem(NamedTuple):
     norm_sq: np.ndarray  # float64 (n,), ||x_i||^2
     costs: np.ndarray  # float64 (K, K), L(true, predicted)
     scale: np.ndarray  # float64 (K, K), by which psi is multiplied: 1, or the costs for slack rescaling
-    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, places of internal weights that must not be negative
+    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of internal weights that must not be negative
 
     def __repr__(self) -> str:
         return f"MulticlassProblem(n={self.n}, d={self.d}, K={self.num_classes})"
@@ -75,7 +75,7 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
     rescaling : {"margin", "slack"}
         What the cost rescales; the same for 0/1 loss.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or places from 0.
+        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
 
     Returns
     -------
@@ -86,6 +86,19 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
     ------
     ValueError
         No examples, lengths that differ, non-finite features, classes or ``nonnegative`` out of range, bad costs.
+
+    Notes
+    -----
+    The weights are those of K classifiers, ``w[f*K + k]``, trained as one (Crammer and Singer, "On the algorithmic
+    implementation of multiclass kernel-based vector machines", JMLR 2001; with costs and slack rescaling as in
+    Tsochantaridis et al., JMLR 2005).
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 1])
+    >>> problem.n, problem.d
+    (3, 6)
     """
     x, labels = as_matrix("X", X, "hold numbers, shape (n, p)"), as_labels("y", y)
     if x.ndim != 2 or labels.ndim != 1:

@@ -5,11 +5,15 @@ A problem family is a ``NamedTuple`` of C-contiguous arrays with the fields ``n`
 part scores), ``label_ptr`` (int64 (n + 1,), likewise for the integers of its labeling) and ``labels`` (int32, the true
 ones). It registers an implementation of the required functions; the rest comes in tiers, which solvers ask for, or is
 derived where the family has nothing faster (``tiers``, ``labelings``, ``dense_parts``). Where some weights must
-not be negative, ``nonnegative`` (int64, ascending) has their places among the internal ones.
+not be negative, ``nonnegative`` (int64, ascending) has their indices among the internal ones.
 
 The joint features are linear in short vectors of parts: psi_i(y) = F_i' p_i(y), where p_i(y) holds the parts of the true
 labeling minus those of y. A dual block is therefore kept as its expected parts (never as w_i in R^d), a step costs
 O(parts + nonzeros of the example), and with theta = F_i w every inner product with w is one with theta.
+
+Functions that a family registers say what their parameters are; in the derived ones the same names mean the same. Besides,
+``blocks`` are the vectors of parts of all examples, ``labelings`` is storage for one labeling per example, and ``total`` is
+a running sum. Source of the parts: Taskar, Guestrin and Koller, "Max-margin Markov networks", NIPS 2003 (marginals).
 """
 
 from typing import NamedTuple
@@ -41,7 +45,19 @@ def workspace(problem):
 
 @dispatched
 def scores(problem, i, w, theta):
-    """Set ``theta`` to the part scores of example i under the internal weights w, without loss."""
+    """Set ``theta`` to the part scores of example i under the internal weights w, without loss.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    w : ndarray (num_weights,)
+        Internal weights.
+    theta : ndarray (parts,)
+        Is set to F_i w.
+    """
 
 
 @dispatched
@@ -51,7 +67,26 @@ def rescale(problem, i, c, theta):
 
 @dispatched
 def max_oracle(problem, i, theta, y, scratch):
-    """Write a labeling y that maximises L_i(y) - <theta, p_i(y)> and return that maximum, H_i(w) >= 0."""
+    """Write a labeling y that maximises L_i(y) - <theta, p_i(y)>: the loss-augmented decoding.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    theta : ndarray (parts,)
+        Part scores, as `scores` sets them: of example i the first ``part_ptr[i+1] - part_ptr[i]``.
+    y : ndarray, int32 (length,)
+        Is set to the labeling.
+    scratch : ndarray
+        ``Workspace.scratch``.
+
+    Returns
+    -------
+    float
+        The maximum, H_i(w) >= 0, in units of the loss.
+    """
 
 
 @dispatched
@@ -83,12 +118,40 @@ def _(problem):
 
 @dispatched
 def decode(problem, i, theta, y, scratch):
-    """Write the prediction, a labeling of highest score without loss."""
+    """Write the prediction, a labeling of highest score without loss.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    theta : ndarray (parts,)
+        Part scores, as `scores` sets them: of example i the first ``part_ptr[i+1] - part_ptr[i]``.
+    y : ndarray, int32 (length,)
+        Is set to the labeling.
+    scratch : ndarray
+        ``Workspace.scratch``.
+    """
 
 
 @dispatched
 def loss(problem, i, y):
-    """Return the task loss L_i(y) >= 0, 0 at the true labeling."""
+    """Return the task loss L_i(y) >= 0, 0 at the true labeling.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    y : ndarray, int32 (length,)
+        A labeling, in the form that the family keeps it.
+
+    Returns
+    -------
+    float
+    """
 
 
 @dispatched
@@ -113,37 +176,112 @@ def new_labelings(problem):
 
 @dispatched
 def store_labeling(problem, i, y, labelings):
-    """Copy y to place i of ``labelings``."""
+    """Copy y to position i of ``labelings``."""
 
 
 @dispatched
 def stored_labeling(problem, i, labelings):
-    """Return place i of ``labelings``, usable as a y."""
+    """Return position i of ``labelings``, usable as a y."""
 
 
 @dispatched
 def labeling_lengths(problem):
-    """Return how many places of a storage each labeling needs, int64 (n,) (plain Python)."""
+    """Return how many entries of a storage each labeling needs (plain Python).
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+
+    Returns
+    -------
+    ndarray, int64 (n,)
+    """
 
 
 @dispatched
-def new_storage(problem, places):
-    """Return storage for labelings that need so many places in all (plain Python)."""
+def new_storage(problem, size):
+    """Return storage for labelings that need so many entries in all (plain Python).
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    size : int
+        The number of entries.
+
+    Returns
+    -------
+    ndarray, int32 (size,)
+        Or what the family keeps labelings in.
+    """
 
 
 @dispatched
 def same_labeling(problem, i, y, storage, start):
-    """Whether the labeling stored from ``start`` on is y."""
+    """Whether the labeling stored from ``start`` on is y.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    y : ndarray, int32 (length,)
+        A labeling, in the form that the family keeps it.
+    storage : ndarray, int32
+        Of `new_storage`.
+    start : int
+        Index of the first entry of the stored labeling.
+
+    Returns
+    -------
+    bool
+    """
 
 
 @dispatched
 def as_labeling(problem, i, y):
-    """Return a y from outside as the oracle would have written it; raise ``ParameterError`` if it is none (plain Python)."""
+    """Return a y from outside as the oracle would have written it (plain Python).
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    y : object
+        What people pass.
+
+    Returns
+    -------
+    ndarray, int32 (length,)
+
+    Raises
+    ------
+    ParameterError
+        It is no labeling of example i.
+    """
 
 
 @dispatched
 def public_labeling(problem, i, y):
-    """Return the labeling of example i in y as people see it (plain Python)."""
+    """Return the labeling of example i in y as people see it (plain Python).
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    y : ndarray, int32 (length,)
+        A labeling, in the form that the family keeps it.
+
+    Returns
+    -------
+    object
+        Documented by the family.
+    """
 
 
 @dispatched
@@ -151,38 +289,118 @@ def tilt(problem, i, theta, c, potentials):
     """Add c H_i(y; w), up to a constant, to the log-potential of every labeling y of example i.
 
     Log-potentials are kept by parts, in as many numbers as ``theta``; zeros are the uniform distribution.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    theta : ndarray (parts,)
+        Part scores, as `scores` sets them: of example i the first ``part_ptr[i+1] - part_ptr[i]``.
+    c : float
+        The factor.
+    potentials : ndarray (parts,)
+        Is changed in place.
     """
 
 
 @dispatched
 def expectation_oracle(problem, i, potentials, mean, scratch):
-    """Take the distribution in proportion to exp(log-potential); return its log-partition and its expected loss.
+    """Take the distribution in proportion to exp(log-potential); find its log-partition and its expectations.
 
-    ``mean``, as long as ``theta``, is set to the expectation of p_i(y); ``set_dense`` makes it a vector of parts.
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    potentials : ndarray (parts,)
+        Log-potentials by parts.
+    mean : ndarray (parts,)
+        Is set to the expectation of p_i(y); ``set_dense`` makes it a vector of parts.
+    scratch : ndarray
+        Of `expectation_scratch`.
+
+    Returns
+    -------
+    log_partition : float
+    loss : float
+        The expectation of L_i(y).
     """
 
 
 @dispatched
 def expectation_scratch(problem):
-    """Return the buffer that ``expectation_oracle`` needs (plain Python)."""
+    """Return the buffer that ``expectation_oracle`` needs (plain Python).
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+
+    Returns
+    -------
+    ndarray
+    """
 
 
 @dispatched
 def radii_sq(problem):
-    """Return upper bounds on max_y ||psi_i(y)||^2, float64 (n,) (plain Python)."""
+    """Return upper bounds on max_y ||psi_i(y)||^2 (plain Python).
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+
+    Returns
+    -------
+    ndarray, float64 (n,)
+    """
 
 
 @dispatched
 def all_labelings(problem, i, limit):
-    """Return all labelings of example i, int32 (m, places), or raise ``ParameterError`` if m > ``limit`` (plain Python).
+    """Return all labelings of example i, in the order in which the max-oracle prefers them (plain Python).
 
-    In the order in which the max-oracle prefers them.
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    limit : int
+        The most that may be written out.
+
+    Returns
+    -------
+    ndarray, int32 (m, length)
+
+    Raises
+    ------
+    ParameterError
+        There are more than ``limit``.
     """
 
 
 @dispatched
 def with_inputs(problem, x, num_features):
-    """Return the same examples with other inputs, one row each where there was one (plain Python)."""
+    """Return the same examples with other inputs, one row each where there was one (plain Python).
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    x : features
+        Rows, as `fwexp.problems.features` keeps them.
+    num_features : int
+        Length of a row.
+
+    Returns
+    -------
+    problem
+    """
 
 
 # --- vectors of parts -----------------------------------------------------------------------------------------------
@@ -220,7 +438,21 @@ def clear(problem, i, direction):
 
 @dispatched
 def add_psi(problem, i, y, c, direction):
-    """Add c p_i(y) to a vector that was begun with ``clear``."""
+    """Add c p_i(y) to a vector that was begun with ``clear``.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    y : ndarray, int32 (length,)
+        A labeling, in the form that the family keeps it.
+    c : float
+        The factor.
+    direction : vector of parts
+        Is changed in place.
+    """
 
 
 @dispatched
@@ -230,17 +462,55 @@ def close(problem, i, direction):
 
 @dispatched
 def set_dense(problem, i, values, direction):
-    """Set ``direction`` to the vector of parts with these values, one for every part score in ``theta``."""
+    """Set ``direction`` to the vector of parts with these values, one for every part score in ``theta``.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    values : ndarray (parts,)
+    direction : vector of parts
+        Is overwritten.
+    """
 
 
 @dispatched
 def psi_score(problem, i, y, theta):
-    """Return <theta, p_i(y)>, that is <w, psi_i(y)>."""
+    """Return <theta, p_i(y)>, that is <w, psi_i(y)>.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    y : ndarray, int32 (length,)
+        A labeling, in the form that the family keeps it.
+    theta : ndarray (parts,)
+        Part scores, as `scores` sets them: of example i the first ``part_ptr[i+1] - part_ptr[i]``.
+
+    Returns
+    -------
+    float
+    """
 
 
 @dispatched
 def gram_scores(problem, i, direction, theta):
-    """Set ``theta`` to F_i F_i' direction, so that ``psi_score`` with it gives <psi_i(y), F_i' direction>."""
+    """Set ``theta`` to F_i F_i' direction, so that ``psi_score`` with it gives <psi_i(y), F_i' direction>.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    direction : vector of parts
+    theta : ndarray (parts,)
+        Is overwritten.
+    """
 
 
 @dispatched
@@ -260,7 +530,20 @@ def add_to_block(problem, i, direction, c, blocks):
 
 @dispatched
 def scatter(problem, i, direction, c, w):
-    """Add c F_i' direction to the internal weights w."""
+    """Add c F_i' direction to the internal weights w.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    direction : vector of parts
+    c : float
+        The factor.
+    w : ndarray (num_weights,)
+        Internal weights, changed in place.
+    """
 
 
 @dispatched
@@ -301,7 +584,19 @@ def scatter_sum(problem, total, c, w):
 
 @dispatched
 def inner(problem, u, v):
-    """Return <u, v> of internal weights (plain Python); the plain product unless a family says otherwise."""
+    """Return <u, v> of internal weights (plain Python); the plain product unless a family says otherwise.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    u : ndarray (num_weights,)
+    v : ndarray (num_weights,)
+
+    Returns
+    -------
+    float
+    """
 
 
 @inner.register(object)
@@ -331,7 +626,21 @@ def _(problem, w):
 
 @dispatched
 def joint_feature(problem, i, y):
-    """Return phi(x_i, y) as a (1, d) ``scipy.sparse.csr_array``."""
+    """Return phi(x_i, y), the joint features in the order of the public w (plain Python).
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    i : int
+        The example, from 0.
+    y : ndarray, int32 (length,)
+        A labeling, in the form that the family keeps it.
+
+    Returns
+    -------
+    scipy.sparse.csr_array (1, d)
+    """
 
 
 def original(problem):

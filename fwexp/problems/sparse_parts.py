@@ -7,8 +7,8 @@ room for some entries; once they are more, it moves to the end of the pool, with
 A family that calls `register_sparse_parts` adds to a vector with `add_entry` in its ``add_psi``, registers `scatter_part`
 and `most_parts` besides, and replaces whatever it can do faster: what needs the parts of a labeling allocates here.
 
-Memory of blocks: 24 bytes per example and 12 per place of the pool. At first there are FIRST places per integer of the true
-labelings, all of them untouched zero pages; a larger pool has at most about 4 places per entry in use.
+Memory of blocks: 24 bytes per example and 12 per entry of the pool. At first there are FIRST_ROOM entries per integer of the true
+labelings, all of them untouched zero pages; a larger pool has room for about 4 entries per entry in use at most.
 """
 
 from typing import NamedTuple
@@ -18,8 +18,8 @@ import numpy as np
 from fwexp._jit import dispatched, njit, register_jitable, specialise
 from fwexp.problems import protocol
 
-FIRST = 16  # places per integer of a labeling
-FEWEST = 1 << 16  # places
+FIRST_ROOM = 16  # entries per integer of a labeling
+SMALLEST_POOL = 1 << 16  # entries
 
 
 class SparseParts(NamedTuple):
@@ -34,12 +34,12 @@ class SparseParts(NamedTuple):
 class SparseBlocks(NamedTuple):
     """Entries ``first[i] .. first[i] + count[i]`` of the pool belong to example i."""
 
-    codes: np.ndarray  # int32 (places,)
-    values: np.ndarray  # float64 (places,)
+    codes: np.ndarray  # int32 (entries,)
+    values: np.ndarray  # float64 (entries,)
     first: np.ndarray  # int64 (n,)
-    room: np.ndarray  # int64 (n,), places
+    room: np.ndarray  # int64 (n,), entries
     count: np.ndarray  # int64 (n,), those in use
-    taken: np.ndarray  # int64 (1,): the places from here on are free
+    taken: np.ndarray  # int64 (1,): the entries from here on are free
 
 
 # --- what the family says -----------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def register_sparse_parts(*classes: type) -> None:
 
     @protocol.new_blocks.register(*classes)
     def _(problem):
-        return _blocks(problem, max(FEWEST, FIRST * int(problem.label_ptr[-1])))
+        return _blocks(problem, max(SMALLEST_POOL, FIRST_ROOM * int(problem.label_ptr[-1])))
 
     @protocol.has_room.register(*classes)
     def _(problem, i, blocks):
@@ -193,7 +193,7 @@ def register_sparse_parts(*classes: type) -> None:
     @protocol.copy_blocks.register(*classes)
     def _(problem, blocks):
         most = specialise(_largest, problem)(problem, blocks)
-        copy = _blocks(problem, max(FEWEST, 2 * int(blocks.room.sum() + most)))
+        copy = _blocks(problem, max(SMALLEST_POOL, 2 * int(blocks.room.sum() + most)))
         _move_all(blocks, copy)
         return copy
 

@@ -129,23 +129,23 @@ def _weighted(problem, c: np.ndarray):
     )
 
 
-BOTH = (Weighted, WeightedFunctions)
+WEIGHTED_FAMILIES = (Weighted, WeightedFunctions)
 
 
 def _pass_on(function):
     """Return the implementation that asks the problem itself."""
 
-    def ask(problem, *args):
+    def call_unweighted(problem, *args):
         return function(problem.unweighted, *args)
 
-    return ask
+    return call_unweighted
 
 
 for _function in [value for value in vars(protocol).values() if hasattr(value, "implementations")]:
-    _function.register(*BOTH)(_pass_on(_function))
+    _function.register(*WEIGHTED_FAMILIES)(_pass_on(_function))
 
 
-@with_inputs.register(*BOTH)
+@with_inputs.register(*WEIGHTED_FAMILIES)
 def _(problem, x, num_features):
     return _weighted(with_inputs(problem.unweighted, x, num_features), problem.c)
 
@@ -153,22 +153,22 @@ def _(problem, x, num_features):
 # --- losses ---------------------------------------------------------------------------------------------------------
 
 
-@max_oracle.register(*BOTH)
+@max_oracle.register(*WEIGHTED_FAMILIES)
 def _(problem, i, theta, y, scratch):
     return problem.c[i] * max_oracle(problem.unweighted, i, theta, y, scratch)
 
 
-@loss.register(*BOTH)
+@loss.register(*WEIGHTED_FAMILIES)
 def _(problem, i, y):
     return problem.c[i] * loss(problem.unweighted, i, y)
 
 
-@tilt.register(*BOTH)
+@tilt.register(*WEIGHTED_FAMILIES)
 def _(problem, i, theta, c, potentials):
     tilt(problem.unweighted, i, theta, c * problem.c[i], potentials)
 
 
-@expectation_oracle.register(*BOTH)
+@expectation_oracle.register(*WEIGHTED_FAMILIES)
 def _(problem, i, potentials, mean, scratch):
     log_z, mean_loss = expectation_oracle(problem.unweighted, i, potentials, mean, scratch)
     return log_z, problem.c[i] * mean_loss
@@ -177,57 +177,57 @@ def _(problem, i, potentials, mean, scratch):
 # --- through F_i' -----------------------------------------------------------------------------------------------------
 
 
-@joint_feature.register(*BOTH)
+@joint_feature.register(*WEIGHTED_FAMILIES)
 def _(problem, i, y):
     return problem.c[i] * joint_feature(problem.unweighted, i, y)
 
 
-@radii_sq.register(*BOTH)
+@radii_sq.register(*WEIGHTED_FAMILIES)
 def _(problem):
     return problem.c**2 * radii_sq(problem.unweighted)
 
 
-@psi_score.register(*BOTH)
+@psi_score.register(*WEIGHTED_FAMILIES)
 def _(problem, i, y, theta):
     return problem.c[i] * psi_score(problem.unweighted, i, y, theta)
 
 
-@gram_scores.register(*BOTH)
+@gram_scores.register(*WEIGHTED_FAMILIES)
 def _(problem, i, direction, theta):
     gram_scores(problem.unweighted, i, direction, theta)
     rescale(problem.unweighted, i, problem.c[i], theta)  # the other c_i comes with ``psi_score``
 
 
-@dot.register(*BOTH)
+@dot.register(*WEIGHTED_FAMILIES)
 def _(problem, i, direction, theta):
     return problem.c[i] * dot(problem.unweighted, i, direction, theta)
 
 
-@norm_sq.register(*BOTH)
+@norm_sq.register(*WEIGHTED_FAMILIES)
 def _(problem, i, direction):
     return problem.c[i] ** 2 * norm_sq(problem.unweighted, i, direction)
 
 
-@scatter.register(*BOTH)
+@scatter.register(*WEIGHTED_FAMILIES)
 def _(problem, i, direction, c, w):
     scatter(problem.unweighted, i, direction, c * problem.c[i], w)
 
 
-@scatter_psi.register(*BOTH)
+@scatter_psi.register(*WEIGHTED_FAMILIES)
 def _(problem, i, y, c, w):
     scatter_psi(problem.unweighted, i, y, c * problem.c[i], w)
 
 
-@scatter_block.register(*BOTH)
+@scatter_block.register(*WEIGHTED_FAMILIES)
 def _(problem, i, blocks, c, w):
     scatter_block(problem.unweighted, i, blocks, c * problem.c[i], w)
 
 
-@accumulate.register(*BOTH)
+@accumulate.register(*WEIGHTED_FAMILIES)
 def _(problem, i, direction, c, total):
     accumulate(problem.unweighted, i, direction, c * problem.c[i], total)
 
 
-@accumulate_psi.register(*BOTH)
+@accumulate_psi.register(*WEIGHTED_FAMILIES)
 def _(problem, i, y, c, total):
     accumulate_psi(problem.unweighted, i, y, c * problem.c[i], total)

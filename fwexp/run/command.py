@@ -17,11 +17,11 @@ import hydra
 from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 
-from fwexp import _places
-from fwexp.driver.progress import say
+from fwexp import _folders
+from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed
 from fwexp.run import runner, sweep, work
-from fwexp.run.config import canonical, conf_dir, places, quote
+from fwexp.run.config import canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import check_hydra
 
@@ -51,18 +51,18 @@ def main(arguments: list[str]) -> int:
 def _run(config, sweeper) -> int:
     if "grids" in sweeper and list(sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
-    where = places(config)
+    where = execution_settings(config)
     config = runner.resolve(canonical(config), where["data_dir"])
     outcome = runner.run(config, **where)
     if outcome.status == "claimed":
-        say("waiting: this run is in work in another process")
+        print_line("waiting: this run is in work in another process")
     while outcome.status == "claimed":
         time.sleep(work.SECONDS)
         outcome = runner.run(config, **where)
     if outcome.status == "failed":
         raise RunsFailed(outcome.message)
     if outcome.status == "stored":
-        say(outcome.message)
+        print_line(outcome.message)
     print(outcome.path)
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
@@ -75,11 +75,11 @@ def _raised_by_hydra(error: Exception) -> bool:
 
 def _plain_folder(argument: str) -> str:
     """Return an argument that names a folder in Hydra's grammar, in which spaces, umlauts and commas mean something."""
-    match = re.fullmatch(rf"(\+{{0,2}}(?:{'|'.join(_places.KEYS)})=)(.+)", argument, re.DOTALL)
+    match = re.fullmatch(rf"(\+{{0,2}}(?:{'|'.join(_folders.FOLDER_KEYS)})=)(.+)", argument, re.DOTALL)
     if not match:
         return argument
     key, name = match.groups()
-    return key + quote(_places.from_argument(key.strip("+="), name))
+    return key + quote(_folders.folder_argument(key.strip("+="), name))
 
 
 @contextlib.contextmanager

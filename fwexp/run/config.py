@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fwexp import _found, _places
+from fwexp import _discovery, _folders
 from fwexp.errors import OptionError, ParameterError, unknown
 
 # Where results go, where data lie and whether to run again: top-level keys that change no number.
-PLACE_KEYS = {"results_dir": "results", "data_dir": None, "force": False}
+EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False}
 STALE = "stale"  # the value of force that runs again what other sources made
 
 GROUPS = ("task", "dataset", "solver")
@@ -35,7 +35,7 @@ def conf_dir() -> Path:
 
 def conf_dirs() -> list[Path]:
     """Return all folders of YAML files: ours, then those of other packages."""
-    return [conf_dir(), *_found.configurations()]
+    return [conf_dir(), *_discovery.configurations()]
 
 
 def names(group: str) -> set[str]:
@@ -57,7 +57,7 @@ def canonical(config: Mapping) -> dict:
     Parameters
     ----------
     config : mapping
-        A composed configuration; what is left out has its default, the places (`PLACE_KEYS`) are dropped.
+        A composed configuration; what is left out has its default, the places (`EXECUTION_KEYS`) are dropped.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def canonical(config: Mapping) -> dict:
     from fwexp.data import check_options
     from fwexp.tasks import TASKS
 
-    config = {key: value for key, value in _plain(config).items() if key not in PLACE_KEYS}
+    config = {key: value for key, value in _plain(config).items() if key not in EXECUTION_KEYS}
     name, options = _name_and_options("task", config.pop("task", {"name": TRAIN}))
     task = TASKS.find(name)
     own = _values(task.check_options(options))
@@ -85,7 +85,7 @@ def canonical(config: Mapping) -> dict:
     for key in config:
         if key not in task.reads:
             reads = "" if name == TRAIN else f" of task {name}"
-            raise OptionError(unknown(f"key{reads}", key, (*GROUPS, *task.reads, *PLACE_KEYS)))
+            raise OptionError(unknown(f"key{reads}", key, (*GROUPS, *task.reads, *EXECUTION_KEYS)))
     settings = task.check_settings(config, solver["name"], {key: value for key, value in solver.items() if key != "name"})
     settings = {key: value for key, value in settings.items() if key not in task.added_later or value != task.reads[key]}
     values = {"task": {"name": name} | own} if name != TRAIN else {}
@@ -108,12 +108,12 @@ def key_of(config: Mapping) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def places(config: Mapping) -> dict:
+def execution_settings(config: Mapping) -> dict:
     """Return ``results_dir``, ``data_dir`` and ``force`` of a composed configuration, checked."""
-    given = {key: config.get(key, default) for key, default in PLACE_KEYS.items()}
-    for key in _places.KEYS:
+    given = {key: config.get(key, default) for key, default in EXECUTION_KEYS.items()}
+    for key in _folders.FOLDER_KEYS:
         if given[key] is not None or key == "results_dir":
-            given[key] = str(_places.folder(key, given[key]))
+            given[key] = str(_folders.check_folder(key, given[key]))
     if not isinstance(given["force"], bool) and given["force"] != STALE:
         raise ParameterError(f"force must be true, false or {STALE}, got {given['force']!r}")
     return given
@@ -191,7 +191,7 @@ def _defaults(options: type) -> dict[str, Any]:
 
 def _top(name: str, task, settings: Mapping[str, Any]) -> type:
     """Return the schema of a whole configuration, whose settings are those that a task reads."""
-    return _schema(name, {"task": task, "dataset": None, "solver": None, **settings, **PLACE_KEYS})
+    return _schema(name, {"task": task, "dataset": None, "solver": None, **settings, **EXECUTION_KEYS})
 
 
 def _schema(name: str, keys: Mapping[str, Any]) -> type:

@@ -24,7 +24,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run.config import PLACE_KEYS, canonical, key_of, places, quote
+from fwexp.run.config import EXECUTION_KEYS, canonical, execution_settings, key_of, quote
 from fwexp.run.hydra_settings import check_hydra
 from fwexp.run.runner import resolve
 
@@ -33,7 +33,7 @@ Axes = dict[str, list[str]]  # key -> the overrides "key=value" that are tried i
 
 
 def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dict], dict]:
-    """Return the configurations of a sweep, each once and all validated, and its places.
+    """Return the configurations of a sweep, each once and all validated, and where they are stored and read.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
     -------
     configs : list of dict
         Canonical, without duplicates, in the order of the grids.
-    places : dict
-        As `fwexp.run.config.places` returns them.
+    execution : dict
+        As `fwexp.run.config.execution_settings` returns them.
     """
     parser = OverridesParser.create(config_loader=loader)
     parsed = parser.parse_overrides(list(overrides))
     common = [override.input_line for override in parsed if override.is_hydra_override()]
     given = {override.get_key_element(): _choices(override) for override in parsed if not override.is_hydra_override()}
-    for key in PLACE_KEYS:
+    for key in EXECUTION_KEYS:
         if len(given.get(key, ())) > 1:
             raise OptionError(f"{key} must have one value in a sweep, got {', '.join(given[key])}")
     configs, where = {}, {}
@@ -65,12 +65,12 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
         for axes in _grids(loader, config_name, common, preset, parser):
             for point in itertools.product(*(axes | given).values()):
                 config = compose(point)
-                where[preset] = places(config)
+                where[preset] = execution_settings(config)
                 config = resolve(canonical(config), where[preset]["data_dir"])
                 configs[key_of(config)] = config
-    if any(place != next(iter(where.values())) for place in where.values()):
-        raise OptionError(f"experiments that disagree on {', '.join(PLACE_KEYS)} cannot be run together")
-    return list(configs.values()), next(iter(where.values()), dict(PLACE_KEYS))
+    if any(other != next(iter(where.values())) for other in where.values()):
+        raise OptionError(f"experiments that disagree on {', '.join(EXECUTION_KEYS)} cannot be run together")
+    return list(configs.values()), next(iter(where.values()), dict(EXECUTION_KEYS))
 
 
 class _Composer:
@@ -142,7 +142,7 @@ def _grids(loader, config_name: str, common: list[str], preset: str | None, pars
 def _axes(name: str, grid, parser: OverridesParser) -> Axes:
     if not isinstance(grid, Mapping):
         raise ParameterError(f"hydra.sweeper.{name} must map keys to values, got {grid!r}")
-    for key in PLACE_KEYS:
+    for key in EXECUTION_KEYS:
         if key in grid:
             raise OptionError(f"hydra.sweeper.{name} cannot set {key}")
     axes = {}

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from fwexp._processes import is_gone
-from fwexp.driver.progress import say
+from fwexp.driver.progress import print_line
 
 SECONDS = 1.0  # between two looks whether the parent is there
 GRACE = 20.0  # seconds that a run has to be kept as a partial run
@@ -31,7 +31,7 @@ def passed_on() -> Iterator[None]:
         if interrupted.is_set():
             raise KeyboardInterrupt
         interrupted.set()
-        say("interrupted: keeping the current runs as partial runs (again: give them up)")
+        print_line("interrupted: keeping the current runs as partial runs (again: give them up)")
         for child in multiprocessing.active_children():
             os.kill(child.pid, signal.SIGINT)
 

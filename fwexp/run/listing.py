@@ -5,13 +5,13 @@
 import contextlib
 import math
 
-from fwexp import _places
+from fwexp import _folders
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import names
 from fwexp.run.names import differing
 from fwexp.run.paths import Entry, entries
-from fwexp.run.store import Run, find_runs
+from fwexp.run.store import StoredRun, find_runs
 
 USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
@@ -23,7 +23,7 @@ solver.sampling.
   --stale    only runs made by other sources (code) than those that are here, which are marked stale; fwexp run and
              fwexp figure with force=stale run them again
 """
-INCLUDE = ("partial", "failed", "damaged")
+NOT_FINISHED = ("partial", "failed", "damaged")
 NUMBERS = {
     "lam": 'a number or "1/n"',
     "seed": "an integer >= 0",
@@ -48,14 +48,14 @@ def main(arguments: list[str]) -> int:
             raise OptionError(f"fwexp ls takes key=value or --stale, got {argument!r}")
         if not value:
             raise ParameterError(f"{key} must not be empty")
-        filters[key] = _places.from_argument(key, value) if key in _places.KEYS else value
+        filters[key] = _folders.folder_argument(key, value) if key in _folders.FOLDER_KEYS else value
     filters.pop("data_dir", None)  # accepted by all commands; nothing to do with it here
     results_dir = filters.pop("results_dir", "results")
-    places = list(entries(_places.folder("results_dir", results_dir)))
+    stored = list(entries(_folders.check_folder("results_dir", results_dir)))
     for key, text in filters.items():
-        _check(key, text.split(","), places)
-    values = {key: _keys(text, places) if key == "key" else _values(text) for key, text in filters.items()}
-    runs = find_runs(results_dir, include=INCLUDE, **values)
+        _check(key, text.split(","), stored)
+    values = {key: _keys(text, stored) if key == "key" else _values(text) for key, text in filters.items()}
+    runs = find_runs(results_dir, include=NOT_FINISHED, **values)
     if not runs:
         print(f"no runs in {results_dir}" + (" match" if filters else ""))
         return 0
@@ -78,14 +78,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _check(key: str, texts: list[str], places: list[Entry]) -> None:
+def _check(key: str, texts: list[str], stored: list[Entry]) -> None:
     """Refuse values that no run can have, rather than say that there is no such run."""
     if key in ("solver", "dataset"):
-        known = {getattr(entry, key) for entry in places} - {None}
+        known = {getattr(entry, key) for entry in stored} - {None}
         if not known.issuperset(texts):  # else there is no need to import them all
             known |= names(key)
     elif key == "status":
-        known = {*Status, *INCLUDE} - {"partial"}
+        known = {*Status, *NOT_FINISHED} - {"partial"}
     elif key == "stale":
         known = {"true", "false"}
     else:
@@ -101,9 +101,9 @@ def _check(key: str, texts: list[str], places: list[Entry]) -> None:
                 raise ParameterError(f"{key} must be {NUMBERS[key]}, got {text!r}")
 
 
-def _keys(text: str, places: list[Entry]) -> list[str]:
+def _keys(text: str, stored: list[Entry]) -> list[str]:
     """Return the keys that begin as the parts of a text do, as far as there are such."""
-    known, keys = {entry.key for entry in places}, []
+    known, keys = {entry.key for entry in stored}, []
     for part in text.split(","):
         found = [part] if part in known else sorted(key for key in known if part and key.startswith(part))
         if len(found) > 1:
@@ -139,7 +139,7 @@ def _printable(line: str) -> str:
     return "".join(sign if sign.isprintable() else "?" for sign in line)
 
 
-def _row(run: Run) -> tuple[str, ...]:
+def _row(run: StoredRun) -> tuple[str, ...]:
     status = "partial" if run.status == "interrupted" else run.status
     columns = run.columns()
     cells = [status, columns["solver"], columns["dataset"], columns.get("lam_spec"), columns.get("seed")]

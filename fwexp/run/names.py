@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from fwexp.run.config import GROUPS, quote, task_of
 
-SHOWN = ("task.name", "dataset.name", "solver.name", "lam", "seed")  # always, so they are no part of what `differing` returns
+# Always shown, so they are no part of what `differing` returns.
+ALWAYS_SHOWN = ("task.name", "dataset.name", "solver.name", "lam", "seed")
 
 
 def labels(configs: Sequence[Mapping]) -> list[str]:
@@ -24,7 +25,7 @@ def differing(configs: Sequence[Mapping]) -> list[str]:
     """
     flat = [_flat(config) for config in configs]
     values: dict[tuple, set[str | None]] = {}
-    keys = list(dict.fromkeys(key for options in flat for key in options if key not in SHOWN))
+    keys = list(dict.fromkeys(key for options in flat for key in options if key not in ALWAYS_SHOWN))
     for options in flat:
         for key in keys:
             values.setdefault((*_family(options), key), set()).add(options.get(key))

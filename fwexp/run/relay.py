@@ -10,11 +10,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from fwexp import _places
+from fwexp import _folders
 from fwexp._durable import HIDDEN, hidden
-from fwexp.driver.progress import say
+from fwexp.driver.progress import print_line
 
-SECONDS = 0.2  # between two looks
+SECONDS = 0.2  # between two readings
 
 
 def new_id() -> str:
@@ -27,41 +27,41 @@ def parent(sweep_id: str) -> str:
     return HIDDEN.search(sweep_id)["process"]
 
 
-def folder(results_dir, sweep_id: str) -> Path:
+def sweep_folder(results_dir, sweep_id: str) -> Path:
     """Return the folder of a sweep while it runs."""
-    return _places.folder("results_dir", results_dir).absolute() / sweep_id
+    return _folders.check_folder("results_dir", results_dir).absolute() / sweep_id
 
 
-def leave(place: Path, name: str, line: str) -> None:
+def leave_line(folder: Path, name: str, line: str) -> None:
     """Leave a line for the parent; in vain if that is gone."""
-    hidden = place / f".{name}"
+    hidden = folder / f".{name}"
     with contextlib.suppress(OSError):
         hidden.write_text(line, encoding="utf-8")
-        hidden.rename(place / f"{name}.line")
+        hidden.rename(folder / f"{name}.line")
 
 
 @contextlib.contextmanager
-def printed(place: Path) -> Iterator[None]:
+def printing(folder: Path) -> Iterator[None]:
     """Make the folder of a sweep, print what workers leave there as it comes, and remove it."""
-    place.mkdir(parents=True)
+    folder.mkdir(parents=True)
     done = threading.Event()
 
-    def look() -> None:
+    def watch() -> None:
         while not done.wait(SECONDS):
-            _print(place)
+            _print(folder)
 
-    watcher = threading.Thread(target=look, daemon=True)
+    watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield
     finally:
         done.set()
         watcher.join()
-        _print(place)
-        shutil.rmtree(place, ignore_errors=True)
+        _print(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _print(place: Path) -> None:
-    for path in sorted(place.glob("[!.]*.line"), key=lambda path: path.stat().st_mtime):
-        say(path.read_text(encoding="utf-8"))
+def _print(folder: Path) -> None:
+    for path in sorted(folder.glob("[!.]*.line"), key=lambda path: path.stat().st_mtime):
+        print_line(path.read_text(encoding="utf-8"))
         path.unlink()

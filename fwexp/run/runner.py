@@ -12,7 +12,7 @@ from fwexp.errors import DataError, UserError
 from fwexp.run import claims, sources, store
 from fwexp.run.config import GROUPS, TRAIN, canonical
 
-BY_OTHERS = ", but made by other sources (code) than those here; force=stale runs it again"
+STALE_NOTE = ", but made by other sources (code) than those here; force=stale runs it again"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
 def _run(config: Mapping, results_dir, data_dir, force, verbose) -> Outcome:
     there = store.stored(results_dir, config, known_checksums(config["dataset"], data_dir))
     if not store.is_due(there, force):
-        return Outcome("stored", there.path, "stored already" + (BY_OTHERS if there.stale else ""))
+        return Outcome("stored", there.path, "stored already" + (STALE_NOTE if there.stale else ""))
     sources.made_by(config)  # which remembers them as they were loaded; they may be edited before the run is stored
     train, test = load(config["dataset"], data_dir)
     read = checksums(config["dataset"], data_dir)

@@ -13,7 +13,7 @@ from fwexp.run.config import task_of
 COMMON = ("fwexp.driver", "fwexp.oracles", "fwexp.problems")
 # Modules that list others or show something, and change no number: else a run would depend on all solvers and data sets.
 LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", "fwexp.tasks")
-SHOWS = ("fwexp._found", "fwexp._sources", "fwexp.driver.progress", "fwexp.errors")
+SHOWS = ("fwexp._discovery", "fwexp._sources", "fwexp.driver.progress", "fwexp.errors")
 
 
 def made_by(config: Mapping) -> dict:

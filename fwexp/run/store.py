@@ -17,25 +17,47 @@ from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
 
-from fwexp import _places
+from fwexp import _folders
 from fwexp._durable import clean, remove, replacing, replacing_folder, restore
 from fwexp.checks import check_flag, check_path
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run import claims, paths, records
-from fwexp.run import sources as made
+from fwexp.run import sources as run_sources
 from fwexp.run.config import STALE, canonical, key_of, run_key
 from fwexp.run.provenance import provenance
 from fwexp.run.records import Damaged
-from fwexp.run.stored_run import CONFIG, MODEL, PATH_COLUMNS, RECORD, RUN_COLUMNS, TRACE, Run, fingerprint, read, verified_trace
+from fwexp.run.stored_run import (
+    CONFIG,
+    MODEL,
+    PATH_COLUMNS,
+    RECORD,
+    RUN_COLUMNS,
+    TRACE,
+    StoredRun,
+    fingerprint,
+    read,
+    verified_trace,
+)
 
-__all__ = ["Run", "find_runs", "is_stored", "load_results", "read_run", "run_dir", "run_key", "save", "save_failure", "stored"]
+__all__ = [
+    "StoredRun",
+    "find_runs",
+    "is_stored",
+    "load_results",
+    "read_run",
+    "run_dir",
+    "run_key",
+    "save",
+    "save_failure",
+    "stored",
+]
 
 
 def run_dir(results_dir, config: Mapping) -> Path:
     """Return the folder of the finished run of a configuration."""
     config = canonical(config)
     place = config["dataset"]["name"], config["solver"]["name"], key_of(config)
-    return paths.run_path(_places.folder("results_dir", results_dir), *place)
+    return paths.run_path(_folders.check_folder("results_dir", results_dir), *place)
 
 
 def is_stored(results_dir, config: Mapping) -> bool:
@@ -43,7 +65,7 @@ def is_stored(results_dir, config: Mapping) -> bool:
     return stored(results_dir, config) is not None
 
 
-def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) -> Run | None:
+def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) -> StoredRun | None:
     """Return the finished run of a configuration, if it is there; see `is_stored`.
 
     Parameters
@@ -61,7 +83,7 @@ def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) 
     return None if other_data or run.status in ("missing", "damaged") else run
 
 
-def failure(results_dir, config: Mapping) -> Run | None:
+def failure(results_dir, config: Mapping) -> StoredRun | None:
     """Return the record of the failure of a configuration, if there is one."""
     path = paths.failure_path(run_dir(results_dir, config))
     return read(paths.Entry(path, *path.parts[-4:-2], path.stem)) if path.exists() else None
@@ -69,7 +91,7 @@ def failure(results_dir, config: Mapping) -> Run | None:
 
 def tidy(results_dir) -> None:
     """Remove what processes left behind that were killed while they wrote here or ran something."""
-    results_dir = _places.folder("results_dir", results_dir)
+    results_dir = _folders.check_folder("results_dir", results_dir)
     clean(results_dir)
     for solver in results_dir.glob("runs/*/*/"):
         clean(solver)
@@ -81,14 +103,14 @@ def tidy(results_dir) -> None:
                 remove(partial)
 
 
-def is_due(run: Run | None, force) -> bool:
+def is_due(run: StoredRun | None, force) -> bool:
     """Say whether what is `stored` of a configuration, or nothing, has to be run (again)."""
     return run is None or force is True or (force == STALE and run.stale)
 
 
 def check_writable(results_dir) -> None:
     """Refuse, before anything is run, a store that cannot be written."""
-    folder = _places.folder("results_dir", results_dir).absolute()
+    folder = _folders.check_folder("results_dir", results_dir).absolute()
     while not folder.exists() and not folder.is_symlink():
         folder = folder.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
@@ -164,14 +186,14 @@ def save_failure(error: BaseException, config: Mapping, results_dir) -> Path:
     return path
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path) -> StoredRun:
     """Return the run in a folder, its status ``"missing"`` or ``"damaged"`` where there is none that could be read."""
     if not paths.is_folder(folder) and not restore(folder):
-        return Run(folder, folder.name.removesuffix(paths.PARTIAL), "missing", {}, {})
+        return StoredRun(folder, folder.name.removesuffix(paths.PARTIAL), "missing", {}, {})
     return read(paths.entry(folder))
 
 
-def find_runs(results_dir="results", *, include: Collection[str] = (), **filters) -> list[Run]:
+def find_runs(results_dir="results", *, include: Collection[str] = (), **filters) -> list[StoredRun]:
     """Return the finished runs of a store that match, sorted by path; of these alone ``run.json`` is opened.
 
     Parameters
@@ -183,7 +205,7 @@ def find_runs(results_dir="results", *, include: Collection[str] = (), **filters
     **filters
         As in `load_results`.
     """
-    results_dir = _places.folder("results_dir", results_dir)
+    results_dir = _folders.check_folder("results_dir", results_dir)
     filters = {name: _several(value) for name, value in filters.items()}
     runs = list(_all_runs(results_dir, include, {name: filters[name] for name in PATH_COLUMNS if name in filters}))
     here = set(RUN_COLUMNS).union(*(run.columns() for run in runs))
@@ -217,6 +239,13 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
         ``sources`` (the digest of the code that made the run) and ``stale`` (whether that is other code than what is here), and
         the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
 
+    Raises
+    ------
+    ValueError
+        A folder that cannot be one.
+    TypeError
+        A filter that is no column.
+
     Examples
     --------
     >>> import fwexp
@@ -246,7 +275,7 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     return pd.concat([pd.concat(traces, ignore_index=True), facts.reset_index(drop=True)], axis=1)
 
 
-def _whole(run: Run) -> tuple[Run, bytes]:
+def _whole(run: StoredRun) -> tuple[StoredRun, bytes]:
     """Return a run and its trace; another version of it if that has just taken its place."""
     while True:
         try:
@@ -258,7 +287,9 @@ def _whole(run: Run) -> tuple[Run, bytes]:
             run = again
 
 
-def _all_runs(results_dir: Path, include: Collection[str], by_path: Mapping[str, list] = MappingProxyType({})) -> Iterator[Run]:
+def _all_runs(
+    results_dir: Path, include: Collection[str], by_path: Mapping[str, list] = MappingProxyType({})
+) -> Iterator[StoredRun]:
     """Yield the runs of a store whose paths have one of the values of each column in ``by_path``."""
     for entry in paths.entries(results_dir):
         wanted = entry.kind == "finished" or entry.kind in include or (entry.kind == "partial" and "damaged" in include)
@@ -281,7 +312,7 @@ def _several(value) -> list:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
 
 
-def _matches(run: Run, name: str, values: list) -> bool:
+def _matches(run: StoredRun, name: str, values: list) -> bool:
     columns = run.columns()
     if name not in columns:
         return run.status == "damaged"  # it might be one of those asked for
@@ -298,4 +329,4 @@ def _equal(name: str, columns: Mapping, value) -> bool:
 
 def _origin(config: Mapping) -> dict:
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return {"created": created, "sources": made.made_by(config), "provenance": provenance()}
+    return {"created": created, "sources": run_sources.made_by(config), "provenance": provenance()}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fwexp.run import paths, records
-from fwexp.run import sources as made
+from fwexp.run import sources as run_sources
 from fwexp.run.config import key_of, task_of
 from fwexp.run.records import Damaged
 
@@ -32,7 +32,7 @@ PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class StoredRun:
     """A run in the store: where it is, its canonical configuration and what its ``run.json`` says.
 
     ``status`` is that of the result, ``"failed"`` (``record`` then has the ``error``) or ``"damaged"`` (``damage`` says what is
@@ -55,7 +55,7 @@ class Run:
     @property
     def stale(self) -> bool:
         """Whether it was made by other sources than those that are here, or by unknown ones."""
-        return bool(self.record) and made.is_stale(self.record)
+        return bool(self.record) and run_sources.is_stale(self.record)
 
     def columns(self) -> dict[str, Any]:
         """Return the values that are the same in all rows of the run, by their column in `load_results`."""
@@ -89,7 +89,7 @@ class Run:
         return values | _flat("task", own) | _flat("solver", solver) | _flat("dataset", dataset)
 
 
-def read(entry: paths.Entry) -> Run:
+def read(entry: paths.Entry) -> StoredRun:
     """Return what a record says of the run in its place, or a damaged run if that cannot be so."""
     while True:
         before = _identity(entry.path)
@@ -106,14 +106,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _read(entry: paths.Entry) -> Run:
+def _read(entry: paths.Entry) -> StoredRun:
     place = entry.dataset, entry.solver
     try:
         if entry.trouble:
             raise Damaged(f"{entry.path.name} {entry.trouble}")
         record = records.read(entry.path if entry.kind == "failed" else entry.path / RECORD)
         config = record["config"] if "config" in record else _older_config(entry.path, record)
-        run = Run(entry.path, entry.key, record["status"], config, record, place=place)
+        run = StoredRun(entry.path, entry.key, record["status"], config, record, place=place)
         kind = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
         if (record["key"], key_of(config), kind) != (entry.key, entry.key, entry.kind):
             raise Damaged("its record is that of another run")
@@ -130,10 +130,10 @@ def _read(entry: paths.Entry) -> Run:
         damage = str(error)
     except MISFITS:
         damage = "its record lacks what a record has"
-    return Run(entry.path, entry.key, "damaged", {}, {}, damage, place)
+    return StoredRun(entry.path, entry.key, "damaged", {}, {}, damage, place)
 
 
-def _check_files(run: Run) -> None:
+def _check_files(run: StoredRun) -> None:
     for name in (CONFIG, TRACE, MODEL):
         size = records.size_of(run.path / name)
         if isinstance(run.record["files"][name], str):  # an older record, without sizes
@@ -152,7 +152,7 @@ def _older_config(folder: Path, record: Mapping) -> dict:
         raise Damaged(f"{CONFIG} is no YAML") from error
 
 
-def verified_trace(run: Run) -> bytes:
+def verified_trace(run: StoredRun) -> bytes:
     """Return the trace of a run; `Damaged` unless all its files are as they were stored."""
     if run.status == "damaged":
         raise Damaged(run.damage)

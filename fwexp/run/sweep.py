@@ -23,11 +23,22 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, read_write
 
-from fwexp import _places
-from fwexp.driver.progress import say, without_summaries
+from fwexp import _folders
+from fwexp.driver.progress import print_line, without_summaries
 from fwexp.errors import RunsFailed, UserError
 from fwexp.run import grids, interrupts, relay, runner, store, work
-from fwexp.run.config import STALE, canonical, conf_dir, conf_dirs, literal, places, quote, register_schema, run_key, to_overrides
+from fwexp.run.config import (
+    STALE,
+    canonical,
+    conf_dir,
+    conf_dirs,
+    execution_settings,
+    literal,
+    quote,
+    register_schema,
+    run_key,
+    to_overrides,
+)
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.names import labels
@@ -147,8 +158,8 @@ def hydra_loader() -> Iterator:
 def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, force) -> None:
     store.check_writable(results_dir)
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
-    results_dir = _places.folder("results_dir", results_dir).absolute()
-    data_dir = data_dir and _places.folder("data_dir", data_dir).absolute()
+    results_dir = _folders.check_folder("results_dir", results_dir).absolute()
+    data_dir = data_dir and _folders.check_folder("data_dir", data_dir).absolute()
     store.tidy(results_dir)
     there = [store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for c in configs]
     due = [store.is_due(run, force) for run in there]
@@ -156,7 +167,7 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     runner.check([each.config for each in todo], data_dir)
     stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)
     others = f" ({stale} of them from other sources; force={STALE} redoes those)" if stale else ""
-    say(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
+    print_line(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
     if not todo:
         return
     runner.compile_kernels([each.config for each in todo], data_dir)
@@ -175,14 +186,14 @@ def _launch(todo: Sequence[Todo], context: HydraContext, config, where: Mapping)
     sweep_id = relay.new_id()
     names = [f"{sweep_id}:{each.name}" for each in todo]
     jobs = [[*to_overrides(each.config), *common, f"hydra.job.name={quote(name)}"] for each, name in zip(todo, names, strict=True)]
-    with _workers(config, relay.folder(where["results_dir"], sweep_id)) as config:
+    with _workers(config, relay.sweep_folder(where["results_dir"], sweep_id)) as config:
         launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
         return launcher.launch(jobs, initial_job_idx=0)
 
 
 @contextlib.contextmanager
-def _workers(config, place: Path) -> Iterator:
-    """Give a launcher with workers what it needs beside them, and yield Hydra's configuration with their own files in ``place``."""
+def _workers(config, folder: Path) -> Iterator:
+    """Give a launcher with workers what it needs beside them; yield Hydra's configuration, their own files in ``folder``."""
     if _runs_here(config.hydra.launcher):
         yield config
         return
@@ -190,8 +201,8 @@ def _workers(config, place: Path) -> Iterator:
     files = OmegaConf.to_container(config.hydra.launcher, resolve=False).get("submitit_folder")
     if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
         with read_write(config.hydra):
-            config.hydra.launcher.submitit_folder = literal(str(place / "%j"))
-    with relay.printed(place), interrupts.passed_on():
+            config.hydra.launcher.submitit_folder = literal(str(folder / "%j"))
+    with relay.printing(folder), interrupts.passed_on():
         yield config
 
 
@@ -199,7 +210,7 @@ def job(config) -> Outcome:
     """Run one configuration of a sweep; what launchers call, in this process or in a worker."""
     hydra = HydraConfig.get()
     sweep_id, _, name = hydra.job.name.partition(":")
-    where = places(config)
+    where = execution_settings(config)
     config = canonical(config)
     if not _runs_here(hydra.launcher):
         return interrupts.run_in_worker(
@@ -207,7 +218,7 @@ def job(config) -> Outcome:
         ) or Outcome("skipped")
     outcome = _run(config, where, verbose=sys.stderr.isatty())
     if outcome.status != "claimed":
-        say(f"{name}: {outcome.message}")
+        print_line(f"{name}: {outcome.message}")
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
     return outcome
@@ -216,7 +227,7 @@ def job(config) -> Outcome:
 def _run_there(sweep_id: str, name: str, config: dict, where: dict) -> Outcome:
     outcome = _run(config, where)
     if outcome.status != "claimed":
-        relay.leave(relay.folder(where["results_dir"], sweep_id), run_key(config), f"{name}: {outcome.message}")
+        relay.leave_line(relay.sweep_folder(where["results_dir"], sweep_id), run_key(config), f"{name}: {outcome.message}")
     return outcome
 
 

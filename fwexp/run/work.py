@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from hydra.core.utils import JobStatus
 
-from fwexp.driver.progress import say
+from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed
 from fwexp.run import claims, runner, store
-from fwexp.run.stored_run import Run
+from fwexp.run.stored_run import StoredRun
 
 SECONDS = 0.5  # between two looks at what other sweeps have in work
 LOSSES = 2  # a run whose workers died so many times has failed
@@ -26,8 +26,8 @@ class Todo:
 
     config: dict
     name: str
-    before: Run | None
-    failure: Run | None = None
+    before: StoredRun | None
+    failure: StoredRun | None = None
 
 
 def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, int]:
@@ -68,10 +68,10 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, in
                 outcome = runner.fail(
                     RuntimeError(f"its worker died {LOSSES} times: killed, or out of memory"), each.config, results_dir
                 )
-                say(f"{each.name}: {outcome.message}")
+                print_line(f"{each.name}: {outcome.message}")
                 statuses[each] = "failed"
             else:
-                say(f"{each.name}: its worker died; again")
+                print_line(f"{each.name}: its worker died; again")
         pending = [each for each in pending if statuses[each] in ("lost", "due")]
         if not pending:
             pending = _wait([each for each in todo if statuses[each] == "claimed"], statuses, results_dir)
@@ -82,7 +82,7 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, in
 def _status(done) -> str:
     if done.status is JobStatus.COMPLETED:
         return done.return_value.status
-    say(f"failed: {done._return_value!r}")  # the public property writes and raises
+    print_line(f"failed: {done._return_value!r}")  # the public property writes and raises
     return "failed"
 
 
@@ -106,12 +106,12 @@ def _in_store(each: Todo, results_dir) -> str:
 def _wait(claimed: Sequence[Todo], statuses: dict, results_dir) -> list[Todo]:
     """Wait for runs that others have in work; return those, if any, that are to be done here after all."""
     if claimed:
-        say(f"waiting for {len(claimed)} runs that are in work in other processes")
+        print_line(f"waiting for {len(claimed)} runs that are in work in other processes")
     while claimed:
         for each in claimed:
             statuses[each] = _in_store(each, results_dir)
             if statuses[each] in ("done", "failed"):
-                say(f"{each.name}: {statuses[each]} in another process")
+                print_line(f"{each.name}: {statuses[each]} in another process")
         again = [each for each in claimed if statuses[each] in ("lost", "due")]
         if again:
             return again

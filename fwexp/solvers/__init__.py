@@ -6,11 +6,11 @@ Another package offers a solver by an entry point of the group ``fwexp.solvers``
 import dataclasses
 import inspect
 
-from fwexp import _found
+from fwexp import _discovery
 from fwexp.errors import ParameterError
 from fwexp.problems.protocol import radii_sq
 from fwexp.problems.tiers import missing
-from fwexp.solvers.acceleration import chosen_kap
+from fwexp.solvers.acceleration import acceleration_strength
 from fwexp.solvers.base import Solver, check_needs, check_options
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver", "resolve_auto"]
@@ -31,9 +31,9 @@ def _check(cls) -> None:
     cls.Options()
 
 
-SOLVERS = _found.Catalogue(
+SOLVERS = _discovery.Catalogue(
     "solver",
-    lambda: _found.of_modules(__name__, lambda module: _found.defined_classes(module, Solver)),
+    lambda: _discovery.of_modules(__name__, lambda module: _discovery.defined_classes(module, Solver)),
     _check,
     reserved=(AUTO,),
 )
@@ -53,8 +53,8 @@ def resolve_auto(problem, iterates=None, lam: float | None = None) -> tuple[str,
 
     The rule, of corrective steps throughout:
 
-    * Ill conditioned, where ``acceleration.chosen_kap`` accelerates: gap sampling with a small oracle cache, accelerated.
-      Against a random order without a cache that takes about half the oracle calls, in the same time.
+    * Ill conditioned, where ``acceleration_strength`` (`fwexp.solvers.acceleration`) is a number: gap sampling with a small
+      oracle cache, accelerated. Against a random order without a cache that takes about half the oracle calls, in the same time.
     * Well conditioned, or ``lam`` is not known yet, as on a path: every example once per pass in random order, accelerated
       where that pays at the time. Where a few passes do, stale gaps would hold back.
     * Averages are asked for (they are not defined with acceleration): random order.
@@ -70,5 +70,5 @@ def resolve_auto(problem, iterates=None, lam: float | None = None) -> tuple[str,
         return "bcfw", ordered
     if missing(problem, "bounds"):
         return "bcfw", cached | {"refresh": REFRESH}
-    well_conditioned = lam is None or chosen_kap(radii_sq(problem), lam) is None
+    well_conditioned = lam is None or acceleration_strength(radii_sq(problem), lam) is None
     return "bcfw", (ordered if well_conditioned else cached) | {"accelerate": True}

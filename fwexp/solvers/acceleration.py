@@ -17,47 +17,37 @@ Safeguard: the period doubles when the certificate, as known from the block gaps
 new centres. It looks at numbers of the run only, never at the log.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import check_number
-from fwexp.errors import ParameterError, shown
-from fwexp.solvers.base import check_fields
+from fwexp.checks import number_option
 
+POSITIVE = "a positive number"
 WATCH_CENTRES, WATCH_FACTOR = 10, 0.7
-LATE_PASSES, LATE_KAP = 10, 2.0  # where `chosen_kap` is None: when acceleration begins after all, and with what weight
+LATE_PASSES, LATE_STRENGTH = 10, 2.0  # where `acceleration_strength` is None: passes before acceleration begins, and its kap
 
 
 @dataclass(frozen=True)
 class AccelerateOptions:
-    """The weight of the centre, by default as `chosen_kap` has it, and the period in passes."""
+    """The strength ``kap``, by default as `acceleration_strength` has it, and the period in passes.
 
-    kap: float | None = None
-    period: float = 3.0
+    ``kap`` is the weight of the distance to the centre, in multiples of lam.
+    """
 
-
-def check_accelerate(value) -> bool | dict:
-    """Return false, true, or a full mapping of ``AccelerateOptions``."""
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, Mapping):
-        raise ParameterError(f"solver.accelerate of bcfw must be true, false or a mapping of kap and period, got {shown(value)}")
-    given = check_fields("solver.accelerate of bcfw", AccelerateOptions, value)
-    for name, number in given.items():
-        if name == "kap" and number is None:
-            continue
-        given[name] = check_number(f"solver.accelerate.{name} of bcfw", number, "a positive number", above=0.0)
-    return given
+    kap: float | None = field(
+        default=None, metadata={"check": number_option("solver.accelerate.kap of bcfw", POSITIVE, optional=True, above=0.0)}
+    )
+    period: float = field(default=3.0, metadata={"check": number_option("solver.accelerate.period of bcfw", POSITIVE, above=0.0)})
 
 
-def chosen_kap(radii_sq: np.ndarray, lam: float) -> float | None:
+def acceleration_strength(radii_sq: np.ndarray, lam: float) -> float | None:
     """Return kap = min(sqrt(R^2/(2 lam n)), 10), or None (no acceleration) where that is below 1.
 
     R^2, the mean of the bounds ``radii_sq`` (n,) on ||psi_i(y)||^2, against lam n says how ill conditioned the problem is:
     a well conditioned one converges in a few passes, and centres would only hold it back; a run that has not ended after
-    `LATE_PASSES` is accelerated with `LATE_KAP`, which pays at high accuracy. The square root and the bound 10
+    `LATE_PASSES` is accelerated with `LATE_STRENGTH`, which pays at high accuracy. The square root and the bound 10
     are what measured best, or close to it, for lam n from 0.1 to 1000 on handwriting, digits and Gaussian classes.
     """
     kap = float(np.sqrt(np.mean(radii_sq) / (2.0 * lam * len(radii_sq))))
@@ -65,10 +55,10 @@ def chosen_kap(radii_sq: np.ndarray, lam: float) -> float | None:
 
 
 @dataclass
-class Centre:
-    """The centre z of the current inner problem, and its schedule; a part of a solver's state."""
+class ProximalCentre:
+    """The centre z of the proximal term (kap lam/2) ||w - z||^2, and when it moves; a part of a solver's state."""
 
-    kap: float  # weight of the centre
+    kap: float  # weight of the centre, in multiples of lam
     lam: float  # regularisation of the original problem
     period: int  # steps between new centres
     next_step: int  # step of the next one
@@ -112,6 +102,8 @@ class Centre:
         self.next_step += self.period
 
 
-def new_centre(kap: float, lam: float, period: int, step: int, image: np.ndarray, w: np.ndarray, watch: bool = True) -> Centre:
+def new_centre(
+    kap: float, lam: float, period: int, step: int, image: np.ndarray, w: np.ndarray, watch: bool = True
+) -> ProximalCentre:
     """Return the first centre, ``image`` = A a, chosen at ``step``, with ``period`` steps between new ones at first."""
-    return Centre(kap, lam, period, step + period, image.copy(), w.copy(), watch)
+    return ProximalCentre(kap, lam, period, step + period, image.copy(), w.copy(), watch)

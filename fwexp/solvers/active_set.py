@@ -42,7 +42,7 @@ class ActiveSets(NamedTuple):
     count: np.ndarray  # int64 (n,), slots in use
     weight: np.ndarray  # float64 (slots,), 0 for labelings that are only cached
     loss: np.ndarray  # float64 (slots,), L_i(a)
-    length: np.ndarray  # int64 (n,), places of a labeling in the storage
+    length: np.ndarray  # int64 (n,), entries of a labeling in the storage
     label_first: np.ndarray  # int64 (n,), where the labeling of slot 0 is stored; the others follow
     storage: np.ndarray  # the labelings
     gram_first: np.ndarray  # int64 (n,), where the room x room matrix of example i begins
@@ -79,7 +79,7 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
     """Return sets with ``room[i]`` slots for example i that hold the true labeling with weight 1; none if there is no room."""
     first = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
     length = np.asarray(labeling_lengths(problem), dtype=np.int64)
-    places = np.concatenate(([0], np.cumsum(room * length))).astype(np.int64)
+    starts = np.concatenate(([0], np.cumsum(room * length))).astype(np.int64)
     squares = np.concatenate(([0], np.cumsum(room**2))).astype(np.int64)
     empty = first[-1] == 0
     weight = np.zeros(first[-1])
@@ -91,8 +91,8 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
         weight=weight,
         loss=np.zeros(first[-1]),
         length=length,
-        label_first=places[:-1].copy(),
-        storage=new_storage(problem, int(places[-1])),
+        label_first=starts[:-1].copy(),
+        storage=new_storage(problem, int(starts[-1])),
         gram_first=squares[:-1].copy(),
         gram=np.zeros(squares[-1]),
         score=np.zeros(int(room.max())),
@@ -288,7 +288,7 @@ def normalise(i, sets):
 
 
 @register_jitable
-def aim(i, slot, sets):
+def set_change_towards(i, slot, sets):
     """Set ``change`` to the way of all weights of example i to the corner ``slot``."""
     for a in range(sets.count[i]):
         sets.change[a] = (1.0 if a == slot else 0.0) - sets.weight[sets.first[i] + a]

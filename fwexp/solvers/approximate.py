@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import njit, register_jitable, specialise
-from fwexp.checks import check_number
+from fwexp.checks import number_option
 from fwexp.errors import ParameterError
 from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
 from fwexp.problems.tiers import missing
@@ -32,28 +32,20 @@ from fwexp.solvers import active_set
 from fwexp.solvers.active_set import UNLIMITED, ActiveSets
 from fwexp.solvers.bcfw import BCFW, PlainOptions, State
 from fwexp.solvers.corners import call_and_store, find_corner
-from fwexp.solvers.counters import STEP
+from fwexp.solvers.counts import STEPS_TAKEN
 
-LIMIT = 512  # labelings per example, to try all
+MAX_ENUMERATED = 512  # labelings per example, to try all
 FIRST_ROOM = 4  # labelings that an active set has room for at first, where not all are stored
-
-
-def check_nu(value) -> float:
-    """Return a number in (0, 1]."""
-    return check_number("solver.nu of approx_bcfw", value, "a number > 0 and <= 1", above=0.0, most=1.0)
-
-
-def check_delta(value) -> float:
-    """Return a nonnegative number."""
-    return check_number("solver.delta of approx_bcfw", value, "a number >= 0", least=0.0)
 
 
 @dataclass(frozen=True)
 class Options(PlainOptions):
     """Options of ``approx_bcfw``."""
 
-    nu: float = field(default=1.0, metadata={"check": check_nu})
-    delta: float = field(default=0.0, metadata={"check": check_delta})
+    nu: float = field(
+        default=1.0, metadata={"check": number_option("solver.nu of approx_bcfw", "a number > 0 and <= 1", above=0.0, most=1.0)}
+    )
+    delta: float = field(default=0.0, metadata={"check": number_option("solver.delta of approx_bcfw", "a number >= 0", least=0.0)})
 
 
 class Degraded(NamedTuple):
@@ -118,7 +110,7 @@ def allowed_error(corners, i, k, n):
 
 
 @find_corner.register(Degraded)
-def _(corners, dual, problem, i, k, at, work):
+def _(corners, dual, problem, i, k, iterate, work):
     sets = corners.sets
     active_set.score_all(problem, i, work.theta, sets)
     if corners.complete:
@@ -136,16 +128,16 @@ def _(corners, dual, problem, i, k, at, work):
 
 
 @njit
-def _certificate(problem, at, corners, work):
+def _certificate(problem, iterate, corners, work):
     """Return sum_i (gap_i(y_i) + 1/2 delta gamma_k C_i)/nu, calling the degraded oracle for every example."""
     total, sets = 0.0, corners.sets
     for i in range(problem.n):
-        scores(problem, i, at.w, work.theta)
+        scores(problem, i, iterate.w, work.theta)
         active_set.score_all(problem, i, work.theta, sets)
         best = sets.score[best_slot(i, sets)]
         if not corners.complete:
             best = max(best, max_oracle(problem, i, work.theta, work.y, work.scratch))
-        error = allowed_error(corners, i, at.counts[STEP], problem.n)
+        error = allowed_error(corners, i, iterate.counts[STEPS_TAKEN], problem.n)
         total += worst_allowed(i, best, corners.nu, error, sets)[0] - active_set.mean_score(i, sets) + error
     return total / (corners.nu * problem.n)
 
@@ -197,7 +189,7 @@ class ApproxBCFW(BCFW):
     def extras(self):
         """Return the certificate; its oracle calls are made for the log and not counted."""
         kernel = specialise(_certificate, self.problem)
-        return {"gap_estimate": kernel(self.problem, self.state.at, self.corners(), self.work)}
+        return {"gap_estimate": kernel(self.problem, self.state.iterate, self.corners(), self.work)}
 
 
 def _enumerated(problem) -> list[np.ndarray] | None:
@@ -205,6 +197,6 @@ def _enumerated(problem) -> list[np.ndarray] | None:
     if missing(problem, "enumeration"):
         return None
     try:
-        return [all_labelings(problem, i, LIMIT) for i in range(problem.n)]
+        return [all_labelings(problem, i, MAX_ENUMERATED) for i in range(problem.n)]
     except ParameterError:
         return None

@@ -2,17 +2,17 @@
 
 from abc import abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fwexp._jit import register_jitable
-from fwexp.checks import check_names, plain
+from fwexp.checks import check_fields
 from fwexp.driver.process import Point, Process
-from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.errors import OptionError
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original
 
-__all__ = ["Point", "Solver", "check_fields", "check_needs", "check_options", "clipped_step"]
+__all__ = ["Point", "Solver", "check_needs", "check_options", "clipped_step"]
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,13 @@ class NoOptions:
 class Solver(Process):
     """Base class of the solvers; a subclass is one file that reads like its algorithm.
 
+    It has a ``name``, a ``title``, ``Options``, and the methods ``start``, ``advance`` and ``point``; ``step`` and
+    ``oracle_calls`` are those of its ``state`` by default. ``fwexp.testing.check_solver`` checks it.
+
     Parameters
     ----------
     problem : problem
-        Any family that has the tiers that ``needs`` names.
+        Any family that has the tiers that ``needs`` names; kept as ``user_problem``, and as ``problem`` the ``view`` of it.
     lam : float
         Regularisation.
     options : Options
@@ -54,7 +57,7 @@ class Solver(Process):
     state: Any = None  # all that the solver changes: a record (`fwexp.record`)
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
-        self.given, self.lam, self.options = problem, lam, options
+        self.user_problem, self.lam, self.options = problem, lam, options
         self.problem = self.view(problem)
         self.size, self.costly = problem.n, costly_oracle(problem)
         self.certifies = self.has_dual and exact_oracle(problem)
@@ -65,22 +68,66 @@ class Solver(Process):
         """Set up what is no state: buffers, and what can be computed from problem and options."""
 
     def view(self, problem):
-        """Return a training or test problem as this solver sees it; its weights are for that problem."""
+        """Return a training or test problem as this solver sees it; its weights are for that problem.
+
+        Parameters
+        ----------
+        problem : problem
+            As people passed it.
+
+        Returns
+        -------
+        problem
+        """
         return problem
 
     @classmethod
     def needs(cls, options) -> tuple[str, ...]:
-        """Return the tiers of the protocol, beyond the required one, that runs with these options need (`fwexp.problems.tiers`)."""
+        """Return the tiers of the protocol, beyond the required one, that runs with these options need.
+
+        Parameters
+        ----------
+        options : Options
+            The solver's own.
+
+        Returns
+        -------
+        tuple of str
+            Names of `fwexp.problems.tiers.TIERS`.
+        """
         return ()
 
     @classmethod
     def available_iterates(cls, options) -> tuple[str, ...]:
-        """Return the iterates that exist with these options."""
+        """Return the iterates that exist with these options.
+
+        Parameters
+        ----------
+        options : Options
+            The solver's own.
+
+        Returns
+        -------
+        tuple of str
+            Of ``last``, ``wavg``, ``tavg`` and ``avg``.
+        """
         return cls.iterates
 
     @abstractmethod
     def start(self, seed, iterates, order, warm_start) -> None:
-        """Set ``state`` to that of step 0."""
+        """Set ``state`` to that of step 0.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the random choices.
+        iterates : tuple of str
+            The iterates that will be asked for.
+        order : ndarray, int64, or None
+            Block indices from 0, one per step, instead of a sampling rule.
+        warm_start : Solver or None
+            One of the same class on the same problem, whose dual variables are the start.
+        """
 
     @property
     def step(self) -> int:
@@ -93,11 +140,28 @@ class Solver(Process):
         return self.state.oracle_calls
 
     def restore(self, state) -> None:
-        """Go on from a state that a solver of the same class, problem and options had."""
+        """Go on from a state that a solver of the same class, problem and options had.
+
+        Parameters
+        ----------
+        state : record
+            Its ``state``, which is not copied (`fwexp.record.copy` does).
+        """
         self.state = state
 
     def check_warm_start(self, other: "Solver") -> None:
-        """Refuse to start from the dual variables of another kind of solver."""
+        """Refuse to start from the dual variables of another kind of solver.
+
+        Parameters
+        ----------
+        other : Solver
+            The one to start from.
+
+        Raises
+        ------
+        OptionError
+            It is of another class.
+        """
         if type(other) is not type(self):
             raise OptionError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
 
@@ -126,25 +190,6 @@ def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> obj
         A value that the option does not accept.
     """
     return cls.Options(**check_fields(f"solver {cls.name}", cls.Options, given, defaults=False, others=others))
-
-
-def check_fields(owner: str, options: type, given, *, defaults: bool = True, others: Collection[str] = ()) -> dict:
-    """Return a mapping of the fields of an options dataclass, with every value checked; numpy's scalars become Python's.
-
-    A field's metadata may list the accepted values (``choices``) or hold a function that returns the checked value
-    (``check``).
-    """
-    known = {field.name: field for field in fields(options)}
-    checked = {name: field.default for name, field in known.items()} if defaults else {}
-    check_names(owner, given, known, others)
-    for key, value in given.items():
-        value = plain(value)
-        choices, check = known[key].metadata.get("choices"), known[key].metadata.get("check")
-        if choices is not None and (type(value) is not type(choices[0]) or value not in choices):
-            allowed = ", ".join(str(c).lower() if isinstance(c, bool) else str(c) for c in choices)
-            raise ParameterError(f"{owner}: {key} must be one of {allowed}; got {shown(value)}")
-        checked[key] = check(value) if check is not None else value
-    return checked
 
 
 def check_needs(cls: type[Solver], problem, options) -> None:

@@ -9,39 +9,37 @@ The plain method is Algorithm 4 of Lacoste-Julien, Jaggi, Schmidt, Pletscher (IC
 Independent choices, after Osokin et al. (ICML 2016): which example is next (``sampling``), what is done with the corner
 (``step``), whether stored labelings may answer for the oracle (``cache``), how often all block gaps are computed exactly
 (``refresh``), and whether an outer acceleration runs (``accelerate``, see ``acceleration``). The steps are in ``block``.
-Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``links``); averages are those of v.
+Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``projections``); averages are those of v.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fwexp._jit import specialise
-from fwexp._threads import for_shares
-from fwexp.checks import check_integer, check_number
-from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.problems.evaluation import SHARES
+from fwexp._threads import parallel_for
+from fwexp.checks import integer_option, number_option, switch_option
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems.evaluation import CHUNKS
 from fwexp.problems.protocol import inner, new_weights, radii_sq, workspace
-from fwexp.solvers import active_set, block, corners, duals, gap_tree, links
+from fwexp.solvers import active_set, block, corners, duals, gap_tree, projections
 from fwexp.solvers.acceleration import (
-    LATE_KAP,
     LATE_PASSES,
+    LATE_STRENGTH,
     AccelerateOptions,
-    Centre,
-    check_accelerate,
-    chosen_kap,
+    ProximalCentre,
+    acceleration_strength,
     new_centre,
 )
 from fwexp.solvers.active_set import ActiveSets
 from fwexp.solvers.averaging import Averages, averaged, new_averages
-from fwexp.solvers.base import Point, Solver, check_fields
-from fwexp.solvers.counters import CALLS, EXACT, HITS, STEP, USED
-from fwexp.solvers.sampling import Draws, given_draws, lipschitz_draws, order_draws, uniform_draws
+from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, GAPS_KNOWN, ORACLE_CALLS, STEPS_TAKEN
+from fwexp.solvers.sampling import Draws, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
-STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
+MAX_STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
 FIRST_ROOM = 8  # labelings that an active set has room for at first
 
 
@@ -49,27 +47,9 @@ FIRST_ROOM = 8  # labelings that an active set has room for at first
 class CacheOptions:
     """Criteria and size of the oracle cache (G16, Algorithm 5)."""
 
-    F: float = 0.25
-    nu: float = 0.01
-    size: int = 50
-
-
-def check_cache(value) -> bool | dict:
-    """Return false, true, or a full mapping of ``CacheOptions``."""
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, Mapping):
-        raise ParameterError(f"solver.cache of bcfw must be true, false or a mapping of F, nu, size; got {shown(value)}")
-    given = check_fields("solver.cache of bcfw", CacheOptions, value)
-    numbers = {name: check_number(f"solver.cache.{name} of bcfw", given[name], "a number >= 0", least=0.0) for name in ("F", "nu")}
-    return numbers | {"size": check_integer("solver.cache.size of bcfw", given["size"], 2)}
-
-
-def check_refresh(value) -> float | None:
-    """Return a nonnegative number of passes, or None."""
-    if value is None:
-        return None
-    return check_number("solver.refresh of bcfw", value, "a number of passes >= 0 (0 = never)", least=0.0)
+    F: float = field(default=0.25, metadata={"check": number_option("solver.cache.F of bcfw", "a number >= 0", least=0.0)})
+    nu: float = field(default=0.01, metadata={"check": number_option("solver.cache.nu of bcfw", "a number >= 0", least=0.0)})
+    size: int = field(default=50, metadata={"check": integer_option("solver.cache.size of bcfw", 2)})
 
 
 SAMPLING = ("uniform", "perm", "cyclic", "gap", "max_gap", "lipschitz")
@@ -81,10 +61,15 @@ class Options:
 
     sampling: str = field(default="uniform", metadata={"choices": SAMPLING})
     line_search: bool = field(default=True, metadata={"choices": (True, False)})
-    step: str = field(default="fw", metadata={"choices": tuple(duals.STEPS)})
-    cache: Any = field(default=False, metadata={"check": check_cache})
-    refresh: float | None = field(default=None, metadata={"check": check_refresh})
-    accelerate: Any = field(default=False, metadata={"check": check_accelerate})
+    step: str = field(default="fw", metadata={"choices": tuple(duals.STEP_KINDS)})
+    cache: Any = field(default=False, metadata={"check": switch_option("solver.cache of bcfw", CacheOptions)})
+    refresh: float | None = field(
+        default=None,
+        metadata={
+            "check": number_option("solver.refresh of bcfw", "a number of passes >= 0 (0 = never)", optional=True, least=0.0)
+        },
+    )
+    accelerate: Any = field(default=False, metadata={"check": switch_option("solver.accelerate of bcfw", AccelerateOptions)})
 
     def __post_init__(self) -> None:
         if not self.line_search and self.step != "fw":
@@ -123,16 +108,16 @@ class State:
     """All that a run changes."""
 
     lam: float
-    at: block.Iterate
+    iterate: block.Iterate
     dual: duals.Parts | ActiveSets
     cache: ActiveSets | None  # stored labelings, where the dual variables are vectors of parts and there is a cache
-    link: links.Free | links.Nonnegative
+    projection: projections.Unconstrained | projections.Nonnegative
     averages: Averages
     draws: Draws
     tree: gap_tree.Tree  # over the last known gaps, for rules that look at them
     next_refresh: float  # step of the next exact computation of all gaps
     refreshed: int  # step of the latest one, -1 if there was none
-    centre: Centre | None
+    centre: ProximalCentre | None
     late_start: float  # step at which acceleration begins that seemed not to be needed
 
 
@@ -150,8 +135,8 @@ class BCFW(Solver):
     @classmethod
     def needs(cls, options):
         """Steps other than ``fw`` and the cache store labelings; Lipschitz sampling and the choice of kap bound their features."""
-        given = options.accelerate
-        kap_is_open = given is not False and (given is True or given.get("kap") is None)
+        accelerate = options.accelerate
+        kap_is_open = accelerate is not False and (accelerate is True or accelerate.get("kap") is None)
         sets = options.step != "fw" or options.cache is not False
         return ("sets",) * sets + ("bounds",) * (options.sampling == "lipschitz" or kap_is_open)
 
@@ -166,11 +151,11 @@ class BCFW(Solver):
             dual, losses = self.new_dual(), np.zeros(problem.n)
         else:
             self.check_warm_start(warm_start)
-            given = warm_start.state
-            if isinstance(given.dual, duals.Parts) != self.keeps_parts:
+            previous = warm_start.state
+            if isinstance(previous.dual, duals.Parts) != self.keeps_parts:
                 raise OptionError("warm_start must be a result with step=fw if, and only if, this run has step=fw")
-            dual, losses = duals.copied(given.dual, problem), given.at.losses.copy()
-        at = block.Iterate(
+            dual, losses = duals.copied(previous.dual, problem), previous.iterate.losses.copy()
+        iterate = block.Iterate(
             w=new_weights(problem),
             losses=losses,
             ell=np.array([losses.mean()]),
@@ -181,10 +166,10 @@ class BCFW(Solver):
         )
         self.state = State(
             lam=self.lam,
-            at=at,
+            iterate=iterate,
             dual=dual,
             cache=self.new_sets() if options.cache is not False and self.keeps_parts else None,
-            link=links.new_link(problem),
+            projection=projections.new_projection(problem),
             averages=new_averages(problem, iterates),
             draws=self._draws(seed, order),
             tree=gap_tree.new_tree(np.zeros(problem.n if self._rule_kind != block.IN_ORDER else 1)),
@@ -195,13 +180,13 @@ class BCFW(Solver):
         )
         if warm_start is not None:
             v, _ = self._from_scratch()
-            links.set_weights(self.state.link, v, at.w)
-            at.w_sq[0] = inner(problem, at.w, at.w)
+            projections.set_weights(self.state.projection, v, iterate.w)
+            iterate.w_sq[0] = inner(problem, iterate.w, iterate.w)
         self._choose_centre()
 
     def prepare(self):
         self.work = workspace(self.problem)
-        self._share_work = self._radii_sq = None
+        self._chunk_work = self._radii_sq = None
 
     def new_dual(self):
         """Return the dual variables of the start, all blocks at their true labelings."""
@@ -228,17 +213,17 @@ class BCFW(Solver):
     @property
     def stored(self) -> int:
         """How many labelings are stored per example, those with weight excepted."""
-        return self._cache.size if self.options.cache is not False else STORED
+        return self._cache.size if self.options.cache is not False else MAX_STORED
 
     @property
     def _cache(self) -> CacheOptions:
-        given = self.options.cache
-        return CacheOptions(**given) if isinstance(given, dict) else CacheOptions()
+        chosen = self.options.cache
+        return CacheOptions(**chosen) if isinstance(chosen, dict) else CacheOptions()
 
     @property
     def _accelerate(self) -> AccelerateOptions:
-        given = self.options.accelerate
-        return AccelerateOptions(**given) if isinstance(given, dict) else AccelerateOptions()
+        chosen = self.options.accelerate
+        return AccelerateOptions(**chosen) if isinstance(chosen, dict) else AccelerateOptions()
 
     @property
     def _rule_kind(self) -> int:
@@ -247,7 +232,7 @@ class BCFW(Solver):
     def _draws(self, seed, order) -> Draws:
         """Set up the choice of examples; unknown gaps count as infinite, so gap rules visit all examples first."""
         if order is not None:
-            return given_draws(order, repeat=self.has_cache)  # cache hits use it up as well
+            return fixed_order_draws(order, repeat=self.has_cache)  # cache hits use it up as well
         if self._rule_kind != block.IN_ORDER:
             return uniform_draws(seed)
         if self.options.sampling == "lipschitz":
@@ -263,7 +248,7 @@ class BCFW(Solver):
         state, kap = self.state, self._accelerate.kap
         if kap is None:
             self._radii_sq = radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
-            kap = chosen_kap(self._radii_sq, self.lam)
+            kap = acceleration_strength(self._radii_sq, self.lam)
         if kap is None:
             if state.centre is None:
                 state.late_start = min(state.late_start, self.step + LATE_PASSES * self.problem.n)
@@ -274,20 +259,20 @@ class BCFW(Solver):
         """Make A a the centre."""
         state, image = self.state, self.image()
         period = max(1, round(self._accelerate.period * self.problem.n))
-        links.set_weights(state.link, image, state.at.w)
-        state.centre = new_centre(kap, self.lam, period, self.step, image, state.at.w)
+        projections.set_weights(state.projection, image, state.iterate.w)
+        state.centre = new_centre(kap, self.lam, period, self.step, image, state.iterate.w)
         state.late_start = np.inf
 
     def image(self) -> np.ndarray:
         """Return A a."""
-        v = links.unclipped(self.state.link, self.state.at.w)
+        v = projections.unclipped(self.state.projection, self.state.iterate.w)
         return v if self.state.centre is None else self.state.centre.image(v)
 
     def _move_centre(self) -> None:
         state = self.state
-        v = links.unclipped(state.link, state.at.w)
-        state.centre.move(state.at.w, v, lambda: self.total_gap(state.at.gaps))
-        links.set_weights(state.link, v, state.at.w)
+        v = projections.unclipped(state.projection, state.iterate.w)
+        state.centre.move(state.iterate.w, v, lambda: self.total_gap(state.iterate.gaps))
+        projections.set_weights(state.projection, v, state.iterate.w)
         if self.options.needs_gaps:  # a new centre makes all that is known of them stale
             state.next_refresh = self.step
 
@@ -296,14 +281,14 @@ class BCFW(Solver):
     def advance(self, calls, max_steps):
         if max_steps == 0:
             self._compile()
-        state, counts = self.state, self.state.at.counts
-        while counts[CALLS] < calls and counts[STEP] < max_steps:
-            if counts[STEP] >= state.late_start:
-                self._begin_acceleration(LATE_KAP)
-            if state.centre is not None and counts[STEP] >= state.centre.next_step:
+        state, counts = self.state, self.state.iterate.counts
+        while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
+            if counts[STEPS_TAKEN] >= state.late_start:
+                self._begin_acceleration(LATE_STRENGTH)
+            if state.centre is not None and counts[STEPS_TAKEN] >= state.centre.next_step:
                 self._move_centre()
-            if counts[STEP] >= state.next_refresh:
-                if counts[CALLS] + self.problem.n > calls:
+            if counts[STEPS_TAKEN] >= state.next_refresh:
+                if counts[ORACLE_CALLS] + self.problem.n > calls:
                     return
                 self._refresh()
                 if self.pauses:
@@ -327,30 +312,30 @@ class BCFW(Solver):
         return corners.Cache(self.options.cache is not False, cache.F, cache.nu, self.stored, self.sets)
 
     @property
-    def _step(self) -> duals.Step:
-        return duals.Step(duals.STEPS[self.options.step], self.options.line_search, CORRECTIONS, self.options.nu)
+    def _step_rule(self) -> duals.StepRule:
+        return duals.StepRule(duals.STEP_KINDS[self.options.step], self.options.line_search, CORRECTIONS, self.options.nu)
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
-        state, counts = self.state, self.state.at.counts
+        state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, state.late_start if state.centre is None else state.centre.next_step, max_steps)
-        draws = state.draws.peek(int(min(event - counts[STEP], calls - counts[CALLS])))
-        rule = block.Rule(self._rule_kind, np.arange(self.problem.n), np.empty(0), state.tree)
+        draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
+        rule = block.SamplingRule(self._rule_kind, np.arange(self.problem.n), np.empty(0), state.tree)
         ended = specialise(block.run_steps, self.problem)(
             self.problem,
-            state.at,
+            state.iterate,
             state.dual,
-            state.link,
+            state.projection,
             self.corners(),
-            self._step,
+            self._step_rule,
             rule._replace(**{"order" if rule.kind == block.IN_ORDER else "uniforms": draws}),
             state.averages,
             self.work,
             self.lam if state.centre is None else state.centre.inner_lam,
             calls,
-            counts[STEP] + len(draws),
+            counts[STEPS_TAKEN] + len(draws),
         )
-        state.draws.drop(int(counts[USED]))
+        state.draws.drop(int(counts[DRAWS_USED]))
         if ended == block.SET_FULL:
             self._grow_sets()
         elif ended == block.BLOCKS_FULL:
@@ -369,34 +354,34 @@ class BCFW(Solver):
 
     # --- gaps ---
 
-    def _kernel_of_gaps(self, start: int, end: int, work, at=None) -> None:
-        specialise(block.exact_gaps, self.problem)(self.problem, start, end, at or self.state.at, self.state.dual, work)
+    def _kernel_of_gaps(self, start: int, end: int, work, iterate=None) -> None:
+        specialise(block.exact_gaps, self.problem)(self.problem, start, end, iterate or self.state.iterate, self.state.dual, work)
 
     def fresh_gaps(self) -> np.ndarray:
         """Return all G_i at w, exactly, by n oracle calls that are not counted; the run does not notice."""
-        at = self.state.at._replace(gaps=np.zeros(self.problem.n))
-        self._kernel_of_gaps(0, self.problem.n, workspace(self.problem), at)
-        return at.gaps
+        iterate = self.state.iterate._replace(gaps=np.zeros(self.problem.n))
+        self._kernel_of_gaps(0, self.problem.n, workspace(self.problem), iterate)
+        return iterate.gaps
 
     def _refresh(self) -> None:
         """Compute all block gaps exactly: one oracle call per example, in parallel."""
         problem, state = self.problem, self.state
-        if self._share_work is None:
-            shares = min(SHARES, problem.n) if isinstance(problem, tuple) else 1
-            self._share_work = [workspace(problem) for _ in range(shares)]
-        for_shares(lambda k, start, end: self._kernel_of_gaps(start, end, self._share_work[k]), problem.n, len(self._share_work))
+        if self._chunk_work is None:
+            chunks = min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1
+            self._chunk_work = [workspace(problem) for _ in range(chunks)]
+        parallel_for(lambda k, start, end: self._kernel_of_gaps(start, end, self._chunk_work[k]), problem.n, len(self._chunk_work))
         self._note_exact_gaps()
-        state.at.counts[CALLS] += problem.n
+        state.iterate.counts[ORACLE_CALLS] += problem.n
         state.refreshed = self.step
         state.next_refresh = np.inf
         if self.options.refresh_passes:
             state.next_refresh = self.step + max(1, round(self.options.refresh_passes * problem.n))
 
     def _note_exact_gaps(self) -> None:
-        at = self.state.at
-        at.exact_gap[0], at.counts[EXACT] = at.gaps.mean(), 1
+        iterate = self.state.iterate
+        iterate.exact_gap[0], iterate.counts[GAPS_KNOWN] = iterate.gaps.mean(), 1
         if self._rule_kind != block.IN_ORDER:
-            gap_tree.fill(self.state.tree, at.gaps)
+            gap_tree.fill(self.state.tree, iterate.gaps)
 
     def exact_gap(self) -> float:
         """Compute all block gaps exactly, for n oracle calls, and return the gap P(w) - D(a)."""
@@ -406,13 +391,13 @@ class BCFW(Solver):
     @property
     def known_gap(self) -> float:
         """The gap P(w) - D(a) as the last known block gaps have it: exact if no step was taken since ``exact_gap``."""
-        return self.total_gap(self.state.at.gaps)
+        return self.total_gap(self.state.iterate.gaps)
 
     def total_gap(self, gaps: np.ndarray) -> float:
         """Return P(w) - D(a), given the block gaps (times n) at w; with acceleration they sum to that of the centred problem."""
         gap = float(np.mean(gaps))
         if self.state.centre is not None:
-            w, image = self.state.at.w, self.image()
+            w, image = self.state.iterate.w, self.image()
             w_a = self.clip(image)  # the w that belongs to a
             difference = w - w_a
             gap += 0.5 * self.lam * float(difference @ difference)
@@ -425,11 +410,11 @@ class BCFW(Solver):
     def full_step(self) -> None:
         """Move all blocks to the corners that the oracle finds at the present w; without acceleration only."""
         problem, state, done = self.problem, self.state, 0
-        while (done := specialise(block.full_step, problem)(problem, done, state.at, state.dual, self.work)) < problem.n:
+        while (done := specialise(block.full_step, problem)(problem, done, state.iterate, state.dual, self.work)) < problem.n:
             self._grow_blocks()
-        state.at.ell[0] = state.at.losses.mean()
-        links.set_weights(state.link, self._from_scratch()[0], state.at.w)
-        state.at.counts[CALLS] += problem.n
+        state.iterate.ell[0] = state.iterate.losses.mean()
+        projections.set_weights(state.projection, self._from_scratch()[0], state.iterate.w)
+        state.iterate.counts[ORACLE_CALLS] += problem.n
 
     def change_lam(self, lam: float) -> None:
         """Go over to a smaller lam, with w as it is (Osokin et al., ICML 2016, Proposition 1).
@@ -442,9 +427,9 @@ class BCFW(Solver):
         if not 0.0 <= gamma < 1.0:
             raise ParameterError(f"lam can be changed to positive values up to {self.lam!r} only, got {lam!r}")
         problem, state = self.problem, self.state
-        specialise(block.step_to_truth, problem)(problem, state.at, state.dual, self.work, gamma)
-        state.at.ell[0] = state.at.losses.mean()
-        if np.isfinite(state.at.gaps).all():
+        specialise(block.shrink_towards_truth, problem)(problem, state.iterate, state.dual, self.work, gamma)
+        state.iterate.ell[0] = state.iterate.losses.mean()
+        if np.isfinite(state.iterate.gaps).all():
             self._note_exact_gaps()
         self.lam = state.lam = lam
         if state.centre is not None:
@@ -455,11 +440,11 @@ class BCFW(Solver):
 
     @property
     def step(self):
-        return int(self.state.at.counts[STEP])
+        return int(self.state.iterate.counts[STEPS_TAKEN])
 
     @property
     def oracle_calls(self):
-        return int(self.state.at.counts[CALLS])
+        return int(self.state.iterate.counts[ORACLE_CALLS])
 
     @property
     def has_cache(self):
@@ -467,7 +452,7 @@ class BCFW(Solver):
 
     @property
     def cache_hits(self):
-        return int(self.state.at.counts[HITS])
+        return int(self.state.iterate.counts[CACHE_HITS])
 
     @property
     def calls_per_step(self):
@@ -478,7 +463,7 @@ class BCFW(Solver):
     def extras(self):
         known = {}
         if self.options.needs_gaps:
-            known["gap_estimate"] = float(np.mean(self.state.at.gaps))
+            known["gap_estimate"] = float(np.mean(self.state.iterate.gaps))
         if self.has_cache:
             known["cache_hits"] = self.cache_hits
         if isinstance(self.state.dual, ActiveSets):
@@ -486,13 +471,14 @@ class BCFW(Solver):
         return known
 
     def point(self, iterate):
-        at, ell = self.state.at, self.state.at.ell[0]
+        last = self.state.iterate
+        ell = last.ell[0]
         if iterate != "last":
-            v = links.unclipped(self.state.link, at.w)
+            v = projections.unclipped(self.state.projection, last.w)
             v, ell = averaged(self.problem, self.state.averages, iterate, v, ell, self.step)
             w = self.clip(v)
             return Point(w, self.dual_objective(ell, w))
-        return Point(at.w, self.dual_objective(ell, self.clip(self.image())))
+        return Point(last.w, self.dual_objective(ell, self.clip(self.image())))
 
     @property
     def known_hinge(self):
@@ -500,7 +486,7 @@ class BCFW(Solver):
         if self.state.refreshed != self.step or self.state.centre is not None:
             return None
         v, losses = self._from_scratch()
-        return float(self.state.at.gaps.mean() + losses.mean() - self.lam * (v @ self.state.at.w))
+        return float(self.state.iterate.gaps.mean() + losses.mean() - self.lam * (v @ self.state.iterate.w))
 
     def exact_dual(self):
         v, losses = self._from_scratch()
@@ -512,8 +498,8 @@ class BCFW(Solver):
 
     def clip(self, v: np.ndarray) -> np.ndarray:
         """Return the w that belongs to v."""
-        return links.clip(links.constrained_places(self.problem), v)
+        return projections.clip(projections.constrained_indices(self.problem), v)
 
     def _from_scratch(self) -> tuple[np.ndarray, np.ndarray]:
         """Return A a and n ell_i, computed from the dual variables."""
-        return duals.from_scratch(self.state.dual, self.problem, self.state.at.losses, 1.0 / (self.lam * self.problem.n))
+        return duals.from_scratch(self.state.dual, self.problem, self.state.iterate.losses, 1.0 / (self.lam * self.problem.n))

@@ -1,8 +1,8 @@
 """One block step: which example, which corner, which direction - the three independent choices of block Frank-Wolfe.
 
 The loop over steps is written once, for every method that changes one block at a time. What varies is handed in: the
-``Rule`` that picks examples, the ``corners`` rule that finds the labeling to go to (``corners``), the dual variables that
-take the step (``duals``), and the map from them to w (``links``). Block gaps are kept times n: G_i = n gap_i.
+``SamplingRule`` that picks examples, the ``corners`` rule that finds the labeling to go to (``corners``), the dual variables that
+take the step (``duals``), and the map from them to w (``projections``). Block gaps are kept times n: G_i = n gap_i.
 
 Sources: plain steps, Lacoste-Julien et al., ICML 2013, Algorithm 4; gap sampling, pairwise and away steps, and the cache,
 Osokin et al., ICML 2016, sections 3.1 to 3.3 (Algorithms 2 to 5); corrective steps after Shah, Kolmogorov and Lampert,
@@ -18,9 +18,9 @@ from fwexp.problems.protocol import loss, max_oracle, scores
 from fwexp.solvers import gap_tree
 from fwexp.solvers.averaging import update_averages
 from fwexp.solvers.corners import NO_ROOM, find_corner
-from fwexp.solvers.counters import CALLS, HITS, STEP, USED
-from fwexp.solvers.duals import block_gap, block_has_room, jump_to, step_towards, towards_truth
-from fwexp.solvers.links import add_change
+from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, ORACLE_CALLS, STEPS_TAKEN
+from fwexp.solvers.duals import block_gap, block_has_room, jump_to, shrink_block_towards_truth, step_towards
+from fwexp.solvers.projections import add_change
 
 # Kinds of rules, as numbers for kernels.
 IN_ORDER, BY_GAP, LARGEST_GAP = 0, 1, 2
@@ -29,7 +29,7 @@ IN_ORDER, BY_GAP, LARGEST_GAP = 0, 1, 2
 DONE, SET_FULL, BLOCKS_FULL = 0, 1, 2
 
 
-class Rule(NamedTuple):
+class SamplingRule(NamedTuple):
     """Which example comes next."""
 
     kind: int
@@ -47,41 +47,41 @@ class Iterate(NamedTuple):
     w_sq: np.ndarray  # float64 (1,), ||w||^2, kept up to date by Frank-Wolfe steps on active sets
     gaps: np.ndarray  # float64 (n,), the last known G_i
     exact_gap: np.ndarray  # float64 (1,), mean of all G_i when they were last computed exactly; before, the largest loss met
-    counts: np.ndarray  # int64 (5,), see ``counters``
+    counts: np.ndarray  # int64 (5,), see `fwexp.solvers.counts`
 
 
 @njit
-def run_steps(problem, at, dual, link, corners, step, rule, averages, work, lam, max_calls, max_steps):
+def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, averages, work, lam, max_calls, max_steps):
     """Take steps until the next would exceed ``max_calls`` or ``max_steps``; modifies all that is mutable.
 
     Returns ``SET_FULL`` before a step whose labeling might find no room in its active set, ``BLOCKS_FULL`` before one that
     might find none in the blocks, else ``DONE``.
     """
-    n, counts = problem.n, at.counts
+    n, counts = problem.n, iterate.counts
     lam_n = lam * n
-    counts[USED] = 0
-    while counts[CALLS] < max_calls and counts[STEP] < max_steps:
-        k = counts[STEP]
-        i = next_example(rule, k, counts[USED])
+    counts[DRAWS_USED] = 0
+    while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps:
+        k = counts[STEPS_TAKEN]
+        i = next_example(rule, k, counts[DRAWS_USED])
         if not block_has_room(dual, problem, i):
             return BLOCKS_FULL
-        scores(problem, i, at.w, work.theta)
-        slot, hit = find_corner(corners, dual, problem, i, k, at, work)
+        scores(problem, i, iterate.w, work.theta)
+        slot, hit = find_corner(corners, dual, problem, i, k, iterate, work)
         if slot == NO_ROOM:
             return SET_FULL
-        gap, gamma, loss_change = step_towards(dual, problem, i, slot, step, k, lam_n, at, work)
+        gap, gamma, loss_change = step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work)
         if hit:
-            counts[HITS] += 1
+            counts[CACHE_HITS] += 1
         else:
-            counts[CALLS] += 1
-            at.gaps[i] = max(gap, 0.0)
+            counts[ORACLE_CALLS] += 1
+            iterate.gaps[i] = max(gap, 0.0)
             if rule.kind != IN_ORDER:
-                gap_tree.update(rule.tree, i, at.gaps[i])
-        at.losses[i] += loss_change
-        at.ell[0] += loss_change / n
-        add_change(link, problem, i, work.direction, gamma / lam_n, at.w)
-        counts[STEP] = k + 1
-        counts[USED] += 1
+                gap_tree.update(rule.tree, i, iterate.gaps[i])
+        iterate.losses[i] += loss_change
+        iterate.ell[0] += loss_change / n
+        add_change(projection, problem, i, work.direction, gamma / lam_n, iterate.w)
+        counts[STEPS_TAKEN] = k + 1
+        counts[DRAWS_USED] += 1
         update_averages(problem, averages, i, work.direction, gamma / lam_n, loss_change / n, k + 1)
     return DONE
 
@@ -101,16 +101,16 @@ def next_example(rule, k, used):
 
 
 @njit
-def exact_gaps(problem, start, end, at, dual, work):
+def exact_gaps(problem, start, end, iterate, dual, work):
     """Set G_i of the examples start .. end to their exact values at w, one oracle call each."""
     for i in range(start, end):
-        scores(problem, i, at.w, work.theta)
+        scores(problem, i, iterate.w, work.theta)
         value = max_oracle(problem, i, work.theta, work.y, work.scratch)
-        at.gaps[i] = max(block_gap(dual, problem, i, value, at, work), 0.0)
+        iterate.gaps[i] = max(block_gap(dual, problem, i, value, iterate, work), 0.0)
 
 
 @njit
-def full_step(problem, start, at, dual, work):
+def full_step(problem, start, iterate, dual, work):
     """Move every dual block from ``start`` on to the corner that the oracle finds at w, with step size 1; w stays as it is.
 
     Returns the first example whose block has no room for that, n if there is none.
@@ -118,21 +118,21 @@ def full_step(problem, start, at, dual, work):
     for i in range(start, problem.n):
         if not block_has_room(dual, problem, i):
             return i
-        scores(problem, i, at.w, work.theta)
+        scores(problem, i, iterate.w, work.theta)
         max_oracle(problem, i, work.theta, work.y, work.scratch)
-        at.losses[i] = loss(problem, i, work.y)
-        jump_to(dual, problem, i, at.losses[i], work)
+        iterate.losses[i] = loss(problem, i, work.y)
+        jump_to(dual, problem, i, iterate.losses[i], work)
     return problem.n
 
 
 @njit
-def step_to_truth(problem, at, dual, work, gamma):
+def shrink_towards_truth(problem, iterate, dual, work, gamma):
     """Move every dual block to its true labeling, with step size gamma; w stays as it is.
 
     G_i grows by gamma sum_y a_i(y) H_i(y; w), for the true labeling has H_i = 0.
     """
     for i in range(problem.n):
-        scores(problem, i, at.w, work.theta)
-        score = towards_truth(dual, problem, i, gamma, at, work)
-        at.losses[i] *= 1.0 - gamma
-        at.gaps[i] = max(at.gaps[i] + gamma * score, 0.0)
+        scores(problem, i, iterate.w, work.theta)
+        score = shrink_block_towards_truth(dual, problem, i, gamma, iterate, work)
+        iterate.losses[i] *= 1.0 - gamma
+        iterate.gaps[i] = max(iterate.gaps[i] + gamma * score, 0.0)

@@ -19,10 +19,10 @@ are over the corners that have weight or a gradient above the mean a'g, the best
 
 import numpy as np
 
-from fwexp.solvers.links import exact_step
+from fwexp.solvers.projections import exact_step
 from fwexp.solvers.simplex_qp import SimplexQP
 
-STEPS = 500  # of Newton, at most
+NEWTON_STEPS = 500  # of Newton, at most
 
 
 def maximise(qp: SimplexQP, rows: np.ndarray, lam: float) -> float:
@@ -33,7 +33,7 @@ def maximise(qp: SimplexQP, rows: np.ndarray, lam: float) -> float:
         a[np.argmax(b)] = 1.0
     largest = float((np.diag(M) + lam * np.einsum("ij,ij->i", rows, rows)).max())
     tol = max(qp.tol * np.abs(b).max(), 4e-16 * largest)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         g, gap, u = _gradient(M, b, a, rows, lam)
         if gap <= tol:
             break

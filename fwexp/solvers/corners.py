@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fwexp._jit import dispatched, register_jitable
 from fwexp.problems.protocol import loss, max_oracle
 from fwexp.solvers import active_set
-from fwexp.solvers.counters import EXACT
+from fwexp.solvers.counts import GAPS_KNOWN
 from fwexp.solvers.duals import corner_gap
 
 UNSTORED, NO_ROOM = -1, -2  # in place of a slot: the labeling is in the workspace only; the active set is full
@@ -35,7 +35,7 @@ class Cache(NamedTuple):
 
 
 @dispatched(fastmath=False)
-def find_corner(corners, dual, problem, i, k, at, work):
+def find_corner(corners, dual, problem, i, k, iterate, work):
     """Find the corner of step k, given the part scores in ``work.theta``; return (slot, whether no oracle was called).
 
     The labeling is in ``work.y`` as well where the dual variables are vectors of parts.
@@ -43,27 +43,27 @@ def find_corner(corners, dual, problem, i, k, at, work):
 
 
 @find_corner.register(Oracle)
-def _(corners, dual, problem, i, k, at, work):
+def _(corners, dual, problem, i, k, iterate, work):
     max_oracle(problem, i, work.theta, work.y, work.scratch)
     return UNSTORED, False
 
 
 @find_corner.register(Cache)
-def _(corners, dual, problem, i, k, at, work):
+def _(corners, dual, problem, i, k, iterate, work):
     sets = corners.sets
     active_set.score_all(problem, i, work.theta, sets)
     if corners.on:
         slot = active_set.best_stored(i, sets)
         y = active_set.labeling_at(sets, i, slot)
-        gap = corner_gap(dual, problem, i, slot, y, at, work)
+        gap = corner_gap(dual, problem, i, slot, y, iterate, work)
         # Before the first exact gap nothing is known, and a gap of 0 moves nothing.
-        if gap > 0.0 and gap >= max(corners.F * at.gaps[i], corners.nu * at.exact_gap[0]):
+        if gap > 0.0 and gap >= max(corners.F * iterate.gaps[i], corners.nu * iterate.exact_gap[0]):
             for t in range(len(y)):
                 work.y[t] = y[t]
             return slot, True
     slot = call_and_store(problem, i, corners.size, sets, work)
-    if slot >= 0 and at.counts[EXACT] == 0:  # the gap of the start, if all examples are alike
-        at.exact_gap[0] = max(at.exact_gap[0], sets.loss[sets.first[i] + slot])
+    if slot >= 0 and iterate.counts[GAPS_KNOWN] == 0:  # the gap of the start, if all examples are alike
+        iterate.exact_gap[0] = max(iterate.exact_gap[0], sets.loss[sets.first[i] + slot])
     return slot, False
 
 

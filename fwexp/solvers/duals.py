@@ -28,7 +28,7 @@ from fwexp.solvers.base import clipped_step
 
 # Kinds of steps, as numbers for kernels.
 FW, PAIRWISE, AWAY, CORRECTIVE = 0, 1, 2, 3
-STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
+STEP_KINDS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
 
 
 class Parts(NamedTuple):
@@ -37,7 +37,7 @@ class Parts(NamedTuple):
     blocks: Any
 
 
-class Step(NamedTuple):
+class StepRule(NamedTuple):
     """What is done with a corner: the kind of step, and its length."""
 
     kind: int
@@ -80,7 +80,7 @@ def block_has_room(dual, problem, i):
 
 
 @dispatched(fastmath=False)
-def step_towards(dual, problem, i, slot, step, k, lam_n, at, work):
+def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     """Take step k towards a corner, given as ``slot`` or in ``work.y``, and the part scores in ``work.theta``.
 
     Returns the gap G of the corner, the share gamma and the change of n ell_i; the block changes by gamma F_i'
@@ -89,12 +89,12 @@ def step_towards(dual, problem, i, slot, step, k, lam_n, at, work):
 
 
 @dispatched(fastmath=False)
-def corner_gap(dual, problem, i, slot, y, at, work):
+def corner_gap(dual, problem, i, slot, y, iterate, work):
     """Return the gap of a stored labeling y: n times what moving the block towards it promises."""
 
 
 @dispatched(fastmath=False)
-def block_gap(dual, problem, i, value, at, work):
+def block_gap(dual, problem, i, value, iterate, work):
     """Return G_i, given the labeling of the oracle in ``work.y`` and its value H_i(w)."""
 
 
@@ -104,16 +104,16 @@ def jump_to(dual, problem, i, loss_y, work):
 
 
 @dispatched(fastmath=False)
-def towards_truth(dual, problem, i, gamma, at, work):
+def shrink_block_towards_truth(dual, problem, i, gamma, iterate, work):
     """Go the share gamma of the way to the true labeling; return sum_y a_i(y) H_i(y; w) as it was before."""
 
 
 @register_jitable
-def share(step, k, n, gap, curvature):
+def step_size(step_rule, k, n, gap, curvature):
     """Return gamma: the exact line search clipped to [0, 1], or the predefined step."""
-    if step.line_search:
+    if step_rule.line_search:
         return clipped_step(gap, curvature)
-    return 2.0 * n / (step.nu * k + 2.0 * n)
+    return 2.0 * n / (step_rule.nu * k + 2.0 * n)
 
 
 @block_has_room.register(Parts)
@@ -127,52 +127,52 @@ def _(dual, problem, i):
 
 
 @step_towards.register(Parts)
-def _(dual, problem, i, slot, step, k, lam_n, at, work):
+def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     set_direction(problem, i, work.y, dual.blocks, work.direction)
-    loss_change = loss(problem, i, work.y) - at.losses[i]
+    loss_change = loss(problem, i, work.y) - iterate.losses[i]
     gap = loss_change - dot(problem, i, work.direction, work.theta)
-    curvature = norm_sq(problem, i, work.direction) / lam_n if step.line_search else 0.0
-    gamma = share(step, k, problem.n, gap, curvature)
+    curvature = norm_sq(problem, i, work.direction) / lam_n if step_rule.line_search else 0.0
+    gamma = step_size(step_rule, k, problem.n, gap, curvature)
     add_to_block(problem, i, work.direction, gamma, dual.blocks)
     return gap, gamma, gamma * loss_change
 
 
 @step_towards.register(ActiveSets)
-def _(dual, problem, i, slot, step, k, lam_n, at, work):
-    if step.kind == FW:
-        active_set.aim(i, slot, dual)
+def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
+    if step_rule.kind == FW:
+        active_set.set_change_towards(i, slot, dual)
         loss_change = active_set.set_change(problem, i, dual, work.direction)
         slope, length_sq = dot(problem, i, work.direction, work.theta), norm_sq(problem, i, work.direction)
         gap = loss_change - slope
-        gamma = share(step, k, problem.n, gap, length_sq / lam_n)
+        gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
         active_set.move(i, slot, gamma, dual)
-        at.w_sq[0] += gamma / lam_n * (2.0 * slope + gamma / lam_n * length_sq)
+        iterate.w_sq[0] += gamma / lam_n * (2.0 * slope + gamma / lam_n * length_sq)
         return gap, gamma, gamma * loss_change
     gap = dual.score[slot] - active_set.mean_score(i, dual)
-    move_in_set(i, slot, gap, step, lam_n, dual)
+    move_in_set(i, slot, gap, step_rule, lam_n, dual)
     return gap, 1.0, active_set.set_change(problem, i, dual, work.direction)
 
 
 @corner_gap.register(Parts)
-def _(dual, problem, i, slot, y, at, work):
+def _(dual, problem, i, slot, y, iterate, work):
     # gap of the corner = g - (n ell_i - <p_i, theta>), and set_direction gives p(y) - p_i
     set_direction(problem, i, y, dual.blocks, work.direction)
-    return loss(problem, i, y) - at.losses[i] - dot(problem, i, work.direction, work.theta)
+    return loss(problem, i, y) - iterate.losses[i] - dot(problem, i, work.direction, work.theta)
 
 
 @corner_gap.register(ActiveSets)
-def _(dual, problem, i, slot, y, at, work):
+def _(dual, problem, i, slot, y, iterate, work):
     return dual.score[slot] - active_set.mean_score(i, dual)
 
 
 @block_gap.register(Parts)
-def _(dual, problem, i, value, at, work):
+def _(dual, problem, i, value, iterate, work):
     set_direction(problem, i, work.y, dual.blocks, work.direction)
-    return loss(problem, i, work.y) - at.losses[i] - dot(problem, i, work.direction, work.theta)
+    return loss(problem, i, work.y) - iterate.losses[i] - dot(problem, i, work.direction, work.theta)
 
 
 @block_gap.register(ActiveSets)
-def _(dual, problem, i, value, at, work):
+def _(dual, problem, i, value, iterate, work):
     gap = value
     for a in range(1, dual.count[i]):
         weight = dual.weight[dual.first[i] + a]
@@ -196,17 +196,17 @@ def _(dual, problem, i, loss_y, work):
         dual.weight[dual.first[i] + a] = 1.0 if a == slot else 0.0
 
 
-@towards_truth.register(Parts)
-def _(dual, problem, i, gamma, at, work):
+@shrink_block_towards_truth.register(Parts)
+def _(dual, problem, i, gamma, iterate, work):
     true_labeling(problem, i, work.y)
     set_direction(problem, i, work.y, dual.blocks, work.direction)  # minus the block, for psi_i(y_i) = 0
-    score = at.losses[i] + dot(problem, i, work.direction, work.theta)
+    score = iterate.losses[i] + dot(problem, i, work.direction, work.theta)
     add_to_block(problem, i, work.direction, gamma, dual.blocks)
     return score
 
 
-@towards_truth.register(ActiveSets)
-def _(dual, problem, i, gamma, at, work):
+@shrink_block_towards_truth.register(ActiveSets)
+def _(dual, problem, i, gamma, iterate, work):
     active_set.score_all(problem, i, work.theta, dual)
     score = active_set.mean_score(i, dual)
     for a in range(dual.count[i]):
@@ -216,14 +216,14 @@ def _(dual, problem, i, gamma, at, work):
 
 
 @register_jitable
-def move_in_set(i, slot, gap, step, lam_n, sets):
+def move_in_set(i, slot, gap, step_rule, lam_n, sets):
     """Change the weights of example i towards ``slot``, whose block gap is ``gap``."""
     away = active_set.worst_active(i, sets)
-    if step.kind == PAIRWISE:
+    if step_rule.kind == PAIRWISE:
         active_set.pairwise_step(i, away, slot, lam_n, sets)
-    elif step.kind == CORRECTIVE:
+    elif step_rule.kind == CORRECTIVE:
         # The corner of the oracle first, then whichever pair violates optimality most.
-        for _ in range(step.corrections):
+        for _ in range(step_rule.corrections):
             if not active_set.pairwise_step(i, away, slot, lam_n, sets):
                 break
             slot, away = active_set.best_stored(i, sets), active_set.worst_active(i, sets)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fwexp.checks import fraction_option
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.fw import BatchOracle
 from fwexp.solvers.hull import Corners, Hull, new_corners
-from fwexp.solvers.simplex_qp import check_share
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Options:
     """
 
     start_atom: bool = field(default=True, metadata={"choices": (True, False)})
-    qp_tol: float = field(default=1e-10, metadata={"check": check_share("solver fcfw: qp_tol")})
+    qp_tol: float = field(default=1e-10, metadata={"check": fraction_option("solver fcfw: qp_tol")})
 
 
 @dataclass

@@ -9,7 +9,7 @@ Per iteration one max-oracle call for every example at the same w:
 No dual blocks are needed. With 2/(k + 2) this is batch subgradient descent with step gamma/lam.
 
 Where some weights must not be negative, all of this is for v = A a, and oracles and objective are at w = max(v, 0)
-(``links``); the line search is then that of a piecewise quadratic function, exact as well. Averages are those of v.
+(``projections``); the line search is then that of a piecewise quadratic function, exact as well. Averages are those of v.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ import numpy as np
 from fwexp._jit import njit, specialise
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import new_weights, scatter_psi, stored_labeling
-from fwexp.solvers import links
+from fwexp.solvers import projections
 from fwexp.solvers.base import Point, Solver, clipped_step
 
 
@@ -81,7 +81,7 @@ class FW(Solver):
     constraints = True
 
     def prepare(self):
-        self.index = links.constrained_places(self.problem)
+        self.index = projections.constrained_indices(self.problem)
         self.oracle = BatchOracle(self.problem, self.lam)
         self.calls_per_step = self.problem.n
 
@@ -100,7 +100,7 @@ class FW(Solver):
             self.oracle(np.zeros_like(state.w))
         while state.oracle_calls + self.problem.n <= calls and state.step < max_steps:
             # 3: the corner that minimises the linearisation
-            w = links.clip(self.index, state.w)
+            w = projections.clip(self.index, state.w)
             w_s, ell_s = self.oracle(w)
             # 4: step size
             difference = state.w - w_s
@@ -122,7 +122,7 @@ class FW(Solver):
         if len(index) == 0:
             return clipped_step(gap, self.lam * (difference @ difference))
         free = np.delete(difference, index)
-        return links.exact_step(gap, self.lam * float(free @ free), self.state.w[index], -difference[index], self.lam)
+        return projections.exact_step(gap, self.lam * float(free @ free), self.state.w[index], -difference[index], self.lam)
 
     def _average(self) -> None:
         state, k = self.state, self.step
@@ -134,5 +134,5 @@ class FW(Solver):
     def point(self, iterate):
         state = self.state
         v, ell = (state.w, state.ell) if iterate == "last" else state.averages[iterate]
-        w = links.clip(self.index, v)
+        w = projections.clip(self.index, v)
         return Point(w, ell - 0.5 * self.lam * (w @ w))

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp._jit import njit
-from fwexp.problems.constraints import public_places
+from fwexp.problems.constraints import public_indices
 from fwexp.problems.protocol import from_public, new_weights, to_public
 from fwexp.solvers import clipped_qp
-from fwexp.solvers.links import clip
+from fwexp.solvers.projections import clip
 from fwexp.solvers.simplex_qp import SimplexQP
 
 ROWS = 16  # corners that lie side by side, a multiple of 4; memory grows by so many, without copying
@@ -91,7 +91,7 @@ class Hull:
 
     def __init__(self, problem, lam: float, corners: Corners) -> None:
         self.problem, self.lam, self.corners = problem, lam, corners
-        self._index = public_places(problem)  # of the weights that must not be negative
+        self._index = public_indices(problem)  # of the weights that must not be negative
 
     @property
     def w(self) -> np.ndarray:

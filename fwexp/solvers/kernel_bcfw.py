@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import check_integer, check_number
+from fwexp.checks import integer_option, number_option
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.problems.protocol import inner, original
 from fwexp.solvers import active_set
@@ -31,31 +31,22 @@ from fwexp.solvers.bcfw import BCFW, PlainOptions
 FIRST_ROOM = 4  # labelings that an active set has room for at first
 
 
-def check_degree(value) -> int:
-    """Return a positive integer."""
-    return check_integer("degree of the kernel", value, 1)
-
-
-def check_gamma(value) -> float | None:
-    """Return a positive number, or None."""
-    if value is None:
-        return None
-    return check_number("gamma of the kernel", value, "a positive number or null (1/number of features)", above=0.0)
-
-
-def check_coef0(value) -> float:
-    """Return a nonnegative number: less would not always be a kernel."""
-    return check_number("coef0 of the kernel", value, "a number >= 0", least=0.0)
-
-
 @dataclass(frozen=True)
 class KernelOptions:
     """linear <x, z>, poly (gamma <x, z> + coef0)^degree, or rbf exp(-gamma ||x - z||^2); gamma is 1/p by default."""
 
     kernel: str = field(default="linear", metadata={"choices": KINDS})
-    degree: int = field(default=3, metadata={"check": check_degree})
-    gamma: float | None = field(default=None, metadata={"check": check_gamma})
-    coef0: float = field(default=0.0, metadata={"check": check_coef0})
+    degree: int = field(default=3, metadata={"check": integer_option("degree of the kernel", 1)})
+    gamma: float | None = field(
+        default=None,
+        metadata={
+            "check": number_option(
+                "gamma of the kernel", "a positive number or null (1/number of features)", optional=True, above=0.0
+            )
+        },
+    )
+    # less would not always be a kernel
+    coef0: float = field(default=0.0, metadata={"check": number_option("coef0 of the kernel", "a number >= 0", least=0.0)})
     line_search: bool = field(default=True, metadata={"choices": (True, False)})
 
 
@@ -75,7 +66,7 @@ class Kernelised:
 
     def view(self, problem):
         """Return the problem with kernelised inputs, on coefficients of the training inputs."""
-        options, train = self.options, self.given
+        options, train = self.options, self.user_problem
         gamma = options.gamma if options.gamma is not None else 1.0 / original(train).num_features
         return kernelised(problem, train, Kernel(KINDS.index(options.kernel), options.degree, gamma, options.coef0))
 
@@ -101,10 +92,10 @@ class KernelBCFW(Kernelised, BCFW):
     stored = UNLIMITED
 
     def point(self, iterate):
-        at = self.state.at
+        last = self.state.iterate
         if iterate == "last":
-            return Point(at.w, at.ell[0] - 0.5 * self.lam * at.w_sq[0], at.w_sq[0])
-        w, ell = averaged(self.problem, self.state.averages, iterate, at.w, at.ell[0], self.step)
+            return Point(last.w, last.ell[0] - 0.5 * self.lam * last.w_sq[0], last.w_sq[0])
+        w, ell = averaged(self.problem, self.state.averages, iterate, last.w, last.ell[0], self.step)
         w_sq = inner(self.problem, w, w)
         return Point(w, ell - 0.5 * self.lam * w_sq, w_sq)
 

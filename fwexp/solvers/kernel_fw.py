@@ -37,7 +37,7 @@ def _difference(problem, sets, slots, work, c, difference):
     """Add c sum_i F_i' (p_i(y_i*) - p_i) to ``difference``; return the change of n ell."""
     loss_change = 0.0
     for i in range(problem.n):
-        active_set.aim(i, slots[i], sets)
+        active_set.set_change_towards(i, slots[i], sets)
         loss_change += active_set.set_change(problem, i, sets, work.direction)
         scatter(problem, i, work.direction, c, difference)
     return loss_change

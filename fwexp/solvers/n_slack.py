@@ -11,7 +11,7 @@ maximised over the product of the simplices of the W_i, each of which holds the 
 by passes over the examples in random orders (the same in all runs), each optimised over its own W_i by pairwise steps in the
 space of its scores, without an oracle call. A solution is accepted when the block gaps over the working sets that the
 visits of a pass met are on average at most ``qp_tol`` times the largest loss or, where that is more, ``qp_share`` times the
-mean block gap of the examples visited since the QP before; or when QPs have taken ``ALLOWED`` visits per oracle call.
+mean block gap of the examples visited since the QP before; or when QPs have taken ``QP_VISITS_PER_CALL`` visits per oracle call.
 
 Ill-conditioned QPs are accelerated (``acceleration``) unless ``accelerate`` is false: w is then A a drawn towards a centre,
 for QPs and oracle alike, as are the gaps by which a solution is accepted. The dual point that goes with w is the best one
@@ -34,18 +34,17 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import njit, specialise
+from fwexp.checks import fraction_option, integer_option
 from fwexp.problems.protocol import loss, max_oracle, scatter, scores, workspace
 from fwexp.solvers import active_set
-from fwexp.solvers.acceleration import Centre, chosen_kap, new_centre
+from fwexp.solvers.acceleration import ProximalCentre, acceleration_strength, new_centre
 from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.base import Point, Solver, clipped_step
-from fwexp.solvers.one_slack import check_count
-from fwexp.solvers.simplex_qp import check_share
 
 FIRST_ROOM = 4  # labelings that there is room for at the start
 CORRECTIONS = 10  # pairwise steps per visit
 PERIOD = 3  # passes of QPs between new centres, at first
-ALLOWED = 90  # visits of QPs per oracle call, in all
+QP_VISITS_PER_CALL = 90  # visits of QPs per oracle call, in all
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,14 @@ class Options:
         How exactly the QP is solved.
     """
 
-    batch: int = field(default=100, metadata={"check": check_count("solver n_slack: batch", 1)})
-    size: int = field(default=0, metadata={"check": check_count("solver n_slack: size", 0)})
+    batch: int = field(default=100, metadata={"check": integer_option("solver n_slack: batch", 1)})
+    size: int = field(default=0, metadata={"check": integer_option("solver n_slack: size", 0)})
     accelerate: bool = field(default=True, metadata={"choices": (True, False)})
-    qp_tol: float = field(default=1e-10, metadata={"check": check_share("solver n_slack: qp_tol")})
-    qp_share: float = field(default=0.5, metadata={"check": check_share("solver n_slack: qp_share")})
+    qp_tol: float = field(default=1e-10, metadata={"check": fraction_option("solver n_slack: qp_tol")})
+    qp_share: float = field(default=0.5, metadata={"check": fraction_option("solver n_slack: qp_share")})
 
 
-class Working(NamedTuple):
+class WorkingPoint(NamedTuple):
     """The working point: w, which is A a or accelerated; a are the weights of the active sets. And where the method is."""
 
     w: np.ndarray  # internal weights
@@ -81,21 +80,21 @@ class Working(NamedTuple):
     gap: np.ndarray  # float64 (2,), sums of block gaps (times n), see the names below
 
 
-CALLS, NEW, VISITED = 0, 1, 2  # oracle calls; new constraints and examples visited since the QP before
-HITS, PLACE = 3, 4  # visits of QPs, and the example that the pass of the QP has come to
+ORACLE_CALLS, NEW_CONSTRAINTS, VISITED = 0, 1, 2  # oracle calls; new constraints and examples visited since the QP before
+QP_VISITS, QP_POSITION = 3, 4  # visits of QPs, and the example that the pass of the QP has come to
 OUTER, INNER = 0, 1  # gaps of the examples visited since the QP before; gaps over the W_i met by the pass of the QP
 
 READY, SET_FULL, QP_DUE = 0, 1, 2
 
 
 @njit
-def _visit(problem, at, sets, kept, work, size, batch, max_calls, max_steps):
+def _visit(problem, working, sets, kept, work, size, batch, max_calls, max_steps):
     """Call the oracle for one example after the other, and add its labeling to the working set if that is violated."""
-    counts = at.counts
-    while counts[CALLS] < max_calls and counts[CALLS] + counts[HITS] < max_steps:
-        i = counts[CALLS] % problem.n
+    counts = working.counts
+    while counts[ORACLE_CALLS] < max_calls and counts[ORACLE_CALLS] + counts[QP_VISITS] < max_steps:
+        i = counts[ORACLE_CALLS] % problem.n
         # 5: y*
-        scores(problem, i, at.w, work.theta)
+        scores(problem, i, working.w, work.theta)
         value = max_oracle(problem, i, work.theta, work.y, work.scratch)
         active_set.score_all(problem, i, work.theta, sets)
         # 6, 7: is it violated by more than xi_i, the highest score in W_i?
@@ -103,28 +102,28 @@ def _visit(problem, at, sets, kept, work, size, batch, max_calls, max_steps):
             slot = active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, kept, work)
             if slot < 0:
                 return SET_FULL
-            counts[NEW] += sets.weight[sets.first[i] + slot] == 0.0
-        counts[CALLS] += 1
+            counts[NEW_CONSTRAINTS] += sets.weight[sets.first[i] + slot] == 0.0
+        counts[ORACLE_CALLS] += 1
         counts[VISITED] += 1
-        at.gap[OUTER] += value - active_set.mean_score(i, sets)
-        if counts[NEW] == batch or counts[CALLS] % problem.n == 0:
+        working.gap[OUTER] += value - active_set.mean_score(i, sets)
+        if counts[NEW_CONSTRAINTS] == batch or counts[ORACLE_CALLS] % problem.n == 0:
             return QP_DUE
     return READY
 
 
 @njit
-def _correct(problem, at, sets, work, lam_n, corrections, max_steps):
+def _correct(problem, working, sets, work, lam_n, corrections, max_steps):
     """Go on with the pass of a QP: optimise the examples one after the other over their working sets."""
-    counts = at.counts
-    while counts[PLACE] < problem.n and counts[CALLS] + counts[HITS] < max_steps:
-        i = at.order[counts[PLACE]]
-        counts[PLACE] += 1
+    counts = working.counts
+    while counts[QP_POSITION] < problem.n and counts[ORACLE_CALLS] + counts[QP_VISITS] < max_steps:
+        i = working.order[counts[QP_POSITION]]
+        counts[QP_POSITION] += 1
         if sets.count[i] == 1:
             continue
-        counts[HITS] += 1
-        scores(problem, i, at.w, work.theta)
+        counts[QP_VISITS] += 1
+        scores(problem, i, working.w, work.theta)
         active_set.score_all(problem, i, work.theta, sets)
-        at.gap[INNER] += sets.score[active_set.best_stored(i, sets)] - active_set.mean_score(i, sets)
+        working.gap[INNER] += sets.score[active_set.best_stored(i, sets)] - active_set.mean_score(i, sets)
         moved = False
         for _ in range(corrections):
             best, worst = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
@@ -133,8 +132,8 @@ def _correct(problem, at, sets, work, lam_n, corrections, max_steps):
             moved = True
         if moved:
             active_set.normalise(i, sets)
-            at.losses[i] += active_set.set_change(problem, i, sets, work.direction)
-            scatter(problem, i, work.direction, 1.0 / lam_n, at.w)
+            working.losses[i] += active_set.set_change(problem, i, sets, work.direction)
+            scatter(problem, i, work.direction, 1.0 / lam_n, working.w)
 
 
 @njit
@@ -149,7 +148,7 @@ def _largest_sq(sets, largest):
 class State:
     """All that a run changes."""
 
-    at: Working
+    working: WorkingPoint
     sets: active_set.ActiveSets  # the working sets, with the dual variables a as weights
     solution: np.ndarray  # the dual point that is reported, in the slots of the sets
     image: np.ndarray  # its A a
@@ -157,7 +156,7 @@ class State:
     w: np.ndarray  # the w that is reported
     rng: np.random.Generator  # for orders of passes: cyclic ones are slow where neighbours are alike
     tol: float | None = None  # of the QP that is being solved
-    centre: Centre | None = None
+    centre: ProximalCentre | None = None
     passes: int = 0  # of QPs since there is a centre
 
 
@@ -185,8 +184,8 @@ class NSlack(Solver):
             sets = active_set.copied(problem, warm_start.state.sets)
             sets.weight[:] = warm_start.state.solution
         w, losses = self._from_scratch(sets)
-        at = Working(w, losses, np.zeros(5, dtype=np.int64), np.arange(problem.n), np.zeros(2))
-        self.state = State(at, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), np.random.default_rng(0))
+        working = WorkingPoint(w, losses, np.zeros(5, dtype=np.int64), np.arange(problem.n), np.zeros(2))
+        self.state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), np.random.default_rng(0))
 
     def advance(self, calls, max_steps):
         problem, state, options = self.problem, self.state, self.options
@@ -197,14 +196,14 @@ class NSlack(Solver):
         while True:
             if state.tol is not None:
                 self._correct(max_steps)
-                if state.at.counts[PLACE] < problem.n:
+                if state.working.counts[QP_POSITION] < problem.n:
                     break
                 self._end_pass()
                 continue
             # Labelings of the reported dual point stay as well.
             kept = state.sets._replace(weight=state.sets.weight + state.solution)
             visit = specialise(_visit, problem)
-            ended = visit(problem, state.at, state.sets, kept, self.work, size, options.batch, calls, max_steps)
+            ended = visit(problem, state.working, state.sets, kept, self.work, size, options.batch, calls, max_steps)
             if ended == SET_FULL:
                 solution = state.sets._replace(weight=state.solution)
                 state.solution = active_set.grown(problem, solution, size).weight
@@ -217,29 +216,29 @@ class NSlack(Solver):
     def _begin(self) -> None:
         """8: begin to solve the QP over the working sets, where the one before has ended."""
         state, options = self.state, self.options
-        counts, gap, largest = state.at.counts, state.at.gap, float(state.sets.loss.max())
+        counts, gap, largest = state.working.counts, state.working.gap, float(state.sets.loss.max())
         state.tol = float(max(options.qp_tol * largest, options.qp_share * gap[OUTER] / counts[VISITED]))
-        counts[[NEW, VISITED]] = 0
+        counts[[NEW_CONSTRAINTS, VISITED]] = 0
         gap[OUTER] = 0.0
         self._begin_pass()
         if options.accelerate and largest > 0.0:
-            kap = chosen_kap(self._radii_sq(), self.lam * largest)  # as for losses up to 1
+            kap = acceleration_strength(self._radii_sq(), self.lam * largest)  # as for losses up to 1
             if kap is not None and (state.centre is None or kap >= 2.0 * state.centre.kap):
-                w = state.at.w
+                w = state.working.w
                 if state.centre is not None:
                     w[:] = state.centre.image(w)
                 state.centre, state.passes = new_centre(kap, self.lam, PERIOD, 0, w, w, watch=False), 0
 
     def _begin_pass(self) -> None:
-        at = self.state.at
-        at.counts[PLACE] = 0
-        at.gap[INNER] = 0.0
-        self.state.rng.shuffle(at.order)
+        working = self.state.working
+        working.counts[QP_POSITION] = 0
+        working.gap[INNER] = 0.0
+        self.state.rng.shuffle(working.order)
 
     def _correct(self, max_steps: int) -> None:
         """Go on with the pass of the QP."""
         kernel = specialise(_correct, self.problem)
-        kernel(self.problem, self.state.at, self.state.sets, self.work, self._lam_n, CORRECTIONS, max_steps)
+        kernel(self.problem, self.state.working, self.state.sets, self.work, self._lam_n, CORRECTIONS, max_steps)
 
     @property
     def _lam_n(self) -> float:
@@ -247,29 +246,29 @@ class NSlack(Solver):
 
     def _end_pass(self) -> None:
         """End the QP if it is solved well enough, else begin its next pass; and choose a new centre when it is time."""
-        state, counts = self.state, self.state.at.counts
-        gap = state.at.gap[INNER] / self.problem.n
+        state, counts = self.state, self.state.working.counts
+        gap = state.working.gap[INNER] / self.problem.n
         self._begin_pass()
-        if gap <= state.tol or counts[HITS] >= ALLOWED * counts[CALLS]:
+        if gap <= state.tol or counts[QP_VISITS] >= QP_VISITS_PER_CALL * counts[ORACLE_CALLS]:
             self._end()
         if state.centre is not None:
             state.passes += 1
             if state.passes >= state.centre.next_step:
-                state.centre.move(state.at.w, state.at.w, lambda: gap)
+                state.centre.move(state.working.w, state.working.w, lambda: gap)
 
     def _end(self) -> None:
         """End the QP, and report w and the best dual point between the one reported before and a."""
-        state, at = self.state, self.state.at
+        state, working = self.state, self.state.working
         state.tol = None
         image, losses = self._from_scratch(state.sets)
-        at.losses[:] = losses
-        at.w[:] = image if state.centre is None else state.centre.shifted(image)
+        working.losses[:] = losses
+        working.w[:] = image if state.centre is None else state.centre.shifted(image)
         change, loss_change = image - state.image, losses.mean() - state.ell
         gain = loss_change - self.lam * float(state.image @ change)
         gamma, weight = clipped_step(gain, self.lam * float(change @ change)), state.sets.weight
         state.solution = weight.copy() if gamma == 1.0 else (1.0 - gamma) * state.solution + gamma * weight
         state.image, state.ell = state.image + gamma * change, state.ell + gamma * loss_change
-        state.w = at.w.copy()
+        state.w = working.w.copy()
 
     def _radii_sq(self) -> np.ndarray:
         """Return max ||psi_i(y)||^2 over the working sets (n,), the mean of the others where there is none yet."""
@@ -288,11 +287,11 @@ class NSlack(Solver):
 
     @property
     def oracle_calls(self):
-        return int(self.state.at.counts[CALLS])
+        return int(self.state.working.counts[ORACLE_CALLS])
 
     @property
     def cache_hits(self):
-        return int(self.state.at.counts[HITS])
+        return int(self.state.working.counts[QP_VISITS])
 
     def point(self, iterate):
         state = self.state

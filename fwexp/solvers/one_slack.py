@@ -38,24 +38,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp._jit import njit, specialise
-from fwexp.checks import check_integer
+from fwexp.checks import fraction_option, integer_option
 from fwexp.problems.protocol import loss, scatter_psi, scores, stored_labeling, workspace
 from fwexp.solvers.active_set import ActiveSets, best_stored, labeling_at, new_active_sets, score_all, store
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.fw import BatchOracle
 from fwexp.solvers.hull import Corners, Hull, new_corners
-from fwexp.solvers.simplex_qp import check_share
 
 CACHE_SHARE = 1.5  # times the certified gap: by how much a plane of stored labelings must be violated
-
-
-def check_count(name: str, smallest: int):
-    """Return the check of an option that is a count."""
-
-    def check(value) -> int:
-        return check_integer(name, value, smallest)
-
-    return check
 
 
 @dataclass(frozen=True)
@@ -77,10 +67,10 @@ class Options:
     """
 
     nonnegative: bool = field(default=True, metadata={"choices": (True, False)})
-    removal: int = field(default=10, metadata={"check": check_count("solver one_slack: removal", 0)})
-    cache: int = field(default=5, metadata={"check": check_count("solver one_slack: cache", 0)})
-    pull: float = field(default=0.8, metadata={"check": check_share("solver one_slack: pull")})
-    qp_tol: float = field(default=1e-10, metadata={"check": check_share("solver one_slack: qp_tol")})
+    removal: int = field(default=10, metadata={"check": integer_option("solver one_slack: removal", 0)})
+    cache: int = field(default=5, metadata={"check": integer_option("solver one_slack: cache", 0)})
+    pull: float = field(default=0.8, metadata={"check": fraction_option("solver one_slack: pull")})
+    qp_tol: float = field(default=1e-10, metadata={"check": fraction_option("solver one_slack: qp_tol")})
 
 
 @dataclass

@@ -42,7 +42,7 @@ from fwexp.problems.protocol import (
 )
 from fwexp.solvers.averaging import Averages, averaged, new_averages, update_averages
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.sampling import Draws, given_draws, order_draws
+from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 
 START, GROWTH, LARGEST = 0.5, 1.05, 1e8  # of the step sizes
 ROUNDING = 1e-13  # of the change of the dual objective, relative to the scores
@@ -77,7 +77,7 @@ class Trial(NamedTuple):
     scratch: np.ndarray  # of the expectation oracle
 
 
-STEP, CALLS = 0, 1
+STEPS_TAKEN, ORACLE_CALLS = 0, 1
 
 
 @register_jitable
@@ -87,17 +87,17 @@ def most_trials(k, n):
 
 
 @njit
-def _steps(problem, at, averages, work, trial, order, lam, max_calls):
+def _steps(problem, iterate, averages, work, trial, order, lam, max_calls):
     """Take a step per index in ``order`` while ``max_calls`` suffices; modifies all that is mutable."""
-    lam_n, counts = lam * problem.n, at.counts
+    lam_n, counts = lam * problem.n, iterate.counts
     for i in order:
-        k = counts[STEP]
+        k = counts[STEPS_TAKEN]
         trials = most_trials(k, problem.n)
-        if counts[CALLS] + trials > max_calls:
+        if counts[ORACLE_CALLS] + trials > max_calls:
             return
         start, size = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
-        potentials, mean = at.potentials[start : start + size], at.means[start : start + size]
-        scores(problem, i, at.w, work.theta)
+        potentials, mean = iterate.potentials[start : start + size], iterate.means[start : start + size]
+        scores(problem, i, iterate.w, work.theta)
         largest = 1.0
         for j in range(size):
             largest = max(largest, abs(work.theta[j]))
@@ -106,36 +106,38 @@ def _steps(problem, at, averages, work, trial, order, lam, max_calls):
             # a_i(y) exp(eta_i H_i(y; w)) / Z_i
             for j in range(size):
                 trial.potentials[j] = potentials[j]
-            tilt(problem, i, work.theta, at.eta[i], trial.potentials)
+            tilt(problem, i, work.theta, iterate.eta[i], trial.potentials)
             loss = expectation_oracle(problem, i, trial.potentials, trial.mean, trial.scratch)[1]
-            counts[CALLS] += 1
+            counts[ORACLE_CALLS] += 1
             # n (D(new a) - D(a))
             for j in range(size):
                 trial.change[j] = trial.mean[j] - mean[j]
             set_dense(problem, i, trial.change, work.direction)
-            slope = loss - at.losses[i] - dot(problem, i, work.direction, work.theta)
+            slope = loss - iterate.losses[i] - dot(problem, i, work.direction, work.theta)
             if slope - 0.5 * norm_sq(problem, i, work.direction) / lam_n > -ROUNDING * largest:
                 for j in range(size):
                     potentials[j] = trial.potentials[j]
                     mean[j] = trial.mean[j]
-                step, loss_change = 1.0 / lam_n, loss - at.losses[i]
-                at.losses[i] = loss
-                at.ell[0] += loss_change / problem.n
-                scatter(problem, i, work.direction, step, at.w)
+                step, loss_change = 1.0 / lam_n, loss - iterate.losses[i]
+                iterate.losses[i] = loss
+                iterate.ell[0] += loss_change / problem.n
+                scatter(problem, i, work.direction, step, iterate.w)
                 break
             if halvings < trials - 1:
-                at.eta[i] *= 0.5
-        at.eta[i] = min(GROWTH * at.eta[i], LARGEST)
-        counts[STEP] = k + 1
+                iterate.eta[i] *= 0.5
+        iterate.eta[i] = min(GROWTH * iterate.eta[i], LARGEST)
+        counts[STEPS_TAKEN] = k + 1
         update_averages(problem, averages, i, work.direction, step, loss_change / problem.n, k + 1)
 
 
 @njit
-def _expectations(problem, at, trial):
+def _expectations(problem, iterate, trial):
     """Set the expected parts and losses of all examples to those of their distributions."""
     for i in range(problem.n):
         start, end = problem.part_ptr[i], problem.part_ptr[i + 1]
-        at.losses[i] = expectation_oracle(problem, i, at.potentials[start:end], at.means[start:end], trial.scratch)[1]
+        iterate.losses[i] = expectation_oracle(problem, i, iterate.potentials[start:end], iterate.means[start:end], trial.scratch)[
+            1
+        ]
 
 
 @njit
@@ -150,7 +152,7 @@ def _add_weights(problem, means, direction, c, w):
 class State:
     """All that a run changes."""
 
-    at: Iterate
+    iterate: Iterate
     averages: Averages
     draws: Draws
 
@@ -179,52 +181,52 @@ class OnlineEG(Solver):
         problem, rule, parts = self.problem, self.options.sampling, int(self.problem.part_ptr[-1])
         if warm_start is not None:
             self.check_warm_start(warm_start)
-        at = Iterate(
+        iterate = Iterate(
             w=new_weights(problem),
             ell=np.zeros(1),
-            potentials=np.zeros(parts) if warm_start is None else warm_start.state.at.potentials.copy(),
+            potentials=np.zeros(parts) if warm_start is None else warm_start.state.iterate.potentials.copy(),
             means=np.zeros(parts),
             losses=np.zeros(problem.n),
             eta=np.full(problem.n, START),
             counts=np.zeros(2, dtype=np.int64),
         )
-        draws = order_draws(rule, problem.n, seed) if order is None else given_draws(order)
-        self.state = State(at, new_averages(problem, iterates), draws)
-        specialise(_expectations, problem)(problem, at, self.trial)
-        at.w[:] = self._weights()
-        at.ell[0] = at.losses.mean()
+        draws = order_draws(rule, problem.n, seed) if order is None else fixed_order_draws(order)
+        self.state = State(iterate, new_averages(problem, iterates), draws)
+        specialise(_expectations, problem)(problem, iterate, self.trial)
+        iterate.w[:] = self._weights()
+        iterate.ell[0] = iterate.losses.mean()
 
     def advance(self, calls, max_steps):
         order = self.state.draws.peek(max(0, min(calls - self.oracle_calls, max_steps - self.step)))
         before = self.step
         kernel = specialise(_steps, self.problem)
-        kernel(self.problem, self.state.at, self.state.averages, self.work, self.trial, order, self.lam, calls)
+        kernel(self.problem, self.state.iterate, self.state.averages, self.work, self.trial, order, self.lam, calls)
         self.state.draws.drop(self.step - before)
 
     @property
     def step(self):
-        return int(self.state.at.counts[STEP])
+        return int(self.state.iterate.counts[STEPS_TAKEN])
 
     @property
     def oracle_calls(self):
-        return int(self.state.at.counts[CALLS])
+        return int(self.state.iterate.counts[ORACLE_CALLS])
 
     @property
     def calls_per_step(self):
         return most_trials(self.step, self.problem.n)
 
     def point(self, iterate):
-        w, ell = self.state.at.w, self.state.at.ell[0]
+        w, ell = self.state.iterate.w, self.state.iterate.ell[0]
         if iterate != "last":
             w, ell = averaged(self.problem, self.state.averages, iterate, w, ell, self.step)
         return Point(w, ell - 0.5 * self.lam * (w @ w))
 
     def exact_dual(self):
         w = self._weights()
-        return self.state.at.losses.mean() - 0.5 * self.lam * (w @ w)
+        return self.state.iterate.losses.mean() - 0.5 * self.lam * (w @ w)
 
     def _weights(self) -> np.ndarray:
         """Return A a, computed from the expected parts."""
         w, c = new_weights(self.problem), 1.0 / (self.lam * self.problem.n)
-        specialise(_add_weights, self.problem)(self.problem, self.state.at.means, self.work.direction, c, w)
+        specialise(_add_weights, self.problem)(self.problem, self.state.iterate.means, self.work.direction, c, w)
         return w

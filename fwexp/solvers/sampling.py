@@ -98,16 +98,16 @@ def uniform_draws(seed: int) -> Draws:
     return Draws("numbers", 0, np.random.default_rng(seed), rest=np.empty(0))
 
 
-LEAST = 0.01  # times the mean: the least weight of an example in ``lipschitz_draws``
+LEAST_WEIGHT = 0.01  # times the mean: the least weight of an example in ``lipschitz_draws``
 
 
 def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
     """Return example indices drawn in proportion to bounds >= 0 on their curvature.
 
-    An example without curvature may have a gap all the same, and one visit may close it: examples below `LEAST` times the
+    An example without curvature may have a gap all the same, and one visit may close it: examples below `LEAST_WEIGHT` times the
     mean are visited once at first, in order, and drawn as if they were there later. Without any curvature all are alike.
     """
-    least = LEAST * np.mean(curvature)
+    least = LEAST_WEIGHT * np.mean(curvature)
     if least > 0.0:
         draws = order_draws("lipschitz", len(curvature), seed, np.maximum(curvature, least))
         draws.put_first(np.flatnonzero(curvature < least))
@@ -117,7 +117,7 @@ def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
     return draws
 
 
-def given_draws(order: np.ndarray, repeat: bool = False) -> Draws:
+def fixed_order_draws(order: np.ndarray, repeat: bool = False) -> Draws:
     """Return the indices that the caller gave, one per step, as often as they last or, with ``repeat``, over and over."""
     draws = Draws("given", 0, np.random.default_rng(0))
     draws.rest, draws.order = order, order if repeat else draws.order

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp._jit import njit, register_jitable
-from fwexp.checks import check_number
 
 PAIRWISE_STEPS = 1000  # per coordinate, where the active-set method fails
 
@@ -149,15 +148,15 @@ def _enter(M, a, g, j, U, support, m, shift, s, r, z):
     slope = np.nan
     while m > 0:
         ss, sr, rr = _squares(s, r, m)
-        kappa = (sr - 1.0) / ss
+        multiplier = (sr - 1.0) / ss
         for k in range(m):
-            z[k] = kappa * s[k] - r[k]
+            z[k] = multiplier * s[k] - r[k]
         _backward(U, m, z)
         if math.isnan(slope):
             slope = g[j]
             for k in range(m):
                 slope += z[k] * g[support[k]]
-        curvature = square - rr + kappa * kappa * ss
+        curvature = square - rr + multiplier * multiplier * ss
         t, blocking = _move(a, support, m, z, slope / curvature if curvature > 0.0 else np.inf)
         a[j] += t
         if blocking < 0:
@@ -258,15 +257,6 @@ def _pairwise(M, b, a, g, size, tol, max_steps):
     return _gap(a, g, size)[0]
 
 
-def check_share(name: str):
-    """Return the check of an option that is a tolerance, relative to something of its solver."""
-
-    def check(value) -> float:
-        return check_number(name, value, "a number >= 0 and < 1", least=0.0, below=1.0)
-
-    return check
-
-
 @dataclass
 class SimplexQP:
     """max b'a - 1/2 a'Ma over the simplex; grows and shrinks, and starts from the solution before. A record.
@@ -278,7 +268,7 @@ class SimplexQP:
     size : int
         Number of coordinates.
     a : float64 array
-        The solution, in its first ``size`` places; so are ``b``, ``M`` and the gradient ``g`` = b - M a.
+        The solution, in its first ``size`` entries; so are ``b``, ``M`` and the gradient ``g`` = b - M a.
     U, support, s, order, shift
         The factor, of the coordinates ``support[:order]`` (see above).
     accuracy : float

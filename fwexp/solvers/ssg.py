@@ -34,11 +34,11 @@ from fwexp.problems.protocol import (
     scores,
     workspace,
 )
-from fwexp.solvers import links
+from fwexp.solvers import projections
 from fwexp.solvers.averaging import AVG, KINDS, TAVG, WAVG, last_power_of_two
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.links import add_psi_change
-from fwexp.solvers.sampling import Draws, given_draws, order_draws
+from fwexp.solvers.projections import add_psi_change
+from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 
 
 @dataclass(frozen=True)
@@ -62,37 +62,37 @@ class Sums(NamedTuple):
 class State:
     """All that a run changes."""
 
-    at: Sums
-    link: links.Free | links.Nonnegative  # S_k itself, where that is something else
+    iterate: Sums
+    projection: projections.Unconstrained | projections.Nonnegative  # S_k itself, where that is something else
     draws: Draws
 
 
 @njit
-def _steps(problem, at, link, work, order, lam):
-    """Take one step per index in ``order``; modifies ``at``, ``link`` and ``work``."""
-    sums = at.sums
+def _steps(problem, iterate, projection, work, order, lam):
+    """Take one step per index in ``order``; modifies ``iterate``, ``projection`` and ``work``."""
+    sums = iterate.sums
     for i in order:
-        k = at.step[0]
-        scores(problem, i, at.psi_sum, work.theta)
+        k = iterate.step[0]
+        scores(problem, i, iterate.psi_sum, work.theta)
         if k > 0:
             rescale(problem, i, 1.0 / (lam * k), work.theta)
         max_oracle(problem, i, work.theta, work.y, work.scratch)
-        add_psi_change(link, problem, i, work.y, 1.0, at.psi_sum)
+        add_psi_change(projection, problem, i, work.y, 1.0, iterate.psi_sum)
         k += 1
-        for j in range(len(at.kinds)):
-            if at.kinds[j] == WAVG:
+        for j in range(len(iterate.kinds)):
+            if iterate.kinds[j] == WAVG:
                 accumulate_psi(problem, i, work.y, float(k), sums[j])
-            elif at.kinds[j] == AVG:
-                accumulate_psi(problem, i, work.y, at.harmonic[0], sums[j])
+            elif iterate.kinds[j] == AVG:
+                accumulate_psi(problem, i, work.y, iterate.harmonic[0], sums[j])
             else:
                 total = sums[len(sums) - 1]
                 accumulate_psi(problem, i, work.y, 1.0, total)
                 if k == last_power_of_two(k):  # k is K0: the average starts anew
-                    sums[j][:] = at.harmonic[0] * total
+                    sums[j][:] = iterate.harmonic[0] * total
                 else:
-                    accumulate_psi(problem, i, work.y, at.harmonic[0], sums[j])
-        at.step[0] = k
-        at.harmonic[0] += 1.0 / k
+                    accumulate_psi(problem, i, work.y, iterate.harmonic[0], sums[j])
+        iterate.step[0] = k
+        iterate.harmonic[0] += 1.0 / k
 
 
 @njit
@@ -118,9 +118,9 @@ class SSG(Solver):
         problem, rule = self.problem, self.options.sampling
         kinds = np.array([KINDS[name] for name in iterates if name in KINDS], dtype=np.int64)
         sums = new_sums(problem, len(kinds) + int(TAVG in kinds))
-        at = Sums(new_weights(problem), kinds, sums, np.zeros(1), np.zeros(1, dtype=np.int64))
-        draws = order_draws(rule, problem.n, seed) if order is None else given_draws(order)
-        self.state = State(at, links.new_link(problem), draws)
+        iterate = Sums(new_weights(problem), kinds, sums, np.zeros(1), np.zeros(1, dtype=np.int64))
+        draws = order_draws(rule, problem.n, seed) if order is None else fixed_order_draws(order)
+        self.state = State(iterate, projections.new_projection(problem), draws)
 
     def prepare(self):
         self.work = workspace(self.problem)
@@ -128,16 +128,16 @@ class SSG(Solver):
     def advance(self, calls, max_steps):
         order = self.state.draws.take(max(0, min(calls, max_steps) - self.step))
         state = self.state
-        specialise(_steps, self.problem)(self.problem, state.at, state.link, self.work, order, self.lam)
+        specialise(_steps, self.problem)(self.problem, state.iterate, state.projection, self.work, order, self.lam)
 
     @property
     def step(self):
-        return int(self.state.at.step[0])
+        return int(self.state.iterate.step[0])
 
     oracle_calls = step
 
     def point(self, iterate):
-        state, k = self.state.at, self.step
+        state, k = self.state.iterate, self.step
         if k == 0:
             return Point(state.psi_sum.copy(), np.nan)
         if iterate == "last":
@@ -146,7 +146,7 @@ class SSG(Solver):
         # wavg, avg, tavg = scale * (factor * S - sum)
         factor = {"wavg": k + 1.0}.get(iterate, state.harmonic[0])
         scale = {"wavg": 2.0 / (k * (k + 1.0)), "avg": 1.0 / k, "tavg": 1.0 / (k - first + 1.0)}[iterate] / self.lam
-        w = factor * links.unclipped(self.state.link, state.psi_sum)
+        w = factor * projections.unclipped(self.state.projection, state.psi_sum)
         total = state.sums[int(np.flatnonzero(state.kinds == KINDS[iterate])[0])]
         specialise(_subtract_sum, self.problem)(self.problem, total, w)
-        return Point(links.clip(links.constrained_places(self.problem), scale * w), np.nan)
+        return Point(projections.clip(projections.constrained_indices(self.problem), scale * w), np.nan)

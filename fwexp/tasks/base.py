@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fwexp.checks import check_fields
 from fwexp.driver import settings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.solvers import AUTO, get_solver
-from fwexp.solvers.base import check_fields
 from fwexp.tasks.result import Result
 
 

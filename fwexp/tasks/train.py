@@ -174,7 +174,7 @@ def _check_warm_start(problem, result) -> None:
     if result.state is None:
         got = "got one that was loaded, unpickled or copied, which has no dual variables"
         raise ParameterError(f"warm_start must be a Result on the same problem, {got}")
-    if result.state.given is not problem:
+    if result.state.user_problem is not problem:
         check_structure("warm_start", result.structure, "problem", structure(problem))
         raise ParameterError("warm_start must be a Result on the same problem, got one on another (though of the same structure)")
 
@@ -246,7 +246,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         options=dict(vars(solver.options)),
         lam=solver.lam,
         seed=seed,
-        structure=structure(solver.given, inputs=solver.refers_to_inputs),
+        structure=structure(solver.user_problem, inputs=solver.refers_to_inputs),
         state=solver,
     )
 

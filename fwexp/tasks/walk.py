@@ -124,7 +124,7 @@ class Walk(Process):
 
     def arrive(self) -> None:
         """Take note of the weights, for a row."""
-        self.weights.append(to_public(self.problem, self.solver.state.at.w))
+        self.weights.append(to_public(self.problem, self.solver.state.iterate.w))
         self.event = True
 
     def begin(self, lam: float, options=None, warm_start: BCFW | None = None) -> None:
@@ -141,7 +141,7 @@ class Walk(Process):
         solver.change_lam(0.5)
         solver.full_step()
         BCFW(self.problem, 1.0, self.options, self.seed, warm_start=solver)
-        Evaluator(self.problem)(solver.state.at.w, error=False)
+        Evaluator(self.problem)(solver.state.iterate.w, error=False)
 
     def point(self, iterate):
         if self.solver is None:

@@ -36,6 +36,8 @@ class Check:
     ----------
     name : str
         What is checked.
+    function : callable
+        That raises `CheckFailed` or an error of `fwexp.errors` where it does not hold.
     """
 
     name: str
@@ -68,11 +70,25 @@ def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> list[Check]:
     seed : int
         Seed of the weights at which oracles are called.
     examples : int
-        How many examples are looked at.
+        How many examples are checked.
 
     Returns
     -------
     list of Check
+        To be called one by one.
+
+    Raises
+    ------
+    ValueError
+        What is no problem at all.
+
+    Examples
+    --------
+    >>> import fwexp, numpy as np
+    >>> from fwexp.testing import problem_checks
+    >>> checks = problem_checks(fwexp.multiclass_problem(np.eye(3), [0, 1, 1]))
+    >>> [check.name for check in checks][:2]
+    ['has_the_protocol', 'weights_survive_the_round_trip']
     """
     check_problem_type(problem)
     return _checks(PROBLEM_CHECKS, ProblemProbe(problem, seed, examples))
@@ -80,6 +96,15 @@ def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> list[Check]:
 
 def check_problem(problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ...]:
     """Run ``problem_checks``, and say which tiers of the protocol the family of the problem has.
+
+    Parameters
+    ----------
+    problem : problem
+        Small enough for plain Python; labels of -1 are for test sets and fail.
+    seed : int
+        Seed of the weights at which oracles are called.
+    examples : int
+        How many examples are checked.
 
     Returns
     -------
@@ -120,6 +145,18 @@ def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1,
     Returns
     -------
     list of Check
+        To be called one by one.
+
+    Raises
+    ------
+    ValueError, TypeError
+        No such solver or option, or a problem that it does not run on.
+
+    Examples
+    --------
+    >>> from fwexp.testing import solver_checks
+    >>> [check.name for check in solver_checks("ssg")][:2]
+    ['declares_what_it_is', 'refuses_unknown_options']
     """
     cls = get_solver(solver) if isinstance(solver, str) else solver
     checked = check_options(cls, options)
@@ -132,6 +169,17 @@ def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1,
 
 def check_solver(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> None:
     """Run ``solver_checks``.
+
+    Parameters
+    ----------
+    solver : str or subclass of Solver
+        A name, or a class that need not be registered.
+    problem : problem, optional
+        Small training problem; by default chains.
+    lam : float
+        Regularisation.
+    **options
+        The solver's own options.
 
     Raises
     ------

@@ -15,14 +15,14 @@ from fwexp.driver.settings import ITERATES
 from fwexp.errors import OptionError
 from fwexp.problems import protocol, tiers
 from fwexp.problems.callback import CallbackProblem
-from fwexp.problems.constraints import public_places
+from fwexp.problems.constraints import public_indices
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import run_solver
 from fwexp.testing.problems import close, require
 
-BIG = 10**9
+NO_LIMIT = 10**9
 PASSES = 12  # of the runs that are compared
 LONG = 100  # passes after which the objective must be near the optimum
 
@@ -79,7 +79,7 @@ class SolverProbe:
         cls = SOLVERS["bcfw"]
         step = {} if tiers.missing(self.problem, "sets") else {"step": "pairwise"}
         reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
-        reference.advance(3 * LONG * self.problem.n, BIG)
+        reference.advance(3 * LONG * self.problem.n, NO_LIMIT)
         return self.primal(reference)
 
     def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:
@@ -115,7 +115,7 @@ class SolverProbe:
             features=lambda i, y: protocol.joint_feature(problem, i, protocol.as_labeling(problem, i, y)),
             loss=lambda i, y: protocol.loss(problem, i, protocol.as_labeling(problem, i, y)),
             max_oracle=max_oracle,
-            nonnegative=public_places(problem),
+            nonnegative=public_indices(problem),
         )
 
 
@@ -183,7 +183,7 @@ def portions_do_not_matter(probe):
     whole, portions, calls = probe.ran(), probe.new(), PASSES * probe.problem.n
     while portions.oracle_calls < calls:
         before, target = (portions.step, portions.oracle_calls), portions.oracle_calls + portions.calls_per_step
-        portions.advance(min(target, calls), BIG)
+        portions.advance(min(target, calls), NO_LIMIT)
         state_of(portions, probe.iterates)
         portions.extras()
         if (portions.step, portions.oracle_calls) == before:
@@ -238,7 +238,7 @@ def follows_the_order(probe):
 
 def averages_are_averages(probe):
     """wavg weighs w_j by j, avg is the mean of w_1 .. w_k, tavg that since the last power of two; so are the duals' b'a."""
-    if len(public_places(probe.problem)):
+    if len(public_indices(probe.problem)):
         return  # then they are those of A a, which is not seen from outside
     solver = probe.new()
     solver.advance(0, 0)
@@ -259,8 +259,8 @@ def averages_are_averages(probe):
 
 def probe_step(solver: Solver, k: int) -> None:
     """Take one step, to step k."""
-    solver.advance(BIG, k)
-    require(solver.step == k, f"advance({BIG}, {k}) must go to step {k}, got {solver.step}")
+    solver.advance(NO_LIMIT, k)
+    require(solver.step == k, f"advance({NO_LIMIT}, {k}) must go to step {k}, got {solver.step}")
 
 
 def dual_loss(probe, solver: Solver, iterate: str) -> float:
@@ -335,7 +335,7 @@ def starts_from_a_result(probe):
             return
         require(again.step == 0, "a warm start must begin at step 0")
         duals.append(again.point("last").dual)
-        again.advance(5 * probe.problem.n, BIG)
+        again.advance(5 * probe.problem.n, NO_LIMIT)
     unchanged = state_of(first, probe.iterates) == before and first.exact_dual() == dual
     require(unchanged, "a warm start must not change the run that it comes from")
     require(close(duals[0], dual), f"a warm start must have the dual {dual}, got {duals[0]}")

@@ -9,7 +9,7 @@ import pytest
 
 from fwexp.data.alignment import baselines, bitext, eflomal, features, hmm
 from fwexp.errors import DataError
-from tests.data.made_up import made_up_pairs
+from tests.data.synthetic_pairs import synthetic_pairs
 
 # --- counting and aligning ---------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ def test_model_1_by_hand():
 
 
 def test_probabilities_sum_to_one():
-    lexicon, text = bitext.number([tuple(map(tuple, pair)) for pair in made_up_pairs(40, 2)])
+    lexicon, text = bitext.number([tuple(map(tuple, pair)) for pair in synthetic_pairs(40, 2)])
     for reverse in (False, True):
         model = hmm.fit(lexicon, text, reverse)
         source = lexicon.f_of if reverse else lexicon.e_of
@@ -120,7 +120,7 @@ def test_probabilities_sum_to_one():
 
 
 def test_aligner_learns_translations_and_unknown_words_do_no_harm():
-    pairs = [tuple(map(tuple, pair)) for pair in made_up_pairs(60, 2)]
+    pairs = [tuple(map(tuple, pair)) for pair in synthetic_pairs(60, 2)]
     lexicon, text = bitext.number(pairs)
     news = [(("the", "new", "dog", "."), ("le", "neuf", "chien", "."))]
     ((first, second),) = hmm.align(lexicon, text, bitext.look_up(lexicon, news))

@@ -144,17 +144,17 @@ def test_missing_file(folder):
 def reference_columns(train, test):
     """The rules of the template one by one, with dictionaries of tuples."""
 
-    def look(sentence, t, which):
+    def describe(sentence, t, which):
         if not 0 <= t < len(sentence):
             return None
         return sentence[t][0].lower() if which == "w" else sentence[t][1]
 
     def attributes(sentence, t):
         def w(offset):
-            return look(sentence, t + offset, "w")
+            return describe(sentence, t + offset, "w")
 
         def p(offset):
-            return look(sentence, t + offset, "p")
+            return describe(sentence, t + offset, "p")
 
         return [
             w(-2),

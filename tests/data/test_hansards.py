@@ -9,7 +9,7 @@ from fwexp.data.metrics import alignment_error_rate, alignment_scores
 from fwexp.errors import DataError, OptionError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.matching import MatchingProblem
-from tests.data.made_up import made_up_pairs, true_links
+from tests.data.synthetic_pairs import synthetic_pairs, true_links
 
 
 def write_lines(path, sentences):
@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     home = tmp_path / "data" / "hansards"
     home.mkdir(parents=True)
-    train, test = made_up_pairs(150, 0), made_up_pairs(104, 1)
+    train, test = synthetic_pairs(150, 0), synthetic_pairs(104, 1)
     for side, letter in enumerate("ef"):
         write_lines(home / f"train.25000.{letter}", [pair[side] for pair in train])
         write_lines(home / f"test.{letter}", [pair[side] for pair in test])
@@ -43,7 +43,7 @@ def test_problems(folder):
     assert test.n == 4
     assert 50 < train.n < 150  # without repeated pairs and those of the test set
     assert train.d == test.d == len(hansards.feature_names()) == len(set(hansards.feature_names()))
-    pairs = made_up_pairs(104, 1)[100:]
+    pairs = synthetic_pairs(104, 1)[100:]
     assert np.diff(test.label_ptr).tolist() == [len(e) for e, _ in pairs]
     assert test.columns.tolist() == [len(f) for _, f in pairs]
     # the first word's link is possible, the others are sure
@@ -56,8 +56,8 @@ def test_problems(folder):
 
 def test_training_links_are_translations(folder):
     train, _ = load_dataset("hansards", data_dir=folder)
-    test = set(map(str, made_up_pairs(104, 1)))
-    pairs = {str(pair): pair for pair in made_up_pairs(150, 0) if str(pair) not in test}
+    test = set(map(str, synthetic_pairs(104, 1)))
+    pairs = {str(pair): pair for pair in synthetic_pairs(150, 0) if str(pair) not in test}
     right = found = possible = 0
     for i, pair in enumerate(pairs.values()):
         links = protocol.public_labeling(train, i, train.labels[train.label_ptr[i] : train.label_ptr[i + 1]])
@@ -69,7 +69,7 @@ def test_training_links_are_translations(folder):
     assert right > 0.8 * possible
 
 
-def test_learning_on_made_up_pairs(folder):
+def test_learning_on_synthetic_pairs(folder):
     train, test = load_dataset("hansards", data_dir=folder)
     result = fwexp.solve(train, lam=0.01, max_passes=20, test=test)
     metrics = hansards.scorer(folder)(result.predict(test))
@@ -116,9 +116,9 @@ def test_sources(folder):
 
 def test_options():
     assert check_options("hansards").aligner == "hmm"
-    with pytest.raises(ParameterError, match="unknown aligner of dataset hansards 'giza'; accepted: eflomal, hmm"):
+    with pytest.raises(ParameterError, match="dataset hansards: aligner must be one of hmm, eflomal; got 'giza'"):
         check_options("hansards", {"aligner": "giza"})
-    with pytest.raises(OptionError, match="unknown option of dataset hansards 'alinger'; accepted: aligner"):
+    with pytest.raises(OptionError, match="dataset hansards: unknown option 'alinger'; accepted: aligner"):
         check_options("hansards", {"alinger": "hmm"})
 
 

@@ -27,11 +27,16 @@ def test_defaults():
     [
         ("orc", {}, ParameterError, f"unknown dataset 'orc'; accepted: {ACCEPTED} (did you mean 'ocr'?)"),
         (None, {}, ParameterError, f"unknown dataset 'None'; accepted: {ACCEPTED}"),
-        ("ocr", {"split": "ocr3"}, ParameterError, "unknown split of dataset ocr 'ocr3'; accepted: ocr, ocr2"),
-        ("ocr", {"split": None}, ParameterError, "unknown split of dataset ocr 'None'; accepted: ocr, ocr2"),
-        ("ocr", {"split": ["ocr"]}, ParameterError, "unknown split of dataset ocr \"['ocr']\"; accepted: ocr, ocr2"),
-        ("ocr", {"spilt": "ocr"}, OptionError, "unknown option of dataset ocr 'spilt'; accepted: n, split"),
-        ("digits", {"split": "ocr"}, OptionError, "dataset digits has no options, got 'split'"),
+        (
+            "ocr",
+            {"split": "ocr3"},
+            ParameterError,
+            "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr'?)",
+        ),
+        ("ocr", {"split": None}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got None"),
+        ("ocr", {"split": ["ocr"]}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got ['ocr']"),
+        ("ocr", {"spilt": "ocr"}, OptionError, "dataset ocr: unknown option 'spilt'; accepted: n, split"),
+        ("digits", {"split": "ocr"}, OptionError, "dataset digits: unknown option 'split'; accepted: none"),
     ],
 )
 def test_wrong_names_and_options(name, options, kind, message, tmp_path):

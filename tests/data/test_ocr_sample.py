@@ -32,7 +32,7 @@ def test_only_the_training_words_are_sampled(letter_file, tmp_path):
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, "all"])
 def test_a_wrong_size_is_one_line(n):
     with pytest.raises(ParameterError, match=r"^n of dataset ocr must be an integer >= 1, got .*$"):
-        ocr.Options(n=n)
+        load_dataset("ocr", n=n)
 
 
 def test_a_size_beyond_the_data_is_one_line(letter_file, tmp_path):

@@ -52,7 +52,7 @@ def test_columns_by_default_and_rare_features(tmp_path):
     own = from_columns(path)
     assert own.test is None
     assert own.labels == ("L0", "L1")
-    # A constant; x, y, a, b at the place itself; what comes before (x, a) and after (y, b).
+    # A constant; x, y, a, b at the token itself; what comes before (x, a) and after (y, b).
     assert own.train.num_features == 1 + 4 + 2 + 2
     assert from_columns(path, min_count=2).train.num_features == 3  # the constant, x, b
     assert from_columns(path, label=0).labels == ("x", "y")

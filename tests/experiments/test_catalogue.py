@@ -17,7 +17,7 @@ from fwexp.plots import curves, icml2016, style
 from fwexp.plots.curves import COLUMNS
 from fwexp.run import store, sweep
 from fwexp.run.config import conf_dir
-from tests.plots.made_up import make_results
+from tests.plots.synthetic_results import make_results
 
 PRESETS = conf_dir() / "experiment"
 EIGHT = {f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "-gap") for cache in ("", "-cache")}

@@ -14,7 +14,7 @@ from fwexp.experiments.figure import save_figure, stored_results
 from fwexp.experiments.origin import Origin, reservations
 from fwexp.run import records, runner, store, sweep
 from fwexp.run.provenance import provenance
-from tests.plots.made_up import make_figure as made_up_results
+from tests.plots.synthetic_results import make_figure as synthetic_results
 
 NAME = "quickstart"
 SVG, DUBLIN = "{http://www.w3.org/2000/svg}", "{http://purl.org/dc/elements/1.1/}"
@@ -135,7 +135,7 @@ def test_a_smoke_figure_leaves_the_full_one_alone(made, tmp_path):
 def test_a_figure_of_mixed_sources_says_so(made, tmp_path, monkeypatch):
     folder, _ = made
     shutil.copytree(folder / "runs", tmp_path / "runs")
-    monkeypatch.setattr(store.Run, "stale", False)
+    monkeypatch.setattr(store.StoredRun, "stale", False)
 
     def note(**digests):
         for run in store.find_runs(tmp_path):
@@ -202,7 +202,7 @@ def _fail(*_, **__):
 
 def test_equal_pictures_are_equal_files(tmp_path):
     figure = FIGURES["icml2013/fig1"]
-    frame = figure.data(made_up_results(seeds=range(3)))
+    frame = figure.data(synthetic_results(seeds=range(3)))
     first = save_figure(figure.draw(frame), frame, tmp_path / "first" / "fig")
     second = save_figure(figure.draw(frame), frame, tmp_path / "second" / "fig")
     for one, two in zip(first, second):

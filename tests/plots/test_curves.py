@@ -8,7 +8,7 @@ import pytest
 from fwexp.errors import OptionError, ParameterError
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Panel
-from tests.plots.made_up import OPTIMUM, PASSES, concat, make_figure, make_run
+from tests.plots.synthetic_results import OPTIMUM, PASSES, concat, make_figure, make_run
 
 PANEL = Panel("a", "OCR, λ = 0.01", "ocr", 0.01)
 

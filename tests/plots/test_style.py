@@ -7,14 +7,14 @@ import pytest
 
 from fwexp.errors import OptionError
 from fwexp.plots import style
-from tests.plots.made_up import concat, make_run
+from tests.plots.synthetic_results import concat, make_run
 
 
 def test_no_two_variants_look_alike():
-    looks = {}
+    lines = {}
     for variant, line in style.LINES.items():
-        looks.setdefault((line.color, line.marker, line.dashes, line.filled), []).append(variant)
-    assert [names for names in looks.values() if len(names) > 1] == []
+        lines.setdefault((line.color, line.marker, line.dashes, line.filled), []).append(variant)
+    assert [names for names in lines.values() if len(names) > 1] == []
 
 
 def test_no_two_methods_claim_the_same_runs():
@@ -27,12 +27,12 @@ def test_no_two_methods_claim_the_same_runs():
 
 def test_averages_keep_the_hue_and_change_the_line():
     for name in style.METHODS:
-        look = style.line(name)
+        line = style.line(name)
         for average in ("wavg", "tavg", "avg"):
             averaged = style.line(f"{name}-{average}")
-            assert averaged.color == look.color
-            assert averaged.label == f"{look.label}-{average}"
-            assert averaged.dashes != look.dashes
+            assert averaged.color == line.color
+            assert averaged.label == f"{line.label}-{average}"
+            assert averaged.dashes != line.dashes
 
 
 @pytest.mark.parametrize(
@@ -145,25 +145,25 @@ def test_all_methods_differ_visibly_most_of_all_from_the_plain_solver():
 def test_settings_that_the_table_does_not_know_do_not_look_alike():
     settings = [f"bcfw[refresh={k}]" for k in range(24)]
     for number in range(1, 9):
-        looks = list(style.looks(settings[:number] + MAIN).values())
-        for one, two in itertools.combinations(looks[len(MAIN) :], 2):
+        lines = list(style.lines(settings[:number] + MAIN).values())
+        for one, two in itertools.combinations(lines[len(MAIN) :], 2):
             check_distance(one, two, SPARE)
-        for one, two in itertools.product(looks[: len(MAIN)], looks[len(MAIN) :]):
+        for one, two in itertools.product(lines[: len(MAIN)], lines[len(MAIN) :]):
             check_distance(one, two, (BESIDE[0], 9))
             assert one.dashes != two.dashes
-    many = style.looks(settings).values()
-    assert len({(look.color, look.dashes) for look in many}) == len({(look.color, look.marker) for look in many}) == 24
-    assert len(style.looks([f"bcfw[refresh={k}]" for k in range(100)])) == 100
-    assert {look.dashes for look in many}.isdisjoint(look.dashes for look in style.LINES.values())
+    many = style.lines(settings).values()
+    assert len({(line.color, line.dashes) for line in many}) == len({(line.color, line.marker) for line in many}) == 24
+    assert len(style.lines([f"bcfw[refresh={k}]" for k in range(100)])) == 100
+    assert {line.dashes for line in many}.isdisjoint(line.dashes for line in style.LINES.values())
 
 
 def test_averages_of_an_unknown_method_keep_its_hue_in_a_figure():
     names = [f"bcfw[refresh={k}]{average}" for k in range(8) for average in ("", "-wavg", "-tavg")]
-    looks = style.looks(names)
-    assert looks == style.looks(names[::-1])
+    lines = style.lines(names)
+    assert lines == style.lines(names[::-1])
     for k in range(8):
-        assert len({looks[f"bcfw[refresh={k}]{average}"].color for average in ("", "-wavg", "-tavg")}) == 1
-    assert len({(look.color, look.dashes) for look in looks.values()}) == len(looks)
+        assert len({lines[f"bcfw[refresh={k}]{average}"].color for average in ("", "-wavg", "-tavg")}) == 1
+    assert len({(line.color, line.dashes) for line in lines.values()}) == len(lines)
 
 
 def test_the_style_ends_with_its_block(monkeypatch):

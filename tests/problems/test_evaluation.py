@@ -6,7 +6,7 @@ import pytest
 import fwexp
 from fwexp import _threads
 from fwexp.errors import ParameterError
-from fwexp.problems.evaluation import SHARES, Evaluator
+from fwexp.problems.evaluation import CHUNKS, Evaluator
 from fwexp.problems.protocol import from_public
 from tests import reference as ref
 from tests.small_problems import FORMS, chain
@@ -57,10 +57,10 @@ def test_shares_cover_all_examples_once(threads, monkeypatch):
     for n in (1, 5, 8, 23):
         seen = np.zeros(n, dtype=int)
 
-        def kernel(share, start, end, seen=seen):
+        def kernel(chunk, start, end, seen=seen):
             seen[start:end] += 1
 
-        _threads.for_shares(kernel, n, min(SHARES, n))
+        _threads.parallel_for(kernel, n, min(CHUNKS, n))
         assert (seen == 1).all()
 
 
@@ -68,11 +68,11 @@ def test_shares_cover_all_examples_once(threads, monkeypatch):
 def test_errors_in_threads_are_raised(threads, monkeypatch):
     monkeypatch.setattr(_threads, "num_threads", lambda: threads)
 
-    def kernel(share, start, end):
+    def kernel(chunk, start, end):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        _threads.for_shares(kernel, 8, 8)
+        _threads.parallel_for(kernel, 8, 8)
 
 
 def test_number_of_threads_respects_the_share_of_a_worker(monkeypatch):

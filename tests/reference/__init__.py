@@ -4,7 +4,7 @@ Nothing here imports the package under test. Problems are enumerated (`TinyProbl
 every iterate is stored, and every random choice is an argument.
 """
 
-from .active_set import STEPS, State
+from .active_set import STEP_FUNCTIONS, State
 from .averages import Path, Run, avg, last_power_of_two, make_run, suffix, tavg, wavg, wavg_explicit
 from .binary import dual_coordinate_descent, prox_sdca
 from .block_solver import BlockRun, block_fw, cached_corner, chi, improvement_factor, inverse_cdf
@@ -50,7 +50,7 @@ from .problem import (
 from .qp import Optimum, qp_optimum, simplex_qp
 
 __all__ = [
-    "STEPS",
+    "STEP_FUNCTIONS",
     "BlockRun",
     "Cuts",
     "EGRun",

@@ -131,4 +131,4 @@ def corrective_step(state, i, j, corrections=5):
         j = state.best(i, list(state.stored[i]))
 
 
-STEPS = {"fw": fw_step, "pairwise": pairwise_step, "away": away_step, "corrective": corrective_step}
+STEP_FUNCTIONS = {"fw": fw_step, "pairwise": pairwise_step, "away": away_step, "corrective": corrective_step}

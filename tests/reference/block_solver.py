@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .active_set import STEPS, State
+from .active_set import STEP_FUNCTIONS, State
 from .averages import Run, make_run
 from .problem import curvature_bound
 
@@ -64,7 +64,7 @@ def block_fw(
     refresh : int
         All gaps are computed exactly after every ``refresh * n`` steps (0: never).
     accelerate : None or (kap, period)
-        Centre weight and number of passes (of n steps) between new centres. Where gap estimates are used, every new
+        ProximalCentre weight and number of passes (of n steps) between new centres. Where gap estimates are used, every new
         centre recomputes them.
     curvature : None or array
         C_f^(i) for "lipschitz" and "ideal"; by default 4 R_i^2/(lam n^2).
@@ -73,7 +73,7 @@ def block_fw(
     """
     n, (kap, period) = tp.n, accelerate or (0.0, 0)
     state = State(tp, lam * (1 + kap), size, drop_active=step == "fw")
-    centre = Centre(kap, np.zeros(tp.d))
+    centre = ProximalCentre(kap, np.zeros(tp.d))
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
     gaps, calls, needs_gaps = np.full(n, np.inf), 0, cache is not None or sampling in ("gap", "max_gap")
     log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
@@ -88,7 +88,7 @@ def block_fw(
             gaps[i] = max(state.corner_gap(i, j), 0.0)
         log["gaps"].append(state.corner_gap(i, j))
         state.store(i, j)
-        STEPS[step](state, i, j)
+        STEP_FUNCTIONS[step](state, i, j)
         new_centre = period > 0 and (k + 1) % (period * n) == 0
         if new_centre:
             state.w = centre.move(state.w)
@@ -132,7 +132,7 @@ def inverse_cdf(weights, draw):
     return min(int(np.searchsorted(cumulative, draw * cumulative[-1], side="right")), len(weights) - 1)
 
 
-class Centre:
+class ProximalCentre:
     """The centre z of min P(w) + kap lam/2 ||w - z||^2, where w = v + kap/(1 + kap) z and v = A a/(1 + kap).
 
     New centre: z <- w + beta (w - w_old), beta = (1 - sqrt q)/(1 + sqrt q), q = 1/(1 + kap), w_old being the w at which

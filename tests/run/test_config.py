@@ -9,7 +9,7 @@ from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
-from fwexp.run.config import PLACE_KEYS, canonical, conf_dir, places, run_key, to_overrides
+from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, run_key, to_overrides
 from fwexp.solvers import SOLVERS
 from fwexp.tasks.train import Train
 
@@ -161,8 +161,8 @@ def test_the_canonical_form_is_plain_and_stays_as_it_is():
         ({"lma": 1}, "unknown key 'lma'; accepted: .*did you mean 'lam'"),
         ({"dataset": {"name": "ocrr"}}, "unknown dataset 'ocrr'; accepted: .*ocr"),
         ({"dataset": None}, "dataset must be chosen by its name, got None"),
-        ({"dataset": {"name": "ocr", "splt": "ocr"}}, "unknown option of dataset ocr 'splt'"),
-        ({"dataset": {"name": "ocr", "split": "ocr3"}}, "unknown split of dataset ocr 'ocr3'; accepted: ocr, ocr2"),
+        ({"dataset": {"name": "ocr", "splt": "ocr"}}, "dataset ocr: unknown option 'splt'"),
+        ({"dataset": {"name": "ocr", "split": "ocr3"}}, "dataset ocr: split must be one of ocr2, ocr; got 'ocr3'"),
         ({"solver": {"name": "bcwf"}}, "unknown solver 'bcwf'; accepted: .*bcfw"),
         ({"solver": "bcfw"}, "solver must be chosen by its name, got 'bcfw'"),
         ({"solver": {"name": "bcfw", "samplng": "perm"}}, "unknown option 'samplng'; accepted: .*sampling"),
@@ -194,8 +194,8 @@ def test_what_is_wrong_is_named(changes, message):
 )
 def test_wrong_places_are_named(changes, message):
     with pytest.raises(ParameterError, match=message):
-        places(changed(**changes))
-    assert places(BASE) == PLACE_KEYS
+        execution_settings(changed(**changes))
+    assert execution_settings(BASE) == EXECUTION_KEYS
 
 
 # -- conf/ and its schema

@@ -154,7 +154,7 @@ def test_warm_start_keeps_the_dual_variables():
     first = fwexp.solve(problem, "approx_bcfw", lam=0.5, max_passes=20, gap_tol=0, nu=0.5)
     rows = []
     fwexp.solve(problem, "approx_bcfw", lam=0.25, max_passes=1, gap_tol=0, warm_start=first, callback=rows.append)
-    w, ell = first.state.state.at.w, first.state.state.at.ell[0]
+    w, ell = first.state.state.iterate.w, first.state.state.iterate.ell[0]
     assert rows[0]["dual"] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-12)
     with pytest.raises(OptionError, match="cannot start from the dual variables of bcfw"):
         fwexp.solve(problem, "approx_bcfw", lam=0.5, warm_start=fwexp.solve(problem, "bcfw", lam=0.5, max_passes=1))
@@ -192,7 +192,7 @@ def too_many_labelings():
 def test_without_enumeration_the_certificate_bounds_the_gap(monkeypatch, problem, nu, delta):
     compile_chains_only(monkeypatch, problem)
     if not isinstance(problem, ChainProblem):
-        monkeypatch.setattr(approximate, "LIMIT", 2)
+        monkeypatch.setattr(approximate, "MAX_ENUMERATED", 2)
     result = fwexp.solve(
         problem, "approx_bcfw", lam=LAM, max_passes=30, gap_tol=0, iterates=("last",), schedule=1, nu=nu, delta=delta
     )

@@ -6,7 +6,7 @@ import pytest
 import fwexp
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, active_set, check_options, gap_tree
-from fwexp.solvers.acceleration import LATE_KAP, LATE_PASSES
+from fwexp.solvers.acceleration import LATE_PASSES, LATE_STRENGTH
 from tests import reference as ref
 from tests.small_problems import steps_before_a_tie
 
@@ -68,7 +68,7 @@ def test_steps_equal_the_transcription(step, sampling, cache):
                 last = k - 1
                 break
             np.testing.assert_allclose(w, wanted.run.last.w[k], rtol=1e-9, atol=1e-10)
-            assert solver.state.at.ell[0] == pytest.approx(wanted.run.last.ell[k], abs=1e-10)
+            assert solver.state.iterate.ell[0] == pytest.approx(wanted.run.last.ell[k], abs=1e-10)
         else:
             assert solver.cache_hits == wanted.hits[:last].sum()
             # A refresh that is due after the last step has not happened here.
@@ -108,7 +108,7 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
     np.testing.assert_array_equal(solver.point("last").w, plain.point("last").w)
     assert solver.state.centre is None
     solver.advance(BIG, LATE_PASSES * tp.n + 1)
-    assert solver.state.centre.kap == LATE_KAP
+    assert solver.state.centre.kap == LATE_STRENGTH
     assert solver.state.centre.next_step == (LATE_PASSES + 3) * tp.n
     for k in range(LATE_PASSES * tp.n + 1, 60 * tp.n):
         solver.advance(BIG, k)
@@ -160,8 +160,8 @@ def test_active_sets_stay_consistent_over_many_steps(step):
     sets = solver.sets
     w, losses = active_set.from_scratch(problem, sets, 1.0 / (0.05 * problem.n))
     scale = np.abs(w).max()
-    np.testing.assert_allclose(solver.state.at.w, w, atol=1e-10 * scale)
-    np.testing.assert_allclose(solver.state.at.losses, losses, atol=1e-10)
+    np.testing.assert_allclose(solver.state.iterate.w, w, atol=1e-10 * scale)
+    np.testing.assert_allclose(solver.state.iterate.losses, losses, atol=1e-10)
     assert sets.weight.min() >= 0.0
     totals = [sets.weight[a : a + count].sum() for a, count in zip(sets.first, sets.count)]
     np.testing.assert_allclose(totals, 1.0, atol=1e-10)
@@ -218,7 +218,7 @@ def test_warm_start_at_another_lam_keeps_the_dual_variables():
         first = fwexp.solve(problem, "bcfw", lam=0.5, max_passes=20, gap_tol=0, **options)
         again = fwexp.solve(problem, "bcfw", lam=0.25, max_passes=1, gap_tol=0, warm_start=first, **options)
         w = first.state._from_scratch()[0]
-        ell = first.state.state.at.losses.mean()
+        ell = first.state.state.iterate.losses.mean()
         assert again.trace.dual[0] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-12)
         assert again.trace.dual.max() >= again.trace.dual[0]
 

@@ -14,10 +14,10 @@ import fwexp
 from fwexp import record
 from fwexp.errors import OptionError
 from fwexp.problems import protocol, tiers
-from fwexp.problems.constraints import public_places
+from fwexp.problems.constraints import public_indices
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.clipped_qp import maximise
-from fwexp.solvers.links import exact_step
+from fwexp.solvers.projections import exact_step
 from fwexp.solvers.simplex_qp import SimplexQP
 from tests.small_problems import run_in_plain_python
 
@@ -118,7 +118,7 @@ def check_run(problem, solver, options, best, *, max_passes, iterates=None):
         assert (result.trace.dual <= best + 1e-9).all()
         assert result.gap <= 1e-4
     assert result.primal <= best + 1e-4
-    assert result.w[public_places(problem)].min() >= 0.0
+    assert result.w[public_indices(problem)].min() >= 0.0
     return result
 
 
@@ -181,7 +181,7 @@ def test_block_steps_never_lower_the_dual(options):
         v = dual_image(solver, psi)
         clipped = v.copy()
         clipped[NONNEGATIVE] = np.maximum(v[NONNEGATIVE], 0.0)
-        dual = solver.state.at.losses.mean() - 0.5 * LAM * clipped @ clipped
+        dual = solver.state.iterate.losses.mean() - 0.5 * LAM * clipped @ clipped
         assert solver.point("last").dual == pytest.approx(dual, abs=1e-12)
         assert solver.point("last").w[NONNEGATIVE].min() >= 0.0
         if not shifted:  # with acceleration it is the dual of the centred problem that rises
@@ -335,12 +335,12 @@ def test_the_line_search_is_exact():
 
 
 def families():
-    """Return problems of every family with constraints, and the public places of these."""
+    """Return problems of every family with constraints, and the public indices of these."""
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(length, 2)) for length in (2, 3, 1, 2)]
     y = [rng.integers(3, size=len(x)) for x in X]
-    places = [0, 4, 5, 7, 12, 20]  # of 3 * 2 features, 2 * 3 ends, 9 transitions; rows are padded from 3 to 8
-    yield "chain", fwexp.chain_problem(X, y, 3, nonnegative=places), places
+    indices = [0, 4, 5, 7, 12, 20]  # of 3 * 2 features, 2 * 3 ends, 9 transitions; rows are padded from 3 to 8
+    yield "chain", fwexp.chain_problem(X, y, 3, nonnegative=indices), indices
     mask = np.zeros(9, dtype=bool)
     mask[[1, 2, 8]] = True
     yield "multiclass", fwexp.multiclass_problem(rng.normal(size=(6, 3)), rng.integers(3, size=6), 3, nonnegative=mask), [1, 2, 8]
@@ -348,7 +348,7 @@ def families():
     yield "matching", fwexp.matching_problem(grids, [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)]], nonnegative=slice(1, 3)), [1, 2]
 
 
-FAMILIES = {name: (problem, places) for name, problem, places in families()}
+FAMILIES = {name: (problem, indices) for name, problem, indices in families()}
 
 
 def written_out(problem):
@@ -377,10 +377,10 @@ def labelings(problem, i):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_has_constraints(family, monkeypatch):
-    problem, places = FAMILIES[family]
-    assert public_places(problem).tolist() == places
+    problem, indices = FAMILIES[family]
+    assert public_indices(problem).tolist() == indices
     psi, losses = written_out(problem)
-    best = optimum(psi, losses, LAM, places)[1]
+    best = optimum(psi, losses, LAM, indices)[1]
     assert best > optimum(psi, losses, LAM, [])[1] + 1e-6
     run_in_plain_python(monkeypatch)
     for solver in ("bcfw", "fw", "one_slack"):
@@ -388,7 +388,7 @@ def test_every_family_has_constraints(family, monkeypatch):
         result = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-3, max_passes=100, schedule=5, **options)
         assert best - 1e-9 <= result.primal <= best + 0.02
         assert result.dual <= best + 1e-9
-        assert result.w[places].min() >= 0.0
+        assert result.w[indices].min() >= 0.0
     assert result.status == "converged"
 
 
@@ -434,6 +434,6 @@ def test_every_way_to_name_places_is_the_same():
     mask[3:6] = True
     for given in (mask, mask.tolist(), slice(3, 6), [3, 4, 5], np.array([5, 3, 4, 4]), range(3, 6), slice(-6, -3)):
         problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 2], nonnegative=given)
-        assert public_places(problem).tolist() == [3, 4, 5]
+        assert public_indices(problem).tolist() == [3, 4, 5]
     for none in (None, [], np.zeros(9, dtype=bool), slice(0, 0)):
         assert len(fwexp.multiclass_problem(np.eye(3), [0, 1, 2], nonnegative=none).nonnegative) == 0

@@ -140,7 +140,7 @@ def test_comes_near_the_optimum_in_the_feature_space_of_the_kernel(name):
 
 def kernel_predictions(solver, X, K, k):
     """Labels of the sequences in X by trying all: scores are sums of kernel values over the support, written out."""
-    sets, train = solver.sets, solver.given
+    sets, train = solver.sets, solver.user_problem
     Z = [train.x.values[a:b] for a, b in zip(train.label_ptr[:-1], train.label_ptr[1:], strict=True)]
     support = []  # (coefficient, inputs, labels) of phi(x_i, y_i) - phi(x_i, y)
     for i, z in enumerate(Z):
@@ -213,7 +213,7 @@ def test_memory_is_as_stated():
     solver.advance(BIG, 200)
     N, K, sets = len(problem.labels), 8, solver.sets
     extra = (2 + K) * K * 8  # the parts without inputs
-    assert solver.state.at.w.nbytes == 8 * N * K + extra
+    assert solver.state.iterate.w.nbytes == 8 * N * K + extra
     assert solver.state.averages.sums.nbytes == 8 * N * K + K * K * 8
     lengths, room = np.diff(problem.label_ptr), np.diff(sets.first)
     stated = (room * (16 + 4 * lengths + 8 * room)).sum()
@@ -228,20 +228,20 @@ def test_warm_start_keeps_the_dual_variables_under_another_lam_and_kernel():
     first.advance(BIG, 60)
     for options in ({"kernel": "poly", "degree": 2}, {"kernel": "rbf"}):
         again = start(problem, lam=0.5 * LAM, warm_start=first, **options)
-        assert again.state.at.ell[0] == pytest.approx(first.state.at.ell[0], abs=1e-12)
+        assert again.state.iterate.ell[0] == pytest.approx(first.state.iterate.ell[0], abs=1e-12)
         assert again.extras() == first.extras()
         assert again.point("last").dual == pytest.approx(again.exact_dual(), abs=1e-12)
         again.advance(BIG, 60)
         assert again.exact_dual() == pytest.approx(again.point("last").dual, abs=1e-10)
     same = start(problem, lam=0.5 * LAM, warm_start=first, kernel="poly", degree=2)
-    assert same.state.at.w_sq[0] == pytest.approx(4.0 * first.state.at.w_sq[0], rel=1e-10)
+    assert same.state.iterate.w_sq[0] == pytest.approx(4.0 * first.state.iterate.w_sq[0], rel=1e-10)
 
 
 def test_the_problem_itself_is_not_touched():
     problem = chain("dense", 9)[1]
     solver = start(problem, kernel="rbf")
     solver.advance(BIG, 20)
-    assert solver.given is problem
+    assert solver.user_problem is problem
     assert isinstance(solver.problem.x, KernelFeatures)
     assert not isinstance(problem.x, KernelFeatures)
 

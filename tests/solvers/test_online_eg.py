@@ -48,7 +48,7 @@ def assert_equal_steps(tp, problem, lam, passes):
             point, path = solver.point(name), getattr(wanted.run, name)
             assert relative_error(to_public(problem, point.w), path.w[k]) < 1e-9
             assert point.dual == pytest.approx(ref.dual_value(path.w[k], path.ell[k], lam), rel=1e-9, abs=1e-10)
-    np.testing.assert_allclose(solver.state.at.eta, wanted.eta, rtol=1e-12)
+    np.testing.assert_allclose(solver.state.iterate.eta, wanted.eta, rtol=1e-12)
     return wanted
 
 
@@ -81,10 +81,10 @@ def test_halvings_are_limited(passes, halvings):
     solver.advance(BIG, passes * tp.n)
     point, calls, i = solver.point("last"), solver.oracle_calls, 0
     w = point.w.copy()
-    solver.state.at.eta[i] = 1e6
+    solver.state.iterate.eta[i] = 1e6
     solver.advance(BIG, passes * tp.n + 1)
     assert solver.oracle_calls - calls == halvings + 1
-    assert solver.state.at.eta[i] == pytest.approx(1e6 * 0.5**halvings * 1.05)
+    assert solver.state.iterate.eta[i] == pytest.approx(1e6 * 0.5**halvings * 1.05)
     assert np.array_equal(solver.point("last").w, w)
     assert solver.point("last").dual == point.dual
 
@@ -119,7 +119,7 @@ def test_dual_points_are_feasible_inside_and_never_fall(lam):
         # the expected parts are those of the true labeling minus probabilities
         size = problem.num_states * problem.width
         for i in range(tp.n):
-            rows = solver.state.at.means[problem.part_ptr[i] + size : problem.part_ptr[i + 1]].reshape(-1, problem.width)
+            rows = solver.state.iterate.means[problem.part_ptr[i] + size : problem.part_ptr[i + 1]].reshape(-1, problem.width)
             labels = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
             wrong = np.arange(problem.num_states) != labels[:, None]
             assert rows[:, : problem.num_states][wrong].max() < 0.0
@@ -131,9 +131,9 @@ def test_a_settled_distribution_can_still_move():
     problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 2])
     solver = start(problem, 1e-3)
     solver.advance(3000, BIG)
-    assert solver.state.at.eta.min() > 1e-3
-    assert solver.state.at.eta.max() <= 1e8
-    assert np.isfinite(solver.state.at.potentials).all()
+    assert solver.state.iterate.eta.min() > 1e-3
+    assert solver.state.iterate.eta.max() <= 1e8
+    assert np.isfinite(solver.state.iterate.potentials).all()
 
 
 def test_starts_at_the_uniform_distribution_without_calls():
@@ -158,7 +158,7 @@ def test_calls_are_bounded_by_max_passes_and_steps_do_not_depend_on_the_log(sche
 def test_warm_start_keeps_the_distributions():
     _, problem = chain("dense", 6)
     first = fwexp.solve(problem, "online_eg", lam=0.5, max_passes=20, gap_tol=0)
-    ell, w = first.state.state.at.ell[0], first.state.state.at.w
+    ell, w = first.state.state.iterate.ell[0], first.state.state.iterate.w
     rows = []
     fwexp.solve(problem, "online_eg", lam=0.25, max_passes=1, gap_tol=0, warm_start=first, callback=rows.append)
     assert rows[0]["dual"] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-10)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fwexp.errors import ParameterError
-from fwexp.solvers.sampling import check_order, given_draws, order_draws, uniform_draws
+from fwexp.solvers.sampling import check_order, fixed_order_draws, order_draws, uniform_draws
 
 WEIGHTS = np.array([1.0, 0.0, 3.0, 2.0, 0.5])
 RULES = ["uniform", "perm", "cyclic", "lipschitz"]
@@ -53,7 +53,7 @@ def test_frequencies_are_the_probabilities(rule, expected):
 
 
 def test_given_order_ends():
-    draws = given_draws(np.array([4, 2, 0]))
+    draws = fixed_order_draws(np.array([4, 2, 0]))
     np.testing.assert_array_equal(draws.peek(2), [4, 2])
     draws.drop(1)
     np.testing.assert_array_equal(draws.take(10), [2, 0])

@@ -119,9 +119,9 @@ def test_weights_stay_the_sum_of_the_blocks(form):
     running = start(problem, "bcfw", iterates=("last",))
     running.advance(BIG, 50_000 if isinstance(problem, tuple) else 500)
     w = blocks_to_weights(problem, running.state.dual.blocks, 1.0 / (LAM * tp.n))
-    assert relative_error(running.state.at.w, w) <= 1e-11
+    assert relative_error(running.state.iterate.w, w) <= 1e-11
     assert running.exact_dual() == pytest.approx(running.point("last").dual, abs=1e-12)
-    assert running.state.at.ell[0] == pytest.approx(running.state.at.losses.mean(), abs=1e-12)
+    assert running.state.iterate.ell[0] == pytest.approx(running.state.iterate.losses.mean(), abs=1e-12)
 
 
 @pytest.mark.parametrize("lam", [0.003, 0.3])

@@ -66,17 +66,17 @@ def test_change_of_lam_keeps_w_and_knows_all_gaps(options):
     _, problem = tiny_chain()
     solver = bcfw(problem, 0.5, **options)
     solver.advance(3 * problem.n, 10**9)
-    before, w = solver.exact_gap(), solver.state.at.w.copy()
+    before, w = solver.exact_gap(), solver.state.iterate.w.copy()
     delta = solver.point("last").dual - 0.25 * (w @ w)
     solver.change_lam(0.2)
-    np.testing.assert_array_equal(solver.state.at.w, w)
+    np.testing.assert_array_equal(solver.state.iterate.w, w)
     assert solver.known_gap == pytest.approx(before + (1 - 0.4) * delta, abs=1e-12)
     if solver.state.centre is None:  # then w is A a, also from scratch
         np.testing.assert_allclose(solver._from_scratch()[0], w, atol=1e-12)
-    known, dual = solver.state.at.gaps.copy(), solver.point("last").dual
+    known, dual = solver.state.iterate.gaps.copy(), solver.point("last").dual
     assert solver.exact_dual() == pytest.approx(dual, abs=1e-12)
     gap = solver.exact_gap()
-    np.testing.assert_allclose(known, solver.state.at.gaps, atol=1e-12)
+    np.testing.assert_allclose(known, solver.state.iterate.gaps, atol=1e-12)
     assert gap == pytest.approx(primal(problem, to_public(problem, w), 0.2) - dual, abs=1e-12)
 
 
@@ -86,7 +86,7 @@ def test_change_of_lam_equals_the_transcription():
     solver.advance(2 * problem.n, 10**9)
     alpha = np.split(solver.state.dual.blocks, problem.part_ptr[1:-1])
     wanted = ref.change_lam(tp, alpha, 0.3)
-    slope = ref.gap_slope(tp, alpha, solver.state.at.w)
+    slope = ref.gap_slope(tp, alpha, solver.state.iterate.w)
     before = solver.exact_gap()
     solver.change_lam(0.15)
     for block, weights in zip(np.split(solver.state.dual.blocks, problem.part_ptr[1:-1]), wanted, strict=True):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from fwexp.errors import ParameterError
 
-KEYS = ("results_dir", "data_dir")
+FOLDER_KEYS = ("results_dir", "data_dir")
 
 
-def folder(key: str, value) -> Path:
+def check_folder(key: str, value) -> Path:
     """Return the folder that ``value`` of ``key`` names, with the home directory for ``~``.
 
     Raises
@@ -27,9 +27,9 @@ def folder(key: str, value) -> Path:
     return path
 
 
-def from_argument(key: str, text: str) -> str | None:
+def folder_argument(key: str, text: str) -> str | None:
     """Return what ``key=text`` on the command line names: the text as it is; null stands for the default, which is None."""
     value = None if text == "null" else text
     if value is not None or key == "results_dir":
-        folder(key, value)
+        check_folder(key, value)
     return value

@@ -19,37 +19,37 @@ from fwexp._jit import dispatched
 from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
 
 
-class Free(NamedTuple):
+class Unconstrained(NamedTuple):
     """w = v: kept once, as w."""
 
     constrained: bool = False
 
 
 class Nonnegative(NamedTuple):
-    """w = max(v, 0) at the places ``index``; v is kept beside w."""
+    """w = max(v, 0) at the indices ``index``; v is kept beside w."""
 
-    index: np.ndarray  # int64, places of internal weights
+    index: np.ndarray  # int64, indices of internal weights
     v: np.ndarray  # internal weights
 
 
-def new_link(problem):
-    """Return the link of a problem at v = 0."""
-    index = constrained_places(problem)
-    return Nonnegative(index, np.zeros(problem.num_weights)) if len(index) else Free()
+def new_projection(problem):
+    """Return the projection of a problem at v = 0."""
+    index = constrained_indices(problem)
+    return Nonnegative(index, np.zeros(problem.num_weights)) if len(index) else Unconstrained()
 
 
-def constrained_places(problem) -> np.ndarray:
-    """Return the places of the internal weights that must not be negative, int64."""
+def constrained_indices(problem) -> np.ndarray:
+    """Return the indices of the internal weights that must not be negative, int64."""
     return getattr(problem, "nonnegative", UNCONSTRAINED)
 
 
-def unclipped(link, w: np.ndarray) -> np.ndarray:
+def unclipped(projection, w: np.ndarray) -> np.ndarray:
     """Return v, not a copy."""
-    return link.v if isinstance(link, Nonnegative) else w
+    return projection.v if isinstance(projection, Nonnegative) else w
 
 
 def clip(index: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return max(v, 0) at the places ``index``, v elsewhere: v itself where there is no constraint."""
+    """Return max(v, 0) at the indices ``index``, v elsewhere: v itself where there is no constraint."""
     if len(index) == 0:
         return v
     w = v.copy()
@@ -57,12 +57,12 @@ def clip(index: np.ndarray, v: np.ndarray) -> np.ndarray:
     return w
 
 
-def set_weights(link, v: np.ndarray, w: np.ndarray) -> None:
+def set_weights(projection, v: np.ndarray, w: np.ndarray) -> None:
     """Set w, in place, to what belongs to v, and keep v."""
     w[:] = v
-    if isinstance(link, Nonnegative):
-        link.v[:] = v
-        w[link.index] = np.maximum(v[link.index], 0.0)
+    if isinstance(projection, Nonnegative):
+        projection.v[:] = v
+        w[projection.index] = np.maximum(v[projection.index], 0.0)
 
 
 def exact_step(slope: float, curvature: float, u: np.ndarray, change: np.ndarray, lam: float) -> float:
@@ -95,36 +95,36 @@ def exact_step(slope: float, curvature: float, u: np.ndarray, change: np.ndarray
 
 
 @dispatched(fastmath=False)
-def add_psi_change(link, problem, i, y, c, w):
+def add_psi_change(projection, problem, i, y, c, w):
     """Add c psi_i(y) to v, and let w follow."""
 
 
-@add_psi_change.register(Free)
-def _(link, problem, i, y, c, w):
+@add_psi_change.register(Unconstrained)
+def _(projection, problem, i, y, c, w):
     scatter_psi(problem, i, y, c, w)
 
 
 @add_psi_change.register(Nonnegative)
-def _(link, problem, i, y, c, w):
-    scatter_psi(problem, i, y, c, link.v)
+def _(projection, problem, i, y, c, w):
+    scatter_psi(problem, i, y, c, projection.v)
     scatter_psi(problem, i, y, c, w)
-    for j in link.index:
-        w[j] = max(link.v[j], 0.0)
+    for j in projection.index:
+        w[j] = max(projection.v[j], 0.0)
 
 
 @dispatched(fastmath=False)
-def add_change(link, problem, i, direction, c, w):
+def add_change(projection, problem, i, direction, c, w):
     """Add c F_i' direction to v, and let w follow."""
 
 
-@add_change.register(Free)
-def _(link, problem, i, direction, c, w):
+@add_change.register(Unconstrained)
+def _(projection, problem, i, direction, c, w):
     scatter(problem, i, direction, c, w)
 
 
 @add_change.register(Nonnegative)
-def _(link, problem, i, direction, c, w):
-    scatter(problem, i, direction, c, link.v)
+def _(projection, problem, i, direction, c, w):
+    scatter(problem, i, direction, c, projection.v)
     scatter(problem, i, direction, c, w)  # the same sums where nothing is constrained
-    for j in link.index:
-        w[j] = max(link.v[j], 0.0)
+    for j in projection.index:
+        w[j] = max(projection.v[j], 0.0)

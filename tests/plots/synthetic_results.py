@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pandas as pd
 
-from fwexp.run.store import Run, run_key
+from fwexp.run.store import StoredRun, run_key
 
 OPTIMUM = 0.1  # of every made-up problem
 PASSES = np.concatenate([[0.0], 2.0 ** np.arange(-7, 0), np.arange(1.0, 51.0), [60.0, 80.0, 130.0]])
@@ -65,7 +65,7 @@ def make_results(configs):
     """Made-up results of canonical configurations, such as those of a preset: every column is there."""
     runs = []
     for config in configs:
-        run = Run(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
+        run = StoredRun(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
         solver, dataset = config["solver"], config["dataset"]["name"]
         level = 1 + zlib.crc32(str(sorted(solver.items())).encode()) % 7
         for j, iterate in enumerate(config.get("iterates", ["last"])):

@@ -5,7 +5,7 @@ import numpy as np
 WORDS = {"the": "le", "dog": "chien", "house": "maison", "sees": "voit", "big": "grand", "3": "3", ".": "."}
 
 
-def made_up_pairs(count, seed):
+def synthetic_pairs(count, seed):
     """Sentence pairs, word by word, with the last two words exchanged in French."""
     rng = np.random.default_rng(seed)
     pairs = []

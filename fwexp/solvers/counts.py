@@ -1,3 +1,3 @@
 """Places in the counts of block methods: steps, oracle calls, cache hits, draws used up in this stretch, exact gaps known."""
 
-STEP, CALLS, HITS, USED, EXACT = 0, 1, 2, 3, 4
+STEPS_TAKEN, ORACLE_CALLS, CACHE_HITS, DRAWS_USED, GAPS_KNOWN = 0, 1, 2, 3, 4

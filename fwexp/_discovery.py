@@ -23,7 +23,7 @@ GROUPS = {"solver": "fwexp.solvers", "dataset": "fwexp.datasets", "task": "fwexp
 NAME = re.compile(r"[A-Za-z]\w*")
 
 
-class Place(NamedTuple):
+class Definition(NamedTuple):
     """Where something was found: its module, what to call it in a message, and how to get it."""
 
     module: str
@@ -42,7 +42,7 @@ class Catalogue(Mapping):
     kind : str
         Of `GROUPS`, which has the group of entry points.
     own : callable
-        Yields (name, `Place`) of what the package itself has.
+        Yields (name, `Definition`) of what the package itself has.
     check : callable
         Raises `ParameterError` unless it is given something of this kind.
     reserved : tuple of str
@@ -56,14 +56,14 @@ class Catalogue(Mapping):
     def __init__(self, kind: str, own, check, *, reserved=(), lazy=False, pattern=NAME) -> None:
         self._kind, self._own, self._check, self._reserved = kind, own, check, reserved
         self._lazy, self._pattern = lazy, pattern
-        self._places: dict[str, Place] | None = None
+        self._definitions: dict[str, Definition] | None = None
         self.loaded: dict[str, object] = {}
 
     def __getitem__(self, name: str):
         if name not in self.loaded:
-            place = self._found()[name]
+            definition = self._discovered()[name]
             try:
-                value = place.load()
+                value = definition.load()
                 self._check(value)
                 if value.name != name:
                     raise ParameterError(f"it calls itself {shown(value.name)}")
@@ -84,14 +84,14 @@ class Catalogue(Mapping):
     def __iter__(self) -> Iterator[str]:
         if not self._lazy:
             self.load_all()
-        return iter(list(self._found()))
+        return iter(list(self._discovered()))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def load_all(self) -> None:
         """Import all there is, and leave out what does not work."""
-        for name in list(self._found()):
+        for name in list(self._discovered()):
             self.get(name)
 
     def find(self, name: str, *others: str):
@@ -102,40 +102,40 @@ class Catalogue(Mapping):
 
     def module(self, name: str) -> str:
         """Return the module that makes what has that name."""
-        return self._found()[name].module
+        return self._discovered()[name].module
 
     def leave_out(self, name: str, error: BaseException) -> None:
         """Forget a name, and say why."""
         self.loaded.pop(name, None)
-        place = self._found().pop(name)
-        complain(f"{self._kind} {name!r} of {place.described}", error)
+        definition = self._discovered().pop(name)
+        warn_left_out(f"{self._kind} {name!r} of {definition.described}", error)
 
-    def _found(self) -> dict[str, Place]:
-        if self._places is None:
-            self._places = {}
+    def _discovered(self) -> dict[str, Definition]:
+        if self._definitions is None:
+            self._definitions = {}
             self._take(self._own())
             points = entry_points(group=GROUPS[self._kind])
-            self._take([(point.name, Place(point.module, _described(point), point.load)) for point in points])
-        return self._places
+            self._take([(point.name, Definition(point.module, _described(point), point.load)) for point in points])
+        return self._definitions
 
-    def _take(self, found: Iterable[tuple[str, Place]]) -> None:
+    def _take(self, found: Iterable[tuple[str, Definition]]) -> None:
         """Keep what has a name that nothing else has, neither among ``found`` nor among what was taken before."""
-        by_name: dict[str, list[Place]] = {}
-        for name, place in found:
-            by_name.setdefault(name if isinstance(name, str) else shown(name), []).append(place)
-        for name, places in by_name.items():
-            what = f"{self._kind} {name!r} of {' and '.join(place.described for place in places)}"
+        by_name: dict[str, list[Definition]] = {}
+        for name, definition in found:
+            by_name.setdefault(name if isinstance(name, str) else shown(name), []).append(definition)
+        for name, definitions in by_name.items():
+            what = f"{self._kind} {name!r} of {' and '.join(definition.described for definition in definitions)}"
             if name in self._reserved or not self._pattern.fullmatch(name):
-                complain(what, ParameterError("that is no name for one"))
-            elif name in self._places:
-                complain(what, ParameterError(f"{self._places[name].described} has one of that name"))
-            elif len(places) > 1:
-                complain(what, ParameterError("they share the name"))
+                warn_left_out(what, ParameterError("that is no name for one"))
+            elif name in self._definitions:
+                warn_left_out(what, ParameterError(f"{self._definitions[name].described} has one of that name"))
+            elif len(definitions) > 1:
+                warn_left_out(what, ParameterError("they share the name"))
             else:
-                (self._places[name],) = places
+                (self._definitions[name],) = definitions
 
 
-def complain(what: str, error: BaseException) -> None:
+def warn_left_out(what: str, error: BaseException) -> None:
     """Say in one line that something was left out, and why."""
     reason = " ".join(str(error).split())
     if not isinstance(error, ParameterError):
@@ -149,14 +149,14 @@ def modules(package: str) -> Iterator:
         try:
             yield importlib.import_module(info.name)
         except (Exception, SystemExit) as error:
-            complain(info.name, error)
+            warn_left_out(info.name, error)
 
 
-def of_modules(package: str, objects: Callable[[object], Iterable]) -> Iterator[tuple[str, Place]]:
+def of_modules(package: str, objects: Callable[[object], Iterable]) -> Iterator[tuple[str, Definition]]:
     """Yield what a `Catalogue` needs of the objects in the modules of a package, each of which has a ``name``."""
     for module in modules(package):
         for value in objects(module):
-            yield value.name, Place(module.__name__, module.__name__, lambda value=value: value)
+            yield value.name, Definition(module.__name__, module.__name__, lambda value=value: value)
 
 
 def defined_classes(module, base: type) -> list[type]:
@@ -175,7 +175,7 @@ def configurations() -> tuple[Path, ...]:
             spec = find_spec(package)
         except (ImportError, ValueError):
             continue
-        folders += [Path(place) / "conf" for place in (spec and spec.submodule_search_locations) or ()]
+        folders += [Path(folder) / "conf" for folder in (spec and spec.submodule_search_locations) or ()]
     return tuple(folder for folder in folders if folder.is_dir())
 
 
