@@ -7,11 +7,12 @@ aside for an instant, under a hidden name from which `restore` brings it back if
 
 import contextlib
 import ctypes
+import errno
 import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def clean(folder: Path) -> None:
     for path in _inside(folder):
         if is_left_over(path):
             if path.name.endswith(OLD):
-                restore(path.with_name(path.name[1 : HIDDEN.search(path.name).start()]))
+                restore(*replaced([path]))
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
@@ -104,29 +105,36 @@ def remove(folder: Path) -> None:
 def restore(path: Path) -> bool:
     """Bring back the folder that stood aside from ``path`` when its process died; return whether there is a folder now."""
     for aside in path.parent.glob(f".{path.name}.*{OLD}"):
+        if replaced([aside]) != {path}:
+            continue
         with contextlib.suppress(OSError):  # the new one has come, or somebody else was faster
             aside.rename(path)
             break
     return path.is_dir()
 
 
+def replaced(inside: Iterable[Path]) -> set[Path]:
+    """Return the paths, of what is in a folder, that somebody is replacing, or was when the process died."""
+    return {path.with_name(path.name[1 : found.start()]) for path in inside if (found := HIDDEN.search(path.name))}
+
+
 def _put(folder: Path, path: Path) -> None:
+    older = folder.with_name(folder.name + OLD)
     while True:
         try:
             folder.rename(path)
-            return
-        except OSError:
-            if not path.is_dir():
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
+        else:
+            break
         if _exchanged(folder, path):
-            shutil.rmtree(folder, ignore_errors=True)
-            return
-        older = folder.with_name(folder.name + OLD)
-        with contextlib.suppress(FileNotFoundError):  # another writer was faster; its version is replaced next
+            older = folder
+            break
+        shutil.rmtree(older, ignore_errors=True)  # of a round before: there is a version in place
+        with contextlib.suppress(FileNotFoundError):  # another writer has just taken it away
             path.rename(older)
-            folder.rename(path)
-            shutil.rmtree(older, ignore_errors=True)
-            return
+    shutil.rmtree(older, ignore_errors=True)
 
 
 def _exchanged(one: Path, other: Path) -> bool:

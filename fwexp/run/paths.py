@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from fwexp._durable import replaced, restore
+
 PARTIAL, FAILED = ".partial", "failed"
 
 
@@ -84,4 +86,7 @@ def _below(folder: Path, place: tuple[str, ...]) -> Iterator[Entry]:
 def _inside(folder: Path) -> list[Path]:
     if folder.is_symlink() and Path(os.path.realpath(folder.parent)).is_relative_to(os.path.realpath(folder)):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    inside = list(folder.iterdir())
+    found = {path for path in inside if not path.name.startswith(".")}
+    found |= {path for path in replaced(inside) if path not in found and restore(path)}
+    return sorted(found)

@@ -63,16 +63,15 @@ def _run(config: Mapping, results_dir, data_dir, force, verbose) -> Outcome:
     if not store.is_due(there, force):
         return Outcome("stored", there.path, "stored already" + (STALE_NOTE if there.stale else ""))
     sources.made_by(config)  # which remembers them as they were loaded; they may be edited before the run is stored
-    train, test = load(config["dataset"], data_dir)
-    read = checksums(config["dataset"], data_dir)
+    data = _data(config["dataset"], data_dir)
     try:
-        result = solve(config, train, test, data_dir, verbose=verbose)
+        result = solve(config, *data.problems, data_dir, verbose=verbose)
     except UserError:
         raise
     except Exception as error:
         return fail(error, config, results_dir)
     try:
-        path = store.save(result, config, results_dir, sources=read)
+        path = store.save(result, config, results_dir, sources=data.checksums)
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
     return Outcome(result.status, path, f"{result.status}, {_numbers(result)}")
@@ -136,11 +135,6 @@ def warm_up(config: Mapping, train, test, data_dir=None) -> None:
 def load(dataset: Mapping, data_dir=None):
     """Return the training and the test problem, read once per process and content of the files."""
     return _data(dataset, data_dir).problems
-
-
-def checksums(dataset: Mapping, data_dir=None) -> dict[str, str]:
-    """Return {file name: sha256} of the bytes that `load` has read."""
-    return _data(dataset, data_dir).checksums
 
 
 def known_checksums(dataset: Mapping, data_dir=None) -> dict[str, str] | None:

@@ -1,0 +1,126 @@
+"""Claims: one holder at a time, whatever dies; and sweeps that share their runs by them."""
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fwexp import _durable, _processes
+from fwexp.run import claims
+
+GONE = f"{_processes._machine()}-{2**22 + 1}-17"  # beyond the largest number of a process
+
+
+@pytest.fixture
+def final(tmp_path):
+    return tmp_path / ("a" * 64)
+
+
+def put(final, number, owner):
+    path = final.with_name(f".{final.name}.claim-{number}")
+    path.write_text(owner)
+    return path
+
+
+def test_one_holds_a_claim_until_it_is_released(final):
+    claim = claims.take(final)
+    assert claim is not None
+    assert claims.take(final) is None
+    assert claims.held(final)
+    assert not claims.lost(final)
+    claim.release()
+    assert not claims.held(final)
+    assert list(final.parent.iterdir()) == []
+    with claims.claimed(final) as mine, claims.claimed(final) as another:
+        assert (mine, another) == (True, False)
+    assert list(final.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_many_takers_at_most_one_gets_it(final, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError("no links here")))
+    for stale in (False, True):
+        if stale:
+            put(final, 4, GONE)
+        with ThreadPoolExecutor(16) as pool:
+            taken = [claim for claim in pool.map(lambda _: claims.take(final), range(16)) if claim]
+        assert len(taken) <= 1
+        for claim in taken:
+            claim.release()
+    claims.clean(final.parent)
+    assert list(final.parent.iterdir()) == []
+
+
+def test_the_claim_of_a_dead_process_is_taken_over(final):
+    put(final, 0, GONE)
+    assert claims.lost(final)
+    assert not claims.held(final)
+    claim = claims.take(final)
+    assert claim is not None
+    assert not claims.lost(final)
+    claim.release()
+    assert list(final.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("owner", ["0123456789ab-1-1", "", "nonsense", "é", f"{_processes._machine()}-x-1"])
+def test_a_claim_from_elsewhere_is_taken_over_when_it_is_old(final, owner):
+    path = put(final, 0, owner)
+    assert claims.take(final) is None
+    old = time.time() - claims.STALE - 60
+    os.utime(path, (old, old))
+    claim = claims.take(final)
+    assert claim is not None
+    claim.release()
+
+
+def test_a_holder_touches_its_claim(final, monkeypatch):
+    monkeypatch.setattr(claims, "HEARTBEAT", 0.05)
+    claim = claims.take(final)
+    (path,) = final.parent.iterdir()
+    os.utime(path, (0, 0))
+    deadline = time.monotonic() + 10
+    while path.stat().st_mtime == 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert path.stat().st_mtime > 0
+    claim.release()
+
+
+def test_a_killed_process_is_gone_also_while_nobody_has_waited_for_it():
+    script = "from fwexp._processes import this_process; print(this_process(), flush=True); input()"
+    child = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    token = child.stdout.readline().strip()
+    assert not _processes.is_gone(token)
+    child.kill()
+    deadline = time.monotonic() + 10
+    while not _processes.is_gone(token) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert _processes.is_gone(token)
+    child.communicate()
+    assert _processes.is_gone(token)
+    assert not _processes.is_gone(_processes.this_process())
+
+
+def test_what_the_dead_left_is_removed_and_nothing_else(tmp_path):
+    mine = _durable.hidden(tmp_path / "run")
+    mine.mkdir()
+    dead = tmp_path / f".run.{GONE}.0123456789ab"
+    dead.mkdir()
+    (dead / "file").write_text("x")
+    (tmp_path / f".other.{GONE}.0123456789ab").write_text("x")
+    stranger = tmp_path / ".run.something"
+    stranger.mkdir()
+    aside = tmp_path / f".older.{GONE}.0123456789ab.old"
+    aside.mkdir()
+    (aside / "file").write_text("kept")
+    replaced = tmp_path / f".newer.{GONE}.0123456789ab.old"
+    replaced.mkdir()
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / "file").write_text("new")
+    _durable.clean(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {mine.name, stranger.name, "older", "newer"}
+    assert (tmp_path / "older" / "file").read_text() == "kept"
+    assert (tmp_path / "newer" / "file").read_text() == "new"

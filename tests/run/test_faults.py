@@ -1,0 +1,182 @@
+"""Kills at every file operation, readers and writers at once, data that change: nothing is lost, nothing old passes for new."""
+
+import itertools
+import os
+import shutil
+import signal
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp import _durable
+from fwexp.data import DATASETS
+from fwexp.data.dataset import DataFile, Dataset
+from fwexp.errors import DataError
+from fwexp.run import paths, runner, store
+from fwexp.run.config import canonical
+
+FILE_EVENTS = ("open", "os.", "shutil.", "pathlib.", "ctypes.dlsym")
+
+
+@pytest.fixture(params=["exchange", "two renames"])
+def system(request, monkeypatch):
+    """Systems that can exchange two names, and others."""
+    if request.param == "two renames":
+        monkeypatch.setattr(_durable, "_renameat2", lambda: None)
+    elif _durable._renameat2() is None:
+        pytest.skip("this system cannot exchange two names")
+    return request.param
+
+
+def killed_at(event: int, act) -> bool:
+    """Do something in a process that is killed at its ``event``-th file operation; return whether it came so far."""
+    child = os.fork()
+    if child == 0:
+        try:
+            count = itertools.count(1)
+
+            def audit(name, _):
+                if name.startswith(FILE_EVENTS) and next(count) == event:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            sys.addaudithook(audit)
+            act()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def hidden(folder):
+    return list(folder.rglob(".*"))
+
+
+@pytest.mark.parametrize("before", [None, "finished", "partial", "failed"])
+@pytest.mark.parametrize("status", ["max_passes", "interrupted"])
+def test_a_kill_at_any_instant_of_a_save_loses_nothing(tmp_path, config, make_result, system, before, status):
+    store.save(make_result(level=9), config, tmp_path / "warm")  # what is imported and asked for once
+    for event in itertools.count(1):
+        place = tmp_path / str(event)
+        if before == "failed":
+            store.save_failure(ValueError("before"), config, place)
+        elif before:
+            store.save(make_result("interrupted" if before == "partial" else "max_passes", level=1), config, place)
+        there = killed_at(event, lambda place=place: store.save(make_result(status, level=2), config, place))
+        final = store.run_dir(place, config)
+        run = store.read_run(final)
+        if before == "finished":
+            assert run.status == "max_passes", event
+            assert run.record["primal"] in (1, 2)
+            assert len(fwexp.load_results(place)) == 4
+        assert run.status in ("max_passes", "missing")
+        store.tidy(place)
+        assert not hidden(place)
+        assert {found.status for found in store.find_runs(place, include={"partial", "failed", "damaged"})} <= {
+            *("max_passes", "interrupted", "failed")
+        }
+        if not there:
+            break
+        shutil.rmtree(place, ignore_errors=True)
+    assert event > 12
+    assert [found.status for found in store.find_runs(place, include={"partial"}) if found.record["primal"] == 2] == [status]
+
+
+def test_readers_always_find_a_whole_run_while_it_is_replaced(tmp_path, config, make_result, system):
+    store.save(make_result(level=0), config, tmp_path)
+    done, seen = threading.Event(), set()
+
+    def read():
+        while not done.is_set():
+            frame = fwexp.load_results(tmp_path)
+            assert len(frame) == 4
+            assert frame["primal"].nunique() == 1
+            seen.add(frame["primal"].iloc[0])
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        for level in range(1, 60):
+            store.save(make_result(level=level), config, tmp_path)
+        done.set()
+        for reader in readers:
+            reader.result()
+    assert len(seen) > 1
+
+
+def test_many_writers_of_one_run_leave_one_of_their_versions(tmp_path, config, make_result, system):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda level: store.save(make_result(level=level), config, tmp_path), range(60)))
+    assert store.is_stored(tmp_path, config)
+    assert len(fwexp.load_results(tmp_path)) == 4
+    assert not hidden(tmp_path)
+
+
+@pytest.fixture
+def numbers(monkeypatch, tmp_path):
+    """A data set ``numbers`` of one file; returns its configuration and a function that writes the file."""
+
+    def read(options, data_dir):
+        X = np.loadtxt(data_dir / "numbers.txt", ndmin=2)
+        problem = fwexp.multiclass_problem(X, np.arange(len(X)) % 2)
+        return problem, problem
+
+    dataset = Dataset("numbers", "some numbers", "n = 4", (DataFile("numbers.txt"),), read)
+    DATASETS.load_all()
+    monkeypatch.setitem(DATASETS.loaded, "numbers", dataset)
+    module = SimpleNamespace(module="fwexp.data.digits", described="a test", load=lambda: dataset)
+    monkeypatch.setitem(DATASETS._discovered(), "numbers", module)
+    folder = tmp_path / "data"
+    folder.mkdir()
+
+    def write(seed):
+        np.savetxt(folder / "numbers.txt", np.random.default_rng(seed).normal(size=(4, 3)))
+
+    write(0)
+    config = canonical({"dataset": {"name": "numbers"}, "solver": {"name": "bcfw"}, "lam": 0.1, "max_passes": 2})
+    return SimpleNamespace(config=config, write=write, folder=folder, dataset=dataset)
+
+
+def test_a_run_of_other_data_is_another_run(tmp_path, numbers):
+    results = tmp_path / "results"
+    assert runner.run(numbers.config, results, numbers.folder, verbose=False).status == "max_passes"
+    assert runner.run(numbers.config, results, numbers.folder, verbose=False).status == "stored"
+    first = fwexp.load_results(results)
+    numbers.write(1)
+    assert runner.run(numbers.config, results, numbers.folder, verbose=False).status == "max_passes"
+    second = fwexp.load_results(results)
+    assert second["primal"].iloc[-1] != first["primal"].iloc[-1]
+    numbers.write(0)  # also in the same process
+    assert runner.run(numbers.config, results, numbers.folder, verbose=False).status == "max_passes"
+    assert fwexp.load_results(results)["primal"].iloc[-1] == first["primal"].iloc[-1]
+    (numbers.folder / "numbers.txt").unlink()  # what is stored can be had without the data
+    assert runner.run(numbers.config, results, numbers.folder, verbose=False).status == "stored"
+
+
+def test_the_checksum_is_of_what_was_read(tmp_path, numbers, monkeypatch):
+    before = runner.known_checksums(numbers.config["dataset"], numbers.folder)
+    solve = runner.solve
+
+    def slow(*arguments, **options):
+        numbers.write(2)
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr(runner, "solve", slow)
+    outcome = runner.run(numbers.config, tmp_path / "results", numbers.folder, verbose=False)
+    assert store.read_run(outcome.path).record["data"] == before
+    assert runner.known_checksums(numbers.config["dataset"], numbers.folder) != before
+
+
+def test_data_that_change_while_they_are_read_are_refused(tmp_path, numbers, monkeypatch):
+    def read(options, data_dir):
+        numbers.write(3)
+        return numbers.dataset.read(options, data_dir)
+
+    changing = Dataset("numbers", "some numbers", "n = 4", numbers.dataset.files, read)
+    monkeypatch.setitem(DATASETS.loaded, "numbers", changing)
+    with pytest.raises(DataError, match="has changed while it was read"):
+        runner.run(numbers.config, tmp_path / "results", numbers.folder, verbose=False)
+    assert not list(paths.entries(tmp_path / "results"))
