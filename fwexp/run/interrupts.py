@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from fwexp._processes import is_gone
 from fwexp.driver.progress import print_line
+from fwexp.run import relay
 
 SECONDS = 1.0  # between two looks whether the parent is there
 GRACE = 20.0  # seconds that a run has to be kept as a partial run
@@ -82,9 +83,10 @@ def _follow(parent: str) -> None:
     os._exit(1)
 
 
-def run_in_worker(sweep_id: str, parent: str, run: Callable):
+def run_in_worker(sweep_id: str, run: Callable):
     """Return ``run()``, or None if the sweep was interrupted before it had begun; called in a worker process."""
-    if parent != _worker.parent:
+    parent = relay.parent(sweep_id)
+    if parent and parent != _worker.parent:
         _worker.parent = parent
         threading.Thread(target=_follow, args=[parent], daemon=True).start()
     if sweep_id != _worker.sweep_id:  # workers outlive a sweep

@@ -23,8 +23,9 @@ def new_id() -> str:
 
 
 def parent(sweep_id: str) -> str:
-    """Return the token of the process that a sweep belongs to."""
-    return HIDDEN.search(sweep_id)["process"]
+    """Return the token of the process that a sweep belongs to, empty if its name does not say so."""
+    named = HIDDEN.search(sweep_id)
+    return named["process"] if named else ""
 
 
 def sweep_folder(results_dir, sweep_id: str) -> Path:

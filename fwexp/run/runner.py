@@ -52,18 +52,25 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
         What the user got wrong; nothing has been written.
     """
     store.check_writable(results_dir)
+    if there := _already(config, results_dir, data_dir, force):
+        return there
+    sources.made_by(config)  # which remembers them as they were loaded; they may be edited before the run is stored
+    data = _data(config["dataset"], data_dir)
     with claims.claimed(store.run_dir(results_dir, config)) as mine:
         if not mine:
             return Outcome("claimed", None, "in work in another process")
-        return _run(config, results_dir, data_dir, force, verbose)
+        # Again, now that nobody else can be about to store it.
+        return _already(config, results_dir, data_dir, force) or _run(config, data, results_dir, data_dir, verbose)
 
 
-def _run(config: Mapping, results_dir, data_dir, force, verbose) -> Outcome:
+def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
     there = store.stored(results_dir, config, known_checksums(config["dataset"], data_dir))
-    if not store.is_due(there, force):
-        return Outcome("stored", there.path, "stored already" + (STALE_NOTE if there.stale else ""))
-    sources.made_by(config)  # which remembers them as they were loaded; they may be edited before the run is stored
-    data = _data(config["dataset"], data_dir)
+    if store.is_due(there, force):
+        return None
+    return Outcome("stored", there.path, "stored already" + (STALE_NOTE if there.stale else ""))
+
+
+def _run(config: Mapping, data: "_Data", results_dir, data_dir, verbose) -> Outcome:
     try:
         result = solve(config, *data.problems, data_dir, verbose=verbose)
     except UserError:

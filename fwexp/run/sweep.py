@@ -213,9 +213,7 @@ def job(config) -> Outcome:
     where = execution_settings(config)
     config = canonical(config)
     if not _runs_here(hydra.launcher):
-        return interrupts.run_in_worker(
-            sweep_id, relay.parent(sweep_id), lambda: _run_there(sweep_id, name, config, where)
-        ) or Outcome("skipped")
+        return interrupts.run_in_worker(sweep_id, lambda: _run_there(sweep_id, name, config, where)) or Outcome("skipped")
     outcome = _run(config, where, verbose=sys.stderr.isatty())
     if outcome.status != "claimed":
         print_line(f"{name}: {outcome.message}")

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import fwexp
+from fwexp import _durable
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError, ParameterError
 from fwexp.run import paths, records, store, stored_run
@@ -110,7 +111,7 @@ def test_a_process_killed_before_the_rename_leaves_no_run(tmp_path, config, make
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "_commit", die)
+        patch.setattr(_durable, "_put", die)
         patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # nobody cleans up after a killed process
         with pytest.raises(Killed):
             store.save(make_result(level=1), config, tmp_path)
