@@ -62,7 +62,10 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
     for preset in given.pop("+experiment", [None]):
         chosen = [*common, *([preset] if preset else [])]
         compose = _Composer(loader, config_name, chosen, parser)
-        for axes in _grids(loader, config_name, common, preset, parser):
+        config = _with_hydra(loader, config_name, common, preset)
+        grids = list(_grids(config, parser))
+        compose.keep((), config)
+        for axes in grids:
             for point in itertools.product(*(axes | given).values()):
                 config = compose(point)
                 where[preset] = execution_settings(config)
@@ -99,11 +102,14 @@ class _Composer:
 
     def _base(self, groups: tuple[str, ...]) -> DictConfig:
         if groups not in self._bases:
-            base = self._loader.load_configuration(self._config_name, [*self._common, *groups], run_mode=RunMode.RUN)
-            with open_dict(base):
-                del base["hydra"]
-            self._bases[groups] = base
+            self.keep(groups, self._loader.load_configuration(self._config_name, [*self._common, *groups], run_mode=RunMode.RUN))
         return self._bases[groups]
+
+    def keep(self, groups: tuple[str, ...], config: DictConfig) -> None:
+        """Take what was composed for a choice of groups."""
+        with open_dict(config):
+            del config["hydra"]
+        self._bases[groups] = config
 
     def _parse(self, text: str) -> Override:
         if text not in self._overrides:
@@ -118,8 +124,8 @@ class _Composer:
         return override.type is OverrideType.CHANGE and self._is_value[key]
 
 
-def _grids(loader, config_name: str, common: list[str], preset: str | None, parser: OverridesParser) -> Iterator[Axes]:
-    """Yield the grids of a preset, with the values of ``smoke`` if those are wanted."""
+def _with_hydra(loader, config_name: str, common: list[str], preset: str | None) -> DictConfig:
+    """Return what is composed before any grid, with its ``hydra``, which is checked."""
     config = loader.load_configuration(config_name, [*common, *([preset] if preset else [])], run_mode=RunMode.MULTIRUN)
     if preset:
         plain = loader.load_configuration(config_name, common, run_mode=RunMode.MULTIRUN)
@@ -129,6 +135,11 @@ def _grids(loader, config_name: str, common: list[str], preset: str | None, pars
                 f"{preset[1:]} chooses a launcher; that is done with hydra/launcher={launchers[0]} on the command line"
             )
     check_hydra(config)
+    return config
+
+
+def _grids(config: DictConfig, parser: OverridesParser) -> Iterator[Axes]:
+    """Yield the grids of a preset, with the values of ``smoke`` if those are wanted."""
     sweeper = OmegaConf.to_container(config.hydra.sweeper, resolve=True)
     if sweeper["preset"] not in PRESETS:
         raise ParameterError(unknown("preset", sweeper["preset"], PRESETS))

@@ -54,15 +54,14 @@ __all__ = [
 
 
 def run_dir(results_dir, config: Mapping) -> Path:
-    """Return the folder of the finished run of a configuration."""
-    config = canonical(config)
+    """Return the folder of the finished run of a canonical configuration."""
     place = config["dataset"]["name"], config["solver"]["name"], key_of(config)
     return paths.run_path(_folders.check_folder("results_dir", results_dir), *place)
 
 
 def is_stored(results_dir, config: Mapping) -> bool:
     """Say whether the finished run of a configuration is there, with a record that fits and files of the right sizes."""
-    return stored(results_dir, config) is not None
+    return stored(results_dir, canonical(config)) is not None
 
 
 def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) -> StoredRun | None:
@@ -73,7 +72,7 @@ def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) 
     results_dir : path
         The store.
     config : mapping
-        The configuration.
+        A canonical configuration.
     data : mapping, optional
         {file name: sha256} of the data as they are now; a run of other content is another run. Not compared where it is not
         known.

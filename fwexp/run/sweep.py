@@ -163,7 +163,8 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     store.tidy(results_dir)
     there = [store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for c in configs]
     due = [store.is_due(run, force) for run in there]
-    todo = [Todo(*each) for each in itertools.compress(zip(configs, labels(configs), there, strict=True), due)]
+    names = labels(configs) if any(due) else [""] * len(configs)
+    todo = [Todo(*each) for each in itertools.compress(zip(configs, names, there, strict=True), due)]
     runner.check([each.config for each in todo], data_dir)
     stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)
     others = f" ({stale} of them from other sources; force={STALE} redoes those)" if stale else ""
