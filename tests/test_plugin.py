@@ -59,7 +59,7 @@ def test_what_another_package_adds_is_listed(place):
     text = place.fwexp("run", "--help")
     groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
     assert {"bcfw", "auto", "subgradient", "timid"} <= set(groups["solver"].split(", "))
-    assert groups["dataset"].split(", ") == ["conll2000", "digits", "hansards", "ocr", "tags"]
+    assert groups["dataset"].split(", ") == ["bits", "conll2000", "digits", "hansards", "ocr", "tags"]
     assert groups["experiment/elsewhere"] == "fig1"
     (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))
     assert "words and their tags" in row
@@ -84,7 +84,32 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
     out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=joblib")
     assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
     numbers = (place.folder / "results" / "figures" / "elsewhere" / "fig1.csv").read_text()
-    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient"}
+    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "tags", "bits"}
+
+
+def test_a_family_of_another_package_needs_the_required_functions_only(place):
+    """What more a solver needs is named before anything is compiled."""
+    folder = Path(place.fwexp("run", "dataset=bits", "solver=fw", "lam=0.1", "max_passes=30").strip())
+    assert folder.parts[:4] == ("results", "runs", "bits", "fw")
+    code = """
+import sys
+import numba
+from numba.core import event
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, event): compiled.append(event)
+    def on_end(self, event): pass
+event.register("numba:compile", Listener())
+from fwexp.cli import main
+status = main(["run", "dataset=bits", "solver=online_eg", "lam=0.1"])
+print(len(compiled))
+sys.exit(status)
+"""
+    done = place.python(code)
+    assert (done.returncode, done.stdout) == (2, "0\n")
+    assert "solver online_eg needs the tier expectations" in done.stderr
+    assert "which BitsProblem does not have" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):

@@ -1,1 +1,1 @@
-"""A solver, a data set and a figure that fwexp finds."""
+"""A solver, a family of problems, two data sets and a figure that fwexp finds."""

@@ -1,10 +1,10 @@
-"""A figure: the objective of two solvers on the sentences."""
+"""A figure: the objective of two solvers on the sentences and the bits."""
 
 from fwexp.experiments import Figure
 from fwexp.plots import curves
 from fwexp.plots.curves import Panel
 
-PANELS = (Panel("a", "sentences, λ = 0.1", "tags", 0.1, "primal"),)
+PANELS = (Panel("a", "sentences, λ = 0.1", "tags", 0.1, "primal"), Panel("b", "bits, λ = 0.1", "bits", 0.1, "primal"))
 
 
 def data(results):
