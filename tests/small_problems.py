@@ -1,11 +1,15 @@
 """The same small chain problem in every form: enumerated for the transcriptions, and as each kind of fwexp problem."""
 
+import importlib
+import pkgutil
 import sys
 
 import numpy as np
 import scipy.sparse as sp
 
 import fwexp
+import fwexp.solvers
+import fwexp.tasks
 from fwexp.problems.chain import ChainProblem
 from tests import reference as ref
 
@@ -69,6 +73,9 @@ def compile_chains_only(monkeypatch, problem):
 
 def run_in_plain_python(monkeypatch):
     """Let all kernels run as plain Python, whatever the problem."""
+    for package in (fwexp.solvers, fwexp.tasks):  # a module that was imported only later would have its own way
+        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            importlib.import_module(module.name)
     for name, module in list(sys.modules.items()):
         if name.startswith("fwexp.") and hasattr(module, "specialise") and name != "fwexp._jit":
             monkeypatch.setattr(module, "specialise", lambda kernel, problem: kernel.py_func)
