@@ -223,15 +223,6 @@ def test_every_option_of_every_group_composes(group):
         assert plain[group] == form[group]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_experiment_composes(preset):
-    full = sweep.expand([f"+experiment={preset}"])
-    smoke = sweep.expand([f"+experiment={preset}"], preset="smoke")
-    assert len({run_key(form) for form in full}) == len(full) > 0
-    assert max(form["max_passes"] for form in smoke) < min(form["max_passes"] for form in full)
-    assert len(smoke) <= len(full)
-
-
 @pytest.mark.parametrize("text", ["it's", "a\\", "a\\'b", "{x}", "1/n", "a,b", "a b", "null", "", 'say "so"', "x=y", "ä"])
 def test_overrides_compose_to_what_they_came_from(text):
     from hydra.core.override_parser.overrides_parser import OverridesParser
