@@ -13,9 +13,6 @@ from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_sett
 from fwexp.solvers import SOLVERS
 from fwexp.tasks.train import Train
 
-PRESETS = sorted(
-    path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix() for path in conf_dir().glob("experiment/**/*.yaml")
-)
 BASE = {"dataset": {"name": "ocr"}, "solver": {"name": "bcfw"}, "lam": 0.01, "seed": 3}
 
 
