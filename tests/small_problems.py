@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import sys
+from collections import Counter
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,6 +60,23 @@ def functions(tp, X, K, sparse=False):
         max_oracle=lambda i, w: tp.labelings[i][tp.argmax(i, w)],
         decode=lambda i, w: tp.labelings[i][tp.decode(i, w)],
     )
+
+
+def counting(n=20, seed=0):
+    """A problem given by functions, and the numbers of calls of its oracles."""
+    problem = chain("functions", seed, n=n)[1]
+    calls = Counter()
+
+    def counted(name, function):
+        def count(i, w):
+            calls[name] += 1
+            return function(i, w)
+
+        return count
+
+    for name in ("max_oracle", "decode"):
+        setattr(problem, name, counted(name, getattr(problem, name)))
+    return problem, calls
 
 
 def compile_chains_only(monkeypatch, problem):

@@ -126,7 +126,7 @@ def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
     assert len({store.run_key(config) for config in full}) == len(full) > 0
     assert max(config["max_passes"] for config in smoke) < min(config["max_passes"] for config in full)
     assert {config["max_passes"] for config in smoke} == {30 if name == "icml2016/fig8" else 2}
-    assert len(smoke) < len(full) or len(full) < 27
+    assert {config["seed"] for config in smoke} <= {0, 1}
 
     def curves(configs):
         return {tuple(str(config.get(key)) for key in ("task", "dataset", "solver", "lam")) for config in configs}

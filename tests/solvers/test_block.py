@@ -126,7 +126,7 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate):
     tp, problem = tiny(2)
-    lam, gap_tol = (1.0, 1e-4) if step == "fw" else (0.3, 1e-8)
+    lam, gap_tol = (1.0, 1e-3) if step == "fw" else (0.3, 1e-8)
     best = ref.qp_optimum(tp, lam)
     rows = []
     result = fwexp.solve(
