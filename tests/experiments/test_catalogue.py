@@ -175,7 +175,7 @@ def test_tick_labels_of_lambda_do_not_touch(first, last):
     frame = _frame("icml2016/fig8")
     place = np.log(frame["x"].max() / frame["x"]) / np.log(frame["x"].max() / frame["x"].min())
     frame = frame.assign(x=first * (last / first) ** place)
-    for number, columns in ((4, 2), (3, 3)):  # as in the figure, and narrower
+    for number, columns in ((2, 2), (3, 3)):  # as wide as in the figure, and narrower
         panels = [dataclasses.replace(panel, title="", left=last) for panel in icml2016.FIG8[:number]]
         check_texts(curves.draw(frame, panels, columns=columns))
 

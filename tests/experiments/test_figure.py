@@ -1,3 +1,4 @@
+import functools
 import json
 import shutil
 from importlib.metadata import version
@@ -191,6 +192,7 @@ def test_reservations_about_sources(runs, notes):
     assert reservations(runs) == notes
 
 
+@functools.cache
 def _smoke_keys():
     return [store.run_key(config) for config in sweep.expand([f"+experiment={NAME}"], preset="smoke")]
 

@@ -355,8 +355,8 @@ def train(family, solver, options):
 @pytest.mark.parametrize("options", [{}, {"step": "pairwise"}])
 def test_sparse_vectors_of_parts_change_nothing(monkeypatch, options):
     run_in_plain_python(monkeypatch)
-    monkeypatch.setattr(sparse_parts, "FIRST", 0)
-    monkeypatch.setattr(sparse_parts, "FEWEST", 1)  # so that blocks have to grow
+    monkeypatch.setattr(sparse_parts, "FIRST_ROOM", 0)
+    monkeypatch.setattr(sparse_parts, "SMALLEST_POOL", 1)  # so that blocks have to grow
     common = {"lam": LAM, "max_passes": 20, "gap_tol": 0, "iterates": ["last", "wavg", "tavg"]} | options
     sparse, dense = (fwexp.solve(multilabel(family, (1, 4, 2, 3)), "bcfw", **common) for family in (Sparse, Multilabel))
     np.testing.assert_allclose(sparse.w, dense.w, atol=1e-12)
