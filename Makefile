@@ -67,6 +67,8 @@ fig-%: $(INSTALLED) FORCE
 table-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $(subst -,/table,$*) $(ARGS)
 
+# Bytecode is kept even where that is turned off: tests start many processes, each of which would compile all sources again.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(INSTALLED)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal $(ARGS)
 

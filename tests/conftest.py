@@ -9,6 +9,11 @@ import pytest
 
 os.environ["MPLBACKEND"] = "Agg"
 
+# Processes that run tests side by side share the processors, and threads of one would hold up the other: as with joblib's workers.
+if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
+    share = (os.cpu_count() or 1) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, share)))
+
 # quick is the default and the same on every machine; pytest --hypothesis-profile=long searches on.
 # No deadline: the first example of a test compiles kernels.
 hypothesis.settings.register_profile("quick", max_examples=30, deadline=None, derandomize=True)

@@ -1,11 +1,16 @@
 """The same small chain problem in every form: enumerated for the transcriptions, and as each kind of fwexp problem."""
 
+import importlib
+import pkgutil
 import sys
+from collections import Counter
 
 import numpy as np
 import scipy.sparse as sp
 
 import fwexp
+import fwexp.solvers
+import fwexp.tasks
 from fwexp.problems.chain import ChainProblem
 from tests import reference as ref
 
@@ -57,6 +62,23 @@ def functions(tp, X, K, sparse=False):
     )
 
 
+def counting(n=20, seed=0):
+    """A problem given by functions, and the numbers of calls of its oracles."""
+    problem = chain("functions", seed, n=n)[1]
+    calls = Counter()
+
+    def counted(name, function):
+        def count(i, w):
+            calls[name] += 1
+            return function(i, w)
+
+        return count
+
+    for name in ("max_oracle", "decode"):
+        setattr(problem, name, counted(name, getattr(problem, name)))
+    return problem, calls
+
+
 def compile_chains_only(monkeypatch, problem):
     """Let kernels run as plain Python unless ``problem`` is a chain, for tests of what a solver does with any family.
 
@@ -69,6 +91,9 @@ def compile_chains_only(monkeypatch, problem):
 
 def run_in_plain_python(monkeypatch):
     """Let all kernels run as plain Python, whatever the problem."""
+    for package in (fwexp.solvers, fwexp.tasks):  # a module that was imported only later would have its own way
+        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            importlib.import_module(module.name)
     for name, module in list(sys.modules.items()):
         if name.startswith("fwexp.") and hasattr(module, "specialise") and name != "fwexp._jit":
             monkeypatch.setattr(module, "specialise", lambda kernel, problem: kernel.py_func)

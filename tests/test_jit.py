@@ -23,24 +23,65 @@ from fwexp.problems.evaluation import Evaluator, _decode_range
 PACKAGE = Path(fwexp.__file__).parent
 CACHE = _jit.cache_directory(__name__).parent
 
-# A few kernels only, for compiling takes most of the time.
+# A package of its own for every test: the modules that decide how kernels are compiled, and three tiny ones with kernels.
+TINY = {
+    "oracles/__init__.py": "",
+    "oracles/tiny.py": """
+import math
+from fwexp._jit import array_kernel
+
+@array_kernel("(f8[::1],)")
+def log_sum(scores):  # whose value shows the smallest difference in machine code
+    total = 0.0
+    for score in scores:
+        total += math.exp(score)
+    return math.log(total)
+""",
+    "problems/__init__.py": "",
+    "problems/tiny.py": """
+from typing import NamedTuple
+import numpy as np
+from fwexp._jit import dispatched
+from fwexp.oracles.tiny import log_sum
+
+class Tiny(NamedTuple):
+    x: np.ndarray
+
+@dispatched
+def value(problem, i, w):
+    "Return a value."
+
+@value.register(Tiny)
+def _(problem, i, w):
+    return 1.0 * log_sum(problem.x[i] * w)
+""",
+    "solvers/__init__.py": "",
+    "solvers/tiny.py": """
+from fwexp._jit import njit
+from fwexp.problems.tiny import value
+
+@njit
+def _steps(problem, values):
+    for i in range(len(values)):
+        values[i] = value(problem, i, 0.1 * i)
+""",
+}
 TRAIN = """
-import random
 import numpy as np
 import fwexp
+from fwexp import _jit
+from fwexp.problems.tiny import Tiny
+from fwexp.solvers.tiny import _steps
 assert fwexp.__file__.startswith({folder!r}), fwexp.__file__
-random.seed(0)
-X = [[[random.gauss(0, 1) for _ in range(2)] for _ in range(4)] for _ in range(5)]
-problem = fwexp.chain_problem([np.array(x) for x in X], [[0, 1, 2, 1]] * 5)
-for solver in ("fw", "online_eg"):  # the sums and exponentials of the latter show the smallest difference in machine code
-    result = fwexp.solve(problem, solver, lam=0.01, max_passes=9, schedule=[], iterates=["last"])
-    print(result.primal.hex(), result.w.tobytes().hex())
+problem, values = Tiny(np.sin(np.arange(3000.0)).reshape(100, 30)), np.zeros(100)
+_jit.specialise(_steps, problem)(problem, values)
+print(values.tobytes().hex())
 """
 
 
 def start(folder, cache):
-    """Start a training in a process of its own, with the package in ``folder``."""
-    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(folder), "NUMBA_NUM_THREADS": "1"}
+    """Run the kernels in a process of its own, with the package in ``folder``."""
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(folder)}
     code = TRAIN.format(folder=str(folder))
     return subprocess.Popen([sys.executable, "-c", code], env=environment, text=True, stdout=subprocess.PIPE, cwd=folder)
 
@@ -54,45 +95,51 @@ def outcomes(processes):
 
 
 @pytest.fixture
-def copied(tmp_path):
-    """A copy of the package that may be edited."""
-    shutil.copytree(PACKAGE, tmp_path / "fwexp", ignore=shutil.ignore_patterns("__pycache__", "*.npz"))
+def tiny(tmp_path):
+    """The folder of a package with tiny kernels, which may be edited."""
+    for path in PACKAGE.glob("*.py"):
+        (tmp_path / "fwexp" / path.name).parent.mkdir(exist_ok=True)
+        shutil.copy(path, tmp_path / "fwexp")
+    for name, text in TINY.items():
+        (tmp_path / "fwexp" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "fwexp" / name).write_text(text)
     return tmp_path
 
 
-def test_processes_share_a_cache_and_edits_invalidate_it(copied):
+def test_processes_share_a_cache_and_edits_invalidate_it(tiny):
     """Four processes on an empty cache agree; the next one compiles nothing; after an edit of an oracle all is new."""
-    cache = copied / "cache"
-    results = outcomes([start(copied, cache) for _ in range(4)])
+    cache = tiny / "cache"
+    results = outcomes([start(tiny, cache) for _ in range(4)])
     assert len(results[0]) > 100
     assert set(results) == {results[0]}
     machine_code = sorted(cache.rglob("*.nb[ic]"))
-    assert any("_decode_range" in path.name for path in machine_code)
+    for kernel in ("log_sum", "_steps"):
+        assert any(kernel in path.name for path in machine_code)
 
     times = [path.stat().st_mtime_ns for path in machine_code]
-    assert outcomes([start(copied, cache)]) == results[:1]
+    assert outcomes([start(tiny, cache)]) == results[:1]
     assert sorted(cache.rglob("*.nb[ic]")) == machine_code
     assert [path.stat().st_mtime_ns for path in machine_code] == times
 
-    # The files of the kernels stay as they are; the oracle that they call takes an error for ten times as bad.
-    edited = copied / "fwexp" / "problems" / "chain.py"
+    # The files of the kernels stay as they are; what they reach by dispatch is ten times as large.
+    edited = tiny / "fwexp" / "problems" / "tiny.py"
     text = edited.read_text()
-    assert text.count("per_error = 1.0 / length") == 1
-    edited.write_text(text.replace("per_error = 1.0 / length", "per_error = 10.0 / length"))
+    assert text.count("return 1.0 *") == 1
+    edited.write_text(text.replace("return 1.0 *", "return 10.0 *"))
     folders = set((cache / "fwexp" / "numba").iterdir())
-    after = outcomes([start(copied, cache)])
+    after = outcomes([start(tiny, cache)])
     assert after != results[:1]
     assert set((cache / "fwexp" / "numba").iterdir()) > folders
 
     # What no kernel reaches may change.
-    cli = copied / "fwexp" / "cli.py"
+    cli = tiny / "fwexp" / "cli.py"
     cli.write_text(cli.read_text() + "\n# edited")
     machine_code = sorted(cache.rglob("*.nb[ic]"))
-    assert outcomes([start(copied, cache)]) == after
+    assert outcomes([start(tiny, cache)]) == after
     assert sorted(cache.rglob("*.nb[ic]")) == machine_code
 
     edited.write_text(text)
-    assert outcomes([start(copied, cache)]) == results[:1]
+    assert outcomes([start(tiny, cache)]) == results[:1]
 
 
 @pytest.mark.parametrize(("setting", "value"), [("CACHE_DIR", "/somewhere/else"), ("CACHE_LOCATOR_CLASSES", "InTreeCacheLocator")])

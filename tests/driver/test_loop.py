@@ -4,8 +4,6 @@ import math
 import os
 import signal
 import threading
-import time
-from collections import Counter
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -26,7 +24,7 @@ from fwexp.problems.protocol import costly_oracle
 from fwexp.solvers.base import NoOptions, Point, Solver
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.train import as_result
-from tests.small_problems import chain
+from tests.small_problems import chain, counting
 
 LAM = 0.1
 
@@ -438,7 +436,7 @@ def test_watching_does_not_change_a_run(solver, options):
 @pytest.mark.parametrize(("solver", "options"), SOLVERS)
 def test_certificates_never_get_worse(solver, options):
     """A longer run is the same run, continued: its gap is no larger; gap = P - D >= 0 of P at result.w and a D that was seen."""
-    _, problem = chain("binary", 3, n=6)
+    _, problem = chain("dense", 3, n=6)
     gaps = []
     for passes in (1, 2, 5, 20, 60):
         result = fwexp.solve(problem, solver, lam=LAM, max_passes=passes, gap_tol=0, **options)
@@ -485,24 +483,6 @@ def test_clock_adds_up(monkeypatch):
 # --- costly oracles -------------------------------------------------------------------------------------------------
 
 
-def counting(n=40, seed=0, seconds=0.0):
-    """A problem given by functions, and the numbers of calls of its oracles."""
-    problem = chain("functions", seed, n=n)[1]
-    calls = Counter()
-
-    def counted(name, function):
-        def count(i, w):
-            calls[name] += 1
-            time.sleep(seconds)
-            return function(i, w)
-
-        return count
-
-    for name in ("max_oracle", "decode"):
-        setattr(problem, name, counted(name, getattr(problem, name)))
-    return problem, calls
-
-
 COSTLY = [
     ("auto", {}),
     ("bcfw", {"train_error": True}),
@@ -531,7 +511,8 @@ def test_all_oracle_calls_are_counted_and_few_are_for_the_log(solver, options):
     point = result.trace.iterate.nunique() * problem.n * (1 + ("train_error" in options) + ("test" in options))
     rare, often = (result.trace.evaluation_calls.iloc[-1] for result in results)
     assert rare <= 24 * problem.n / 4 + 2 * point
-    assert often > rare or solver == "one_slack"  # whose best w may stay what it was
+    if solver != "one_slack":  # whose best w may stay what it was
+        assert often > rare
     assert results[0].w.tobytes() == results[1].w.tobytes()
     assert results[0].primal == pytest.approx(results[1].primal, rel=1e-12)
 
@@ -563,8 +544,8 @@ def test_costly_runs_do_not_depend_on_the_clock(monkeypatch):
     for seconds in (1e-5, 0.003, 10.0):
         monkeypatch.setattr(driver, "CHUNK_SECONDS", seconds)
         for solver in ("auto", "one_slack"):
-            problem, calls = counting()
-            result = fwexp.solve(problem, solver, lam=0.01, max_passes=60, gap_tol=1e-3)
+            problem, calls = counting(n=40)
+            result = fwexp.solve(problem, solver, lam=0.01, max_passes=60, gap_tol=1e-2)
             assert result.status == "converged"
             traces.append((result.trace.drop(columns="time"), calls, result.w.tobytes()))
     for k, (trace, calls, w) in enumerate(traces):

@@ -12,7 +12,7 @@ import pytest
 
 import fwexp
 from fwexp.errors import ParameterError
-from tests.small_problems import chain
+from tests.small_problems import chain, run_in_plain_python
 
 N, P, K = 400, 100, 3
 
@@ -64,9 +64,11 @@ def test_what_is_saved_is_loaded(train, result, tmp_path, name, as_text):
 def test_results_of_all_kinds_are_saved(tmp_path):
     for form, solver, options in [
         ("dense", "ssg", {"iterates": ["last", "avg"]}),  # dual and gap are NaN
-        ("binary", "bcfw", {"cache": {"F": 0.5}, "sampling": "gap", "refresh": 2, "accelerate": {"kap": 2}}),
+        ("dense", "bcfw", {"cache": {"F": 0.5}, "sampling": "gap", "refresh": 2, "accelerate": {"kap": 2}}),
         ("functions", "fw", {}),
-        ("csr", "one_slack", {}),
+        ("binary", "fw", {}),
+        ("csr", "fw", {}),
+        ("dense", "one_slack", {}),
     ]:
         _, problem = chain(form, 0)
         result = fwexp.solve(problem, solver, lam=0.5, max_passes=3, **options)
@@ -101,7 +103,9 @@ def test_results_of_users_functions_can_be_pickled():
     check_equal(pickle.loads(pickle.dumps(result)), result)
 
 
-def test_kernel_results_say_that_they_need_the_training_inputs(train, tmp_path):
+def test_kernel_results_say_that_they_need_the_training_inputs(monkeypatch, tmp_path):
+    run_in_plain_python(monkeypatch)
+    train = fwexp.multiclass_problem(np.eye(3), [0, 1, 2])
     result = fwexp.solve(train, "kernel_bcfw", lam=1.0, max_passes=1)
     with pytest.raises(ParameterError, match="results of kernel_bcfw predict with the training inputs, which files do not have"):
         result.save(tmp_path / "model.npz")

@@ -1,3 +1,4 @@
+import functools
 import json
 import shutil
 from importlib.metadata import version
@@ -9,9 +10,10 @@ import pytest
 from PIL import Image
 
 from fwexp.errors import UserError
-from fwexp.experiments import FIGURES, commands, make_figure
+from fwexp.experiments import FIGURES, commands, files, make_figure
 from fwexp.experiments.figure import save_figure, stored_results
 from fwexp.experiments.origin import Origin, reservations
+from fwexp.plots import curves, icml2013
 from fwexp.run import records, runner, store, sweep
 from fwexp.run.provenance import provenance
 from tests.plots.synthetic_results import make_figure as synthetic_results
@@ -25,6 +27,12 @@ def made(tmp_path_factory):
     """A store with the figure's smoke runs, and the figure's files."""
     folder = tmp_path_factory.mktemp("results")
     return folder, make_figure(NAME, folder, preset="smoke", launcher="basic")
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Let files of pictures be empty, for tests of all that is around them: drawing takes seconds."""
+    monkeypatch.setattr(files, "_save_picture", lambda picture, drawn, *_: [path.touch() for path in drawn])
 
 
 def test_a_figure_is_two_pictures_and_a_table_and_their_origin(made):
@@ -60,16 +68,17 @@ def test_a_second_call_runs_nothing_and_gives_the_same_files(made, monkeypatch):
     assert [path.read_bytes() for path in paths] == before
 
 
-def test_runs_that_the_preset_does_not_name_do_not_change_it(made):
+def test_runs_that_the_preset_does_not_name_do_not_change_it(made, tmp_path, undrawn):
     folder, paths = made
+    shutil.copytree(folder / "runs", tmp_path / "runs")
     before = paths[2].read_bytes()
     other = sweep.expand(["dataset=digits", "solver=bcfw", "lam=0.1,0.01,1/n", "seed=0,7", "max_passes=12"])
-    sweep.execute(other, results_dir=folder)
-    duals = store.load_results(folder).groupby("lam")["dual"].max()
-    named = store.load_results(folder, key=_smoke_keys()).groupby("lam")["dual"].max()
+    sweep.execute(other, results_dir=tmp_path)
+    duals = store.load_results(tmp_path).groupby("lam")["dual"].max()
+    named = store.load_results(tmp_path, key=_smoke_keys()).groupby("lam")["dual"].max()
     assert (duals > 1.5 * named).all()  # they would change it if they were looked at
-    make_figure(NAME, folder, preset="smoke", launcher="basic")
-    assert paths[2].read_bytes() == before
+    again = make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
+    assert again[2].read_bytes() == before
 
 
 def test_every_file_says_where_it_comes_from(made):
@@ -119,7 +128,7 @@ def test_an_svg_has_text_and_a_name_and_a_description(made):
     assert any("smoke preset" in text for text in texts)
 
 
-def test_a_smoke_figure_leaves_the_full_one_alone(made, tmp_path):
+def test_a_smoke_figure_leaves_the_full_one_alone(made, tmp_path, undrawn):
     folder, _ = made
     (tmp_path / "runs").symlink_to(folder / "runs")
     full = make_figure(NAME, tmp_path, dry_run=True)
@@ -132,27 +141,32 @@ def test_a_smoke_figure_leaves_the_full_one_alone(made, tmp_path):
     assert {path.read_text() for path in full} == {"precious"}
 
 
-def test_a_figure_of_mixed_sources_says_so(made, tmp_path, monkeypatch):
+def test_a_figure_of_mixed_sources_says_so(made, tmp_path, monkeypatch, request):
     folder, _ = made
     shutil.copytree(folder / "runs", tmp_path / "runs")
     monkeypatch.setattr(store.StoredRun, "stale", False)
 
-    def note(**digests):
+    def make(**digests):
+        """Make the figure of runs with these digests."""
         for run in store.find_runs(tmp_path):
             found = digests.get(run.config["solver"]["name"], "a" * 64)
             digest = found.pop() if isinstance(found, list) and len(found) > 1 else found[0]
             run.record["sources"] = {"modules": ["fwexp.api"], "sha256": digest}
             records.write(run.path / store.RECORD, run.record)
-        png, svg, _, record = make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
-        said = json.loads(record.read_text())["note"]
-        assert Image.open(png).text["Comment"] == said
-        assert said in svg.read_text()
-        return said
+        return make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
+
+    def note(**digests):
+        return json.loads(make(**digests)[-1].read_text())["note"]
 
     same = {solver: ["f" * 64] for solver in ("bcfw", "fw", "ssg")}
+    png, svg, *_ = make(**same | {"ssg": ["f" * 64, "e" * 64]})
+    said = "smoke preset, runs of ssg mix sources"
+    assert Image.open(png).text["Comment"] == said
+    assert said in svg.read_text()
+    request.getfixturevalue("undrawn")
+    assert note(**same | {"ssg": ["f" * 64, "e" * 64]}) == said
     assert note(**same) == "smoke preset"
     assert note(**same | {"fw": ["e" * 64]}) == "smoke preset"  # another solver has other sources
-    assert note(**same | {"ssg": ["f" * 64, "e" * 64]}) == "smoke preset, runs of ssg mix sources"
 
 
 def _facts(**changes):
@@ -178,6 +192,7 @@ def test_reservations_about_sources(runs, notes):
     assert reservations(runs) == notes
 
 
+@functools.cache
 def _smoke_keys():
     return [store.run_key(config) for config in sweep.expand([f"+experiment={NAME}"], preset="smoke")]
 
@@ -201,16 +216,18 @@ def _fail(*_, **__):
 
 
 def test_equal_pictures_are_equal_files(tmp_path):
-    figure = FIGURES["icml2013/fig1"]
-    frame = figure.data(synthetic_results(seeds=range(3)))
-    first = save_figure(figure.draw(frame), frame, tmp_path / "first" / "fig")
-    second = save_figure(figure.draw(frame), frame, tmp_path / "second" / "fig")
+    panels = icml2013.FIG1[:1]
+    frame = curves.data(synthetic_results(seeds=range(3)), panels)
+
+    def save(name, *origin, **options):
+        return save_figure(curves.draw(frame, panels), frame, tmp_path / name / "fig", *origin, **options)
+
+    first, second, titled = save("first"), save("second"), save("titled", Origin("a/b", "Loss < 1 & gap > 0", "smoke"))
     for one, two in zip(first, second):
         assert one.read_bytes() == two.read_bytes()
-    titled = save_figure(figure.draw(frame), frame, tmp_path / "titled" / "fig", Origin("a/b", "Loss < 1 & gap > 0", "smoke"))
     root = ElementTree.parse(titled[1]).getroot()
     assert (root[0].text, root[0].get("id")) == ("Loss < 1 & gap > 0", "a-b-title")
-    noted = save_figure(figure.draw(frame), frame, tmp_path / "noted" / "fig", note="smoke preset")
+    noted = save("noted", note="smoke preset")
     assert noted[0].read_bytes() != first[0].read_bytes()
     assert noted[2].read_bytes() == first[2].read_bytes()
 
@@ -232,8 +249,9 @@ def test_a_dry_run_says_what_is_missing_and_writes_nothing(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_prints_the_files(made, capsys):
-    folder, paths = made
+def test_the_command_prints_the_files(made, tmp_path, undrawn, capsys):
+    (tmp_path / "runs").symlink_to(made[0] / "runs")
+    folder, paths = tmp_path, [tmp_path / path.relative_to(made[0]) for path in made[1]]
     assert commands.main([NAME, "--preset=smoke", f"results_dir={folder}"]) == 0
     assert capsys.readouterr().out.splitlines() == [str(path) for path in paths]
     assert commands.main([NAME, "--preset=smoke", "--dry-run", f"results_dir={folder}"]) == 0

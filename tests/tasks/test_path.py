@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fwexp
 from fwexp.errors import OptionError, ParameterError
@@ -112,8 +113,8 @@ def test_path_is_good_at_every_lam(make, options):
     assert path.lam_end <= LAM_MIN
     assert (np.diff(path.lam) <= 0).all()
     assert (path.gap[1:] <= 0.9 * EPS).all()
-    lams = np.exp(np.random.default_rng(0).uniform(np.log(LAM_MIN), np.log(3 * path.lam[0]), size=50))
-    for lam in [*lams, *path.lam[path.lam >= LAM_MIN]]:
+    lams = np.exp(np.random.default_rng(0).uniform(np.log(LAM_MIN), np.log(3 * path.lam[0]), size=15))
+    for lam in [*lams, *path.lam[path.lam >= LAM_MIN][::3]]:
         suboptimality = ref.primal(tp, path.w_at(lam), lam) - ref.qp_optimum(tp, lam).dual
         assert suboptimality <= path.gap_at(lam) + 1e-8
         assert path.gap_at(lam) <= EPS + 1e-8
@@ -234,13 +235,13 @@ def padded_or_not(family, K):
         lengths = rng.integers(1, 4, size=10)
         return fwexp.chain_problem([rng.normal(size=(T, 2)) for T in lengths], [rng.integers(K, size=T) for T in lengths], K)
     if family == "matching":
-        grids = [rng.normal(size=(2, 3, K)) for _ in range(8)]
-        return fwexp.matching_problem(grids, [[(0, rng.integers(3))] for _ in grids])
+        grids = [sp.csr_array(1.0 * (rng.random((6, K)) < 0.5)) for _ in range(8)]  # for these there is machine code already
+        return fwexp.matching_problem(grids, [[(0, rng.integers(3))] for _ in grids], shapes=[(2, 3)] * 8)
     psi = [np.vstack([np.zeros(K), rng.normal(size=(3, K))]) for _ in range(8)]
     return fwexp.enumerated_problem(psi, [[0.0, 1.0, 0.5, 1.0]] * 8)
 
 
-@pytest.mark.parametrize("K", [1, 2, 3, 4, 8, 16, 24])
+@pytest.mark.parametrize("K", [1, 2, 3, 8, 24])
 @pytest.mark.parametrize("family", ["multiclass", "chain", "matching", "enumerated"])
 def test_what_is_handed_out_stays_as_it_was(family, K):
     """Weights are copies whether K is padded or not: those of a path are certified one by one."""
