@@ -1,9 +1,12 @@
 """From the name of a figure to its files: run what is missing, read exactly the figure's runs, draw, save."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from fwexp._folders import check_folder
+from fwexp.driver.clock import uninterrupted
+from fwexp.driver.progress import print_line
 from fwexp.experiments.catalogue import FIGURES, Figure
 from fwexp.experiments.files import PICTURE, TABLE, paths, save_figure
 from fwexp.experiments.origin import Origin, facts, reservations
@@ -46,9 +49,10 @@ def make_figure(
     Raises
     ------
     RunsFailed
-        Runs failed. If others were there to draw, the picture is made, and says how many it lacks.
+        Runs failed. If others were there to draw, the picture is made, and says how many it lacks, unless there is one that
+        shows these and more.
     """
-    from fwexp.run import sweep
+    from fwexp.run import store, sweep
 
     figure = FIGURES.find(name)
     preset = preset or "full"
@@ -71,10 +75,25 @@ def make_figure(
         notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
         notes += reservations(runs.values())
         origin = Origin(name, figure.title, preset, runs)
-        save_figure(figure.draw(frame), frame, stem, origin, note=", ".join(notes))
+        if not (lacking and _shows_more(stem, figure.suffixes, {store.run_key(c) for c in configs}, set(runs))):
+            with uninterrupted():  # matplotlib's C code does not bear an interrupt
+                save_figure(figure.draw(frame), frame, stem, origin, note=", ".join(notes))
     if failure is not None:
         raise failure
     return paths(stem, figure.suffixes)
+
+
+def _shows_more(stem: Path, suffixes, wanted: set[str], drawn: set[str]) -> bool:
+    """Whether the figure that is there shows what would be drawn and more of what is wanted; then a line says that it stays."""
+    try:
+        *others, record = paths(stem, suffixes)
+        shown = set(json.loads(record.read_text(encoding="utf-8"))["runs"]) & wanted
+        more = shown > drawn and all(path.stat().st_size for path in others)
+    except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged
+        return False
+    if more:
+        print_line(f"{record.with_suffix('')}: kept, it shows {len(shown)} runs, now there are {len(drawn)}")
+    return more
 
 
 def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:

@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from fwexp._durable import clean, write_together
 from fwexp.experiments.origin import Origin
 
 PICTURE = (".png", ".svg", ".csv", ".json")
@@ -19,7 +20,7 @@ def paths(stem: Path, suffixes) -> list[Path]:
 
 
 def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "") -> list[Path]:
-    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON.
+    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON: all of them or none.
 
     Parameters
     ----------
@@ -36,19 +37,21 @@ def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, not
     """
     origin = origin or Origin(figure=stem.name)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    *drawn, numbers, record = found = paths(stem, TABLE if isinstance(picture, str) else PICTURE)
+    clean(stem.parent)
     if isinstance(picture, str):
         mark = f"\n<!-- {origin.software}; {origin.source} -->\n" if origin.runs else ""
-        drawn[0].write_text(picture + mark + (f"\n**{note}**\n" if note else ""), encoding="utf-8")
+        drawn = [(picture + mark + (f"\n**{note}**\n" if note else "")).encode()]
         description = origin.title
     else:
         description = _describe(picture, frame, origin, note)
-        _save_picture(picture, drawn, origin, description, note)
+        drawn = _drawn(picture, origin, description, note)
     marks = {"preset": origin.preset} if origin.preset else {}
     if origin.runs:
         marks["commit"] = [origin.commits(keys) if isinstance(keys, str) else "" for keys in frame["keys"]]
-    frame.assign(**marks).to_csv(numbers, index=False, lineterminator="\n")
-    record.write_text(origin.to_json(description=description, note=note), encoding="utf-8")
+    numbers = frame.assign(**marks).to_csv(index=False, lineterminator="\n").encode()
+    record = origin.to_json(description=description, note=note).encode()
+    found = paths(stem, TABLE if isinstance(picture, str) else PICTURE)
+    write_together(dict(zip(found, [*drawn, numbers, record], strict=True)))
     return found
 
 
@@ -60,18 +63,19 @@ def _describe(picture, frame, origin, note):
     return ". ".join(filter(None, [origin.title, note, words]))
 
 
-def _save_picture(picture, drawn, origin, description, note):
+def _drawn(picture, origin, description, note) -> list[bytes]:
+    """The PNG and the SVG."""
     from fwexp.plots import style
 
-    png, svg = drawn
     about = {"Title": origin.title or origin.figure, "Description": description, "Source": origin.source}
+    png, svg = io.BytesIO(), io.StringIO()
     with style.context():
         if note:
             _write_note(picture, note)
-        picture.savefig(png, metadata=about | {"Software": origin.software} | ({"Comment": note} if note else {}))
-        buffer = io.StringIO()
-        picture.savefig(buffer, format="svg", metadata=about | {"Creator": origin.software, "Date": None})
-    svg.write_text(_accessible(buffer.getvalue(), origin.figure, about["Title"], description), encoding="utf-8")
+        software = {"Software": origin.software} | ({"Comment": note} if note else {})
+        picture.savefig(png, format="png", metadata=about | software)
+        picture.savefig(svg, format="svg", metadata=about | {"Creator": origin.software, "Date": None})
+    return [png.getvalue(), _accessible(svg.getvalue(), origin.figure, about["Title"], description).encode()]
 
 
 def _write_note(picture, note):

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -75,6 +75,26 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     flush(path.parent)
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files that belong together: none takes its place before all have reached the disk."""
+    temporary = {path: hidden(path) for path in contents}
+    path = None
+    try:
+        for path, data in contents.items():
+            temporary[path].write_bytes(data)
+            flush(temporary[path])
+        for path in contents:
+            temporary[path].replace(path)
+    except BaseException as error:
+        for left in temporary.values():
+            left.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # of a full disk it does not say which file
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+    for folder in {path.parent for path in contents}:
+        flush(folder)
 
 
 @contextlib.contextmanager

@@ -4,8 +4,10 @@
 
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 
 from fwexp import completion
 from fwexp.errors import OptionError, RunsFailed, UserError, unknown
@@ -52,14 +54,38 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _code(argv: list[str]) -> int:
+    with _interrupts() as heard:
+        try:
+            return _dispatch(argv)
+        except KeyboardInterrupt:
+            return _complain("interrupted", 130)
+        except Exception as error:
+            if heard:  # a library made another error of the interrupt
+                return _complain("interrupted", 130)
+            if isinstance(error, UserError | RunsFailed):
+                return _complain(error, 2 if isinstance(error, UserError) else 1)
+            raise
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[list]:
+    """Yield a list that has an entry for every Ctrl-C that was raised."""
+    heard: list = []
+
+    def raise_interrupt(*_) -> None:
+        heard.append(True)
+        raise KeyboardInterrupt
+
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield heard
+        return
+    signal.signal(signal.SIGINT, raise_interrupt)
     try:
-        return _dispatch(argv)
-    except UserError as error:
-        return _complain(error, 2)
-    except RunsFailed as error:
-        return _complain(error, 1)
-    except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+        yield heard
+    finally:
+        if signal.getsignal(signal.SIGINT) is raise_interrupt:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _open_streams() -> None:

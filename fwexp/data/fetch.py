@@ -1,10 +1,13 @@
 """Download data files from their canonical sources."""
 
+import contextlib
 import gzip
 import os
-import tempfile
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
+from fwexp._durable import clean, hidden
 from fwexp.data.dataset import DataFile
 from fwexp.errors import DataError
 
@@ -39,8 +42,9 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     target = data_dir / file.path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        clean(target.parent)  # what fetches left that were killed
         # In the target's own folder, so that the last step is an atomic rename; removed whatever happens.
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
+        with _working_folder(target) as folder:
             downloader = pooch.HTTPDownloader(progressbar=progress, timeout=60)
             name = pooch.retrieve(file.url, known_hash=None, fname=target.name, path=folder, downloader=downloader)
             _drop_lines(Path(name), file.skip)
@@ -61,6 +65,16 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
         cause = getattr(error.args[0], "reason", error) if error.args else error
         raise DataError(f"cannot get {file.url} into {target}: {' '.join(str(cause).split())}") from error
     return target
+
+
+@contextlib.contextmanager
+def _working_folder(target: Path) -> Iterator[Path]:
+    folder = hidden(target)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _drop_lines(path: Path, count: int) -> None:

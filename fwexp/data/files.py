@@ -2,13 +2,19 @@
 
 import gzip
 import hashlib
+import math
 import os
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from fwexp._folders import check_folder
 from fwexp.errors import DataError, ParameterError
+
+LARGEST = 2**32  # bytes that a packed file may unpack to; a few kB can claim far more
+LONGEST_LINE = 2**26  # bytes; a line is held in memory
 
 
 def resolve_data_dir(data_dir: str | os.PathLike | None = None) -> Path:
@@ -29,12 +35,20 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises
     ------
     DataError
-        The file cannot be read, or its gzip data are truncated or damaged.
+        The file cannot be read, its gzip data are truncated or damaged or unpack to more than `LARGEST`, or a line is longer
+        than `LONGEST_LINE`.
     """
-    number = 0
+    number = unpacked = 0
+    packed = path.suffix == ".gz"
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+        with gzip.open(path) if packed else path.open("rb") as file:
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                unpacked += len(line)
+                if packed and unpacked > LARGEST:
+                    raise DataError(f"{path}, line {number}: unpacks to more than {LARGEST} bytes, which no data set here does")
+                if len(line) > LONGEST_LINE:
+                    raise DataError(f"{path}, line {number}: more than {LONGEST_LINE} bytes in one line")
                 yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         fault = f"truncated or damaged after line {number}, expected a whole gzip file"
@@ -68,6 +82,8 @@ def check_text(path: Path, *, size: int, sha256: str) -> str:
     for _, line in read_lines(path):
         digest.update(line)
         found += len(line)
+        if found > 2 * size + LONGEST_LINE:  # something else, perhaps without an end
+            raise DataError(f"{path}: at least {found} bytes of text, expected {size}")
     if found != size:
         raise DataError(f"{path}: {found} bytes of text, expected {size}")
     if digest.hexdigest() != sha256:
@@ -78,9 +94,49 @@ def check_text(path: Path, *, size: int, sha256: str) -> str:
 def check_bytes(path: Path, *, size: int, sha256: str) -> str:
     """Check the bytes of a file against size and checksum; like `check_text`, but for binary files."""
     try:
-        data = path.read_bytes()
+        found = path.stat().st_size
+        data = path.read_bytes() if found == size else b""
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
-        raise DataError(f"{path}: {len(data)} bytes, not the expected {size} bytes with sha256 {sha256}")
+    if found != size or hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(f"{path}: {found} bytes, not the expected {size} bytes with sha256 {sha256}")
     return f"{size} bytes, checksum as recorded"
+
+
+def npz_arrays(path: Path) -> dict:
+    """Return the arrays of an npz file, after a look at what its members claim: numpy makes room for that before it reads.
+
+    Raises
+    ------
+    OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error
+        The file cannot be read, is damaged or none, or claims more than it holds.
+    """
+    import numpy as np
+
+    with path.open("rb") as file:
+        if file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
+            raise ValueError("a single array")
+        file.seek(0)
+        return _members(file, path.stat().st_size)
+
+
+def _members(file: BinaryIO, size: int) -> dict:
+    import numpy as np
+
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > max(LARGEST, size):
+            raise ValueError(f"it unpacks to more than {LARGEST} bytes")
+        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        for member in members:
+            with archive.open(member) as stream:
+                version = np.lib.format.read_magic(stream)
+                if version not in read_header:
+                    raise ValueError(f"{member.filename} is of version {version}")
+                shape, _, dtype = read_header[version](stream)
+                held = member.file_size - stream.tell()
+            if math.prod(shape) * dtype.itemsize != held and not dtype.hasobject:
+                raise ValueError(f"{member.filename} claims {dtype} of shape {shape}, and holds {held} bytes")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)

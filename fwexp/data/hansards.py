@@ -191,6 +191,9 @@ def read_gold(data_dir: Path) -> Gold:
         possible[s - 1].append((i - 1, j - 1))
         if link.group(4) == b"S":
             sure[s - 1].append((i - 1, j - 1))
+    for kind, links in (("sure link ('... S')", sure), ("possible link", possible)):
+        if not any(links[SET_ASIDE:]):
+            raise DataError(f"{path}: no {kind} in a sentence after the {SET_ASIDE} that are set aside, expected some")
     as_arrays = ([np.array(links, dtype=np.int64).reshape(-1, 2) for links in side] for side in (sure, possible))
     return Gold(pairs, *as_arrays)
 
@@ -260,7 +263,14 @@ def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
 def _parsed(options: Options, data_dir: Path) -> dict[str, np.ndarray]:
     paths = tuple(DATASET.locate(data_dir).values())
     name = f"hansards-{options.aligner}"
-    return parsed_arrays(name, FORMAT, paths, lambda: prepare(options, read_pairs(*paths[3:]), read_gold(data_dir)))
+    return parsed_arrays(name, FORMAT, paths, lambda: prepare(options, _read_text(*paths[3:]), read_gold(data_dir)))
+
+
+def _read_text(e_path: Path, f_path: Path) -> list[tuple[list[str], list[str]]]:
+    pairs = read_pairs(e_path, f_path)
+    if not _distinct(pairs):
+        raise DataError(f"{e_path} and {f_path}: no pair of sentences with at most {LONGEST} words")
+    return pairs
 
 
 def _lower(pair) -> tuple[tuple[str, ...], tuple[str, ...]]:

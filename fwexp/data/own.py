@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwexp.checks import check_function, check_integer, check_path, is_integer
-from fwexp.data.files import read_lines
+from fwexp.data.files import npz_arrays, read_lines
 from fwexp.errors import DataError, ParameterError, shown
 
 SVMLIGHT = re.compile(r"(\d+):(\S+)")
@@ -288,11 +288,7 @@ def _words(path: Path, comment: str | None = None) -> Iterable[tuple[int, list[s
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file, checked."""
     try:
-        with path.open("rb") as stream:
-            loaded = np.load(stream, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                raise ValueError("a single array")
-            arrays = dict(loaded)
+        arrays = npz_arrays(path)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: cannot be read as npz: {error}") from error
     if not {"X", "y"} <= set(arrays):

@@ -2,14 +2,14 @@
 
 import contextlib
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
+from fwexp._durable import clean, replacing
 from fwexp._own_folders import users_folder
-from fwexp.data.files import sha256
+from fwexp.data.files import npz_arrays, sha256
 
 
 def cache_folder() -> Path | None:
@@ -40,12 +40,11 @@ def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Calla
         return parse()
     path = folder / f"{name}-{key[:16]}.npz"
     # Absent, or damaged in whatever way: then it is made again.
-    with contextlib.suppress(Exception), path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        if stored.zip.testzip() is None:
-            return dict(stored)
+    with contextlib.suppress(Exception):
+        return npz_arrays(path)  # all members, with their checksums
     arrays = parse()
-    # In the target's own folder, so that the last step is an atomic rename; on a full disk they are made every time.
-    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as new:
-        np.savez(Path(new) / path.name, **arrays)
-        (Path(new) / path.name).replace(path)
+    clean(folder)
+    # On a full disk they are made every time.
+    with contextlib.suppress(OSError), replacing(path) as temporary, temporary.open("xb") as file:
+        np.savez(file, **arrays)
     return arrays

@@ -38,3 +38,23 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         yield flag.is_set
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put Ctrl-C off to the end of what must not be left halfway, such as code in C that calls back into Python."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):  # where it is ignored, or is none of Python's
+        yield
+        return
+    heard = []
+    signal.signal(signal.SIGINT, lambda *signalled: heard.append(signalled))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if heard:
+            before(*heard[0])

@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import hydra
-from hydra._internal.hydra import Hydra
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.hydra_config import HydraConfig
 
 from fwexp import _folders
@@ -84,15 +84,15 @@ def _plain_folder(argument: str) -> str:
 
 @contextlib.contextmanager
 def _checked() -> Iterator[None]:
-    """Check Hydra's own settings as soon as it has composed them, before it makes use of them."""
-    compose = Hydra.compose_config
+    """Check whatever Hydra composes before it makes use of it: it sets up logging before anybody else sees a configuration."""
+    load = ConfigLoaderImpl.load_configuration
 
     def checked(*arguments, **options):
-        config = compose(*arguments, **options)
+        config = load(*arguments, **options)
         check_hydra(config)
         return config
 
-    with mock.patch.object(Hydra, "compose_config", checked):
+    with mock.patch.object(ConfigLoaderImpl, "load_configuration", checked):
         yield
 
 
@@ -103,10 +103,16 @@ def hydra_arguments(arguments: list[str]) -> Iterator[None]:
     def refuse(parser: argparse.ArgumentParser, message: str) -> None:
         raise OptionError(f"{message} (see fwexp run --help)")
 
+    def parse(parser: argparse.ArgumentParser, *args, **options) -> argparse.Namespace:
+        parsed = parser.parse_intermixed_args(*args, **options)
+        if getattr(parsed, "experimental_rerun", None) is not None:  # unpickles a file
+            raise OptionError("--experimental-rerun is not supported: stored runs are run again with force=true")
+        return parsed
+
     with (
         mock.patch.object(sys, "argv", ["fwexp run", *arguments]),
         mock.patch.dict(os.environ, HYDRA_FULL_ERROR="1"),
         mock.patch.object(argparse.ArgumentParser, "error", refuse),
-        mock.patch.object(argparse.ArgumentParser, "parse_args", argparse.ArgumentParser.parse_intermixed_args),
+        mock.patch.object(argparse.ArgumentParser, "parse_args", parse),
     ):
         yield

@@ -25,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import EXECUTION_KEYS, canonical, execution_settings, key_of, quote
-from fwexp.run.hydra_settings import check_hydra
+from fwexp.run.hydra_settings import check_hydra, check_targets
 from fwexp.run.runner import resolve
 
 PRESETS = ("full", "smoke")
@@ -68,6 +68,7 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
         for axes in grids:
             for point in itertools.product(*(axes | given).values()):
                 config = compose(point)
+                check_targets(config)
                 where[preset] = execution_settings(config)
                 config = resolve(canonical(config), where[preset]["data_dir"])
                 configs[key_of(config)] = config
@@ -102,7 +103,9 @@ class _Composer:
 
     def _base(self, groups: tuple[str, ...]) -> DictConfig:
         if groups not in self._bases:
-            self.keep(groups, self._loader.load_configuration(self._config_name, [*self._common, *groups], run_mode=RunMode.RUN))
+            base = self._loader.load_configuration(self._config_name, [*self._common, *groups], run_mode=RunMode.RUN)
+            check_hydra(base)
+            self.keep(groups, base)
         return self._bases[groups]
 
     def keep(self, groups: tuple[str, ...], config: DictConfig) -> None:

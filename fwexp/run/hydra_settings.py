@@ -1,15 +1,32 @@
-"""Which of Hydra's own settings can be chosen: not where it writes, since it writes nothing, and not who sweeps."""
+"""Which of Hydra's own settings can be chosen: not where it writes, since it writes nothing, not who sweeps, and nothing it calls.
 
-from omegaconf import DictConfig, OmegaConf
+Hydra calls whatever a ``_target_`` names, and logging what ``()`` and ``class`` name. A configuration is data here, whoever
+wrote it: the launcher alone is chosen by such a name, from a list.
+"""
 
-from fwexp.errors import OptionError
+from collections.abc import Iterator
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from fwexp.errors import OptionError, shown
 
 SWEEPER = "hydra_plugins.fwexp.GridSweeper"
+LAUNCHERS = (
+    "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
+    "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
+    "hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",
+)
 FIXED = {"run.dir": ".", "sweep.dir": ".", "sweep.subdir": ".", "output_subdir": None}
+CALLED = {"hydra.sweeper._target_": (SWEEPER,), "hydra.launcher._target_": LAUNCHERS}  # what may be named where
+LOGGING = {  # the values that logging imports or calls
+    "class": ("logging.Formatter", "logging.NullHandler", "logging.StreamHandler"),
+    "stream": ("ext://sys.stdout", "ext://sys.stderr"),
+}
 
 
 def check_hydra(config: DictConfig) -> None:
-    """Refuse what would be ignored or would write beside the store, in a composed configuration with its ``hydra``."""
+    """Refuse what would be called, ignored or written beside the store, in a composed configuration with its ``hydra``."""
     if OmegaConf.select(config, "hydra.sweeper._target_") != SWEEPER:
         raise OptionError(f"hydra/sweeper must be fwexp, got {config.hydra.runtime.choices.get('hydra/sweeper')}")
     plain = OmegaConf.to_container(config.hydra, resolve=False)
@@ -19,7 +36,72 @@ def check_hydra(config: DictConfig) -> None:
             value = value.get(part) if isinstance(value, dict) else None
         if value != fixed:
             raise OptionError(f"hydra.{key} cannot be set, got {value!r}: Hydra writes nothing here, and runs go to results_dir")
+    check_targets(config)
+    if plain.get("callbacks"):
+        raise OptionError(f"hydra.callbacks cannot be set, got {shown(plain['callbacks'])}: configurations call nothing")
     for key in ("hydra_logging", "job_logging"):
-        handlers = (plain.get(key) or {}).get("handlers") or {}
-        if any("filename" in handler for handler in handlers.values()):
+        handlers = plain[key].get("handlers") if isinstance(plain.get(key), dict) else None
+        if isinstance(handlers, dict) and any("filename" in handler for handler in handlers.values() if isinstance(handler, dict)):
             raise OptionError(f"hydra/{key} must not write files, got {config.hydra.runtime.choices.get(f'hydra/{key}')}")
+        _check_logging(f"hydra.{key}", plain.get(key))
+
+
+def check_targets(config: DictConfig) -> None:
+    """Refuse a ``_target_`` anywhere in a composed configuration, but for those in `CALLED`."""
+    for key, value in _targets("", config):
+        if value not in CALLED.get(key, ()):
+            accepted = f"; accepted: {', '.join(CALLED[key])}" if key in CALLED else ": configurations call nothing"
+            raise OptionError(f"{key} cannot be set, got {shown(value)}{accepted}")
+
+
+def _targets(key: str, node) -> Iterator[tuple[str, object]]:
+    """Yield every key that ends in ``_target_`` with its text, also in what references stand for."""
+    if isinstance(node, DictConfig | ListConfig):
+        if node._is_interpolation():
+            yield from _referred(key, node._value())
+        elif not node._is_none() and not node._is_missing():
+            items = node.items_ex(resolve=False) if isinstance(node, DictConfig) else enumerate(node._iter_ex(resolve=False))
+            for name, _ in items:
+                below = node._get_node(name)
+                place = f"{key}.{name}".lstrip(".")
+                if name == "_target_":
+                    yield place, below._value()  # not what it refers to, which may be another thing later
+                elif OmegaConf.is_interpolation(node, name):
+                    if not isinstance(value := below._value(), str) or ":" in value:  # else it is looked at where it stands
+                        yield from _resolved(place, node, name, value)
+                else:
+                    yield from _targets(place, below)
+
+
+def _resolved(key: str, node, name, text) -> Iterator[tuple[str, object]]:
+    """Yield what `_targets` finds in the value of a reference that is computed."""
+    try:
+        value = node[name]
+    except OmegaConfBaseException:
+        yield from _referred(key, text)
+        return
+    yield from _targets(key, value)
+
+
+def _referred(key: str, text) -> Iterator[tuple[str, object]]:
+    """Yield what a reference without a value yet may become: a mapping, where it makes one of text."""
+    if any(maker in str(text) for maker in ("oc.create", "oc.decode", "oc.dict")):
+        yield f"{key}._target_", text
+
+
+def _check_logging(key: str, value) -> None:
+    """Refuse what makes logging import or call something, in a configuration of it as it was written."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            place = f"{key}.{name}"
+            accepted = LOGGING.get(name)
+            if name == "()" or (accepted and item not in accepted):
+                hint = f"; accepted: {', '.join(accepted)}" if accepted else ": configurations call nothing"
+                raise OptionError(f"{place} cannot be set, got {shown(item)}{hint}")
+            if not accepted:
+                _check_logging(place, item)
+    elif isinstance(value, list):
+        for k, item in enumerate(value):
+            _check_logging(f"{key}.{k}", item)
+    elif isinstance(value, str) and ("${" in value or "://" in value):
+        raise OptionError(f"{key} cannot be set, got {shown(value)}: configurations of logging hold plain values")

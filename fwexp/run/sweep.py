@@ -28,7 +28,9 @@ from fwexp.driver.progress import print_line, without_summaries
 from fwexp.errors import RunsFailed, UserError
 from fwexp.run import grids, interrupts, relay, runner, store, work
 from fwexp.run.config import (
+    GROUPS,
     STALE,
+    TRAIN,
     canonical,
     conf_dir,
     conf_dirs,
@@ -40,7 +42,7 @@ from fwexp.run.config import (
     to_overrides,
 )
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_settings import SWEEPER
+from fwexp.run.hydra_settings import SWEEPER, check_hydra
 from fwexp.run.names import labels
 from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
@@ -137,6 +139,7 @@ def execute(configs: Sequence[Mapping], *, results_dir="results", data_dir=None,
 
     with hydra_loader() as loader:
         config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
+        check_hydra(config)
         context = HydraContext(config_loader=loader, callbacks=Callbacks())
         _execute(configs, context, config, results_dir=results_dir, data_dir=data_dir, force=force)
 
@@ -165,6 +168,7 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     due = [store.is_due(run, force) for run in there]
     names = labels(configs) if any(due) else [""] * len(configs)
     todo = [Todo(*each) for each in itertools.compress(zip(configs, names, there, strict=True), due)]
+    _check_jobs(todo, context.config_loader, config)
     runner.check([each.config for each in todo], data_dir)
     stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)
     others = f" ({stale} of them from other sources; force={STALE} redoes those)" if stale else ""
@@ -190,6 +194,13 @@ def _launch(todo: Sequence[Todo], context: HydraContext, config, where: Mapping)
     with _workers(config, relay.sweep_folder(where["results_dir"], sweep_id)) as config:
         launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
         return launcher.launch(jobs, initial_job_idx=0)
+
+
+def _check_jobs(todo: Sequence[Todo], loader, config) -> None:
+    """Check what jobs will compose: the file that bears the name of a data set or solver may be another than in the grid."""
+    names = [tuple(f"{group}={each.config.get(group, {'name': TRAIN})['name']}" for group in GROUPS) for each in todo]
+    for chosen in dict.fromkeys(names):
+        check_hydra(loader.load_sweep_config(config, list(chosen)))
 
 
 @contextlib.contextmanager

@@ -2,11 +2,15 @@ import dataclasses
 import gzip
 import hashlib
 import http.server
+import subprocess
+import sys
 import threading
 from functools import partial
 
 import pytest
 
+from fwexp._durable import hidden
+from fwexp._processes import this_process
 from fwexp.data import DATASETS, DataFile
 from fwexp.data.commands import main
 from fwexp.data.files import check_text
@@ -138,6 +142,27 @@ def test_fetch_keeps_what_was_there_when_it_fails(server, tmp_path):
     assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
     assert files(tmp_path / "conll2000") == ["train.txt.gz"]
     assert path.read_bytes() == b"a part, cut by hand"
+
+
+def test_fetch_cleans_up_after_fetches_that_were_killed(server, tmp_path):
+    target = tmp_path / "conll2000" / "train.txt.gz"
+    dead = target.parent / hidden(target).name.replace(this_process(), dead_process())
+    alive = hidden(target)
+    for folder in (dead, alive):
+        folder.mkdir(parents=True)
+        (folder / "half").write_text("half")
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
+    assert sorted(path.name for path in target.parent.iterdir()) == sorted([alive.name, target.name])
+
+
+def dead_process():
+    done = subprocess.run(
+        [sys.executable, "-c", "from fwexp._processes import this_process; print(this_process())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
 
 
 def test_fetch_when_the_connection_breaks(server, tmp_path, capsys):

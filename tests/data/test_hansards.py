@@ -165,6 +165,22 @@ def test_empty_files(folder):
         load_dataset("hansards", data_dir=folder)
 
 
+def test_an_alignment_without_links(folder):
+    path = folder / "hansards" / "test.wa"
+    lines = path.read_text().splitlines(keepends=True)
+    for text in ("", "".join(line for line in lines if int(line[:4]) <= 100), "".join(lines).replace(" S\n", " P\n")):
+        path.write_text(text)
+        with pytest.raises(DataError, match=r"test\.wa: no sure link"):
+            load_dataset("hansards", data_dir=folder)
+
+
+def test_only_overlong_pairs(folder):
+    for letter in "ef":
+        write_lines(folder / "hansards" / f"train.25000.{letter}", [["a"] * 200] * 3)
+    with pytest.raises(DataError, match=r"train\.25000\.e and .*train\.25000\.f: no pair of sentences with at most"):
+        load_dataset("hansards", data_dir=folder)
+
+
 def test_indicators():
     columns = np.zeros((2, len(features.SIZES)), dtype=np.uint8)
     columns[0, :2] = 1, 3

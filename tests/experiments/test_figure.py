@@ -1,7 +1,13 @@
+import errno
 import functools
+import itertools
 import json
+import os
 import shutil
+import signal
+import time
 from importlib.metadata import version
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -9,6 +15,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from fwexp._durable import clean
+from fwexp.cli import COMMANDS, main
 from fwexp.errors import UserError
 from fwexp.experiments import FIGURES, commands, files, make_figure
 from fwexp.experiments.figure import save_figure, stored_results
@@ -16,6 +24,7 @@ from fwexp.experiments.origin import Origin, reservations
 from fwexp.plots import curves, icml2013
 from fwexp.run import records, runner, store, sweep
 from fwexp.run.provenance import provenance
+from tests.kills import killed_at
 from tests.plots.synthetic_results import make_figure as synthetic_results
 
 NAME = "quickstart"
@@ -213,6 +222,96 @@ def test_failed_runs_are_said_in_the_picture_and_raised(made, tmp_path, monkeypa
 
 def _fail(*_, **__):
     raise sweep.RunsFailed("1 run failed")
+
+
+def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, monkeypatch, capsys):
+    shutil.copytree(made[0], tmp_path / "there")
+    folder, keys, load = tmp_path / "there", _smoke_keys(), store.load_results
+    monkeypatch.setattr(store, "load_results", lambda where, key: load(where, key=[k for k in key if k != keys[0]]))
+    monkeypatch.setattr(sweep, "execute", _fail)
+    files = sorted(path for path in (folder / "figures").iterdir())
+    before = [path.read_bytes() for path in files]
+    with pytest.raises(sweep.RunsFailed):
+        make_figure(NAME, folder, preset="smoke", launcher="basic")
+    assert [path.read_bytes() for path in files] == before
+    assert f"{NAME}-smoke: kept, it shows {len(keys)} runs, now there are {len(keys) - 1}\n" in capsys.readouterr().err
+    files[1].write_text("{")  # what says of the figure what it shows: no figure then
+    with pytest.raises(sweep.RunsFailed):
+        make_figure(NAME, folder, preset="smoke", launcher="basic")
+    assert f"1 of {len(keys)} runs failed" in json.loads(files[1].read_text())["note"]
+
+
+# -- interrupts, full disks, kills
+
+
+def _saved(folder, note=""):
+    frame = pd.DataFrame({"keys": ["k"], "x": [1.0]})
+    return save_figure(f"a table {note}", frame, folder / "table", note=note)
+
+
+def test_a_full_disk_leaves_the_old_figure_and_is_one_line(tmp_path, monkeypatch, capsys):
+    files = _saved(tmp_path)
+    before = [path.read_bytes() for path in files]
+    write = Path.write_bytes
+
+    def full(path, data):
+        if ".json." in path.name:  # the last one
+            write(path, data[:10])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setitem(COMMANDS, "figure", lambda _: _saved(tmp_path, "new"))
+    assert main(["figure"]) == 2
+    assert capsys.readouterr().err == f"fwexp: {files[-1]}: No space left on device\n"
+    assert [path.read_bytes() for path in files] == before
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+
+
+def test_a_kill_at_any_instant_leaves_whole_files(tmp_path):
+    old, new = ([path.read_bytes() for path in _saved(tmp_path / name, name)] for name in ("old", "new"))
+    for event in itertools.count(1):
+        folder = tmp_path / str(event)
+        files = _saved(folder, "old")
+        killed = killed_at(event, lambda folder=folder: _saved(folder, "new"))
+        found = [path.read_bytes() for path in files]
+        assert all(content in pair for content, pair in zip(found, zip(old, new), strict=True)), event
+        clean(folder)
+        assert sorted(folder.iterdir()) == sorted(files)
+        if not killed:
+            assert found == new
+            break
+    assert event > len(files)
+
+
+def test_an_interrupt_waits_until_the_figure_is_whole(made, monkeypatch, capsys):
+    folder, paths = made
+
+    def interrupted(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        return save_figure(*arguments, **options)
+
+    monkeypatch.setattr("fwexp.experiments.figure.save_figure", interrupted)
+    before = [path.read_bytes() for path in paths]
+    line = ["figure", NAME, "--preset", "smoke", "hydra/launcher=basic", f"results_dir={folder}"]
+    assert main(line) == 130
+    assert capsys.readouterr().err.endswith("fwexp: interrupted\n")
+    assert [path.read_bytes() for path in paths] == before
+    assert not [path for path in paths[0].parent.iterdir() if path.name.startswith(".")]
+
+
+def test_an_interrupt_that_became_another_error_is_an_interrupt(monkeypatch, capsys):
+    def swallow(_):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            raise UserError("something else") from None
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setitem(COMMANDS, "figure", swallow)
+    assert (main(["figure"]), capsys.readouterr().err) == (130, "fwexp: interrupted\n")
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_equal_pictures_are_equal_files(tmp_path):

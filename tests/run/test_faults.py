@@ -1,10 +1,7 @@
 """Kills at every file operation, readers and writers at once, data that change: nothing is lost, nothing old passes for new."""
 
 import itertools
-import os
 import shutil
-import signal
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -19,8 +16,7 @@ from fwexp.data.dataset import DataFile, Dataset
 from fwexp.errors import DataError
 from fwexp.run import paths, runner, store
 from fwexp.run.config import canonical
-
-FILE_EVENTS = ("open", "os.", "shutil.", "pathlib.", "ctypes.dlsym")
+from tests.kills import killed_at
 
 
 @pytest.fixture(params=["exchange", "two renames"])
@@ -31,25 +27,6 @@ def system(request, monkeypatch):
     elif _durable._renameat2() is None:
         pytest.skip("this system cannot exchange two names")
     return request.param
-
-
-def killed_at(event: int, act) -> bool:
-    """Do something in a process that is killed at its ``event``-th file operation; return whether it came so far."""
-    child = os.fork()
-    if child == 0:
-        try:
-            count = itertools.count(1)
-
-            def audit(name, _):
-                if name.startswith(FILE_EVENTS) and next(count) == event:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            sys.addaudithook(audit)
-            act()
-        finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
 
 
 def hidden(folder):

@@ -1,0 +1,172 @@
+"""Configurations name nothing that is called, imported or unpickled: one line says so, and nothing has happened."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fwexp.cli import main
+from fwexp.errors import OptionError
+from fwexp.run import sweep
+
+CALLS = "builtins.open"  # leaves a file, which shows that it was called
+ARGUMENTS = "file: called, mode: w"
+TARGET = f"{{_target_: {CALLS}, {ARGUMENTS}}}"
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty folder beside presets, and return its one line; nothing may have been written."""
+    monkeypatch.setenv("FWEXP_DATA", str(tmp_path / "no_data"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    def run(*arguments, **files):
+        for name, text in files.items():
+            path = tmp_path / "conf" / f"{name.replace('__', '/')}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (tmp_path / "conf").mkdir(exist_ok=True)
+        code = main(["run", "--config-dir", str(tmp_path / "conf"), "max_passes=0.1", *arguments])
+        captured = capsys.readouterr()
+        assert (code, captured.out) == (2, "")
+        assert captured.err.count("\n") == 1
+        assert list((tmp_path / "here").iterdir()) == []
+        return captured.err
+
+    return run
+
+
+PRESETS = [
+    (f"hydra: {{callbacks: {{x: {TARGET}}}}}", "hydra.callbacks.x._target_ cannot be set, got 'builtins.open'"),
+    ("hydra: {callbacks: {x: {a: 1}}}", "hydra.callbacks cannot be set"),
+    (f"hydra: {{callbacks: {{x: '${{oc.create:{TARGET}}}'}}}}", "hydra.callbacks.x._target_ cannot be set"),
+    (f"hydra: {{callbacks: {{x: {{deep: [1, [{TARGET}]]}}}}}}", "hydra.callbacks.x.deep.1.0._target_ cannot be set"),
+    ("hydra: {callbacks: {x: '${oc.create:${hydra.job.num}}'}}", "hydra.callbacks.x._target_ cannot be set"),
+    (f"hydra: {{sweeper: {{smoke: {TARGET}}}}}", "hydra.sweeper.smoke._target_ cannot be set"),
+    (f"hydra: {{sweeper: {{grids: [{{lam: [{TARGET}]}}]}}}}", "hydra.sweeper.grids.0.lam.0._target_ cannot be set"),
+    (f"hydra: {{sweeper: {{grids: [{{+x._target_: {CALLS}}}]}}}}", "_target_"),
+    (f"hydra: {{sweeper: {{grids: [{{solver.cache: ['{{_target_: {CALLS}}}']}}]}}}}", "solver.cache._target_ cannot be set"),
+    (f"hydra: {{sweeper: {{params: {TARGET}}}}}", "params"),
+    (f"hydra: {{sweeper: {{_target_: {CALLS}}}}}", "hydra/sweeper must be fwexp"),
+    (
+        f"hydra: {{launcher: {{_target_: {CALLS}}}}}",
+        "hydra.launcher._target_ cannot be set, got 'builtins.open'; accepted: hydra._",
+    ),
+    ("hydra: {launcher: {_target_: '${oc.env:HOME}'}}", "hydra.launcher._target_ cannot be set, got '${oc.env:HOME}'"),
+    (f"hydra: {{help: {{header: {TARGET}}}}}", "_target_"),
+    (f"hydra: {{job: {{env_set: {TARGET}}}}}", "hydra.job.env_set._target_ cannot be set"),
+    (f"solver: {{cache: {TARGET}}}", "solver.cache._target_ cannot be set"),
+    (f"solver: {{cache: {{F: [0, [{TARGET}]]}}}}", "solver.cache.F.1.0._target_ cannot be set"),
+    (f"lam: {TARGET}", "lam._target_ cannot be set"),
+    (f"dataset: {{_target_: {CALLS}}}", "_target_"),
+]
+
+
+@pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "sweep"])
+@pytest.mark.parametrize(("text", "message"), PRESETS, ids=range(len(PRESETS)))
+def test_a_preset_names_nothing_that_is_called(refused, text, message, mode):
+    line = refused("+experiment=new", *mode, experiment__new=f"# @package _global_\n{text}\n")
+    assert message in line or ("grids" in text and "stands for many runs" in line and not mode)
+
+
+@pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "sweep"])
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        (f"+hydra.callbacks.x={{_target_:{CALLS}}}", "hydra.callbacks.x._target_ cannot be set"),
+        (f"+hydra.callbacks.x._target_={CALLS}", "hydra.callbacks.x._target_ cannot be set"),
+        (f"hydra.launcher._target_={CALLS}", "hydra.launcher._target_ cannot be set"),
+        (f"+hydra.launcher.x._target_={CALLS}", "hydra.launcher"),
+        (f"+x._target_={CALLS}", "x._target_ cannot be set"),
+        (f"++solver.cache._target_={CALLS}", "_target_"),
+        (f"lam={{_target_:{CALLS}}}", "lam._target_ cannot be set"),
+    ],
+)
+def test_an_argument_names_nothing_that_is_called(refused, argument, message, mode):
+    assert message in refused(*mode, argument)
+
+
+LOGGING = [
+    (f"handlers: {{x: {{(): {CALLS}, {ARGUMENTS}}}}}", "handlers.x.() cannot be set, got 'builtins.open'"),
+    (f"handlers: {{x: {{class: {CALLS}, {ARGUMENTS}}}}}", "handlers.x.class cannot be set, got 'builtins.open'"),
+    ("handlers: {x: {class: logging.os.system, command: touch called}}", "handlers.x.class cannot be set, got 'logging.os.system'"),
+    ("handlers: {x: {class: '${oc.env:HOME}'}}", "handlers.x.class cannot be set"),
+    ("handlers: {x: {class: logging.StreamHandler, stream: ext://antigravity.fly}}", "handlers.x.stream cannot be set"),
+    ("handlers: {x: {class: logging.StreamHandler, level: ext://antigravity.fly}}", "handlers.x.level cannot be set"),
+    (f"formatters: {{x: {{(): {CALLS}, {ARGUMENTS}}}}}", "formatters.x.() cannot be set"),
+    (f"filters: {{x: {{(): {CALLS}, {ARGUMENTS}}}}}", "filters.x.() cannot be set"),
+    ("handlers: '${oc.create:{x: 1}}'", "hold plain values"),
+    ("handlers: {x: {class: logging.FileHandler, filename: called}}", "must not write files"),
+]
+
+
+@pytest.mark.parametrize("kind", ["hydra_logging", "job_logging"])
+@pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "sweep"])
+@pytest.mark.parametrize(("text", "message"), LOGGING, ids=range(len(LOGGING)))
+def test_logging_calls_and_imports_nothing(refused, kind, text, message, mode):
+    group = f"hydra__{kind}__evil"
+    line = refused(*mode, f"hydra/{kind}=evil", **{group: f"version: 1\nroot: {{handlers: [x]}}\n{text}\n"})
+    assert message in line
+    assert kind in line
+
+
+def test_a_file_that_bears_the_name_of_a_solver_is_looked_at_for_jobs(tmp_path):
+    """The grid names another file of the same solver; jobs are composed from the name of the solver."""
+    (tmp_path / "conf" / "solver").mkdir(parents=True)
+    (tmp_path / "conf" / "solver" / "harmless.yaml").write_text("name: ssg\n")
+    evil = f"hydra: {{job_logging: {{handlers: {{x: {{(): {CALLS}, {ARGUMENTS}}}}}}}}}"
+    (tmp_path / "conf" / "solver" / "ssg.yaml").write_text(f"# @package _global_\nsolver: {{name: ssg}}\n{evil}\n")
+    script = f"""
+from pathlib import Path
+from fwexp import _discovery
+_discovery.configurations = lambda: [Path({str(tmp_path / "conf")!r})]  # as of another package
+from fwexp.cli import main
+raise SystemExit(main(["run", "-m", "solver=harmless", "max_passes=0.1"]))
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    options = {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, **options)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr == f"fwexp: hydra.job_logging.handlers.x.() cannot be set, got '{CALLS}': configurations call nothing\n"
+    assert not (tmp_path / "called").exists()
+
+
+@pytest.mark.parametrize("flag", ["--experimental-rerun", "--experimental-re"])
+def test_nothing_is_unpickled(refused, tmp_path, flag):
+    class Evil:
+        def __reduce__(self):
+            return open, ("called", "w")
+
+    path = tmp_path / "config.pickle"
+    path.write_bytes(pickle.dumps(Evil()))
+    assert "--experimental-rerun is not supported" in refused(flag, str(path))
+
+
+def test_a_sweep_in_python_looks_as_well(tmp_path):
+    preset = tmp_path / "experiment" / "new.yaml"
+    preset.parent.mkdir()
+    preset.write_text(f"# @package _global_\nhydra: {{callbacks: {{x: {TARGET}}}}}\n")
+    with pytest.raises(OptionError, match=r"hydra\.callbacks\.x\._target_ cannot be set"):
+        sweep.expand([f"hydra.searchpath=[file://{tmp_path}]", "+experiment=new"])
+
+
+@pytest.mark.parametrize("launcher", ["basic", "joblib", "submitit_local"])
+@pytest.mark.parametrize("logging", ["none", "stdout", "disabled"])
+def test_what_comes_with_hydra_is_accepted(tmp_path, monkeypatch, capsys, launcher, logging):
+    monkeypatch.chdir(tmp_path)
+    settings = [
+        f"hydra/launcher={launcher}",
+        f"hydra/job_logging={logging}",
+        f"hydra/hydra_logging={logging.replace('stdout', 'none')}",
+    ]
+    assert main(["run", "--cfg", "job", *settings]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("launcher", ["slurm", "submitit_slurm"])
+def test_launchers_that_nobody_has_tried_are_not(refused, launcher):
+    assert "launcher" in refused("-m", f"hydra/launcher={launcher}")
