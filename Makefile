@@ -7,6 +7,7 @@
 ## make table-<paper>-<k>   one table: make table-icml2013-1
 ## make bench               measure speed against hand-written code
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
+## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
 ## make lint                check the style, and that layers import downwards only; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
 ## make clean               remove .venv, caches and build files; results stay
@@ -33,7 +34,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test lint format figures bench clean FORCE
+.PHONY: help venv quickstart test faults lint format figures bench clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -71,6 +72,9 @@ table-%: $(INSTALLED) FORCE
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(INSTALLED)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal $(ARGS)
+
+faults: $(INSTALLED)
+	$(BIN)/python -m tests.faults $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -2,8 +2,11 @@
 
 import itertools
 import shutil
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -61,6 +64,14 @@ def test_a_kill_at_any_instant_of_a_save_loses_nothing(tmp_path, config, make_re
         shutil.rmtree(place, ignore_errors=True)
     assert event > 12
     assert [found.status for found in store.find_runs(place, include={"partial"}) if found.record["primal"] == 2] == [status]
+
+
+def test_killed_sweeps_end_like_an_undisturbed_one():
+    """The short form of ``make faults``."""
+    command = [sys.executable, "-m", "tests.faults", "--kills", "3", "--launchers", "basic"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "basic: 3 kills, nothing lost, nothing damaged, nothing left over\n"
 
 
 def test_readers_always_find_a_whole_run_while_it_is_replaced(tmp_path, config, make_result, system):
