@@ -3,7 +3,10 @@
 Processes of their own run copies of the package, with caches of their own.
 """
 
+import importlib
 import os
+import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -200,6 +203,31 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monk
     after = directories()
     assert {name for name in "st" if before[name] != after[name]} == set(changed)
     assert all(path.is_dir() for path in after.values())
+
+
+def test_all_that_kernels_call_counts_for_their_cache():
+    """What is called by dispatch lies where those who call it import from, or where all kernels may call; see ``_jit.REACHED``."""
+    for module in pkgutil.walk_packages(fwexp.__path__, "fwexp."):
+        importlib.import_module(module.name)
+    reached, seen = _sources.closure(_jit.REACHED), set()
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("fwexp."):
+            for function in vars(module).values():
+                for implementation in getattr(function, "implementations", {}).values():
+                    if implementation.__module__.startswith("fwexp."):
+                        counted = reached | _sources.closure([function.__module__])
+                        assert implementation.__module__ in counted, f"{function.__name__} in {implementation.__module__}"
+                        seen.add(function.__name__)
+    assert seen >= {"max_oracle", "find_corner", "step_towards"}
+
+
+def test_everything_is_compiled_by_one_module():
+    """Others would have caches of numba's own, which do not notice the edit of a function that is called."""
+    paths = [
+        path for folder in (PACKAGE, *(PACKAGE.parent / name for name in ("experiments", "plots"))) for path in folder.rglob("*.py")
+    ]
+    compiling = re.compile(r"numba\.(n?jit|vectorize|guvectorize|cfunc|stencil)\b|from numba(\.core\.decorators)? import")
+    assert [path.name for path in paths if compiling.search(path.read_text())] == ["_jit.py"]
 
 
 # --- classes from outside the package -------------------------------------------------------------------------------

@@ -19,19 +19,18 @@ oracle per example gives, with no use made of exact ones:
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, register_jitable, specialise
+from fwexp._jit import njit, specialise
 from fwexp.checks import number_option
 from fwexp.errors import ParameterError
 from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
 from fwexp.problems.tiers import missing
 from fwexp.solvers import active_set
-from fwexp.solvers.active_set import UNLIMITED, ActiveSets
+from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.bcfw import BCFW, PlainOptions, State
-from fwexp.solvers.corners import call_and_store, find_corner
+from fwexp.solvers.corners import Degraded, allowed_error, best_slot, worst_allowed
 from fwexp.solvers.counts import STEPS_TAKEN
 
 MAX_ENUMERATED = 512  # labelings per example, to try all
@@ -46,17 +45,6 @@ class Options(PlainOptions):
         default=1.0, metadata={"check": number_option("solver.nu of approx_bcfw", "a number > 0 and <= 1", above=0.0, most=1.0)}
     )
     delta: float = field(default=0.0, metadata={"check": number_option("solver.delta of approx_bcfw", "a number >= 0", least=0.0)})
-
-
-class Degraded(NamedTuple):
-    """The worst labeling that (13) allows."""
-
-    nu: float
-    delta: float
-    lam_n: float
-    complete: bool  # whether all labelings are stored
-    diameters: np.ndarray  # float64 (n,), max ||psi_i(y) - psi_i(y')||^2 over the stored labelings
-    sets: ActiveSets  # the dual variables
 
 
 @njit
@@ -75,56 +63,6 @@ def _diameters_sq(sets, out):
         for a in range(sets.count[i]):
             for b in range(a):
                 out[i] = max(out[i], active_set.distance_sq(i, a, b, sets))
-
-
-@register_jitable
-def worst_allowed(i, best, nu, error, sets):
-    """Return the lowest score of a labeling whose n gap_i(y) >= nu n max gap_i - error, and its slot (-1: the best itself).
-
-    ``best`` is the highest score; the scores of the others are known.
-    """
-    mean, slot, score = active_set.mean_score(i, sets), -1, best
-    # Rounding may leave the largest gap below 0, but the best labeling is always good enough.
-    least = min(nu * (best - mean) - error, best - mean)
-    for a in range(sets.count[i]):
-        if sets.score[a] < score and sets.score[a] - mean >= least:
-            slot, score = a, sets.score[a]
-    return score, slot
-
-
-@register_jitable
-def best_slot(i, sets):
-    """Return the slot of the highest score."""
-    best = 0
-    for a in range(1, sets.count[i]):
-        if sets.score[a] > sets.score[best]:
-            best = a
-    return best
-
-
-@register_jitable
-def allowed_error(corners, i, k, n):
-    """Return the additive error of (13), times n."""
-    gamma = 2.0 * n / (corners.nu * k + 2.0 * n)
-    return gamma * 0.5 * corners.delta * corners.diameters[i] / corners.lam_n
-
-
-@find_corner.register(Degraded)
-def _(corners, dual, problem, i, k, iterate, work):
-    sets = corners.sets
-    active_set.score_all(problem, i, work.theta, sets)
-    if corners.complete:
-        best = best_slot(i, sets)
-    else:
-        known = sets.count[i]
-        best = call_and_store(problem, i, UNLIMITED, sets, work)
-        if best < 0:
-            return best, False
-        if best == known:
-            for a in range(known):
-                corners.diameters[i] = max(corners.diameters[i], active_set.distance_sq(i, a, best, sets))
-    slot = worst_allowed(i, sets.score[best], corners.nu, allowed_error(corners, i, k, problem.n), sets)[1]
-    return (best if slot < 0 else slot), False
 
 
 @njit

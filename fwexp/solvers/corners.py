@@ -5,6 +5,8 @@ Each rule is a NamedTuple that ``find_corner`` is dispatched on.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from fwexp._jit import dispatched, register_jitable
 from fwexp.problems.protocol import loss, max_oracle
 from fwexp.solvers import active_set
@@ -32,6 +34,17 @@ class Cache(NamedTuple):
     nu: float
     size: int  # labelings that are stored per example
     sets: active_set.ActiveSets  # where they are; the dual variables themselves where those are active sets
+
+
+class Degraded(NamedTuple):
+    """The worst labeling that (13) in ``fwexp.solvers.approximate`` allows; here, for the kernel of all steps calls it."""
+
+    nu: float
+    delta: float
+    lam_n: float
+    complete: bool  # whether all labelings are stored
+    diameters: np.ndarray  # float64 (n,), max ||psi_i(y) - psi_i(y')||^2 over the stored labelings
+    sets: active_set.ActiveSets  # the dual variables
 
 
 @dispatched(fastmath=False)
@@ -74,3 +87,53 @@ def call_and_store(problem, i, size, sets, work):
         return NO_ROOM
     max_oracle(problem, i, work.theta, work.y, work.scratch)
     return active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, sets, work)
+
+
+@register_jitable
+def worst_allowed(i, best, nu, error, sets):
+    """Return the lowest score of a labeling whose n gap_i(y) >= nu n max gap_i - error, and its slot (-1: the best itself).
+
+    ``best`` is the highest score; the scores of the others are known.
+    """
+    mean, slot, score = active_set.mean_score(i, sets), -1, best
+    # Rounding may leave the largest gap below 0, but the best labeling is always good enough.
+    least = min(nu * (best - mean) - error, best - mean)
+    for a in range(sets.count[i]):
+        if sets.score[a] < score and sets.score[a] - mean >= least:
+            slot, score = a, sets.score[a]
+    return score, slot
+
+
+@register_jitable
+def best_slot(i, sets):
+    """Return the slot of the highest score."""
+    best = 0
+    for a in range(1, sets.count[i]):
+        if sets.score[a] > sets.score[best]:
+            best = a
+    return best
+
+
+@register_jitable
+def allowed_error(corners, i, k, n):
+    """Return the additive error of (13), times n."""
+    gamma = 2.0 * n / (corners.nu * k + 2.0 * n)
+    return gamma * 0.5 * corners.delta * corners.diameters[i] / corners.lam_n
+
+
+@find_corner.register(Degraded)
+def _(corners, dual, problem, i, k, iterate, work):
+    sets = corners.sets
+    active_set.score_all(problem, i, work.theta, sets)
+    if corners.complete:
+        best = best_slot(i, sets)
+    else:
+        known = sets.count[i]
+        best = call_and_store(problem, i, active_set.UNLIMITED, sets, work)
+        if best < 0:
+            return best, False
+        if best == known:
+            for a in range(known):
+                corners.diameters[i] = max(corners.diameters[i], active_set.distance_sq(i, a, best, sets))
+    slot = worst_allowed(i, sets.score[best], corners.nu, allowed_error(corners, i, k, problem.n), sets)[1]
+    return (best if slot < 0 else slot), False
