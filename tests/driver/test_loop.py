@@ -26,6 +26,8 @@ from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.train import as_result
 from tests.small_problems import chain, counting
 
+pytestmark = pytest.mark.portable  # they compare numbers of small runs, which must not depend on the CPU
+
 LAM = 0.1
 
 

@@ -10,6 +10,8 @@ from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.process import Objective, Point, Process, Value
 
+pytestmark = pytest.mark.portable  # they compare numbers of small runs, which must not depend on the CPU
+
 
 class LeastSquares(Process):
     """Frank-Wolfe for min 1/2 ||A x - b||^2 over the simplex; its gap <grad, x - s> bounds the suboptimality."""
