@@ -171,6 +171,25 @@ class Log:
         """
         return all(math.isfinite(row["primal"]) for row in self.rows[-len(self.iterates) :])
 
+    def drift(self, name: str, exact: float) -> str:
+        """Return what is wrong with the logged ``primal`` or ``dual`` when recomputation gives ``exact``; nothing if they agree.
+
+        Parameters
+        ----------
+        name : {"primal", "dual"}
+        exact : float
+
+        Returns
+        -------
+        str
+        """
+        logged = getattr(self, name)
+        if not (math.isfinite(logged) and math.isfinite(exact)):
+            return ""
+        if abs(logged - exact) <= ROUNDING * max(1.0, abs(exact), self._scale):
+            return ""
+        return f"the {name} objective was logged as {logged:.9g}, and recomputed it is {exact:.9g}"
+
     def certificate(self) -> tuple[float, float]:
         """Return the certificate of what is wanted in the end, recomputed from scratch as far as that goes.
 

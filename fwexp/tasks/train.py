@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from fwexp.checks import check_flag, check_function, check_names
 from fwexp.driver import settings
-from fwexp.driver.log import Log
+from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.problems.protocol import to_public
+from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.protocol import costly_oracle, to_public
 from fwexp.problems.structure import check_labels, check_problem_type, check_structure, structure
 from fwexp.solvers import AUTO, check_needs, check_options, get_solver, resolve_auto
 from fwexp.solvers.base import Solver
@@ -227,11 +228,16 @@ def run_solver(
 
 
 def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
-    """Return what a log says was reached, recomputed from scratch."""
+    """Return what a log says was reached, recomputed from scratch; where the two differ the run counts as diverged."""
     import pandas as pd
 
     name, point, _ = log.best
     primal, dual = log.certificate()
+    reason = status.sentence
+    if status is not Status.DIVERGED:
+        again = primal if costly_oracle(solver.problem) else _primal(solver, point.w)
+        wrong = log.drift("primal", primal) or log.drift("primal", again) or log.drift("dual", dual)
+        status, reason = (Status.DIVERGED, wrong) if wrong else (status, reason)
     columns = dict.fromkeys([*TRACE_COLUMNS, *(name for row in log.rows for name in row)])
     return Result(
         w=to_public(solver.problem, point.w),
@@ -239,7 +245,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         dual=dual,
         gap=primal - dual if solver.certifies else float("nan"),
         status=str(status),
-        reason=status.sentence,
+        reason=reason,
         trace=pd.DataFrame(log.rows, columns=list(columns)),
         iterate=name,
         solver=solver.name,
@@ -249,6 +255,13 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         structure=structure(solver.user_problem, inputs=solver.refers_to_inputs),
         state=solver,
     )
+
+
+def _primal(solver: Solver, w) -> float:
+    """Return the primal objective at w, with nothing that the run has used; an oracle in Python is too slow to be asked again."""
+    with quiet():
+        value = Evaluator(solver.problem)(w, error=False)
+    return 0.5 * solver.lam * value.norm_sq + value.hinge
 
 
 class Train(Task):
