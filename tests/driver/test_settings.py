@@ -27,7 +27,7 @@ ACCEPTED = [
     (settings.check_gap_tol, 1e-3, 1e-3),
     (settings.check_time_limit, None, None),
     (settings.check_time_limit, 2, 2.0),
-    (settings.check_time_limit, INF, INF),
+    (settings.check_time_limit, INF, None),
     (settings.check_iterates, "wavg", ("wavg",)),
     (settings.check_iterates, ["avg", "last", "avg"], ("last", "avg")),
     (settings.check_iterates, OmegaConf.create(["wavg", "last"]), ("last", "wavg")),
