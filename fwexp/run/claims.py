@@ -127,7 +127,7 @@ def _claims(path: Path) -> list[Path]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="ascii", errors="replace")
+        return path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""  # to open a pipe would wait for ever
     except OSError:
         return ""
 
@@ -137,7 +137,7 @@ def _is_stale(path: Path) -> bool:
         return True
     now = hidden(path)
     try:
-        touched = path.stat().st_mtime
+        touched = path.lstat().st_mtime
         now.touch()
         return now.stat().st_mtime - touched > STALE
     except OSError:  # released just now

@@ -167,7 +167,7 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     there = [store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for c in configs]
     due = [store.is_due(run, force) for run in there]
     names = labels(configs) if any(due) else [""] * len(configs)
-    todo = [Todo(*each) for each in itertools.compress(zip(configs, names, there, strict=True), due)]
+    todo = [Todo(*each) for each in itertools.compress(zip(configs, names, strict=True), due)]
     _check_jobs(todo, context.config_loader, config)
     runner.check([each.config for each in todo], data_dir)
     stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)

@@ -22,11 +22,11 @@ LOSSES = 2  # a run whose workers died so many times has failed
 
 @dataclass(eq=False)
 class Todo:
-    """A run to be done: its configuration, what to call it, and what is stored of it already."""
+    """A run to be done: its configuration, what to call it, and what the store has of it before, be it of other data."""
 
     config: dict
     name: str
-    before: StoredRun | None
+    before: StoredRun | None = None
     failure: StoredRun | None = None
 
 
@@ -49,7 +49,7 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, in
     """
     for number, each in enumerate(todo, 1):
         each.name = f"[{number}/{len(todo)}] {each.name}"
-        each.failure = store.failure(results_dir, each.config)
+        each.before, each.failure = store.stored(results_dir, each.config), store.failure(results_dir, each.config)
     pending, losses, statuses = list(todo), Counter(), {}
     while pending:
         try:

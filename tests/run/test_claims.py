@@ -77,6 +77,13 @@ def test_a_claim_from_elsewhere_is_taken_over_when_it_is_old(final, owner):
     claim.release()
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("nowhere")])
+def test_what_is_no_file_is_no_claim_of_the_dead_and_stops_nobody(final, make):
+    make(final.with_name(f".{final.name}.claim-0"))
+    assert not claims.lost(final)
+    claims.clean(final.parent)
+
+
 def test_a_holder_touches_its_claim(final, monkeypatch):
     monkeypatch.setattr(claims, "HEARTBEAT", 0.05)
     claim = claims.take(final)

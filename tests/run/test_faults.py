@@ -5,21 +5,24 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hydra.core.utils import JobReturn, JobStatus
 
 import fwexp
 from fwexp import _durable
 from fwexp.data import DATASETS
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.errors import DataError
-from fwexp.run import paths, runner, store
+from fwexp.errors import DataError, RunsFailed
+from fwexp.run import claims, paths, runner, store, work
 from fwexp.run.config import canonical
 from tests.kills import killed_at
+from tests.run.test_claims import GONE
 
 
 @pytest.fixture(params=["exchange", "two renames"])
@@ -168,3 +171,80 @@ def test_data_that_change_while_they_are_read_are_refused(tmp_path, numbers, mon
     with pytest.raises(DataError, match="has changed while it was read"):
         runner.run(numbers.config, tmp_path / "results", numbers.folder, verbose=False)
     assert not list(paths.entries(tmp_path / "results"))
+
+
+def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, numbers):
+    """What the store has of a run before a sweep does not count as what the sweep has done."""
+    results = tmp_path / "results"
+    runner.run(numbers.config, results, numbers.folder, verbose=False)
+    numbers.write(1)
+    launches = []
+
+    def launch(todo):
+        launches.append(len(todo))
+        if len(launches) == 1:  # a worker dies with the run in work
+            claim = store.run_dir(results, numbers.config)
+            claim.with_name(f".{claim.name}.claim-0").write_text(GONE)
+            raise RuntimeError("a worker was killed")
+        outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
+        return [JobReturn(status=JobStatus.COMPLETED, _return_value=outcome)]
+
+    assert work.finish([work.Todo(numbers.config, "numbers")], launch, results) == (0, 0)
+    assert launches == [1, 1]
+
+
+def test_a_run_whose_worker_dies_twice_has_failed(tmp_path, numbers, capsys):
+    results = tmp_path / "results"
+
+    def launch(todo):
+        claim = store.run_dir(results, numbers.config)
+        claim.parent.mkdir(parents=True, exist_ok=True)
+        claim.with_name(f".{claim.name}.claim-0").write_text(GONE)
+        raise RuntimeError("a worker was killed")
+
+    assert work.finish([work.Todo(numbers.config, "numbers")], launch, results) == (1, 0)
+    (failed,) = store.find_runs(results, include={"failed"})
+    assert failed.status == "failed"
+    assert "worker died 2 times" in failed.record["error"]
+    assert "its worker died; again" in capsys.readouterr().err
+    store.tidy(results)
+    assert not hidden(results)
+
+
+def test_a_launcher_that_does_not_work_ends_the_sweep(tmp_path, numbers):
+    def launch(todo):
+        raise ImportError("no launcher here")
+
+    with pytest.raises(RunsFailed, match="the sweep broke off: ImportError: no launcher here"):
+        work.finish([work.Todo(numbers.config, "numbers")], launch, tmp_path)
+
+
+def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
+    results = tmp_path / "results"
+
+    def launch(todo):
+        claim = claims.take(store.run_dir(results, numbers.config))
+
+        def others():
+            time.sleep(1.0)
+            claim.release()
+            runner.run(numbers.config, results, numbers.folder, verbose=False)
+
+        threading.Thread(target=others).start()
+        return [JobReturn(status=JobStatus.COMPLETED, _return_value=runner.Outcome("claimed"))]
+
+    launches = []
+
+    def launch_twice(todo):
+        launches.append(todo)
+        if len(launches) == 1:
+            return launch(todo)
+        outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
+        while outcome.status == "claimed":
+            time.sleep(0.1)
+            outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
+        return [JobReturn(status=JobStatus.COMPLETED, _return_value=outcome)]
+
+    assert work.finish([work.Todo(numbers.config, "numbers")], launch_twice, results) == (0, 0)
+    assert "waiting for 1 runs" in capsys.readouterr().err
+    assert store.is_stored(results, numbers.config)
