@@ -41,7 +41,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Let files of pictures be empty, for tests of all that is around them: drawing takes seconds."""
-    monkeypatch.setattr(files, "_save_picture", lambda picture, drawn, *_: [path.touch() for path in drawn])
+    monkeypatch.setattr(files, "_drawn", lambda *_: [b"", b""])
 
 
 def test_a_figure_is_two_pictures_and_a_table_and_their_origin(made):
