@@ -39,7 +39,8 @@ EXAMPLES = list(examples())
 def test_examples_print_what_they_say(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     report = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(example, out=report.append)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    doctest.DocTestRunner(verbose=False, optionflags=flags).run(example, out=report.append)
     assert not report, "".join(report)
 
 

@@ -164,7 +164,7 @@ def test_readme_shows_what_python_prints(monkeypatch, tmp_path):
     test = doctest.DocTestParser().get_doctest(examples, {}, "README.md", "README.md", 0)
     assert test.examples
     report = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test, out=report.append)
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test, out=report.append)
     assert not report, "".join(report)
 
 
