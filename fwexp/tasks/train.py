@@ -121,7 +121,8 @@ def solve(
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
     lam = settings.check_lam(lam, problem.n)
     iterates = None if iterates is None else settings.check_iterates(iterates)
-    iterate = settings.check_iterate(iterate)
+    if not isinstance(iterate, str):
+        raise ParameterError(unknown("iterate", iterate, ("best", *settings.ITERATES)))
     if cls is None:
         solver, best = resolve_auto(problem, iterates if iterate in ("best", "last") else [iterate], lam)
         if order is not None:
