@@ -5,11 +5,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fwexp.checks import plain
 from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import CertificateError, Stopped
 
 EVALUATION_SHARE = 0.25  # of the process's oracle calls, by default and where these are costly: the most that the log may make
+CHANGES = ("rows", "best", "dual", "dual_is_last", "_scale", "_calls_at_start", "_place", "_written")  # while a log is written
 ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
 
 
@@ -46,7 +48,24 @@ class Log:
         self.stop: Callable[[], bool] | None = None  # says when there is no time for more than the iterate that is wanted
         self._scale = 0.0  # of the objective
         self._calls_at_start = 0
-        self._place, self._written = None, set()  # where the process was last, and the iterates that were logged there
+        self._place, self._written = None, []  # where the process was last, and the iterates that were logged there
+
+    @property
+    def state(self) -> dict:
+        """All that logging changes, that of the objective included, as a record (`fwexp.record`)."""
+        return {name: getattr(self, name) for name in CHANGES} | {"objective": self.objective.state}
+
+    def restore(self, state: dict) -> None:
+        """Go on from the state of an equal log.
+
+        Parameters
+        ----------
+        state : dict
+            Its ``state``, which is not copied.
+        """
+        self.objective.restore(state["objective"])
+        for name in CHANGES:
+            setattr(self, name, state[name])
 
     @property
     def primal(self) -> float:
@@ -73,7 +92,7 @@ class Log:
         """Return the iterates that are not logged where the process is."""
         here = self.process.step, self.process.oracle_calls
         if here != self._place:
-            self._place, self._written = here, set()
+            self._place, self._written = here, []
         return [name for name in self.iterates if name not in self._written]
 
     def write(self, seconds: float) -> None:
@@ -95,7 +114,7 @@ class Log:
                 continue
             if value is not None:
                 self._append(name, point, value, seconds)
-            self._written.add(name)
+            self._written.append(name)
         if at_start:
             self._calls_at_start = self.objective.calls
 
@@ -115,7 +134,7 @@ class Log:
         if value is not None:
             self._append("last", point, value, seconds)
             if value.complete:
-                self._written.add("last")
+                self._written.append("last")
 
     def _append(self, name: str, point: Point, value: Value, seconds: float) -> None:
         """Append a row and keep the certificate if it is the best."""
@@ -126,6 +145,7 @@ class Log:
         row |= {"passes": process.oracle_calls / process.size, "evaluation_calls": self.objective.calls, "time": seconds}
         row |= {"primal": primal, "dual": point.dual, "gap": gap}
         row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | process.extras() | value.columns
+        row = {name: plain(value) for name, value in row.items()}
         self.rows.append(row)
         self._keep_best(name, point, value)
         if math.isfinite(primal):

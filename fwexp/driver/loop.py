@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 
 from fwexp.driver import settings
+from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import Clock, interruptible
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.process import Process
@@ -53,29 +54,60 @@ class TimeLimit:
         That of the process.
     log : Log
         Whose last rows still have to be evaluated.
+    spent : float
+        Wall seconds before now.
     """
 
-    def __init__(self, seconds: float | None, clock: Clock, log: Log) -> None:
+    def __init__(self, seconds: float | None, clock: Clock, log: Log, spent: float) -> None:
         self.seconds, self._clock, self._log = math.inf if seconds is None else seconds, clock, log
-        self._wall, self._start = log.process.costly, time.perf_counter()
+        self._wall, self._start = log.process.costly, time.perf_counter() - spent
 
-    def _elapsed(self) -> float:
+    @property
+    def spent(self) -> float:
+        """Wall seconds so far."""
         return time.perf_counter() - self._start
 
     def met(self) -> bool:
         """Whether the time is over."""
-        return (self._elapsed() if self._wall else self._clock.seconds) >= self.seconds
+        return (self.spent if self._wall else self._clock.seconds) >= self.seconds
 
     def near(self) -> bool:
         """Whether to take no more steps: there is only time left for the last evaluation, but half the time for steps at least."""
         if not self._wall or self.seconds == math.inf:
             return self.met()
-        process, log, elapsed = self._log.process, self._log, self._elapsed()
+        process, log, elapsed = self._log.process, self._log, self.spent
         ahead = (log.cost + process.calls_per_step) * elapsed / max(log.objective.calls + process.oracle_calls, 1)
         return elapsed + min(ahead, 0.5 * self.seconds) >= self.seconds
 
 
-def drive(process: Process, log: Log, bounds: Bounds, schedule="default", progress: Progress | None = None) -> Status:
+@dataclass
+class Place:
+    """Where the loop is.
+
+    Attributes
+    ----------
+    seconds, spent : float
+        Those of the process's clock, and wall seconds.
+    reached : int
+        The point of the schedule that was logged last, in oracle calls.
+    hits : int
+        Cache hits when a row was logged last.
+    """
+
+    seconds: float = 0.0
+    spent: float = 0.0
+    reached: int = 0
+    hits: int = 0
+
+
+def drive(
+    process: Process,
+    log: Log,
+    bounds: Bounds,
+    schedule="default",
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Status:
     """Run ``process`` to one of its ends, writing to ``log``; return how it ended.
 
     Parameters
@@ -90,6 +122,8 @@ def drive(process: Process, log: Log, bounds: Bounds, schedule="default", progre
         When to log, in passes (`log_points`); besides, rows are logged at the start, at the end, and at every ``event``.
     progress : Progress, optional
         What people see while it runs; nothing by default.
+    checkpoint : Checkpoint, optional
+        Where the run is saved at intervals and when it is interrupted, and from where it goes on.
 
     Returns
     -------
@@ -106,9 +140,21 @@ def drive(process: Process, log: Log, bounds: Bounds, schedule="default", progre
     rarely = process.pauses = process.costly and schedule == "default"
     if not process.costly:  # else there is nothing to compile, and processes would call the oracle to do so
         process.advance(0, 0)
-    limit = TimeLimit(bounds.time_limit, clock, log)
+    saved = checkpoint.load() if checkpoint is not None else None
+    place = saved["place"] if saved else Place()
+    limit = TimeLimit(bounds.time_limit, clock, log, place.spent)
     log.stop = limit.met
-    log.write(0.0)
+    if saved:
+        clock.seconds = place.seconds
+        process.restore(saved["process"])
+        log.restore(saved["log"])
+        progress.go_on(process.oracle_calls / n)
+    else:
+        log.write(0.0)
+
+    def save() -> None:
+        place.seconds, place.spent = clock.seconds, limit.spent
+        checkpoint.save({"place": place, "process": process.state, "log": log.state})
 
     def ended() -> Status | None:
         if not log.finite():
@@ -117,41 +163,48 @@ def drive(process: Process, log: Log, bounds: Bounds, schedule="default", progre
             return Status.CONVERGED
         return None
 
+    saves = checkpoint is not None and process.state is not None
     with interruptible() as interrupted:
 
         def stopped() -> Status | None:
-            return Status.INTERRUPTED if interrupted() else Status.TIME_LIMIT if limit.near() else None
+            if interrupted():
+                if saves:
+                    save()
+                return Status.INTERRUPTED
+            return Status.TIME_LIMIT if limit.near() else None
 
         rate = 0.0  # oracle calls per second
         for target in log_points(schedule, n, max_calls):
-            hits = process.cache_hits
+            if target <= place.reached:
+                continue
             while ended() is None and process.oracle_calls < target:
-                status = stopped()
-                if status is None:
-                    before = (process.step, process.oracle_calls, clock.seconds)
-                    portion = max(int(rate * CHUNK_SECONDS), process.calls_per_step)
-                    # Steps without oracle calls are logged too, after n of them exactly: runs must not depend on the clock.
-                    steps = process.step + n - (process.cache_hits - hits) if process.has_cache else max_steps
-                    with clock, quiet():
-                        process.advance(min(target, process.oracle_calls + portion), min(steps, max_steps))
-                    if process.event:
-                        log.write(clock.seconds)
-                    elif (process.step, process.oracle_calls) == before[:2]:
-                        break
-                    rate = (process.oracle_calls - before[1]) / max(clock.seconds - before[2], 1e-9)
-                    progress.update(process.oracle_calls / n, log.gap, clock.seconds)
-                    if rarely:
-                        log.write_known(clock.seconds)
-                    status = stopped()
-                if status is not None:
+                if (status := stopped()) is not None:
                     log.write(clock.seconds)
                     return ended() or status
-                if process.cache_hits - hits >= n:
+                before = (process.step, process.oracle_calls, clock.seconds)
+                portion = max(int(rate * CHUNK_SECONDS), process.calls_per_step)
+                # Steps without oracle calls are logged too, after n of them exactly: runs must not depend on the clock.
+                steps = process.step + n - (process.cache_hits - place.hits) if process.has_cache else max_steps
+                with clock, quiet():
+                    process.advance(min(target, process.oracle_calls + portion), min(steps, max_steps))
+                if process.event:
+                    log.write(clock.seconds)
+                elif (process.step, process.oracle_calls) == before[:2]:
+                    break
+                rate = (process.oracle_calls - before[1]) / max(clock.seconds - before[2], 1e-9)
+                progress.update(process.oracle_calls / n, log.gap, clock.seconds)
+                if rarely:
+                    log.write_known(clock.seconds)
+                if process.cache_hits - place.hits >= n:
                     if not rarely or log.affordable:
                         log.write(clock.seconds)
-                    hits = process.cache_hits
+                    place.hits = process.cache_hits
+                if saves and checkpoint.due:
+                    save()
             if not rarely or log.affordable or target == max_calls or ended() is not None:
                 log.write(clock.seconds)
             if (status := ended()) is not None:
                 return status
-    return Status.MAX_PASSES
+            place.reached, place.hits = target, process.cache_hits
+        # A sweep must hear of an interrupt, also where the run was about to end.
+        return stopped() or Status.MAX_PASSES

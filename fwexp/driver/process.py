@@ -98,6 +98,9 @@ class Process(ABC):
     #: Oracle calls that make a pass.
     size: int
 
+    #: All that the process changes, as a record (`fwexp.record`); None where it cannot be saved.
+    state: Any = None
+
     @property
     @abstractmethod
     def step(self) -> int:
@@ -119,6 +122,16 @@ class Process(ABC):
         max_steps : int
             Bound on ``step``, likewise.
         """
+
+    def restore(self, state) -> None:
+        """Go on from a state that an equal process had.
+
+        Parameters
+        ----------
+        state : record
+            Its ``state``, which is not copied (`fwexp.record.copy` does).
+        """
+        self.state = state
 
     @abstractmethod
     def point(self, iterate: str) -> Point:
@@ -158,6 +171,21 @@ class Objective(ABC):
     """Evaluates points for the log."""
 
     calls: int = 0  # oracle calls made for the log so far
+
+    @property
+    def state(self):
+        """All that evaluations change, as a record (`fwexp.record`)."""
+        return self.calls
+
+    def restore(self, state) -> None:
+        """Go on from a state that an equal objective had.
+
+        Parameters
+        ----------
+        state : record
+            Its ``state``.
+        """
+        self.calls = state
 
     @abstractmethod
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value | None:

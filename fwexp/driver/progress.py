@@ -55,6 +55,14 @@ class Progress:
                 bar_format="{desc} {percentage:3.0f}%|{bar}| pass {n:.1f} of {total:g}{postfix}, {remaining} left",
             )
 
+    def go_on(self, passes: float) -> None:
+        """Say that the run does not begin at its start."""
+        self._last = (passes, None, 0.0)
+        if self._bar is not None:
+            self._bar.update(passes - self._bar.n)
+        elif self._enabled:
+            print_line(self._prefix + f"goes on from pass {passes:g}")
+
     def update(self, passes: float, gap: float | None, seconds: float) -> None:
         """Say where the run is; cheap, so it may be called often."""
         self._last = (passes, gap, seconds)

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from fwexp import _discovery, _folders
+from fwexp.checks import check_number
+from fwexp.driver import checkpoint
 from fwexp.errors import OptionError, ParameterError, unknown
 
-# Where results go, where data lie and whether to run again: top-level keys that change no number.
-EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False}
+# Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
+EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": checkpoint.SECONDS}
 STALE = "stale"  # the value of force that runs again what other sources made
 
 GROUPS = ("task", "dataset", "solver")
@@ -109,13 +111,16 @@ def key_of(config: Mapping) -> str:
 
 
 def execution_settings(config: Mapping) -> dict:
-    """Return ``results_dir``, ``data_dir`` and ``force`` of a composed configuration, checked."""
+    """Return those of `EXECUTION_KEYS` in a composed configuration, checked."""
     given = {key: config.get(key, default) for key, default in EXECUTION_KEYS.items()}
     for key in _folders.FOLDER_KEYS:
         if given[key] is not None or key == "results_dir":
             given[key] = str(_folders.check_folder(key, given[key]))
     if not isinstance(given["force"], bool) and given["force"] != STALE:
         raise ParameterError(f"force must be true, false or {STALE}, got {given['force']!r}")
+    if given["checkpoint"] is not None:
+        accepted = "a number of seconds >= 0 or null (only where a run is interrupted)"
+        given["checkpoint"] = check_number("checkpoint", given["checkpoint"], accepted, least=0.0)
     return given
 
 

@@ -1,7 +1,8 @@
 """What lies where in a store: ``runs/<dataset>/<solver>/<key>/``, found without opening a file.
 
 Beside the finished runs of a data set and solver stand ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error);
-names that begin with a dot are no runs: what is being written, or was when its process died.
+names that begin with a dot are no runs: ``.<key>.checkpoint``, from which an unfinished run goes on, and what is being
+written, or was when its process died.
 """
 
 import errno
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from fwexp._durable import replaced, restore
 
-PARTIAL, FAILED = ".partial", "failed"
+PARTIAL, FAILED, CHECKPOINT = ".partial", "failed", ".checkpoint"
 
 
 class Entry(NamedTuple):
@@ -38,6 +39,11 @@ def run_path(results_dir: Path, dataset: str, solver: str, key: str) -> Path:
 def partial_path(final: Path) -> Path:
     """Return the folder of the same run while it is interrupted."""
     return final.with_name(final.name + PARTIAL)
+
+
+def checkpoint_path(final: Path) -> Path:
+    """Return the file in which the same run is saved while it lasts."""
+    return final.with_name(f".{final.name}{CHECKPOINT}")
 
 
 def failure_path(final: Path) -> Path:

@@ -24,16 +24,24 @@ KERNEL_OF_BLAS = (
 def provenance() -> dict:
     """Return what is recorded beside every run, as plain data."""
     return {
-        "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        **build(),
         "git": git_state(Path(__file__).resolve().parents[2]),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": _cpu(),
-        "cpu_kind": cpu_kind(),
         "cpu_features": cpu_features(),
-        "blas": blas(),
         "cpu_count": os.cpu_count(),
         "threads": num_threads(),
+    }
+
+
+@functools.cache
+def build() -> dict:
+    """Return the part of it that a run's bits depend on: versions, and the code that they have for this kind of CPU."""
+    return {
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "cpu_kind": cpu_kind(),
+        "blas": blas(),
     }
 
 

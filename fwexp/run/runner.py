@@ -2,15 +2,18 @@
 
 import functools
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from fwexp.driver import settings
+from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import DataError, UserError
-from fwexp.run import claims, sources, store
+from fwexp.run import claims, paths, sources, store
 from fwexp.run.config import GROUPS, TRAIN, canonical
+from fwexp.run.provenance import build
 
 STALE_NOTE = ", but made by other sources (code) than those here; force=stale runs it again"
 
@@ -27,7 +30,7 @@ class Outcome:
     message: str = ""
 
 
-def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=True) -> Outcome:
+def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, verbose=True) -> Outcome:
     """Run a configuration and store the result, unless it is stored already.
 
     Parameters
@@ -38,6 +41,8 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
         The store and the folder of the data.
     force : bool or "stale"
         Whether to run again what is stored; ``"stale"``: what other sources made.
+    checkpoint : float, optional
+        Seconds between two savings of a run that lasts; by default it is saved where it is interrupted only.
     verbose : bool
         Whether to show progress.
 
@@ -54,13 +59,18 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, verbose=Tru
     store.check_writable(results_dir)
     if there := _already(config, results_dir, data_dir, force):
         return there
-    sources.made_by(config)  # which remembers them as they were loaded; they may be edited before the run is stored
+    made_by = sources.made_by(config)  # as they were loaded; they may be edited before the run is stored
     data = _data(config["dataset"], data_dir)
     with claims.claimed(store.run_dir(results_dir, config)) as mine:
         if not mine:
             return Outcome("claimed", None, "in work in another process")
         # Again, now that nobody else can be about to store it.
-        return _already(config, results_dir, data_dir, force) or _run(config, data, results_dir, data_dir, verbose)
+        if there := _already(config, results_dir, data_dir, force):
+            return there
+        identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
+        path = paths.checkpoint_path(store.run_dir(results_dir, config))
+        saved = Checkpoint(path, identity, math.inf if checkpoint is None else checkpoint)
+        return _run(config, data, results_dir, data_dir, saved, verbose)
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
@@ -70,9 +80,9 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
     return Outcome("stored", there.path, "stored already" + (STALE_NOTE if there.stale else ""))
 
 
-def _run(config: Mapping, data: "_Data", results_dir, data_dir, verbose) -> Outcome:
+def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
     try:
-        result = solve(config, *data.problems, data_dir, verbose=verbose)
+        result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint)
     except UserError:
         raise
     except Exception as error:
@@ -94,15 +104,15 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
     return Outcome("failed", path, f"{message} (see {path})")
 
 
-def solve(config: Mapping, train, test, data_dir=None, *, verbose=False):
-    """Do what a canonical configuration, without solver ``auto``, says."""
+def solve(config: Mapping, train, test, data_dir=None, **how):
+    """Do what a canonical configuration, without solver ``auto``, says; ``how`` is ``verbose`` and ``checkpoint``."""
     from fwexp.tasks import TASKS
 
     own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in GROUPS}
     cls = TASKS[own.pop("name", TRAIN)]
     options = dict(config["solver"])
     solver, metrics = options.pop("name"), _scorer(config["dataset"]["name"], *_files(config["dataset"], data_dir))
-    return cls(cls.check_options(own), given).run(train, solver, options, test=test, metrics=metrics, verbose=verbose)
+    return cls(cls.check_options(own), given).run(train, solver, options, test=test, metrics=metrics, **how)
 
 
 def resolve(config: Mapping, data_dir=None) -> dict:

@@ -100,6 +100,10 @@ def tidy(results_dir) -> None:
             final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
             if _age(partial) > _age(final):  # it was finished later
                 remove(partial)
+        for checkpoint in solver.glob(f".*{paths.CHECKPOINT}"):
+            final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
+            if _age(checkpoint) > _age(final):
+                checkpoint.unlink(missing_ok=True)
 
 
 def is_due(run: StoredRun | None, force) -> bool:
@@ -163,6 +167,7 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
         records.write(folder / RECORD, record)
     if target is final:
         remove(partial)
+        paths.checkpoint_path(final).unlink(missing_ok=True)
     paths.failure_path(final).unlink(missing_ok=True)
     return target
 

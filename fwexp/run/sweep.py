@@ -114,19 +114,17 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
         return grids.expand(loader, [*overrides, *chosen], CONFIG_NAME)[0]
 
 
-def execute(configs: Sequence[Mapping], *, results_dir="results", data_dir=None, force=False, launcher="basic") -> None:
+def execute(configs: Sequence[Mapping], *, launcher="basic", **where) -> None:
     """Run what is not stored of a list of canonical configurations.
 
     Parameters
     ----------
     configs : sequence of dict
         As `expand` returns them.
-    results_dir, data_dir : path
-        The store and the folder of the data.
-    force : bool or "stale"
-        Whether to run again what is stored; ``"stale"``: what other sources made.
     launcher : str
         One of Hydra's: ``basic``, ``joblib``, ``submitit_local``.
+    **where
+        ``results_dir``, ``data_dir``, ``force`` and ``checkpoint``, as in ``conf/config.yaml``.
 
     Raises
     ------
@@ -141,7 +139,7 @@ def execute(configs: Sequence[Mapping], *, results_dir="results", data_dir=None,
         config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
         check_hydra(config)
         context = HydraContext(config_loader=loader, callbacks=Callbacks())
-        _execute(configs, context, config, results_dir=results_dir, data_dir=data_dir, force=force)
+        _execute(configs, context, config, **execution_settings(where))
 
 
 @contextlib.contextmanager
@@ -158,7 +156,7 @@ def hydra_loader() -> Iterator:
         raise explain(error) from error
 
 
-def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, force) -> None:
+def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, force, checkpoint) -> None:
     store.check_writable(results_dir)
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
     results_dir = _folders.check_folder("results_dir", results_dir).absolute()
@@ -176,7 +174,7 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     if not todo:
         return
     runner.compile_kernels([each.config for each in todo], data_dir)
-    where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force}
+    where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force, "checkpoint": checkpoint}
     failed, missing = work.finish(todo, lambda todo: _launch(todo, context, config, where), results_dir)
     store.tidy(results_dir)
     if failed:

@@ -54,8 +54,6 @@ class Solver(Process):
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
 
-    state: Any = None  # all that the solver changes: a record (`fwexp.record`)
-
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
         self.user_problem, self.lam, self.options = problem, lam, options
         self.problem = self.view(problem)
@@ -138,16 +136,6 @@ class Solver(Process):
     def oracle_calls(self) -> int:
         """Oracle calls so far."""
         return self.state.oracle_calls
-
-    def restore(self, state) -> None:
-        """Go on from a state that a solver of the same class, problem and options had.
-
-        Parameters
-        ----------
-        state : record
-            Its ``state``, which is not copied (`fwexp.record.copy` does).
-        """
-        self.state = state
 
     def check_warm_start(self, other: "Solver") -> None:
         """Refuse to start from the dual variables of another kind of solver.

@@ -43,8 +43,10 @@ class Task(ABC):
         self.options, self.given = options, dict(given)
 
     @abstractmethod
-    def run(self, problem, solver: str, options: Mapping, *, test=None, metrics=None, verbose: bool = False) -> Result:
-        """Do it, with a solver by name and its options; ``test``, ``metrics`` and ``verbose`` as for `fwexp.solve`."""
+    def run(
+        self, problem, solver: str, options: Mapping, *, test=None, metrics=None, verbose: bool = False, checkpoint=None
+    ) -> Result:
+        """Do it, with a solver by name and its options; the rest is as for `fwexp.solve`."""
 
     @classmethod
     def check_solver(cls, solver: str) -> None:

@@ -104,6 +104,6 @@ class Grid(Task):
             first, last = math.floor(math.log2(self.lam_max)), math.ceil(math.log2(self.lam_min))
             return [2.0**exponent for exponent in range(first, last - 1, -1)]
 
-    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False):
+    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
         walk = GridWalk(problem, dict(options), self.given["seed"], self.options.eps, self.options.lams, self.options.warm)
-        return walk_result(walk, self.given, f"grid to lam={self.options.lams[-1]:.3g}", verbose)
+        return walk_result(walk, self.given, f"grid to lam={self.options.lams[-1]:.3g}", verbose, checkpoint)

@@ -93,12 +93,12 @@ def improvement_along_run(
     import pandas as pd
 
     every = settings.check_schedule(every)
-    solver = looking_solver(problem, lam, seed, options)
-    log, _ = look_along(solver, Bounds(settings.check_max_passes(max_passes)), every)
+    solver = start_bcfw(problem, lam, seed, options)
+    log, _ = run_and_look(solver, Bounds(settings.check_max_passes(max_passes)), every)
     return pd.DataFrame(log.rows, columns=["passes", *COLUMNS])
 
 
-def looking_solver(problem, lam: float | str, seed: int, options: Mapping) -> BCFW:
+def start_bcfw(problem, lam: float | str, seed: int, options: Mapping) -> BCFW:
     """Return bcfw at its start."""
     check_problem_type(problem)
     checked = check_options(BCFW, options)
@@ -106,10 +106,10 @@ def looking_solver(problem, lam: float | str, seed: int, options: Mapping) -> BC
     return BCFW(problem, settings.check_lam(lam, problem.n), checked, settings.check_seed(seed))
 
 
-def look_along(solver: BCFW, bounds: Bounds, schedule, progress: Progress | None = None) -> tuple[Log, Status]:
+def run_and_look(solver: BCFW, bounds: Bounds, schedule, progress=None, checkpoint=None) -> tuple[Log, Status]:
     """Run bcfw and look at its block gaps wherever the schedule has it; return the log and how the run ended."""
     log = Log(solver, BlockGaps(solver), iterate="last", progress=progress)
-    return log, drive(solver, log, bounds, schedule, progress)
+    return log, drive(solver, log, bounds, schedule, progress, checkpoint)
 
 
 class Improvement(Task):
@@ -119,11 +119,11 @@ class Improvement(Task):
     title = "block gaps along a run, and what gap sampling would gain"
     reads: ClassVar = {"lam": None, "seed": 0, "max_passes": 50, "gap_tol": 0.0, "time_limit": None, "schedule": 1.0}
 
-    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False):
-        running = looking_solver(problem, self.given["lam"], self.given["seed"], options)
+    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
+        running = start_bcfw(problem, self.given["lam"], self.given["seed"], options)
         progress = Progress(self.given["max_passes"], verbose, f"{self.name} lam={running.lam:.3g}")
         bounds = Bounds(self.given["max_passes"], self.given["gap_tol"], self.given["time_limit"])
-        log, status = look_along(running, bounds, self.given["schedule"], progress)
+        log, status = run_and_look(running, bounds, self.given["schedule"], progress, checkpoint)
         progress.close(str(status))
         w = to_public(problem, log.best[1].w)
         return result_of_rows(log.rows, w, status, running.lam, vars(running.options), self.given["seed"])
@@ -135,6 +135,13 @@ class BlockGaps(Objective):
     def __init__(self, solver: BCFW) -> None:
         self.solver, self.calls = solver, 0
         self._work, self._radii_sq = workspace(solver.problem), np.zeros(solver.problem.n)
+
+    @property
+    def state(self):
+        return self.calls, self._radii_sq
+
+    def restore(self, state):
+        self.calls, self._radii_sq = state
 
     def cost(self) -> int:
         return 2 * self.solver.problem.n

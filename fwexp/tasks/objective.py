@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 
-from fwexp.checks import plain
+from fwexp.checks import is_integer, plain
 from fwexp.driver.process import Objective, Point, Value
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import ParameterError, shown
@@ -40,6 +40,16 @@ class SVMObjective(Objective):
     def calls(self) -> int:
         """Calls of oracles and of ``decode`` so far."""
         return self._evaluate.calls + (0 if self._evaluate_test is None else self._evaluate_test.calls)
+
+    @property
+    def state(self):
+        tests = 0 if self._evaluate_test is None else self._evaluate_test.calls
+        return self._evaluate.calls, self._evaluate.mean_loss, tests, self._latest
+
+    def restore(self, state):
+        self._evaluate.calls, self._evaluate.mean_loss, tests, self._latest = state
+        if self._evaluate_test is not None:
+            self._evaluate_test.calls = tests
 
     def cost(self) -> int:
         tests = 0 if self._evaluate_test is None else self._evaluate_test.problem.n
@@ -90,4 +100,4 @@ class SVMObjective(Objective):
                 raise ParameterError(f"metrics must have names that are no column of the trace, got {shown(name)}")
             if not isinstance(plain(value), Real):
                 raise ParameterError(f"metrics must return a dict of names and numbers, got {name} = {shown(value)}")
-        return dict(metrics)
+        return {name: plain(value) if is_integer(plain(value)) else float(value) for name, value in metrics.items()}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from fwexp.checks import check_flag, check_function, check_names
 from fwexp.driver import settings
+from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
@@ -42,6 +43,7 @@ def solve(
     warm_start: Result | None = None,
     callback=None,
     verbose: bool = False,
+    checkpoint: Checkpoint | None = None,
     **options: Any,
 ) -> Result:
     """Train a structural SVM: minimise lam/2 ||w||^2 + 1/n sum_i H_i(w).
@@ -91,6 +93,9 @@ def solve(
         Called with every row of the trace, a dict.
     verbose : bool
         Whether to show progress on standard error.
+    checkpoint : Checkpoint, optional
+        The file (`fwexp.driver.checkpoint.Checkpoint`) in which the run is saved at intervals and where it is interrupted,
+        and from which it goes on, bit for bit but for times. The runs of ``fwexp run`` have one each.
     **options
         The solver's own options.
 
@@ -163,6 +168,7 @@ def solve(
         objective=SVMObjective(running, test, metrics, train_error),
         callback=callback,
         verbose=verbose,
+        checkpoint=checkpoint,
     )
 
 
@@ -208,6 +214,7 @@ def run_solver(
     objective: SVMObjective | None = None,
     callback=None,
     verbose: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> Result:
     """Run a solver to one of its ends and return the certified result.
 
@@ -216,14 +223,14 @@ def run_solver(
     solver : Solver
         At its start.
     bounds : Bounds
-    iterates, iterate, schedule, seed, callback, verbose
+    iterates, iterate, schedule, seed, callback, verbose, checkpoint
         As for `fwexp.solve`.
     objective : SVMObjective, optional
         What is logged; by default the primal objective alone.
     """
     progress = Progress(bounds.max_passes, verbose, f"{solver.name} lam={solver.lam:.3g}")
     log = Log(solver, objective or SVMObjective(solver), iterates, iterate, callback, progress)
-    status = drive(solver, log, bounds, schedule, progress)
+    status = drive(solver, log, bounds, schedule, progress, checkpoint)
     progress.close(str(status))
     return as_result(solver, log, status, seed)
 
@@ -286,5 +293,7 @@ class Train(Task):
             values["iterates"] = check_iterates(found, check_options(found, options), values["iterates"], values["iterate"])
         return values
 
-    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False):
-        return solve(problem, solver, test=test, metrics=metrics, verbose=verbose, **self.given, **options)
+    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
+        return solve(
+            problem, solver, test=test, metrics=metrics, verbose=verbose, checkpoint=checkpoint, **self.given, **options
+        )

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Walk(Process):
     """
 
     certifies = False  # not across several lam: the rows have gaps of their own
+    changes: ClassVar[tuple[str, ...]] = ("weights", "gap", "event", "finished", "_before", "_target", "_look")  # beside the solver
 
     def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
         check_problem_type(problem)
@@ -62,9 +63,22 @@ class Walk(Process):
         self._target: float | None = None  # the gap to be reached at the present lam
         self._look = 0  # step at which the gap is looked at next
 
+    @property
+    def state(self):
+        solver = None if self.solver is None else (self.solver.lam, self.solver.state)
+        return {name: getattr(self, name) for name in self.changes} | {"solver": solver}
+
+    def restore(self, state):
+        if state["solver"] is not None:
+            lam, inner = state["solver"]
+            self.solver = BCFW(self.problem, lam, self.options, self.seed)
+            self.solver.restore(inner)
+        for name in self.changes:
+            setattr(self, name, state[name])
+
     @abstractmethod
-    def go_on(self) -> None:
-        """Go to the next lam with `aim`, or set ``finished``; called at the start and where the gap has been reached."""
+    def next_lam(self) -> None:
+        """Go to the next lam with `reach`, or set ``finished``; called at the start and where the gap has been reached."""
 
     def _total(self, k: int, name: str) -> int:
         return int(self._before[k]) + (getattr(self.solver, name) if self.solver is not None else 0)
@@ -96,7 +110,7 @@ class Walk(Process):
         self.event = False
         while not (self.event or self.finished):
             if self._target is None:
-                self.go_on()
+                self.next_lam()
             elif not self._reduce_gap(calls, max_steps):
                 return
 
@@ -118,7 +132,7 @@ class Walk(Process):
         solver.advance(*room)
         return (self.step, self.oracle_calls) != before
 
-    def aim(self, target: float) -> None:
+    def reach(self, target: float) -> None:
         """Have the gap brought down to ``target`` at the present lam."""
         self._target, self._look = target, self.solver.step
 
@@ -155,12 +169,14 @@ class Walk(Process):
 class PathWalk(Walk):
     """The regularisation path, from lam_inf down to ``lam_min``."""
 
+    changes = (*Walk.changes, "lam_end")
+
     def __init__(self, problem, options, seed, exact, eps: float, lam_min: float, kappa: float) -> None:
         super().__init__(problem, options, seed, exact)
         self.eps, self.lam_min, self.kappa = eps, lam_min, kappa
         self.lam_end = math.inf  # where the weights of the last break point end to serve
 
-    def go_on(self):
+    def next_lam(self):
         if self.solver is None:
             self._start_at_corners()
             return
@@ -171,7 +187,7 @@ class PathWalk(Walk):
             self.finished = True
             return
         self.solver.change_lam(self.lam_end)
-        self.aim(self.kappa * self.eps)
+        self.reach(self.kappa * self.eps)
 
     def _start_at_corners(self) -> None:
         """Begin at lam_inf and a_inf, or at lam_min where that is larger."""
@@ -202,20 +218,22 @@ class PathWalk(Walk):
 class GridWalk(Walk):
     """A grid of lam, the largest first, each from the w of the one before (``warm``) or from w = 0."""
 
+    changes = (*Walk.changes, "left")
+
     def __init__(self, problem, options, seed, eps: float, lams: Sequence[float], warm: bool) -> None:
         super().__init__(problem, options, seed, exact=True)
         self.eps, self.warm = eps, warm
         self.left = sorted(lams)
 
-    def go_on(self):
+    def next_lam(self):
         if not self.left:
             self.finished = True
         elif self.warm and self.solver is not None:
             self.solver.change_lam(self.left.pop())
-            self.aim(self.eps)
+            self.reach(self.eps)
         else:
             self.begin(self.left.pop())
-            self.aim(self.eps)
+            self.reach(self.eps)
 
 
 class WalkObjective(Objective):
@@ -231,11 +249,11 @@ class WalkObjective(Objective):
         return Value(point.dual + walk.gap, {"gap": walk.gap, "certified": walk.exact})
 
 
-def run_walk(walk: Walk, bounds: Bounds, label: str, verbose: bool) -> tuple[Status, list[dict]]:
+def run_walk(walk: Walk, bounds: Bounds, label: str, verbose: bool, checkpoint=None) -> tuple[Status, list[dict]]:
     """Drive a walk to one of its ends; return how it ended and its rows."""
     progress = Progress(None, verbose, label)
     log = Log(walk, WalkObjective(walk), progress=progress)
-    status = drive(walk, log, bounds, schedule=(), progress=progress)
+    status = drive(walk, log, bounds, (), progress, checkpoint)
     progress.close(str(status))
     return status, log.rows
 
@@ -252,9 +270,9 @@ def as_frame(rows: list[dict]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def walk_result(walk: Walk, given: Mapping, label: str, verbose: bool) -> Result:
+def walk_result(walk: Walk, given: Mapping, label: str, verbose: bool, checkpoint=None) -> Result:
     """Drive a walk and return what is stored of it: its rows, and the last weights with the lam that they are for."""
-    status, rows = run_walk(walk, Bounds(given["max_passes"], 0.0, given["time_limit"]), label, verbose)
+    status, rows = run_walk(walk, Bounds(given["max_passes"], 0.0, given["time_limit"]), label, verbose, checkpoint)
     lam = rows[-1]["lam"] if rows else math.nan
     for row in rows:
         row["at_lam"] = row.pop("lam")

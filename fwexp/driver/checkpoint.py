@@ -1,0 +1,95 @@
+"""Checkpoints: now and then a run saves all that it has changed, and a later one goes on from there, bit for bit."""
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from fwexp import record
+from fwexp._durable import replacing
+from fwexp.driver.progress import print_line
+from fwexp.errors import ParameterError
+
+SECONDS = 30.0  # between two checkpoints, by default
+SHARE = 0.05  # of the time, at most, is spent on them
+DIGEST = "digest"  # the array that holds the digest of all others
+
+
+class Checkpoint:
+    """The file in which a run is saved while it lasts.
+
+    Parameters
+    ----------
+    path : path
+        The file; what is there already is gone on from if it is whole and of the same identity.
+    identity : mapping
+        What the run is, as plain data: everything that its numbers depend on, such as settings, data, code and kind of CPU.
+    seconds : float
+        Between two savings; infinite: only where the run is interrupted.
+    """
+
+    def __init__(self, path, identity: Mapping, seconds: float = SECONDS) -> None:
+        self.path, self.seconds = Path(path), seconds
+        self._identity = json.dumps(identity, sort_keys=True).encode()
+        self._saved, self._cost = time.monotonic(), 0.0
+        self._usable = True
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return time.monotonic() - self._saved >= max(self.seconds, self._cost / SHARE)
+
+    def save(self, run: Mapping) -> None:
+        """Replace the file; where that fails the run goes on without.
+
+        Parameters
+        ----------
+        run : record
+            What `load` returns later.
+        """
+        if not self._usable:
+            return
+        start = time.monotonic()
+        try:
+            arrays = record.to_arrays(run)
+            with replacing(self.path) as temporary, temporary.open("xb") as file:
+                np.savez(file, **arrays, **{DIGEST: self._digest(arrays)})
+        except (OSError, ParameterError) as error:
+            self._usable = False
+            print_line(f"this run cannot be saved while it lasts: {error}")
+        self._saved = time.monotonic()
+        self._cost = self._saved - start
+
+    def load(self):
+        """Return what was saved.
+
+        Returns
+        -------
+        record or None
+            None where there is nothing, or nothing that this run can go on from.
+        """
+        if not self.path.is_file():
+            return None
+        try:
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+                arrays = dict(archive)
+            digest = arrays.pop(DIGEST)
+            return record.from_arrays(arrays) if np.array_equal(digest, self._digest(arrays)) else None
+        except Exception:  # a damaged archive fails anywhere; the run starts anew
+            return None
+
+    def remove(self) -> None:
+        """Remove the file, as far as there is one."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def _digest(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        digest = hashlib.sha256(self._identity)
+        for name, array in sorted(arrays.items()):
+            digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return np.frombuffer(digest.digest(), dtype=np.uint8)

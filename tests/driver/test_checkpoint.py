@@ -1,0 +1,177 @@
+"""Runs that are killed at random and go on from their checkpoints are, bit for bit, those that nobody disturbed."""
+
+import itertools
+import math
+import os
+import random
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fwexp
+from fwexp import record
+from fwexp.driver import loop
+from fwexp.driver.checkpoint import Checkpoint
+from fwexp.solvers import check_options, get_solver
+from fwexp.tasks import TASKS
+from fwexp.testing import small_chains
+from tests.small_problems import chain
+from tests.test_every_solver import CASES
+
+KILLS = 20
+
+
+class Killed(BaseException):
+    """The process is no more."""
+
+
+class Fragile(Checkpoint):
+    """Saves at some opportunity, and is killed there; without ``rng`` it is not."""
+
+    def __init__(self, path, identity="", rng=None):
+        super().__init__(path, {"identity": identity})
+        self._left = math.inf if rng is None else rng.choice((1, 1, 2, 5, 12))
+
+    @property
+    def due(self):
+        self._left -= 1
+        return self._left == 0
+
+    def save(self, run):
+        super().save(run)
+        raise Killed
+
+
+def assert_same(result, wanted):
+    pd.testing.assert_frame_equal(result.trace.drop(columns="time"), wanted.trace.drop(columns="time"), check_exact=True)
+    assert result.w.tobytes() == wanted.w.tobytes()
+    for name in ("primal", "dual", "gap", "status", "reason", "iterate", "options", "lam", "seed"):
+        assert repr(getattr(result, name)) == repr(getattr(wanted, name))
+
+
+def killed_and_continued(run, path, seed=0):
+    """Return the result of ``run(checkpoint)`` that was killed up to KILLS times, and how often it was."""
+    rng = random.Random(seed)
+    for kill in itertools.count():
+        try:
+            return run(Fragile(path, rng=rng if kill < KILLS else None)), kill
+        except Killed:
+            pass
+
+
+@pytest.fixture(autouse=True)
+def many_opportunities(monkeypatch):
+    monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)])
+def test_every_solver_goes_on(tmp_path, name, options):
+    problem = small_chains()
+    given = {"lam": 0.1, "max_passes": 12, "gap_tol": 1e-9, "seed": 3, "test": problem, "train_error": True} | options
+
+    def run(checkpoint=None):
+        return fwexp.solve(problem, name, checkpoint=checkpoint, **given)
+
+    result, kills = killed_and_continued(run, tmp_path / "saved")
+    assert kills > 1
+    assert_same(result, run())
+
+
+TASKS_AND_OPTIONS = {
+    "path": {"lam_min": 0.02, "eps": 0.1},
+    "grid": {"lam_min": 0.05, "lam_max": 2.0, "eps": 0.05},
+    "grid from 0": {"lam_min": 0.05, "lam_max": 2.0, "eps": 0.05, "warm": False},
+    "path by estimates": {"lam_min": 0.02, "eps": 0.1, "exact": False},
+    "improvement": {},
+}
+
+
+@pytest.mark.parametrize("case", TASKS_AND_OPTIONS)
+@pytest.mark.parametrize("accelerate", [False, True])
+def test_every_task_goes_on(tmp_path, case, accelerate):
+    problem, cls = small_chains(), TASKS[case.split()[0]]
+    options = {"sampling": "gap", "step": "pairwise", "cache": True, "accelerate": accelerate}
+    options = dict(vars(check_options(get_solver("bcfw"), options)))
+    settings = {"lam": 0.1, "max_passes": 8} if case == "improvement" else {}
+
+    def run(checkpoint=None):
+        task = cls(cls.check_options(TASKS_AND_OPTIONS[case]), cls.check_settings(settings, "bcfw", options))
+        return task.run(problem, "bcfw", options, checkpoint=checkpoint)
+
+    result, kills = killed_and_continued(run, tmp_path / "saved")
+    assert kills > 1
+    assert_same(result, run())
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    """The row that is logged because of the interrupt is not in the trace of the run that goes on."""
+    problem, wanted = small_chains(), fwexp.solve(small_chains(), "bcfw", lam=0.1, max_passes=9, gap_tol=0)
+    def interrupt(row):
+        if row["passes"] in (2, 4) and row["iterate"] == "last":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    for _ in range(2):
+        checkpoint = Checkpoint(tmp_path / "saved", {}, math.inf)
+        given = {"lam": 0.1, "max_passes": 9, "gap_tol": 0, "checkpoint": checkpoint}
+        assert fwexp.solve(problem, "bcfw", callback=interrupt, **given).status == "interrupted"
+    result = fwexp.solve(problem, "bcfw", **given)
+    assert_same(result, wanted)
+
+
+def saved(path, identity=""):
+    problem = small_chains()
+    with pytest.raises(Killed):
+        fwexp.solve(problem, "bcfw", lam=0.1, max_passes=9, checkpoint=Fragile(path, identity, random.Random(0)))
+    return Fragile(path, identity)
+
+
+def test_what_another_run_saved_is_left(tmp_path):
+    assert saved(tmp_path / "saved", "one").load() is not None
+    assert Fragile(tmp_path / "saved", "other").load() is None
+
+
+def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
+    """What zip notes of a member beside its content, such as its date, has no meaning here."""
+    checkpoint = saved(tmp_path / "saved")
+    whole, wanted = checkpoint.path.read_bytes(), checkpoint.load()
+    for place in random.Random(0).sample(range(len(whole)), 150):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << (place % 8)
+        checkpoint.path.write_bytes(damaged)
+        found = checkpoint.load()
+        assert found is None or record.same(found, wanted)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"\0" * 100])
+def test_nonsense_is_no_checkpoint(tmp_path, content):
+    (tmp_path / "saved").write_bytes(content)
+    assert Fragile(tmp_path / "saved").load() is None
+
+
+def test_a_run_goes_on_where_it_cannot_be_saved(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    checkpoint = Checkpoint(tmp_path / "file" / "saved", {}, 0.0)
+    result = fwexp.solve(small_chains(), "bcfw", lam=0.1, max_passes=3, gap_tol=0, checkpoint=checkpoint)
+    assert result.status == "max_passes"
+    assert capsys.readouterr().err.count("cannot be saved") == 1
+
+
+@pytest.mark.parametrize("name", ["auto", "one_slack", "ssg"])
+def test_costly_oracles_go_on(tmp_path, name):
+    """Rows that cost nothing, and those that are skipped because they would cost too much, are the same, too."""
+    problem = chain("functions", 2, n=6)[1]
+
+    def run(checkpoint=None):
+        return fwexp.solve(problem, name, lam=0.02, max_passes=40, gap_tol=0, test=problem, checkpoint=checkpoint)
+
+    result, kills = killed_and_continued(run, tmp_path / "saved")
+    assert kills > 1
+    assert_same(result, run())
+
+
+def test_saving_takes_a_small_share_of_the_time(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "saved", {}, 0.0)
+    checkpoint.save({"large": np.zeros(10**6)})
+    assert not checkpoint.due
