@@ -93,6 +93,7 @@ CHECKS = {
     "iterate": check_iterate,
     "schedule": check_schedule,
     "train_error": lambda value: check_flag("train_error", value),
+    "check": lambda value: check_flag("check", value),
 }
 
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fwexp._jit import register_jitable
 from fwexp.checks import check_fields

@@ -9,8 +9,9 @@ import numpy as np
 from fwexp.checks import is_integer, plain
 from fwexp.driver.process import Objective, Point, Value
 from fwexp.driver.trace import TRACE_COLUMNS
-from fwexp.errors import ParameterError, shown
+from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.problems.evaluation import Evaluation, Evaluator
+from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import inner
 from fwexp.solvers.base import Solver
 
@@ -28,12 +29,17 @@ class SVMObjective(Objective):
         ``metrics(predictions) -> {name: number}``, more to log of the predictions for ``test``.
     train_error : bool
         Whether to log the training error.
+    check : bool
+        Whether to compare the oracle with random labelings at every point.
     """
 
-    def __init__(self, solver: Solver, test=None, metrics: Callable | None = None, train_error: bool = False) -> None:
+    def __init__(
+        self, solver: Solver, test=None, metrics: Callable | None = None, train_error: bool = False, check: bool = False
+    ) -> None:
         self.solver, self._metrics, self._train_error = solver, metrics, train_error
         self._evaluate = Evaluator(solver.problem)
         self._evaluate_test = None if test is None else Evaluator(solver.view(test))
+        self._check = OracleCheck(self._evaluate) if check else None
         self._latest: tuple[np.ndarray, Evaluation, dict] | None = None  # two points in a row that are the same are evaluated once
 
     @property
@@ -57,6 +63,8 @@ class SVMObjective(Objective):
 
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value:
         if self._latest is None or not np.array_equal(self._latest[0], point.w):
+            if self._check is not None and (wrong := self._check(point.w)):
+                raise CertificateError(f"the oracle does not maximise: {wrong}")
             value = self._evaluate(point.w, error=self._train_error, norm_sq=point.norm_sq, stop=stop)
             columns = {"train_error": value.error, "test_error": math.nan}
             if self._evaluate_test is not None:

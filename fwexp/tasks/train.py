@@ -39,6 +39,7 @@ def solve(
     iterate: str = "best",
     schedule="default",
     train_error: bool = False,
+    check: bool = False,
     order: Sequence[int] | None = None,
     warm_start: Result | None = None,
     callback=None,
@@ -84,6 +85,9 @@ def solve(
         every pass of ``one_slack``). Any other schedule is kept as given.
     train_error : bool
         Whether to log the training error.
+    check : bool
+        Whether to compare, at every logged point, what the oracle returns for some examples with true and random labelings.
+        A better one ends the run with a ``CertificateError``, which names it. Its calls are in ``evaluation_calls``.
     order : sequence of int, optional
         Block indices from 0, one per step, instead of a sampling rule; with a cache, whose hits are steps as well, over and
         over.
@@ -144,6 +148,7 @@ def solve(
     schedule = settings.check_schedule(schedule)
     iterates = check_iterates(cls, checked, iterates, iterate)
     train_error, verbose = check_flag("train_error", train_error), check_flag("verbose", verbose)
+    check = check_flag("check", check)
     check_function("callback", callback, optional=True)
     check_function("metrics", metrics, optional=True)
     if test is not None:
@@ -165,7 +170,7 @@ def solve(
         iterate=iterate,
         schedule=schedule,
         seed=seed,
-        objective=SVMObjective(running, test, metrics, train_error),
+        objective=SVMObjective(running, test, metrics, train_error, check),
         callback=callback,
         verbose=verbose,
         checkpoint=checkpoint,
@@ -283,7 +288,7 @@ class Train(Task):
         for name, parameter in inspect.signature(solve).parameters.items()
         if name in settings.CHECKS
     }
-    added_later = ("iterate", "train_error")
+    added_later = ("iterate", "train_error", "check")
 
     @classmethod
     def check_settings(cls, given, solver, options):
@@ -294,6 +299,4 @@ class Train(Task):
         return values
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
-        return solve(
-            problem, solver, test=test, metrics=metrics, verbose=verbose, checkpoint=checkpoint, **self.given, **options
-        )
+        return solve(problem, solver, test=test, metrics=metrics, verbose=verbose, checkpoint=checkpoint, **self.given, **options)

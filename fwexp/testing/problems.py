@@ -16,6 +16,7 @@ from fwexp.problems.any_labelings import can_be_kept, snapshot
 from fwexp.problems.any_labelings import equal_labelings as same
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.oracle_check import random_neighbour
 
 TOL = 1e-9  # relative; sums may be taken in any order
 
@@ -138,12 +139,9 @@ class ProblemProbe:
         for i in self.examples:
             found[i] = [self.truth(i), *(y for answers in zip(*(self.found(i, w) for w in self.weights)) for y in answers)]
             for _ in range(40 if isinstance(self.problem, tuple) else 0):  # else labelings are the user's own objects
-                a, b = (np.array(found[i][k]) for k in rng.integers(len(found[i]), size=2))
-                if a.ndim == 1:  # one place as in another labeling, or as another place of that
-                    place = rng.integers(len(a))
-                    a[place] = b[place] if rng.random() < 0.5 else b[rng.integers(len(b))]
-                    if self.is_labeling(i, a):
-                        found[i].append(a)
+                y = random_neighbour(rng, found[i])
+                if y is not None and self.is_labeling(i, y):
+                    found[i].append(y)
         return found
 
     def is_labeling(self, i: int, y) -> bool:

@@ -108,6 +108,7 @@ def test_every_task_goes_on(tmp_path, case, accelerate):
 def test_an_interrupted_run_goes_on(tmp_path):
     """The row that is logged because of the interrupt is not in the trace of the run that goes on."""
     problem, wanted = small_chains(), fwexp.solve(small_chains(), "bcfw", lam=0.1, max_passes=9, gap_tol=0)
+
     def interrupt(row):
         if row["passes"] in (2, 4) and row["iterate"] == "last":
             os.kill(os.getpid(), signal.SIGINT)
