@@ -67,6 +67,7 @@ DEPARTURES = {
     "iterate": "last",
     "schedule": 2,
     "train_error": True,
+    "check": True,
 }
 
 
