@@ -1,8 +1,10 @@
-"""Sweeps that are killed at random instants, again and again: ``make faults`` (``KILLS=200``).
+"""Processes that are killed at random instants, again and again: ``make faults``.
 
-Sweeps with both launchers, with and without ``force=true``, are killed with SIGKILL, the parent or one of its workers. After every
-kill the store holds no damaged run and every run that was finished before; in the end it equals one that nobody disturbed,
-but for times, and nothing is left over.
+``kills``: sweeps with both launchers, with and without ``force=true``, are killed with SIGKILL, the parent or one of its workers.
+After every kill the store holds no damaged run and every run that was finished before; in the end it equals one that nobody
+disturbed, but for times, and nothing is left over. ``together``: three sweeps on one grid, one of which is killed; every run is done
+once. ``checkpoints``: runs of many settings are killed, each many times, and go on; they end as if nobody had disturbed them.
+``bits``: one bit of every byte of every stored file is flipped; every flip is found and named, and one run alone is redone.
 """
 
 # ruff: noqa: T201
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -81,34 +84,140 @@ def disturb(results_dir, more, rng, seconds: float) -> None:
     check(results_dir, before)
 
 
-def main(kills: int, seed: int, launchers) -> None:
-    """Do all of it."""
-    rng = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        quiet = Path(folder) / "quiet"
+def kills(count: int, rng, launchers, folder: Path) -> None:
+    """Kill sweeps."""
+    quiet = folder / "quiet"
+    began = time.monotonic()
+    assert start(quiet).wait() == 0
+    seconds = 1.2 * (time.monotonic() - began)
+    wanted = contents(quiet)
+    for launcher in launchers:
+        results_dir = folder / launcher
+        for kill in range(count // len(launchers)):
+            more = [f"hydra/launcher={launcher}"] + ["force=true"] * (kill % 2)
+            disturb(results_dir, more, rng, seconds)
+        process = start(results_dir, f"hydra/launcher={launcher}")
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, errors
+        assert contents(results_dir) == wanted
+        assert len(store.find_runs(results_dir, include={"damaged", "partial", "failed"})) == len(wanted)
+        left = list(results_dir.rglob(".*"))
+        assert not left, left
+        print(f"{launcher}: {count // len(launchers)} kills, nothing lost, nothing damaged, nothing left over")
+
+
+def together(count: int, rng, folder: Path) -> None:
+    """Kill one of three sweeps on one grid; the other two finish its runs, and no run is done twice."""
+    for round in range(count):
+        results_dir = folder / f"together{round}"
+        sweeps = [start(results_dir) for _ in range(3)]
+        time.sleep(rng.uniform(1.0, 4.0))
+        victim = rng.choice(sweeps)
+        victim.kill()
+        lines = [sweep.communicate(timeout=PATIENCE)[1] for sweep in sweeps if sweep is not victim]
+        assert all(sweep.returncode == 0 for sweep in sweeps if sweep is not victim), lines
+        runs = store.find_runs(results_dir, include={"damaged", "partial", "failed"})
+        assert len(runs) == 8 and {run.status for run in runs} == {"max_passes"}
+        done = [line for text in lines for line in text.splitlines() if "max_passes, " in line and line.startswith("[")]
+        assert len(done) <= 8, done
+        store.tidy(results_dir)
+        assert not list(results_dir.rglob(".*"))
+    print(f"three sweeps at once, {count} times one of them killed: every run is there, none was done twice")
+
+
+LONG = ["dataset=digits", "gap_tol=0", "schedule=100"]
+SETTINGS = [  # each takes some seconds
+    ["solver=bcfw", "max_passes=600", *LONG],
+    ["solver=bcfw", "solver.line_search=false", "solver.sampling=perm", "max_passes=600", *LONG],
+    ["solver=bcfw", "solver.sampling=gap", "solver.step=pairwise", "solver.cache=true", "max_passes=20", *LONG],
+    ["solver=bcfw", "solver.sampling=max_gap", "solver.step=away", "solver.refresh=3", "max_passes=100", *LONG],
+    ["solver=bcfw", "solver.sampling=lipschitz", "solver.step=corrective", "solver.accelerate=true", "max_passes=150", *LONG],
+    ["solver=auto", "lam=1e-4", "max_passes=30", *LONG],
+    ["solver=ssg", "max_passes=600", *LONG],
+    ["solver=fw", "max_passes=600", *LONG],
+    ["solver=online_eg", "max_passes=200", *LONG],
+    ["solver=n_slack", "lam=1e-4", "max_passes=8", *LONG],
+    ["solver=bcfw", "task=path", "task.lam_min=1e-3", "task.eps=0.05", "dataset=digits"],
+    ["solver=bcfw", "task=improvement", "dataset=digits", "schedule=20", "max_passes=250"],
+]
+
+
+def checkpoints(count: int, rng, folder: Path) -> None:
+    """Kill runs that last, and let them go on."""
+    killed = goes_on = 0
+    for number, setting in enumerate(SETTINGS):
+        quiet, disturbed = folder / f"quiet{number}", folder / f"disturbed{number}"
+        command = [*COMMAND[:-1], *setting]
         began = time.monotonic()
-        assert start(quiet).wait() == 0
-        seconds = 1.2 * (time.monotonic() - began)
-        wanted = contents(quiet)
-        for launcher in launchers:
-            results_dir = Path(folder) / launcher
-            for kill in range(kills // len(launchers)):
-                more = [f"hydra/launcher={launcher}"] + ["force=true"] * (kill % 2)
-                disturb(results_dir, more, rng, seconds)
-            process = start(results_dir, f"hydra/launcher={launcher}")
-            _, errors = process.communicate(timeout=PATIENCE)
-            assert process.returncode == 0, errors
-            assert contents(results_dir) == wanted
-            assert len(store.find_runs(results_dir, include={"damaged", "partial", "failed"})) == len(wanted)
-            left = list(results_dir.rglob(".*"))
-            assert not left, left
-            print(f"{launcher}: {kills // len(launchers)} kills, nothing lost, nothing damaged, nothing left over")
+        assert subprocess.run([*command, f"results_dir={quiet}"], capture_output=True).returncode == 0
+        seconds, left = time.monotonic() - began, count
+        while True:
+            process = subprocess.Popen(
+                [*command, f"results_dir={disturbed}", "checkpoint=0.01"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            try:
+                _, errors = process.communicate(timeout=rng.uniform(0.5, 1.0) * seconds if left else PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                _, errors = process.communicate()
+                killed, left = killed + 1, left - 1
+            goes_on += "goes on from pass" in errors
+            if process.returncode == 0:
+                break
+            assert process.returncode == -signal.SIGKILL, errors
+        assert contents(disturbed) == contents(quiet), setting
+        assert not list(disturbed.rglob(".*"))
+    print(f"{len(SETTINGS)} settings: {killed} kills, {goes_on} times gone on from a checkpoint, the same bits in the end")
+
+
+def bits(step: int, rng, folder: Path) -> None:
+    """Flip a bit of every ``step``-th byte of the files of a run that has a neighbour."""
+    assert start(folder, "solver=bcfw", "seed=0,1").wait() == 0
+    (run, other), flips = store.find_runs(folder), 0
+    for file in sorted(run.path.iterdir()):
+        whole = file.read_bytes()
+        for place in range(rng.randrange(step), len(whole), step):
+            damaged = bytearray(whole)
+            damaged[place] ^= 1 << rng.randrange(8)
+            file.write_bytes(damaged)
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                frame = store.load_results(folder)
+            flips += 1
+            assert set(frame["key"]) == {other.key}, (file.name, place)
+            assert len(found) == 1 and str(run.path) in str(found[0].message), (file.name, place)
+        file.write_bytes(whole)
+    damaged = bytearray((run.path / "run.json").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (run.path / "run.json").write_bytes(damaged)
+    again = start(folder, "solver=bcfw", "seed=0,1")
+    assert "2 runs: 1 stored, 1 to run" in again.communicate()[1]
+    assert len(store.find_runs(folder)) == 2
+    print(f"{flips} flipped bits, each found, and its run named and redone alone")
+
+
+def main(chosen, count: int, seed: int, launchers, step: int) -> None:
+    """Do all that is chosen."""
+    rng = random.Random(seed)
+    for name in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            {
+                "kills": lambda: kills(count, rng, launchers, Path(folder)),
+                "together": lambda: together(max(count // 10, 1), rng, Path(folder)),
+                "checkpoints": lambda: checkpoints(max(count // 10, 1), rng, Path(folder)),
+                "bits": lambda: bits(step, rng, Path(folder)),
+            }[name]()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
+    parser.add_argument("chosen", nargs="*", default=["kills", "together", "checkpoints", "bits"])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--launchers", nargs="+", default=["basic", "joblib"])
+    parser.add_argument("--step", type=int, default=1)
     options = parser.parse_args()
-    main(options.kills, options.seed, options.launchers)
+    main(options.chosen, options.kills, options.seed, options.launchers, options.step)
