@@ -20,7 +20,7 @@ from hydra.core.hydra_config import HydraConfig
 from fwexp import _folders
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed
-from fwexp.run import runner, sweep, work
+from fwexp.run import runner, store, sweep, work
 from fwexp.run.config import canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import check_hydra
@@ -59,10 +59,12 @@ def _run(config, sweeper) -> int:
     while outcome.status == "claimed":
         time.sleep(work.SECONDS)
         outcome = runner.run(config, **where)
-    if outcome.status == "failed":
-        raise RunsFailed(outcome.message)
     if outcome.status == "stored":
         print_line(outcome.message)
+    else:
+        store.tidy(where["results_dir"])  # of what was killed before
+    if outcome.status == "failed":
+        raise RunsFailed(outcome.message)
     print(outcome.path)
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
