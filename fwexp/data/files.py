@@ -117,7 +117,10 @@ def npz_arrays(path: Path) -> dict:
         if file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
             raise ValueError("a single array")
         file.seek(0)
-        return _members(file, path.stat().st_size)
+        try:
+            return _members(file, path.stat().st_size)
+        except (NotImplementedError, RuntimeError) as error:  # what zipfile does not know, or has no password for
+            raise ValueError(str(error)) from error
 
 
 def _members(file: BinaryIO, size: int) -> dict:

@@ -32,6 +32,7 @@ from fwexp.checks import check_function, check_integer, check_path, is_integer
 from fwexp.data.files import npz_arrays, read_lines
 from fwexp.errors import DataError, ParameterError, shown
 
+LARGEST_INDEX = 2**31 - 1  # of a feature, as in other programs that read svmlight's format
 SVMLIGHT = re.compile(r"(\d+):(\S+)")
 
 
@@ -255,6 +256,8 @@ def _rows(path: Path) -> list[_Row]:
             except (TypeError, ValueError) as error:
                 form = "label [qid:number] index:value ..."
                 raise DataError(f"{path}, line {number}: expected {form}, got {shown(' '.join(words))}") from error
+            if max(indices, default=0) > LARGEST_INDEX:
+                raise DataError(f"{path}, line {number}: index {shown(max(indices))}, expected at most {LARGEST_INDEX}")
     if not rows:
         raise DataError(f"{path}: no rows")
     return rows

@@ -139,6 +139,16 @@ def test_what_is_no_npz(tmp_path, content):
         from_npz(tmp_path / "single.npy")
 
 
+@pytest.mark.parametrize("flag", [1, 32], ids=["encrypted", "patched"])
+def test_an_archive_of_a_kind_that_zipfile_does_not_read(tmp_path, flag):
+    np.savez(tmp_path / "wrong.npz", X=np.eye(2), y=[0, 1])
+    content = bytearray((tmp_path / "wrong.npz").read_bytes())
+    content[content.index(b"PK\1\2") + 8] |= flag
+    (tmp_path / "wrong.npz").write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read as npz"):
+        from_npz(tmp_path / "wrong.npz")
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_svmlight(tmp_path, first):
     from sklearn.datasets import dump_svmlight_file, load_svmlight_file
@@ -177,6 +187,8 @@ def test_svmlight_with_sequences(tmp_path):
         ("1 1:1\nnan 1:1\n", "line 2: expected label"),
         ("1 1:1\n1 -1:1\n", "line 2: expected label"),
         ("1 1:nan\n2 1:1\n", "X"),
+        ("1 1:1\n1 2147483648:1\n", "line 2: index 2147483648, expected at most 2147483647"),
+        (f"1 {'1' * 100}:1\n", "line 1: index 1+"),
         ("1 qid:1 1:1\n1 1:1\n", "some rows have a qid and some have none"),
     ],
 )
