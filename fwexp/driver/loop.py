@@ -177,7 +177,8 @@ def drive(
         for target in log_points(schedule, n, max_calls):
             if target <= place.reached:
                 continue
-            while ended() is None and process.oracle_calls < target:
+            # Also what follows without a call, to its end: else it would depend on the portions where a row is logged.
+            while ended() is None and (process.oracle_calls < target or process.has_cache):
                 if (status := stopped()) is not None:
                     log.write(clock.seconds)
                     return ended() or status

@@ -21,6 +21,7 @@ from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle
+from fwexp.solvers import get_solver
 from fwexp.solvers.base import NoOptions, Point, Solver
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.train import as_result
@@ -407,6 +408,19 @@ def test_a_slow_machine_logs_the_same_rows(solver, options, monkeypatch):
     assert len(traces[0]) > 10
     for trace in traces[1:]:
         pd.testing.assert_frame_equal(traces[0], trace, check_exact=True)
+
+
+@pytest.mark.parametrize("seconds", [1e-4, 10.0])
+def test_steps_without_oracle_calls_are_taken_to_their_end_before_a_row(seconds, monkeypatch):
+    """A row at a bound on oracle calls comes when the next step needs one, however the run was cut into portions."""
+    train, _ = fwexp.load_dataset("digits")
+    monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
+    running = get_solver("n_slack")(train, 1e-4, get_solver("n_slack").Options())
+    log = Log(running, SVMObjective(running))
+    drive(running, log, Bounds(2), (2.0,))
+    before = running.step
+    running.advance(running.oracle_calls, before + 10**6)
+    assert running.step == before
 
 
 @pytest.mark.parametrize(("solver", "options"), SOLVERS)
