@@ -20,6 +20,7 @@ _HOME = {
     "matching_problem": "fwexp.problems.matching",
     "max_oracle": "fwexp.api",
     "multiclass_problem": "fwexp.problems.multiclass",
+    "pose_problem": "fwexp.problems.pose",
     "predict": "fwexp.api",
     "regularization_path": "fwexp.tasks.path",
     "solve": "fwexp.tasks.train",

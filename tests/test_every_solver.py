@@ -63,12 +63,19 @@ def enumerated():
     return fwexp.enumerated_problem(tp.psi, tp.loss)
 
 
+def poses():
+    rng = np.random.default_rng(5)
+    X = [rng.normal(size=(*shape, 2)) for shape in ((2, 3), (1, 2), (3, 1))]
+    return fwexp.pose_problem(X, [np.column_stack([rng.integers(s, size=3) for s in x.shape[:2]]) for x in X], [1, -1, 1])
+
+
 FAMILIES = {
     "chain": small_chains,
     "wide chain": wide_chains,
     "multiclass": lambda: fwexp.multiclass_problem(*multiclass(0), 3),
     "matching": matchings,
     "enumerated": enumerated,
+    "pose": poses,
     "functions": lambda: chain("functions", 2, n=4)[1],
     "sparse functions": lambda: chain("sparse functions", 2, n=4)[1],
 }

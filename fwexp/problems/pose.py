@@ -1,0 +1,444 @@
+"""Poses: a tree of parts, each at a cell of an image grid, with quadratic deformations (pictorial structures).
+
+    score(y) = sum_j <u_j, x[y_j]>  -  sum_c <v_c, (dr^2, dr, dc^2, dc)>,
+
+where x[cell] are the features that part j looks at, and (dr, dc) = y_c - y_parent(c) - offset_c is how far a part c lies from
+where its parent expects it, in rows and columns. w = (u_1, .., u_P, then v_c of all parts but the root, in their order).
+The first and third weight of every v_c must not be negative, as in the paper, unless that is asked for otherwise; the oracle
+is exact for any sign. The loss of a pose is the mean over the annotated parts of min(1, distance / reach).
+
+A labeling is the cell of every part, counted row by row. The vector of parts of an example is psi itself: it is short, and
+an oracle call costs many times as much. Source: Felzenszwalb and Huttenlocher, "Pictorial structures", IJCV 61 (2005).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp._jit import register_jitable
+from fwexp.checks import check_positive
+from fwexp.errors import ParameterError, shown
+from fwexp.oracles.distance_transform import distance_transform
+from fwexp.problems import protocol
+from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list
+from fwexp.problems.constraints import constrained
+from fwexp.problems.dense_parts import register_norm_by_gram
+
+DEFORMATIONS = 4  # weights of an edge: of dr^2, dr, dc^2, dc
+ROOT, UNKNOWN = -1, -1
+
+
+class PoseProblem(NamedTuple):
+    """Images with poses; build it with ``fwexp.pose_problem``."""
+
+    n: int
+    d: int
+    num_weights: int  # d
+    num_labels: int  # parts P
+    num_features: int  # p
+    part_ptr: np.ndarray  # int64 (n + 1,): i * d
+    label_ptr: np.ndarray  # int64 (n + 1,): i * P
+    labels: np.ndarray  # int32 (n * P,), true cells; -1 where a part is not annotated (test sets)
+    cell_ptr: np.ndarray  # int64 (n + 1,): cells of every image
+    columns: np.ndarray  # int64 (n,), width of every image
+    x: np.ndarray  # float64 (cells, p)
+    feature_ptr: np.ndarray  # int64 (P + 1,): part j has the weights feature_ptr[j] .. feature_ptr[j+1]
+    features: np.ndarray  # int64 (feature_ptr[P],), the columns of x that they belong to
+    order: np.ndarray  # int64 (P,), parents before children
+    parents: np.ndarray  # int64 (P,), -1 for the root
+    edges: np.ndarray  # int64 (P,), where the deformation weights of a part begin; -1 for the root
+    offsets: np.ndarray  # float64 (P, 2), expected place relative to the parent, in rows and columns
+    reach: np.ndarray  # float64 (n,), distance at which a part counts as wrong
+    nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of weights that must not be negative
+
+    def __repr__(self) -> str:
+        return f"PoseProblem(n={self.n}, d={self.d}, parts={self.num_labels})"
+
+
+def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, nonnegative=None) -> PoseProblem:
+    """Build a problem of poses from your own arrays.
+
+    Parameters
+    ----------
+    X : list of (rows_i, columns_i, p) arrays
+        Features of every cell of every image, used as given: no constant is added.
+    y : list of int arrays (P, 2)
+        Row and column of every part, from 0; (-1, -1) for a part of a test set that is not annotated.
+    parents : sequence of int (P,)
+        The parent of every part, -1 for the root.
+    offsets : (P, 2) array, optional
+        Where a part is expected relative to its parent, in rows and columns; that of the root does not matter. By default
+        the means of the annotated parts; pass those of the training problem (``problem.offsets``) for a test set.
+    features : list of int arrays, optional
+        For every part the features that it looks at; by default all.
+    reach : float or (n,) array
+        Distance, in cells, at which a part counts as wrong; nearer ones count in proportion.
+    nonnegative : mask, slice or int array, optional
+        Which weights must not be negative; by default those of the squared deformations, ``[]`` for none.
+
+    Returns
+    -------
+    PoseProblem
+        With ``n`` and ``d = sum_j len(features[j]) + 4 (P - 1)``.
+
+    Raises
+    ------
+    ValueError
+        No examples, lengths that differ, non-finite features, a joint outside its image, parents that are no tree.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> image = np.zeros((3, 4, 2))
+    >>> image[0, 1, 0] = image[2, 3, 1] = 1.0  # a head and a foot
+    >>> problem = fwexp.pose_problem([image], [[(0, 1), (2, 3)]], [-1, 0], features=[[0], [1]])
+    >>> fwexp.predict(problem, [1.0, 1.0, 0.1, 0.0, 0.1, 0.0])[0].tolist()
+    [[0, 1], [2, 3]]
+    """
+    images = [_image(f"X[{i}]", image) for i, image in enumerate(as_list("X", X, "arrays (rows, columns, p), one per image"))]
+    y = as_list("y", y, "int arrays (P, 2) of rows and columns, one per image")
+    if not images or len(images) != len(y):
+        raise ParameterError(f"X and y must have the same length n >= 1, got {len(images)} and {len(y)}")
+    p = images[0].shape[2]
+    for i, image in enumerate(images):
+        if image.shape[2] != p:
+            raise ParameterError(f"X[{i}] must have {p} features per cell like X[0], got {image.shape[2]}")
+    parents, order = check_tree(parents)
+    P = len(parents)
+    joints = np.array([_joints(f"y[{i}]", joints, P, images[i].shape) for i, joints in enumerate(y)])
+    features = _features(features, P, p)
+    feature_ptr = np.concatenate(([0], np.cumsum([len(chosen) for chosen in features]))).astype(np.int64)
+    edges = np.full(P, -1, dtype=np.int64)
+    edges[parents != ROOT] = feature_ptr[-1] + DEFORMATIONS * np.arange(P - 1)
+    n, d = len(images), int(feature_ptr[-1]) + DEFORMATIONS * (P - 1)
+    sizes = np.array([image.shape[:2] for image in images], dtype=np.int64)
+    cells = joints[:, :, 0] * sizes[:, 1:] + joints[:, :, 1]
+    problem = PoseProblem(
+        n=n,
+        d=d,
+        num_weights=d,
+        num_labels=P,
+        num_features=p,
+        part_ptr=d * np.arange(n + 1, dtype=np.int64),
+        label_ptr=P * np.arange(n + 1, dtype=np.int64),
+        labels=np.where(joints[:, :, 0] == UNKNOWN, UNKNOWN, cells).astype(np.int32).ravel(),
+        cell_ptr=np.concatenate(([0], np.cumsum(sizes.prod(axis=1)))).astype(np.int64),
+        columns=sizes[:, 1].copy(),
+        x=np.concatenate([image.reshape(-1, p) for image in images]),
+        feature_ptr=feature_ptr,
+        features=np.concatenate(features),
+        order=order,
+        parents=parents,
+        edges=edges,
+        offsets=mean_offsets(joints, parents) if offsets is None else _offsets(offsets, P),
+        reach=_reach(reach, n),
+    )
+    return constrained(problem, _squares(edges) if nonnegative is None else nonnegative)
+
+
+def check_tree(parents) -> tuple[np.ndarray, np.ndarray]:
+    """Return parents as an array, and the parts in an order with parents before their children."""
+    parents = as_labels("parents", parents, "hold the parent of every part, -1 for the root")
+    if parents.ndim != 1 or len(parents) == 0:
+        raise ParameterError(f"parents must hold the parent of every part, got shape {parents.shape}")
+    outside = (parents < ROOT) | (parents >= len(parents))
+    if outside.any():
+        raise ParameterError(f"parents must be parts 0 .. {len(parents) - 1}, or -1 for the root, got {parents[outside][0]}")
+    roots = np.flatnonzero(parents == ROOT)
+    if len(roots) != 1:
+        raise ParameterError(f"parents must have one root, marked by -1, got {len(roots)}")
+    order = list(roots)
+    for part in order:  # which grows meanwhile
+        order += np.flatnonzero(parents == part).tolist()
+    if len(order) < len(parents):
+        cycle = next(part for part in range(len(parents)) if part not in order)
+        raise ParameterError(f"parents must be a tree, got a cycle with part {cycle}")
+    return parents, np.array(order, dtype=np.int64)
+
+
+def mean_offsets(joints: np.ndarray, parents: np.ndarray) -> np.ndarray:
+    """Return where parts are relative to their parents on average, 0 where none is known: (P, 2) of joints (n, P, 2)."""
+    offsets = np.zeros((len(parents), 2))
+    for part, parent in enumerate(parents):
+        known = (joints[:, part, 0] != UNKNOWN) & (joints[:, parent, 0] != UNKNOWN)
+        if parent != ROOT and known.any():
+            offsets[part] = (joints[known, part] - joints[known, parent]).mean(axis=0)
+    return offsets
+
+
+def _image(name: str, image) -> np.ndarray:
+    image = as_floats(name, image, "hold numbers, shape (rows, columns, p)")
+    if image.ndim != 3 or 0 in image.shape:
+        raise ParameterError(f"{name} must have shape (rows, columns, p), all at least 1, got {image.shape}")
+    return image
+
+
+def _joints(name: str, joints, parts: int, shape) -> np.ndarray:
+    joints = as_labels(name, joints, "be an int array of rows and columns, shape (P, 2)")
+    if joints.shape != (parts, 2):
+        raise ParameterError(f"{name} must have shape ({parts}, 2), one row per part, got {joints.shape}")
+    unknown = (joints == UNKNOWN).all(axis=1)
+    outside = ((joints < 0) | (joints >= shape[:2])).any(axis=1) & ~unknown
+    if outside.any():
+        part = int(np.flatnonzero(outside)[0])
+        place = tuple(joints[part].tolist())
+        raise ParameterError(f"{name} must lie within its image of {shape[0]} x {shape[1]}, got {place} for part {part}")
+    return joints
+
+
+def _features(features, parts: int, p: int) -> list[np.ndarray]:
+    if features is None:
+        return [np.arange(p)] * parts
+    features = as_list("features", features, "int arrays, one per part")
+    if len(features) != parts:
+        raise ParameterError(f"features must have length {parts}, one list per part, got {len(features)}")
+    chosen = [as_labels(f"features[{j}]", indices).ravel() for j, indices in enumerate(features)]
+    for j, indices in enumerate(chosen):
+        if ((indices < 0) | (indices >= p)).any():
+            raise ParameterError(f"features[{j}] must be in 0 .. {p - 1}, got {indices[(indices < 0) | (indices >= p)][0]}")
+    return chosen
+
+
+def _offsets(offsets, parts: int) -> np.ndarray:
+    offsets = as_floats("offsets", offsets, "hold rows and columns, shape (P, 2)")
+    if offsets.shape != (parts, 2):
+        raise ParameterError(f"offsets must have shape ({parts}, 2), got {offsets.shape}")
+    return np.ascontiguousarray(offsets)
+
+
+def _reach(reach, n: int) -> np.ndarray:
+    if not isinstance(reach, list | tuple | np.ndarray):
+        return np.full(n, check_positive("reach", reach))
+    reach = as_array("reach", reach, "fiu", "hold positive numbers, one per image").astype(np.float64)
+    if reach.shape != (n,) or not (np.isfinite(reach) & (reach > 0)).all():
+        raise ParameterError(f"reach must hold {n} positive finite numbers, one per image, got {shown(reach)}")
+    return reach
+
+
+def _squares(edges: np.ndarray) -> np.ndarray:
+    """Return the indices of the weights of squared deformations."""
+    first = edges[edges >= 0]
+    return np.sort(np.concatenate((first, first + 2)))
+
+
+register_norm_by_gram(PoseProblem)
+
+
+@protocol.workspace.register(PoseProblem)
+def _(problem):
+    cells = int(np.diff(problem.cell_ptr).max())
+    P = problem.num_labels
+    return protocol.Workspace(
+        theta=np.zeros(problem.d),
+        direction=np.zeros(2 * problem.d),
+        image=np.zeros(problem.d),
+        y=np.zeros(P, dtype=np.int32),
+        scratch=np.zeros((3 * P + 2) * cells + 2 * cells),
+    )
+
+
+@protocol.scores.register(PoseProblem)
+def _(problem, i, w, theta):
+    for k in range(problem.d):
+        theta[k] = w[k]
+
+
+@register_jitable
+def _place_scores(problem, i, theta, scratch):
+    """Set the first P maps in ``scratch`` to how well every part fits to every cell."""
+    start, cells = problem.cell_ptr[i], problem.cell_ptr[i + 1] - problem.cell_ptr[i]
+    for cell in range(cells):
+        for j in range(problem.num_labels):
+            total = 0.0
+            for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
+                total += theta[k] * problem.x[start + cell, problem.features[k]]
+            scratch[j * cells + cell] = total
+
+
+@register_jitable
+def _joint_loss(problem, i, j, cell):
+    """Return what a part at a cell adds to the loss of the pose."""
+    first, columns = problem.label_ptr[i], problem.columns[i]
+    truth, known = problem.labels[first + j], 0
+    if truth < 0:
+        return 0.0
+    for k in range(problem.num_labels):
+        known += problem.labels[first + k] >= 0
+    rows_off, columns_off = cell // columns - truth // columns, cell % columns - truth % columns
+    distance = np.sqrt(float(rows_off * rows_off + columns_off * columns_off))
+    return min(1.0, distance / problem.reach[i]) / known
+
+
+@register_jitable
+def _best_pose(problem, i, theta, y, scratch):
+    """Write the pose of the highest sum of the maps in ``scratch`` and deformations: messages up the tree, then down."""
+    P, columns = problem.num_labels, problem.columns[i]
+    cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
+    rows = cells // columns
+    best_column, best_row = scratch[P * cells : 2 * P * cells], scratch[2 * P * cells : 3 * P * cells]
+    by_column, message = scratch[3 * P * cells : (3 * P + 1) * cells], scratch[(3 * P + 1) * cells : (3 * P + 2) * cells]
+    stack = scratch[(3 * P + 2) * cells : (3 * P + 4) * cells]
+    for position in range(P - 1, 0, -1):
+        j = problem.order[position]
+        v = problem.edges[j]
+        own = scratch[j * cells : (j + 1) * cells]
+        column_of, row_of = best_column[j * cells : (j + 1) * cells], best_row[j * cells : (j + 1) * cells]
+        for r in range(rows):
+            distance_transform(
+                own, r * columns, 1, columns, problem.offsets[j, 1], theta[v + 2], theta[v + 3], by_column, column_of, stack
+            )
+        for c in range(columns):
+            distance_transform(by_column, c, columns, rows, problem.offsets[j, 0], theta[v], theta[v + 1], message, row_of, stack)
+        above = problem.parents[j]
+        for cell in range(cells):
+            scratch[above * cells + cell] += message[cell]
+    root = problem.order[0]
+    best = 0
+    for cell in range(1, cells):
+        if scratch[root * cells + cell] > scratch[root * cells + best]:
+            best = cell
+    y[root] = best
+    for position in range(1, P):
+        j = problem.order[position]
+        above = y[problem.parents[j]]
+        row = int(best_row[j * cells + above])
+        y[j] = row * columns + int(best_column[j * cells + row * columns + above % columns])
+
+
+@register_jitable
+def _add_features(problem, i, y, c, direction):
+    """Add c phi(x_i, y)."""
+    start, columns = problem.cell_ptr[i], problem.columns[i]
+    for j in range(problem.num_labels):
+        for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
+            direction[k] += c * problem.x[start + y[j], problem.features[k]]
+        v, above = problem.edges[j], problem.parents[j]
+        if v >= 0:
+            down = y[j] // columns - y[above] // columns - problem.offsets[j, 0]
+            right = y[j] % columns - y[above] % columns - problem.offsets[j, 1]
+            direction[v] -= c * down * down
+            direction[v + 1] -= c * down
+            direction[v + 2] -= c * right * right
+            direction[v + 3] -= c * right
+
+
+@protocol.max_oracle.register(PoseProblem)
+def _(problem, i, theta, y, scratch):
+    cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
+    _place_scores(problem, i, theta, scratch)
+    for j in range(problem.num_labels):
+        for cell in range(cells):
+            scratch[j * cells + cell] += _joint_loss(problem, i, j, cell)
+    _best_pose(problem, i, theta, y, scratch)
+    value = protocol.loss(problem, i, y) - protocol.psi_score(problem, i, y, theta)
+    if value < 0.0:  # the sums over maps are rounded, and the truth is worth 0
+        protocol.true_labeling(problem, i, y)
+        return 0.0
+    return value
+
+
+@protocol.decode.register(PoseProblem)
+def _(problem, i, theta, y, scratch):
+    _place_scores(problem, i, theta, scratch)
+    _best_pose(problem, i, theta, y, scratch)
+
+
+@protocol.loss.register(PoseProblem)
+def _(problem, i, y):
+    total = 0.0
+    for j in range(problem.num_labels):
+        total += _joint_loss(problem, i, j, y[j])
+    return total
+
+
+@protocol.add_psi.register(PoseProblem)
+def _(problem, i, y, c, direction):
+    truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+    same = True
+    for j in range(problem.num_labels):
+        same = same and y[j] == truth[j]
+    if not same:
+        _add_features(problem, i, truth, c, direction)
+        _add_features(problem, i, y, -c, direction)
+
+
+@register_jitable
+def _score(problem, i, y, theta):
+    """Return <theta, phi(x_i, y)>."""
+    start, columns = problem.cell_ptr[i], problem.columns[i]
+    total = 0.0
+    for j in range(problem.num_labels):
+        for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
+            total += theta[k] * problem.x[start + y[j], problem.features[k]]
+        v, above = problem.edges[j], problem.parents[j]
+        if v >= 0:
+            down = y[j] // columns - y[above] // columns - problem.offsets[j, 0]
+            right = y[j] % columns - y[above] % columns - problem.offsets[j, 1]
+            total -= (theta[v] * down + theta[v + 1]) * down + (theta[v + 2] * right + theta[v + 3]) * right
+    return total
+
+
+@protocol.psi_score.register(PoseProblem)
+def _(problem, i, y, theta):
+    truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+    return _score(problem, i, truth, theta) - _score(problem, i, y, theta)
+
+
+@protocol.gram_scores.register(PoseProblem)
+def _(problem, i, direction, theta):
+    for k in range(problem.d):
+        theta[k] = direction[k]
+
+
+@protocol.scatter.register(PoseProblem)
+def _(problem, i, direction, c, w):
+    for k in range(problem.d):
+        w[k] += c * direction[k]
+
+
+@protocol.as_labeling.register(PoseProblem)
+def _(problem, i, y):
+    rows = int(problem.cell_ptr[i + 1] - problem.cell_ptr[i]) // int(problem.columns[i])
+    joints = _joints("y", y, problem.num_labels, (rows, int(problem.columns[i])))
+    if (joints == UNKNOWN).any():
+        raise ParameterError(f"y must have a place for every part, got {shown(joints.tolist())}")
+    return (joints[:, 0] * problem.columns[i] + joints[:, 1]).astype(np.int32)
+
+
+@protocol.public_labeling.register(PoseProblem)
+def _(problem, i, y):
+    columns = int(problem.columns[i])
+    return np.column_stack((y // columns, y % columns)).astype(np.int64)
+
+
+@protocol.joint_feature.register(PoseProblem)
+def _(problem, i, y):
+    phi = np.zeros(problem.d)
+    _add_features(problem, i, y, 1.0, phi)
+    return sp.csr_array(phi[None])
+
+
+@protocol.radii_sq.register(PoseProblem)
+def _(problem):
+    return np.array([_radius_sq(problem, i) for i in range(problem.n)])
+
+
+def _radius_sq(problem, i: int) -> float:
+    """Return a bound on ||psi_i(y)||^2: every part on its own where it differs most, every edge as far as the image allows."""
+    x = problem.x[problem.cell_ptr[i] : problem.cell_ptr[i + 1]]
+    rows, columns = len(x) // int(problem.columns[i]), int(problem.columns[i])
+    y, total = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]], 0.0
+    for j in range(problem.num_labels):
+        own = x[:, problem.features[problem.feature_ptr[j] : problem.feature_ptr[j + 1]]]
+        total += float(((own - own[y[j]]) ** 2).sum(axis=1).max(initial=0.0))
+        if problem.edges[j] >= 0:
+            above = y[problem.parents[j]]
+            for size, part, parent, offset in (
+                (rows, y[j] // columns, above // columns, problem.offsets[j, 0]),
+                (columns, y[j] % columns, above % columns, problem.offsets[j, 1]),
+            ):
+                true = part - parent - offset
+                ends = np.arange(1.0 - size, size) - offset
+                total += float(((ends**2 - true**2) ** 2 + (ends - true) ** 2).max())
+    return total
