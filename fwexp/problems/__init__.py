@@ -9,5 +9,6 @@ from fwexp.problems import (  # noqa: F401
     labelings,
     matching_parts,
     multiclass,
+    pose_parts,
     weighted,
 )

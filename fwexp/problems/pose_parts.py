@@ -1,0 +1,232 @@
+"""What solvers ask of poses: the oracle, the loss, and vectors of parts, which are vectors in R^d."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp._jit import register_jitable
+from fwexp.errors import ParameterError, shown
+from fwexp.oracles.distance_transform import distance_transform
+from fwexp.problems import protocol
+from fwexp.problems.dense_parts import register_norm_by_gram
+from fwexp.problems.pose import UNKNOWN, PoseProblem, check_joints
+
+register_norm_by_gram(PoseProblem)
+
+
+@protocol.workspace.register(PoseProblem)
+def _(problem):
+    cells = int(np.diff(problem.cell_ptr).max())
+    P = problem.num_labels
+    return protocol.Workspace(
+        theta=np.zeros(problem.d),
+        direction=np.zeros(2 * problem.d),
+        image=np.zeros(problem.d),
+        y=np.zeros(P, dtype=np.int32),
+        scratch=np.zeros((3 * P + 2) * cells + 2 * cells),
+    )
+
+
+@protocol.scores.register(PoseProblem)
+def _(problem, i, w, theta):
+    for k in range(problem.d):
+        theta[k] = w[k]
+
+
+@register_jitable
+def _place_scores(problem, i, theta, scratch):
+    """Set the first P maps in ``scratch`` to how well every part fits to every cell."""
+    start, cells = problem.cell_ptr[i], problem.cell_ptr[i + 1] - problem.cell_ptr[i]
+    for cell in range(cells):
+        for j in range(problem.num_labels):
+            total = 0.0
+            for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
+                total += theta[k] * problem.x[start + cell, problem.features[k]]
+            scratch[j * cells + cell] = total
+
+
+@register_jitable
+def _joint_loss(problem, i, j, cell):
+    """Return what a part at a cell adds to the loss of the pose."""
+    first, columns = problem.label_ptr[i], problem.columns[i]
+    truth, known = problem.labels[first + j], 0
+    if truth < 0:
+        return 0.0
+    for k in range(problem.num_labels):
+        known += problem.labels[first + k] >= 0
+    rows_off, columns_off = cell // columns - truth // columns, cell % columns - truth % columns
+    distance = np.sqrt(float(rows_off * rows_off + columns_off * columns_off))
+    return min(1.0, distance / problem.reach[i]) / known
+
+
+@register_jitable
+def _best_pose(problem, i, theta, y, scratch):
+    """Write the pose of the highest sum of the maps in ``scratch`` and deformations: messages up the tree, then down."""
+    P, columns = problem.num_labels, problem.columns[i]
+    cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
+    rows = cells // columns
+    best_column, best_row = scratch[P * cells : 2 * P * cells], scratch[2 * P * cells : 3 * P * cells]
+    by_column, message = scratch[3 * P * cells : (3 * P + 1) * cells], scratch[(3 * P + 1) * cells : (3 * P + 2) * cells]
+    stack = scratch[(3 * P + 2) * cells : (3 * P + 4) * cells]
+    for position in range(P - 1, 0, -1):
+        j = problem.order[position]
+        v = problem.edges[j]
+        own = scratch[j * cells : (j + 1) * cells]
+        column_of, row_of = best_column[j * cells : (j + 1) * cells], best_row[j * cells : (j + 1) * cells]
+        for r in range(rows):
+            distance_transform(
+                own, r * columns, 1, columns, problem.offsets[j, 1], theta[v + 2], theta[v + 3], by_column, column_of, stack
+            )
+        for c in range(columns):
+            distance_transform(by_column, c, columns, rows, problem.offsets[j, 0], theta[v], theta[v + 1], message, row_of, stack)
+        above = problem.parents[j]
+        for cell in range(cells):
+            scratch[above * cells + cell] += message[cell]
+    root = problem.order[0]
+    best = 0
+    for cell in range(1, cells):
+        if scratch[root * cells + cell] > scratch[root * cells + best]:
+            best = cell
+    y[root] = best
+    for position in range(1, P):
+        j = problem.order[position]
+        above = y[problem.parents[j]]
+        row = int(best_row[j * cells + above])
+        y[j] = row * columns + int(best_column[j * cells + row * columns + above % columns])
+
+
+@register_jitable
+def _add_features(problem, i, y, c, direction):
+    """Add c phi(x_i, y)."""
+    start, columns = problem.cell_ptr[i], problem.columns[i]
+    for j in range(problem.num_labels):
+        for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
+            direction[k] += c * problem.x[start + y[j], problem.features[k]]
+        v, above = problem.edges[j], problem.parents[j]
+        if v >= 0:
+            down = y[j] // columns - y[above] // columns - problem.offsets[j, 0]
+            right = y[j] % columns - y[above] % columns - problem.offsets[j, 1]
+            direction[v] -= c * down * down
+            direction[v + 1] -= c * down
+            direction[v + 2] -= c * right * right
+            direction[v + 3] -= c * right
+
+
+@protocol.max_oracle.register(PoseProblem)
+def _(problem, i, theta, y, scratch):
+    cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
+    _place_scores(problem, i, theta, scratch)
+    for j in range(problem.num_labels):
+        for cell in range(cells):
+            scratch[j * cells + cell] += _joint_loss(problem, i, j, cell)
+    _best_pose(problem, i, theta, y, scratch)
+    value = protocol.loss(problem, i, y) - protocol.psi_score(problem, i, y, theta)
+    if value < 0.0:  # the sums over maps are rounded, and the truth is worth 0
+        protocol.true_labeling(problem, i, y)
+        return 0.0
+    return value
+
+
+@protocol.decode.register(PoseProblem)
+def _(problem, i, theta, y, scratch):
+    _place_scores(problem, i, theta, scratch)
+    _best_pose(problem, i, theta, y, scratch)
+
+
+@protocol.loss.register(PoseProblem)
+def _(problem, i, y):
+    total = 0.0
+    for j in range(problem.num_labels):
+        total += _joint_loss(problem, i, j, y[j])
+    return total
+
+
+@protocol.add_psi.register(PoseProblem)
+def _(problem, i, y, c, direction):
+    truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+    same = True
+    for j in range(problem.num_labels):
+        same = same and y[j] == truth[j]
+    if not same:
+        _add_features(problem, i, truth, c, direction)
+        _add_features(problem, i, y, -c, direction)
+
+
+@register_jitable
+def _score(problem, i, y, theta):
+    """Return <theta, phi(x_i, y)>."""
+    start, columns = problem.cell_ptr[i], problem.columns[i]
+    total = 0.0
+    for j in range(problem.num_labels):
+        for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
+            total += theta[k] * problem.x[start + y[j], problem.features[k]]
+        v, above = problem.edges[j], problem.parents[j]
+        if v >= 0:
+            down = y[j] // columns - y[above] // columns - problem.offsets[j, 0]
+            right = y[j] % columns - y[above] % columns - problem.offsets[j, 1]
+            total -= (theta[v] * down + theta[v + 1]) * down + (theta[v + 2] * right + theta[v + 3]) * right
+    return total
+
+
+@protocol.psi_score.register(PoseProblem)
+def _(problem, i, y, theta):
+    truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+    return _score(problem, i, truth, theta) - _score(problem, i, y, theta)
+
+
+@protocol.gram_scores.register(PoseProblem)
+def _(problem, i, direction, theta):
+    for k in range(problem.d):
+        theta[k] = direction[k]
+
+
+@protocol.scatter.register(PoseProblem)
+def _(problem, i, direction, c, w):
+    for k in range(problem.d):
+        w[k] += c * direction[k]
+
+
+@protocol.as_labeling.register(PoseProblem)
+def _(problem, i, y):
+    rows = int(problem.cell_ptr[i + 1] - problem.cell_ptr[i]) // int(problem.columns[i])
+    joints = check_joints("y", y, problem.num_labels, (rows, int(problem.columns[i])))
+    if (joints == UNKNOWN).any():
+        raise ParameterError(f"y must have a place for every part, got {shown(joints.tolist())}")
+    return (joints[:, 0] * problem.columns[i] + joints[:, 1]).astype(np.int32)
+
+
+@protocol.public_labeling.register(PoseProblem)
+def _(problem, i, y):
+    columns = int(problem.columns[i])
+    return np.column_stack((y // columns, y % columns)).astype(np.int64)
+
+
+@protocol.joint_feature.register(PoseProblem)
+def _(problem, i, y):
+    phi = np.zeros(problem.d)
+    _add_features(problem, i, y, 1.0, phi)
+    return sp.csr_array(phi[None])
+
+
+@protocol.radii_sq.register(PoseProblem)
+def _(problem):
+    return np.array([_radius_sq(problem, i) for i in range(problem.n)])
+
+
+def _radius_sq(problem, i: int) -> float:
+    """Return a bound on ||psi_i(y)||^2: every part on its own where it differs most, every edge as far as the image allows."""
+    x = problem.x[problem.cell_ptr[i] : problem.cell_ptr[i + 1]]
+    rows, columns = len(x) // int(problem.columns[i]), int(problem.columns[i])
+    y, total = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]], 0.0
+    for j in range(problem.num_labels):
+        own = x[:, problem.features[problem.feature_ptr[j] : problem.feature_ptr[j + 1]]]
+        total += float(((own - own[y[j]]) ** 2).sum(axis=1).max(initial=0.0))
+        if problem.edges[j] >= 0:
+            above = y[problem.parents[j]]
+            for size, part, parent, offset in (
+                (rows, y[j] // columns, above // columns, problem.offsets[j, 0]),
+                (columns, y[j] % columns, above % columns, problem.offsets[j, 1]),
+            ):
+                true = part - parent - offset
+                ends = np.arange(1.0 - size, size) - offset
+                total += float(((ends**2 - true**2) ** 2 + (ends - true) ** 2).max())
+    return total
