@@ -152,25 +152,25 @@ def checkpoints(count: int, rng, folder: Path) -> None:
             began = time.monotonic()
             assert subprocess.run([*command, f"results_dir={quiet}", "force=true"], capture_output=True).returncode == 0
         seconds, left = time.monotonic() - began, count
-        while True:
+        while left:  # a run that ends in spite of it all begins anew
             process = subprocess.Popen(
-                [*command, f"results_dir={disturbed}", "checkpoint=0.01"],
+                [*command, f"results_dir={disturbed}", "checkpoint=0.01", "force=true"],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
             )
             try:
-                _, errors = process.communicate(timeout=rng.uniform(0.4, 0.9) * seconds if left else PATIENCE)
+                _, errors = process.communicate(timeout=rng.uniform(0.4, 1.0) * seconds if left > 1 else PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 _, errors = process.communicate()
                 killed, left = killed + 1, left - 1
+            else:
+                assert process.returncode == 0, errors
+                assert contents(disturbed) == contents(quiet), setting
+                assert not list(disturbed.rglob(".*"))
+                left -= left == 1
             goes_on += "goes on from pass" in errors
-            if process.returncode == 0:
-                break
-            assert process.returncode == -signal.SIGKILL, errors
-        assert contents(disturbed) == contents(quiet), setting
-        assert not list(disturbed.rglob(".*"))
     print(f"{len(SETTINGS)} settings: {killed} kills, {goes_on} times gone on from a checkpoint, the same bits in the end")
 
 
@@ -208,7 +208,7 @@ def main(chosen, count: int, seed: int, launchers, step: int) -> None:
             {
                 "kills": lambda: kills(count, rng, launchers, Path(folder)),
                 "together": lambda: together(max(count // 10, 1), rng, Path(folder)),
-                "checkpoints": lambda: checkpoints(max(count // 10, 1), rng, Path(folder)),
+                "checkpoints": lambda: checkpoints(max(count // 10, 1) + 1, rng, Path(folder)),
                 "bits": lambda: bits(step, rng, Path(folder)),
             }[name]()
 

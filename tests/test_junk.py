@@ -82,6 +82,7 @@ GOOD = {
         "offsets": np.ones((2, 2)),
         "features": [[0], [0]],
         "reach": 1.0,
+        "unit": 1.0,
     },
     "weighted_problem": {"problem": PROBLEM, "weights": np.ones(PROBLEM.n)},
     "joint_feature": {"problem": PROBLEM, "i": 0, "y": 1},

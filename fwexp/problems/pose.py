@@ -1,9 +1,9 @@
 """Poses: a tree of parts, each at a cell of an image grid, with quadratic deformations (pictorial structures).
 
-    score(y) = sum_j <u_j, x[y_j]>  -  sum_c <v_c, (dr^2, dr, dc^2, dc)>,
+    score(y) = sum_j <u_j, x[y_j]>  -  sum_c <v_c, (r^2, r, s^2, s)>,
 
-where x[cell] are the features that part j looks at, and (dr, dc) = y_c - y_parent(c) - offset_c is how far a part c lies from
-where its parent expects it, in rows and columns. w = (u_1, .., u_P, then v_c of all parts but the root, in their order).
+where x[cell] are the features that part j looks at, and (r, s) = (y_c - y_parent(c) - offset_c) / unit is how far a part c lies
+from where its parent expects it, in rows and columns. w = (u_1, .., u_P, then v_c of all parts but the root, in their order).
 The first and third weight of every v_c must not be negative, as in the paper, unless that is asked for otherwise; the oracle
 is exact for any sign. The loss of a pose is the mean over the annotated parts of min(1, distance / reach).
 
@@ -22,7 +22,7 @@ from fwexp.problems import protocol
 from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list
 from fwexp.problems.constraints import constrained
 
-DEFORMATIONS = 4  # weights of an edge: of dr^2, dr, dc^2, dc
+DEFORMATIONS = 4  # weights of an edge: of r^2, r, s^2, s
 ROOT, UNKNOWN = -1, -1
 
 
@@ -46,6 +46,7 @@ class PoseProblem(NamedTuple):
     parents: np.ndarray  # int64 (P,), -1 for the root
     edges: np.ndarray  # int64 (P,), where the deformation weights of a part begin; -1 for the root
     offsets: np.ndarray  # float64 (P, 2), expected place relative to the parent, in rows and columns
+    unit: float  # of deformations, in cells
     reach: np.ndarray  # float64 (n,), distance at which a part counts as wrong
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of weights that must not be negative
 
@@ -53,7 +54,7 @@ class PoseProblem(NamedTuple):
         return f"PoseProblem(n={self.n}, d={self.d}, parts={self.num_labels})"
 
 
-def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, nonnegative=None) -> PoseProblem:
+def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, unit=1.0, nonnegative=None) -> PoseProblem:
     """Build a problem of poses from your own arrays.
 
     Parameters
@@ -71,6 +72,8 @@ def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, nonne
         For every part the features that it looks at; by default all.
     reach : float or (n,) array
         Distance, in cells, at which a part counts as wrong; nearer ones count in proportion.
+    unit : float
+        Of deformations, in cells: they and their squares are features, which should be about as large as the others.
     nonnegative : mask, slice or int array, optional
         Which weights must not be negative; by default those of the squared deformations, ``[]`` for none.
 
@@ -129,6 +132,7 @@ def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, nonne
         parents=parents,
         edges=edges,
         offsets=mean_offsets(joints, parents) if offsets is None else _offsets(offsets, P),
+        unit=check_positive("unit", unit),
         reach=_reach(reach, n),
     )
     return constrained(problem, _squares(edges) if nonnegative is None else nonnegative)

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from fwexp._jit import register_jitable
 from fwexp.errors import ParameterError, shown
 from fwexp.oracles.distance_transform import distance_transform
+from fwexp.oracles.score_maps import score_maps
 from fwexp.problems import protocol
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.pose import UNKNOWN, PoseProblem, check_joints
@@ -22,7 +23,7 @@ def _(problem):
         direction=np.zeros(2 * problem.d),
         image=np.zeros(problem.d),
         y=np.zeros(P, dtype=np.int32),
-        scratch=np.zeros((3 * P + 2) * cells + 2 * cells),
+        scratch=np.zeros((3 * P + 4) * cells + P * problem.num_features),
     )
 
 
@@ -35,13 +36,13 @@ def _(problem, i, w, theta):
 @register_jitable
 def _place_scores(problem, i, theta, scratch):
     """Set the first P maps in ``scratch`` to how well every part fits to every cell."""
-    start, cells = problem.cell_ptr[i], problem.cell_ptr[i + 1] - problem.cell_ptr[i]
-    for cell in range(cells):
-        for j in range(problem.num_labels):
-            total = 0.0
-            for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
-                total += theta[k] * problem.x[start + cell, problem.features[k]]
-            scratch[j * cells + cell] = total
+    P, p = problem.num_labels, problem.num_features
+    templates = scratch[len(scratch) - P * p :]
+    templates[:] = 0.0
+    for j in range(P):
+        for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
+            templates[j * p + problem.features[k]] += theta[k]
+    score_maps(problem.x[problem.cell_ptr[i] : problem.cell_ptr[i + 1]], templates, P, scratch)
 
 
 @register_jitable
@@ -63,7 +64,7 @@ def _best_pose(problem, i, theta, y, scratch):
     """Write the pose of the highest sum of the maps in ``scratch`` and deformations: messages up the tree, then down."""
     P, columns = problem.num_labels, problem.columns[i]
     cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
-    rows = cells // columns
+    rows, unit, unit_sq = cells // columns, problem.unit, problem.unit * problem.unit
     best_column, best_row = scratch[P * cells : 2 * P * cells], scratch[2 * P * cells : 3 * P * cells]
     by_column, message = scratch[3 * P * cells : (3 * P + 1) * cells], scratch[(3 * P + 1) * cells : (3 * P + 2) * cells]
     stack = scratch[(3 * P + 2) * cells : (3 * P + 4) * cells]
@@ -72,12 +73,13 @@ def _best_pose(problem, i, theta, y, scratch):
         v = problem.edges[j]
         own = scratch[j * cells : (j + 1) * cells]
         column_of, row_of = best_column[j * cells : (j + 1) * cells], best_row[j * cells : (j + 1) * cells]
+        down, right = problem.offsets[j, 0], problem.offsets[j, 1]
         for r in range(rows):
-            distance_transform(
-                own, r * columns, 1, columns, problem.offsets[j, 1], theta[v + 2], theta[v + 3], by_column, column_of, stack
-            )
+            square, line = theta[v + 2] / unit_sq, theta[v + 3] / unit
+            distance_transform(own, r * columns, 1, columns, right, square, line, by_column, column_of, stack)
         for c in range(columns):
-            distance_transform(by_column, c, columns, rows, problem.offsets[j, 0], theta[v], theta[v + 1], message, row_of, stack)
+            square, line = theta[v] / unit_sq, theta[v + 1] / unit
+            distance_transform(by_column, c, columns, rows, down, square, line, message, row_of, stack)
         above = problem.parents[j]
         for cell in range(cells):
             scratch[above * cells + cell] += message[cell]
@@ -105,6 +107,7 @@ def _add_features(problem, i, y, c, direction):
         if v >= 0:
             down = y[j] // columns - y[above] // columns - problem.offsets[j, 0]
             right = y[j] % columns - y[above] % columns - problem.offsets[j, 1]
+            down, right = down / problem.unit, right / problem.unit
             direction[v] -= c * down * down
             direction[v + 1] -= c * down
             direction[v + 2] -= c * right * right
@@ -163,6 +166,7 @@ def _score(problem, i, y, theta):
         if v >= 0:
             down = y[j] // columns - y[above] // columns - problem.offsets[j, 0]
             right = y[j] % columns - y[above] % columns - problem.offsets[j, 1]
+            down, right = down / problem.unit, right / problem.unit
             total -= (theta[v] * down + theta[v + 1]) * down + (theta[v + 2] * right + theta[v + 3]) * right
     return total
 
@@ -226,7 +230,7 @@ def _radius_sq(problem, i: int) -> float:
                 (rows, y[j] // columns, above // columns, problem.offsets[j, 0]),
                 (columns, y[j] % columns, above % columns, problem.offsets[j, 1]),
             ):
-                true = part - parent - offset
-                ends = np.arange(1.0 - size, size) - offset
+                true = (part - parent - offset) / problem.unit
+                ends = (np.arange(1.0 - size, size) - offset) / problem.unit
                 total += float(((ends**2 - true**2) ** 2 + (ends - true) ** 2).max())
     return total

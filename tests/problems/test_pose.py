@@ -36,7 +36,7 @@ def phi(problem, image, pose):
     deformations = []
     for part, parent in enumerate(PARENTS):
         if parent >= 0:
-            down, right = pose[part] - pose[parent] - problem.offsets[part]
+            down, right = (pose[part] - pose[parent] - problem.offsets[part]) / 2.0
             deformations.append(-np.array([down**2, down, right**2, right]))
     return np.concatenate(parts + deformations)
 
@@ -47,7 +47,7 @@ def loss(truth, pose, reach):
 
 
 def build(X, y, **options):
-    return fwexp.pose_problem(X, y, PARENTS, features=FEATURES, reach=1.5, **options)
+    return fwexp.pose_problem(X, y, PARENTS, features=FEATURES, reach=1.5, unit=2.0, **options)
 
 
 def test_keeps_the_promises_of_the_protocol():
@@ -158,6 +158,7 @@ def test_offsets_are_means():
         ({"X": []}, "same length n >= 1"),
         ({"features": [[0], [1], [2]]}, r"features\[2\] must be in 0 .. 1, got 2"),
         ({"offsets": np.zeros(3)}, r"offsets must have shape \(3, 2\)"),
+        ({"unit": 0}, "unit must be a positive finite number, got 0"),
         ({"reach": 0}, "reach must be a positive finite number, got 0"),
         ({"reach": [1.0, 2.0]}, "reach must hold 1 positive finite numbers"),
     ],

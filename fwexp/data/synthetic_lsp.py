@@ -1,0 +1,85 @@
+"""``synthetic_lsp``: poses of the numbers and dimension of LSP in the 2016 paper, with planted templates and noise.
+
+n = 100 images for training and 50 for test, 14 joints in a tree, d = 2677: 187 or 188 features of every joint, and 4 weights of
+13 deformations. An oracle call scores 14 joints at 32 x 32 cells, a hundred times the cost of the step around it.
+
+An image is noise. At the cell of every joint its template, a vector of numbers, is added to the features; at two other cells,
+too, but weaker (`DISTRACTION`). Joints are off the place where their parents expect them by up to `SPREAD` cells.
+
+Everything is drawn by taking raw 64-bit outputs of PCG64, whose stream numpy keeps for ever, modulo the number of choices,
+one stream per image; the methods of ``Generator`` may change between versions.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from fwexp.data.dataset import Dataset, NoOptions
+from fwexp.data.lsp_joints import JOINTS, PARENTS
+
+NUM_TRAIN, NUM_TEST = 100, 50
+SEED = 2016
+SIDE = 32  # cells
+WIDEST = 188  # features of the second half of the joints; those of the first half have one less
+SIGNAL, DISTRACTION, NOISE = 24, 18, 128  # before the division by SCALE
+SPREAD, DISTRACTORS = 2, 2
+SCALE, UNIT = 1024.0, 16.0  # which make psi about as long as 1
+# Where joints are expected relative to the middle of the image: rows and columns.
+STANDING = np.array(
+    [
+        *[(12, -3), (7, -3), (2, -2), (2, 2), (7, 3), (12, 3)],  # right ankle, knee, hip; left hip, knee, ankle
+        *[(3, -7), (-1, -6), (-5, -4), (-5, 4), (-1, 6), (3, 7)],  # right wrist, elbow, shoulder; left shoulder, elbow, wrist
+        *[(-7, 0), (-11, 0)],  # neck, head top
+    ]
+)
+
+
+def read(options: NoOptions, data_dir: Path):
+    """Return the training and the test problem."""
+    from fwexp.problems.pose import pose_problem
+
+    features = [np.arange(WIDEST - 1)] * (len(JOINTS) // 2) + [np.arange(WIDEST)] * (len(JOINTS) // 2)
+    train = pose_problem(*_images(0, NUM_TRAIN), PARENTS, features=features, reach=4.0, unit=UNIT)
+    test = pose_problem(*_images(NUM_TRAIN, NUM_TEST), PARENTS, features=features, reach=4.0, unit=UNIT, offsets=train.offsets)
+    return train, test
+
+
+def _images(first: int, count: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    pairs = [draw(number) for number in range(first, first + count)]
+    return [image for image, _ in pairs], [pose for _, pose in pairs]
+
+
+def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features (SIDE, SIDE, WIDEST) and the pose (14, 2) of the image of this number."""
+    choice = _choices(1 + number)
+    joints = len(JOINTS)
+    pose = SIDE // 2 + choice(5, 2) - 2 + STANDING + choice(2 * SPREAD + 1, joints, 2) - SPREAD
+    pose = np.clip(pose, 0, SIDE - 1)
+    image = choice(2 * NOISE + 1, SIDE, SIDE, WIDEST) - NOISE
+    for joint, template in enumerate(_templates()):
+        image[tuple(pose[joint])] += SIGNAL * template
+        for place in choice(SIDE, DISTRACTORS, 2):
+            image[tuple(place)] += DISTRACTION * template
+    return image / SCALE, pose
+
+
+def _templates() -> np.ndarray:
+    return _choices(0)(3, len(JOINTS), WIDEST) - 1
+
+
+def _choices(stream: int):
+    bits = np.random.PCG64([SEED, stream])
+
+    def choice(choices: int, *shape: int) -> np.ndarray:
+        return (bits.random_raw(int(np.prod(shape))) % np.uint64(choices)).astype(np.int64).reshape(shape)
+
+    return choice
+
+
+DATASET = Dataset(
+    name="synthetic_lsp",
+    title="poses of LSP's size with planted templates",
+    shape=f"n {NUM_TRAIN} + {NUM_TEST}, d 2677",
+    files=(),
+    read=read,
+)
