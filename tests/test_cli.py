@@ -97,6 +97,8 @@ BAD = [
     ("run -m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir cannot be set, got 'here'"),
     ("run -m hydra.sweep.subdir=here seed=0,1", "hydra.sweep.subdir cannot be set, got 'here'"),
     ("run hydra.output_subdir=.hydra", "hydra.output_subdir cannot be set, got '.hydra'"),
+    ("run hydra.mode=MULTIRUN", "hydra.mode cannot be set, got MULTIRUN: the flag -m makes a sweep"),
+    ("run -m hydra.mode=RUN seed=0,1", "hydra.mode cannot be set, got RUN: the flag -m makes a sweep"),
     ("run hydra/job_logging=default", "hydra/job_logging must not write files, got default"),
     ("run -m lam=range(0)", "'lam=range(0)' has no values"),
     ("run -m lam=glob(*)", "'lam=glob(*)' has no values"),
