@@ -49,6 +49,14 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(skip)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _place_of_kernels():
+    """Decide where compiled kernels are kept before a test changes HOME: it would compile anew, and so would all after it."""
+    from fwexp import _kernel_cache
+
+    _kernel_cache.base()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """Turn a skip of a test on real data into a failure where the data are required."""

@@ -81,7 +81,7 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
         *[["max_passes", "subgradient", "tags"]] * 3,
     ]
     assert {row.split()[-1] for row in rows[1:]} == {"solver.offset=1", "solver.offset=10", "solver.offset=2"}
-    out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=joblib")
+    out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=basic")
     assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
     numbers = (place.folder / "results" / "figures" / "elsewhere" / "fig1.csv").read_text()
     assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "tags", "bits"}

@@ -15,7 +15,9 @@ from unittest import mock
 
 import hydra
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 
 from fwexp import _folders
 from fwexp.driver.progress import print_line
@@ -100,7 +102,11 @@ def _checked() -> Iterator[None]:
 
 @contextlib.contextmanager
 def hydra_arguments(arguments: list[str]) -> Iterator[None]:
-    """Let Hydra find its arguments in any order, raise its errors instead of printing them, and be brief about unknown flags."""
+    """Let Hydra find its arguments in any order, raise its errors instead of printing them, and be brief about unknown flags.
+
+    The flag -m alone says whether this is a sweep: Hydra would compose everything once more to ask the configuration.
+    """
+    parsed_flags = []
 
     def refuse(parser: argparse.ArgumentParser, message: str) -> None:
         raise OptionError(f"{message} (see fwexp run --help)")
@@ -109,12 +115,17 @@ def hydra_arguments(arguments: list[str]) -> Iterator[None]:
         parsed = parser.parse_intermixed_args(*args, **options)
         if getattr(parsed, "experimental_rerun", None) is not None:  # unpickles a file
             raise OptionError("--experimental-rerun is not supported: stored runs are run again with force=true")
+        parsed_flags.append(parsed)
         return parsed
+
+    def mode(*_, **__) -> RunMode:
+        return RunMode.MULTIRUN if parsed_flags[-1].multirun else RunMode.RUN
 
     with (
         mock.patch.object(sys, "argv", ["fwexp run", *arguments]),
         mock.patch.dict(os.environ, HYDRA_FULL_ERROR="1"),
         mock.patch.object(argparse.ArgumentParser, "error", refuse),
         mock.patch.object(argparse.ArgumentParser, "parse_args", parse),
+        mock.patch.object(Hydra, "get_mode", mode),
     ):
         yield

@@ -36,6 +36,8 @@ def check_hydra(config: DictConfig) -> None:
             value = value.get(part) if isinstance(value, dict) else None
         if value != fixed:
             raise OptionError(f"hydra.{key} cannot be set, got {value!r}: Hydra writes nothing here, and runs go to results_dir")
+    if (mode := plain.get("mode")) is not None:
+        raise OptionError(f"hydra.mode cannot be set, got {getattr(mode, 'name', mode)}: the flag -m makes a sweep")
     check_targets(config)
     if plain.get("callbacks"):
         raise OptionError(f"hydra.callbacks cannot be set, got {shown(plain['callbacks'])}: configurations call nothing")

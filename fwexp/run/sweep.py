@@ -89,6 +89,7 @@ class SearchPath(SearchPathPlugin):
 def register() -> None:
     """Make the schema, the sweeper and the search path known to Hydra."""
     register_schema()
+    ConfigStore.__deepcopy__ = lambda store, _: store  # Hydra copies it whenever it composes, and then each node that it takes
     ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
     for plugin in (GridSweeper, SearchPath):
         module = plugin.__module__
