@@ -71,7 +71,7 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
     # Nodes that may touch the other tree wait in a list: ``following`` is the next one, the node itself at the end.
     head = tail = -1
     for arc in range(arcs):
-        residual[arc] = capacity[arc]
+        residual[arc] = max(capacity[arc], 0.0)
     for v in range(nodes):
         excess[v] = terminal[v]
     # Paths of one arc between the trees are the most frequent ones.
