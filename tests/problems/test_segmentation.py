@@ -147,20 +147,26 @@ def test_training_finds_pairwise_weights():
         edges.append([(v, v + 1) for v in range(19)])
         Z.append(np.ones((19, 1)))
         y.append(labels)
-    parts = [fwexp.segmentation_problem(X[a:b], edges[a:b], Z[a:b], y[a:b]) for a, b in ((0, 30), (30, 60))]
-    alone = [problem._replace(edge_ptr=0 * problem.edge_ptr) for problem in parts]
-    errors = [fwexp.evaluate(test, fwexp.solve(train, lam=1e-3).w).error for train, test in (parts, alone)]
+
+    def error(edges, Z):
+        train, test = (fwexp.segmentation_problem(X[a:b], edges[a:b], Z[a:b], y[a:b]) for a, b in ((0, 30), (30, 60)))
+        return fwexp.evaluate(test, fwexp.solve(train, lam=1e-3).w).error
+
+    errors = error(edges, Z), error([[]] * 60, [np.zeros((0, 1))] * 60)
     assert errors[0] < 0.6 * errors[1]
 
 
-def test_prediction_needs_no_labels(example):
-    (X, edges, Z, _, _), problem, _, _ = example
-    result = fwexp.solve(problem, "ssg", lam=0.1, max_passes=3)
-    if isinstance(problem.x, DenseFeatures):
-        for found, wanted in zip(fwexp.predict(X, result, edges=edges, Z=Z), result.predict(problem), strict=True):
-            assert found.tolist() == wanted.tolist()
-        with pytest.raises(ParameterError, match="Z must be a list of"):
-            fwexp.predict(X, result, edges=edges)
+@pytest.mark.parametrize("foreground_only", [False, True])
+def test_prediction_needs_no_labels(foreground_only):
+    X, edges, Z, y, _ = random_arrays(np.random.default_rng(0))
+    problem = fwexp.segmentation_problem(X, edges, Z, y, foreground_only=foreground_only)
+    result = fwexp.solve(problem, lam=0.1, max_passes=3)
+    for found, wanted in zip(fwexp.predict(X, result, edges=edges, Z=Z), result.predict(problem), strict=True):
+        assert found.tolist() == wanted.tolist()
+    with pytest.raises(ParameterError, match="Z must be a list of"):
+        fwexp.predict(X, result, edges=edges)
+    with pytest.raises(ParameterError, match=r"X must have d = "):
+        fwexp.predict([x[:, :2] for x in X], result, edges=edges, Z=Z)
 
 
 # --- what people get wrong --------------------------------------------------------------------------------------------
@@ -191,7 +197,7 @@ NODES, EDGES, FEATURES, LABELS = [np.ones((3, 2))], [[(0, 1), (1, 2)]], [np.ones
         ({"node_weight": [[1, 2]]}, r"node_weight\[0\] must hold 3 numbers > 0, one per node, got shape \(2,\)"),
         ({"node_weight": [[1, 2, 0]]}, r"node_weight\[0\] must be > 0, got 0"),
         ({"num_labels": 3}, "num_labels must be 2, got 3"),
-        ({"loss": "area"}, "loss must be one of hamming, balanced, got 'area'"),
+        ({"loss": "area"}, "unknown loss 'area'; accepted: balanced, hamming"),
         ({"foreground_only": 1}, "foreground_only must be true or false, got 1"),
     ],
 )
