@@ -58,7 +58,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def sha256(path: Path) -> str:
-    """Return the checksum of the bytes of a file, as stored."""
+    """Return the checksum of the bytes of a file, as stored; of a folder, that of the names and checksums of its files."""
+    if path.is_dir():
+        inside = sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+        return hashlib.sha256("".join(f"{sha256(path / name)}  {name}\n" for name in inside).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
