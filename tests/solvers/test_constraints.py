@@ -391,6 +391,10 @@ def families():
     mask[[1, 2, 8]] = True
     yield "multiclass", fwexp.multiclass_problem(rng.normal(size=(6, 3)), rng.integers(3, size=6), 3, nonnegative=mask), [1, 2, 8]
     grids = [rng.normal(size=(2, 3, 4)) for _ in range(4)]
+    edges = [[(0, 1), (1, 2)], [(0, 1), (0, 2), (1, 2)], [(0, 1)], [(0, 3), (1, 2), (2, 3)]]
+    X, Z = [rng.normal(size=(nodes, 1)) for nodes in (3, 3, 2, 4)], [rng.random((len(pairs), 2)) for pairs in edges]
+    y = [[0, 1, 0], [1, 1, 1], [0, 0], [1, 1, 1, 1]]  # of the two weights of edges one wants to be negative
+    yield "segmentation", fwexp.segmentation_problem(X, edges, [z * [1.0, z.shape[0] < 3] for z in Z], y), [2, 3]
     yield "matching", fwexp.matching_problem(grids, [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)]], nonnegative=slice(1, 3)), [1, 2]
 
 
@@ -436,6 +440,29 @@ def test_every_family_has_constraints(family, monkeypatch):
         assert result.dual <= best + 1e-9
         assert result.w[indices].min() >= 0.0
     assert result.status == "converged"
+
+
+@cache
+def segmentation():
+    """Return the problem, and P* with every labeling written out."""
+    problem, indices = FAMILIES["segmentation"]
+    w, best = optimum(*written_out(problem), LAM, indices)
+    assert (w[indices] < 1e-6).tolist() == [False, True]
+    return problem, best
+
+
+@pytest.mark.parametrize(("solver", "options"), METHODS, ids=str)
+def test_every_method_reaches_the_optimum_of_a_segmentation(solver, options, monkeypatch):
+    problem, best = segmentation()
+    run_in_plain_python(monkeypatch)
+    sublinear = solver in ("ssg", "fw", "approx_bcfw") or (solver == "bcfw" and options.get("step", "fw") == "fw")
+    result = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-4, max_passes=150, schedule=10, **options)
+    assert (result.trace.primal >= best - 1e-9).all()
+    assert result.primal <= best + (2e-2 if sublinear else 2e-4)
+    assert result.w[public_indices(problem)].min() >= 0.0
+    if solver != "ssg":
+        assert (result.trace.dual <= best + 1e-9).all()
+        assert result.gap <= (2e-2 if sublinear else 2e-4)
 
 
 def test_predictions_need_no_constraints():
