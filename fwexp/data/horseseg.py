@@ -100,7 +100,9 @@ def _read_hdf5(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
     try:
         import h5py
     except ImportError:
-        raise DataError(f"{path}: MATLAB files of version 7.3 need h5py, which is not installed: pip install 'fwexp[images]'") from None
+        raise DataError(
+            f"{path}: MATLAB files of version 7.3 need h5py, which is not installed: pip install 'fwexp[images]'"
+        ) from None
     try:
         with h5py.File(path) as file:
             names = {name for names in FIELDS.values() for name in names}
@@ -120,7 +122,9 @@ def _checked(path: Path, cells, structs: Callable) -> dict[str, list[dict[str, n
         for part in ("train", "test"):
             name = f"{kind}_{part}"
             if name not in cells:
-                raise DataError(f"{path}: no cell array {name}, expected {', '.join(f'{kind}_train, {kind}_test' for kind in FIELDS)}")
+                raise DataError(
+                    f"{path}: no cell array {name}, expected {', '.join(f'{kind}_train, {kind}_test' for kind in FIELDS)}"
+                )
             found[name] = structs(cells[name])
             for i, struct in enumerate(found[name]):
                 for missing in [field for field in fields if field not in struct]:

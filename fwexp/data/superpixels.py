@@ -111,11 +111,18 @@ def _mean(segments, sizes, values) -> np.ndarray:
 def _cues(colour, outside, sizes, edges, contrast) -> list[np.ndarray]:
     """Return `CUES`, (V,) each; ``outside`` are the superpixels at the margin."""
     margin = np.average(colour[outside], axis=0, weights=sizes[outside])
-    middle = np.average(colour[~outside] if not outside.all() else colour, axis=0, weights=None if outside.all() else sizes[~outside])
+    middle = np.average(
+        colour[~outside] if not outside.all() else colour, axis=0, weights=None if outside.all() else sizes[~outside]
+    )
     to_each = np.stack([_chi_square(colour, other) for other in colour[outside]])
     graph = sp.csr_array((contrast + 1e-6, (edges[:, 0], edges[:, 1])), shape=(len(sizes), len(sizes)))
     path = sp.csgraph.dijkstra(graph, directed=False, indices=np.flatnonzero(outside), min_only=True)
-    return [_chi_square(colour, margin), _chi_square(colour, middle), np.sort(to_each, axis=0)[: max(1, len(to_each) // 10)].mean(axis=0), path]
+    return [
+        _chi_square(colour, margin),
+        _chi_square(colour, middle),
+        np.sort(to_each, axis=0)[: max(1, len(to_each) // 10)].mean(axis=0),
+        path,
+    ]
 
 
 def _chi_square(histograms, other) -> np.ndarray:

@@ -233,7 +233,9 @@ def check_edges(name: str, edges, nodes: int) -> np.ndarray:
         raise ParameterError(f"{name} must be an int array of edges, shape (E, 2), got shape {pairs.shape}")
     outside, loops = ((pairs < 0) | (pairs >= nodes)).any(axis=1), pairs[:, 0] == pairs[:, 1]
     if outside.any():
-        raise ParameterError(f"{name} must join nodes 0 .. {nodes - 1}, got the edge {tuple(pairs[outside][0].tolist())} to nowhere")
+        raise ParameterError(
+            f"{name} must join nodes 0 .. {nodes - 1}, got the edge {tuple(pairs[outside][0].tolist())} to nowhere"
+        )
     if loops.any():
         raise ParameterError(f"{name} must join different nodes, got the edge {tuple(pairs[loops][0].tolist())} from one to itself")
     return pairs

@@ -68,7 +68,10 @@ def example(request):
     rng = np.random.default_rng(3)
     arrays = random_arrays(rng, binary=request.param == "binary")
     kind = request.param if request.param in KINDS else "dense"
-    options = {"foreground_only": request.param == "foreground only", "loss": "balanced" if request.param == "balanced" else "hamming"}
+    options = {
+        "foreground_only": request.param == "foreground only",
+        "loss": "balanced" if request.param == "balanced" else "hamming",
+    }
     problem = build(*arrays, kind, **options)
     assert isinstance(problem.x, KINDS[kind])
     assert isinstance(problem.z, KINDS[kind])

@@ -211,7 +211,10 @@ def test_no_other_length_of_a_step_has_a_higher_dual(step, cache):
             change = [b - a for a, b in zip(before, after, strict=True)]
             shares = [-a[c < 0.0] / c[c < 0.0] for a, c in zip(before, change, strict=True)]
             furthest = min((share.min() for share in shares if len(share)), default=0.0)
-            values = [dual_at([a + t * c for a, c in zip(before, change, strict=True)], psi, losses) for t in np.linspace(0, furthest, 200)]
+            values = [
+                dual_at([a + t * c for a, c in zip(before, change, strict=True)], psi, losses)
+                for t in np.linspace(0, furthest, 200)
+            ]
             short = max(values, default=0.0) - dual_at(after, psi, losses)
             stretched += short > 1e-6
             if search == "exact":
@@ -392,9 +395,9 @@ def families():
     yield "multiclass", fwexp.multiclass_problem(rng.normal(size=(6, 3)), rng.integers(3, size=6), 3, nonnegative=mask), [1, 2, 8]
     grids = [rng.normal(size=(2, 3, 4)) for _ in range(4)]
     edges = [[(0, 1), (1, 2)], [(0, 1), (0, 2), (1, 2)], [(0, 1)], [(0, 3), (1, 2), (2, 3)]]
-    X, Z = [rng.normal(size=(nodes, 1)) for nodes in (3, 3, 2, 4)], [rng.random((len(pairs), 2)) for pairs in edges]
-    y = [[0, 1, 0], [1, 1, 1], [0, 0], [1, 1, 1, 1]]  # of the two weights of edges one wants to be negative
-    yield "segmentation", fwexp.segmentation_problem(X, edges, [z * [1.0, z.shape[0] < 3] for z in Z], y), [2, 3]
+    X, y = [rng.normal(size=(nodes, 1)) for nodes in (3, 3, 2, 4)], [[0, 1, 0], [1, 1, 1], [0, 0], [1, 1, 0, 1]]
+    Z = [[[0.1, 1.0] if labels[a] != labels[b] else [1.0, 0.1] for a, b in pairs] for labels, pairs in zip(y, edges, strict=True)]
+    yield "segmentation", fwexp.segmentation_problem(X, edges, Z, y), [2, 3]  # the second of them wants to be negative
     yield "matching", fwexp.matching_problem(grids, [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)]], nonnegative=slice(1, 3)), [1, 2]
 
 
