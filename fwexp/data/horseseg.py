@@ -127,7 +127,7 @@ def _checked(path: Path, cells, structs: Callable) -> dict[str, list[dict[str, n
                 )
             found[name] = structs(cells[name])
             for i, struct in enumerate(found[name]):
-                for missing in [field for field in fields if field not in struct]:
+                for missing in [name_of_field for name_of_field in fields if name_of_field not in struct]:
                     raise DataError(f"{path}: {name}{{{i + 1}}} has no field {missing}, expected {', '.join(fields)}")
     return found
 

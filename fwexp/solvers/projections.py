@@ -19,7 +19,6 @@ import numpy as np
 from fwexp._jit import dispatched, register_jitable
 from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
 
-
 NEWTON_STEPS = 60
 ROUNDING = 1e-14  # a derivative this small, relative to the one at the start, is 0
 

@@ -224,6 +224,8 @@ def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
         ["conll2000", "damaged"],
         ["digits", "ok"],
         *[["hansards", "missing"]] * 5,
+        *[["horses", "missing"]] * 2,
+        ["horseseg", "missing"],
         ["ocr", "damaged"],
     ]
     assert lines[0].endswith(f"{tmp_path}/conll2000/train.txt.gz; get it with `fwexp data fetch conll2000`")

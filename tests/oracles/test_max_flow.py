@@ -37,7 +37,7 @@ def value(side, terminal, edges, capacity):
 
 
 def check_all_cuts(graph, kernel):
-    terminal, edges, capacity = graph
+    terminal, _, capacity = graph
     flow, side = cut(*graph, kernel)
     values = {y: value(y, *graph) for y in product((0, 1), repeat=len(terminal))}
     best = min(values.values())

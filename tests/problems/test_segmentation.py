@@ -214,17 +214,18 @@ def test_wrong_arrays(changed, message):
 @pytest.mark.parametrize("call", [fwexp.predict, fwexp.evaluate, lambda problem, w: fwexp.max_oracle(problem, 0, w)])
 def test_negative_capacities_are_a_fault_of_the_weights(call):
     problem = fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS)
-    for given in (problem, fwexp.weighted_problem(problem, [1.0])):
-        call(given, [0, 0, 0, -1, 0.0])
+    for weights in (None, [1.0]):
+        asked = problem if weights is None else fwexp.weighted_problem(problem, weights)
+        call(asked, [0, 0, 0, -1, 0.0])
         with pytest.raises(ParameterError, match=r"w must be >= 0 for edge features, w\[4\] .. w\[4\], .*got -0.5 at 4") as caught:
-            call(given, [0, 0, 0, 0, -0.5])
+            call(asked, [0, 0, 0, 0, -0.5])
         assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("y", [[0, 1], [0, 1, 2], "010"])
 def test_wrong_labelings(y):
     problem = fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS)
-    with pytest.raises(ParameterError, match="y must hold 3 labels|labels in y must be 0 or 1"):
+    with pytest.raises(ParameterError, match=r"y must hold 3 labels|labels in y must be 0 or 1"):
         fwexp.loss(problem, 0, y)
 
 
