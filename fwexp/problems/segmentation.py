@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_choice
+from fwexp.checks import check_choice, is_integer
 from fwexp.errors import ParameterError, shown
 from fwexp.oracles.max_flow import incidence
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
@@ -102,7 +102,7 @@ def segmentation_problem(
     >>> [fwexp.predict(problem, [1.0, u])[0].tolist() for u in (0.0, 0.2)]
     [[1, 0, 1], [1, 1, 1]]
     """
-    if num_labels != 2:
+    if not is_integer(num_labels) or num_labels != 2:
         raise ParameterError(f"num_labels must be 2, got {shown(num_labels)}: minimum cuts tell two labels apart")
     loss = check_choice("loss", loss, LOSSES)
     if not isinstance(foreground_only, bool | np.bool_):
