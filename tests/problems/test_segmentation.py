@@ -153,10 +153,10 @@ def test_training_finds_pairwise_weights():
 
     def error(edges, Z):
         train, test = (fwexp.segmentation_problem(X[a:b], edges[a:b], Z[a:b], y[a:b]) for a, b in ((0, 30), (30, 60)))
-        return fwexp.evaluate(test, fwexp.solve(train, lam=1e-3).w).error
+        return fwexp.evaluate(test, fwexp.solve(train, lam=0.1, max_passes=500).w).error
 
     errors = error(edges, Z), error([[]] * 60, [np.zeros((0, 1))] * 60)
-    assert errors[0] < 0.6 * errors[1]
+    assert errors[0] < 0.7 * errors[1]
 
 
 @pytest.mark.parametrize("foreground_only", [False, True])
