@@ -12,6 +12,7 @@ from fwexp.data import DATASETS, check_options, horses, load_dataset
 from fwexp.data.metrics import segmentation_scores
 from fwexp.data.superpixels import CONTRASTS, NUM_FEATURES, borders, describe
 from fwexp.errors import DataError, ParameterError
+from fwexp.run import runner
 
 
 def picture(number, shape=(48, 64)):
@@ -103,6 +104,14 @@ def test_features_are_computed_once_and_anew_for_other_images(folder, monkeypatc
 def spoil(folder, part, name, kind, change):
     path = folder / "weizmann_horse" / part / kind / name
     change(path)
+
+
+def test_an_image_overwritten_in_place_is_noticed_by_runs(folder):
+    before = runner._files({"name": "horses"}, folder)
+    assert runner._files({"name": "horses"}, folder) == before
+    path = folder / "weizmann_horse" / "test" / "masks" / "horse4.png"
+    path.write_bytes(path.read_bytes() + b" ")
+    assert runner._files({"name": "horses"}, folder) != before
 
 
 @pytest.mark.parametrize(
