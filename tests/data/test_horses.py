@@ -66,7 +66,7 @@ def test_a_rule_is_learned_and_scored(folder):
     score = DATASETS["horses"].scores(folder)
     nothing = score([np.zeros(size, dtype=int) for size in np.diff(test.label_ptr)])
     assert nothing["iou"] == 0.0
-    result = fwexp.solve(train, lam=0.01, max_passes=20)
+    result = fwexp.solve(train, "bcfw", lam=0.01, max_passes=20)
     found = score(result.predict(test))
     assert found["pixel_accuracy"] > nothing["pixel_accuracy"] + 0.1
     assert found["iou"] > 0.7
