@@ -70,21 +70,23 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
     at_source = side  # of nodes in a tree, in which one
     # Nodes that may touch the other tree wait in a list: ``following`` is the next one, the node itself at the end.
     head = tail = -1
-    for arc in range(arcs):
-        residual[arc] = max(capacity[arc], 0.0)
     for v in range(nodes):
         excess[v] = terminal[v]
     # Paths of one arc between the trees are the most frequent ones.
     flow = 0.0
-    for arc in range(arcs):
-        v, u = ends[arc], ends[arc ^ 1]
-        if excess[v] > 0.0 > excess[u] and residual[arc] > 0.0:
-            amount = min(excess[v], -excess[u], residual[arc])
-            excess[v] -= amount
-            excess[u] += amount
-            residual[arc] -= amount
-            residual[arc ^ 1] += amount
-            flow += amount
+    for arc in range(0, arcs, 2):
+        there, back = max(capacity[arc], 0.0), max(capacity[arc + 1], 0.0)
+        v, u = ends[arc], ends[arc + 1]
+        amount = 0.0
+        if excess[v] > 0.0 > excess[u]:
+            amount = min(excess[v], -excess[u], there)
+        elif excess[v] < 0.0 < excess[u]:
+            amount = -min(-excess[v], excess[u], back)
+        excess[v] -= amount
+        excess[u] += amount
+        residual[arc] = there - amount
+        residual[arc + 1] = back + amount
+        flow += abs(amount)
     for v in range(nodes):
         stamp[v] = 0
         depth[v] = 1
