@@ -23,6 +23,7 @@ _HOME = {
     "pose_problem": "fwexp.problems.pose",
     "predict": "fwexp.api",
     "regularization_path": "fwexp.tasks.path",
+    "segmentation_problem": "fwexp.problems.segmentation",
     "solve": "fwexp.tasks.train",
     "weighted_problem": "fwexp.problems.weighted",
 }

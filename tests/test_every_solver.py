@@ -58,6 +58,13 @@ def wide_chains():
     return fwexp.chain_problem(X, [rng.integers(3, size=x.shape[0]) for x in X], 3)
 
 
+def segmentations():
+    rng = np.random.default_rng(5)
+    edges = [[(0, 1), (1, 2), (0, 2)], [(1, 0)], [], [(0, 1), (2, 3)]]
+    X, Z = [rng.normal(size=(V, 2)) for V in (3, 2, 1, 4)], [rng.random((len(pairs), 2)) for pairs in edges]
+    return fwexp.segmentation_problem(X, edges, Z, [rng.integers(2, size=len(x)) for x in X])
+
+
 def enumerated():
     tp, _ = chain("dense", 1, n=4)
     return fwexp.enumerated_problem(tp.psi, tp.loss)
@@ -74,6 +81,7 @@ FAMILIES = {
     "wide chain": wide_chains,
     "multiclass": lambda: fwexp.multiclass_problem(*multiclass(0), 3),
     "matching": matchings,
+    "segmentation": segmentations,
     "enumerated": enumerated,
     "pose": poses,
     "functions": lambda: chain("functions", 2, n=4)[1],

@@ -74,6 +74,16 @@ GOOD = {
         "precision_cost": 1.0,
         "recall_cost": 2.0,
     },
+    "segmentation_problem": {
+        "X": [np.ones((2, 1))],
+        "edges": [[(0, 1)]],
+        "Z": [np.ones((1, 1))],
+        "y": [[0, 1]],
+        "node_weight": [[1.0, 2.0]],
+        "num_labels": 2,
+        "loss": "hamming",
+        "foreground_only": True,
+    },
     "enumerated_problem": {"psi": PSI, "losses": LOSSES, "rescaling": "margin"},
     "pose_problem": {
         "X": [np.ones((1, 2, 1))],
@@ -139,7 +149,7 @@ def test_junk_in_any_argument(name):
             assert "no_such_option" in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["chain_problem", "matching_problem", "enumerated_problem"])
+@pytest.mark.parametrize("name", ["chain_problem", "matching_problem", "segmentation_problem", "enumerated_problem"])
 def test_junk_in_lists(name):
     function = getattr(fwexp, name)
     for parameter, value in GOOD[name].items():

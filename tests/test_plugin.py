@@ -59,7 +59,9 @@ def test_what_another_package_adds_is_listed(place):
     text = place.fwexp("run", "--help")
     groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
     assert {"bcfw", "auto", "subgradient", "timid"} <= set(groups["solver"].split(", "))
-    assert groups["dataset"].split(", ") == ["bits", "conll2000", "digits", "hansards", "ocr", "tags"]
+    assert groups["dataset"].split(", ") == [
+        *("bits", "conll2000", "digits", "hansards", "horses", "horseseg", "ocr", "synthetic_horseseg", "tags")
+    ]
     assert groups["experiment/elsewhere"] == "fig1"
     (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))
     assert "words and their tags" in row

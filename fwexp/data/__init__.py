@@ -11,11 +11,11 @@ from pathlib import Path
 
 from fwexp import _discovery
 from fwexp.checks import check_fields, check_path
-from fwexp.data.dataset import DataFile, Dataset, NoOptions
+from fwexp.data.dataset import DataFile, DataFolder, Dataset, NoOptions
 from fwexp.data.files import resolve_data_dir
 from fwexp.errors import ParameterError
 
-__all__ = ["DATASETS", "DataFile", "Dataset", "NoOptions", "check_options", "load_dataset", "resolve_data_dir"]
+__all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "NoOptions", "check_options", "load_dataset", "resolve_data_dir"]
 
 
 def _check(dataset) -> None:
@@ -41,7 +41,8 @@ def load_dataset(name: str, *, data_dir: str | Path | None = None, **options):
     Parameters
     ----------
     name : str
-        ``"digits"`` (embedded), ``"ocr"``, ``"conll2000"``, ``"hansards"``, or another that `DATASETS` has.
+        ``"digits"`` (embedded), ``"ocr"``, ``"conll2000"``, ``"hansards"``, ``"horses"``, ``"synthetic_horseseg"``, or another that
+        `DATASETS` has.
     data_dir : path, optional
         The folder of the data files; by default the environment variable ``FWEXP_DATA``, else ``~/.cache/fwexp``.
     **options

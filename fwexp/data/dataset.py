@@ -69,6 +69,16 @@ class DataFile:
 
 
 @dataclass(frozen=True)
+class DataFolder(DataFile):
+    """A folder of many files that are one thing, such as images, below the data folder."""
+
+    def find(self, data_dir: Path) -> Path | None:
+        """Return the path of the folder; None if it is not there."""
+        path = self.folder(data_dir) / self.path
+        return path if path.is_dir() else None
+
+
+@dataclass(frozen=True)
 class Dataset:
     """A data set that can be trained on. A module in ``fwexp/data`` that has one, called ``DATASET``, is found.
 

@@ -57,8 +57,16 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
+def files_in(path: Path) -> list[Path]:
+    """Return all files in and below a folder, in the order of their names; none for a file."""
+    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
+
+
 def sha256(path: Path) -> str:
-    """Return the checksum of the bytes of a file, as stored."""
+    """Return the checksum of the bytes of a file, as stored; of a folder, that of the names and checksums of its files."""
+    if path.is_dir():
+        lines = [f"{sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files_in(path)]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

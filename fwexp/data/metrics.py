@@ -29,6 +29,13 @@ class AlignmentScores(NamedTuple):
     recall: float  # of sure links, how many are predicted
 
 
+class SegmentationScores(NamedTuple):
+    """What is reported of figure and ground; both between 0 and 1."""
+
+    pixel_accuracy: float  # the share of all pixels that are right
+    iou: float  # intersection over union of the figure, the mean over images
+
+
 def token_accuracy(problem, predictions: Sequence) -> float:
     """Return the share of all positions of all sequences that are labelled right.
 
@@ -157,6 +164,37 @@ def alignment_scores(sure: Sequence, possible: Sequence, predicted: Sequence) ->
         precision=a_and_p / of_a if of_a else 0.0,
         recall=a_and_s / of_s,
     )
+
+
+def segmentation_scores(sizes: Sequence, inside: Sequence, predicted: Sequence) -> SegmentationScores:
+    """Return pixel accuracy and intersection over union of predictions on superpixels, given the true masks.
+
+    Parameters
+    ----------
+    sizes, inside : sequences of int arrays (V,)
+        For every image the pixels of its superpixels, and how many of them belong to the figure.
+    predicted : sequence of int arrays (V,)
+        1 for superpixels that are taken for the figure, else 0.
+
+    Raises
+    ------
+    ValueError
+        Numbers of images or superpixels that differ.
+
+    Examples
+    --------
+    >>> from fwexp.data.metrics import segmentation_scores
+    >>> segmentation_scores([[10, 10]], [[10, 5]], [[1, 0]])
+    SegmentationScores(pixel_accuracy=0.75, iou=0.6666666666666666)
+    """
+    _check_lengths("predicted", [len(labels) for labels in predicted], [len(of_one) for of_one in sizes])
+    right, overlaps = 0, []
+    for size, figure, labels in zip(sizes, inside, predicted, strict=True):
+        size, figure, chosen = np.asarray(size), np.asarray(figure), np.asarray(labels) == 1
+        both, either = int(figure[chosen].sum()), int(figure.sum() + (size - figure)[chosen].sum())
+        right += int(size.sum()) - either + both
+        overlaps.append(both / either if either else 1.0)
+    return SegmentationScores(right / int(sum(np.sum(size) for size in sizes)), float(np.mean(overlaps)))
 
 
 def _kinds_and_types(name: str, tags: Iterable[str], known: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:

@@ -10,5 +10,6 @@ from fwexp.problems import (  # noqa: F401
     matching_parts,
     multiclass,
     pose_parts,
+    segmentation_parts,
     weighted,
 )

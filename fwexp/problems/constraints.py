@@ -29,6 +29,14 @@ def public_indices(problem) -> np.ndarray:
     return np.flatnonzero(protocol.to_public(problem, chosen))
 
 
+def feasible(problem, w: np.ndarray) -> np.ndarray:
+    """Return internal weights w with those that must not be negative clipped at 0."""
+    indices = getattr(problem, "nonnegative", protocol.UNCONSTRAINED)
+    w = w.copy()
+    w[indices] = np.maximum(w[indices], 0.0)
+    return w
+
+
 def _public(chosen, d: int) -> np.ndarray:
     what = f"be a mask of length d = {d}, a slice, or integers 0 .. {d - 1}"
     if isinstance(chosen, slice):

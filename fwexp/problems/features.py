@@ -107,6 +107,11 @@ def _(x):
 
 
 @dispatched
+def row_product(x, t, w):
+    """Return <x_t, w>."""
+
+
+@dispatched
 def row_dot(x, t, z, u):
     """Return <x_t, z_u> for inputs z of the same class as x."""
 
@@ -243,6 +248,30 @@ def _(x, t, label, c, width, weights):
 def _(x, t, label, c, width, weights):
     for j in range(x.indptr[t], x.indptr[t + 1]):
         weights[np.int64(x.indices[j]) * width + label] += c
+
+
+@row_product.register(DenseFeatures)
+def _(x, t, w):
+    total = 0.0
+    for f in range(x.values.shape[1]):
+        total += x.values[t, f] * w[f]
+    return total
+
+
+@row_product.register(SparseFeatures)
+def _(x, t, w):
+    total = 0.0
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        total += x.values[j] * w[x.indices[j]]
+    return total
+
+
+@row_product.register(BinaryFeatures)
+def _(x, t, w):
+    total = 0.0
+    for j in range(x.indptr[t], x.indptr[t + 1]):
+        total += w[x.indices[j]]
+    return total
 
 
 @row_dot.register(DenseFeatures)

@@ -6,40 +6,11 @@ d is small and examples have many edges, so inner products go through R^d: no ed
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp._jit import dispatched, njit
+from fwexp._jit import njit
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, row_entries, row_scatter_label
+from fwexp.problems.features import row_entries, row_product, row_scatter_label
 from fwexp.problems.matching import POSSIBLE, SURE, MatchingProblem, as_matching, check_links
-
-
-@dispatched
-def row_product(x, t, w):
-    """Return <x_t, w>."""
-
-
-@row_product.register(DenseFeatures)
-def _(x, t, w):
-    total = 0.0
-    for f in range(x.values.shape[1]):
-        total += x.values[t, f] * w[f]
-    return total
-
-
-@row_product.register(SparseFeatures)
-def _(x, t, w):
-    total = 0.0
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        total += x.values[j] * w[x.indices[j]]
-    return total
-
-
-@row_product.register(BinaryFeatures)
-def _(x, t, w):
-    total = 0.0
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        total += w[x.indices[j]]
-    return total
 
 
 @protocol.workspace.register(MatchingProblem)

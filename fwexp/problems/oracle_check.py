@@ -5,6 +5,7 @@ import numpy as np
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.any_labelings import snapshot
+from fwexp.problems.constraints import feasible
 from fwexp.problems.evaluation import TOL, Evaluator
 
 EXAMPLES, NEIGHBOURS = 20, 10  # looked at: examples of a problem, and random labelings of each beside what oracles return
@@ -64,7 +65,7 @@ class OracleCheck:
     def _elsewhere(self, rng, w: np.ndarray) -> list[np.ndarray]:
         """Return other weights, at which the oracle finds other labelings: its own opposite, and random ones."""
         size = np.abs(w).max(initial=0.0) or 1.0
-        return [-w, size * rng.normal(size=len(w))]
+        return [feasible(self._problem, other) for other in (-w, size * rng.normal(size=len(w)))]
 
     def _truth(self, i: int):
         protocol.true_labeling(self._problem, i, self._work.y)

@@ -625,6 +625,31 @@ def _(problem, w):
 
 
 @dispatched
+def check_weights(problem, w):
+    """Refuse weights of which the oracles cannot find the maximum, such as negative ones (plain Python).
+
+    Solvers that are let near such a problem never come there: its ``nonnegative`` says where the others are.
+
+    Parameters
+    ----------
+    problem : problem
+        A problem of the family.
+    w : ndarray (d,)
+        Public weights.
+
+    Raises
+    ------
+    ParameterError
+        Names the place and the value.
+    """
+
+
+@check_weights.register(object)
+def _(problem, w):
+    pass
+
+
+@dispatched
 def joint_feature(problem, i, y):
     """Return phi(x_i, y), the joint features in the order of the public w (plain Python).
 

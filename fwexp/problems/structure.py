@@ -14,6 +14,7 @@ from fwexp.problems.chain import as_matrices, chain_problem
 from fwexp.problems.matching import matching_problem
 from fwexp.problems.multiclass import multiclass_problem
 from fwexp.problems.protocol import original
+from fwexp.problems.segmentation import node_features, segmentation_problem
 
 WEIGHTS, INPUTS = "weights", "training inputs"
 SIZES = ("num_states", "num_classes", "num_labels", "num_features")  # of those that a family has
@@ -79,11 +80,21 @@ def _grids(sizes: Mapping, X, shapes=None):
     return matching_problem(X, [()] * len(X), shapes=shapes)
 
 
+def _graphs(sizes: Mapping, X, edges=None, Z=None):
+    X = node_features(X)
+    unknown_labels = [np.zeros(x.shape[0], dtype=np.int64) for x in X]
+    problem = segmentation_problem(X, edges, Z, unknown_labels)
+    if problem.d != sizes["d"]:
+        problem = segmentation_problem(X, edges, Z, unknown_labels, foreground_only=True)
+    return problem._replace(labels=np.full_like(problem.labels, -1))
+
+
 # For each family the problem without labels, from what its constructor takes as inputs; and what that takes beside X.
 UNLABELLED: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "ChainProblem": (_chains, ()),
     "MulticlassProblem": (_vectors, ()),
     "MatchingProblem": (_grids, ("shapes",)),
+    "SegmentationProblem": (_graphs, ("edges", "Z")),
 }
 
 

@@ -174,10 +174,11 @@ def _data(dataset: Mapping, data_dir) -> _Data:
 def _files(dataset: Mapping, data_dir) -> tuple[str, tuple]:
     """Return the folder of the data as it is called from everywhere, and what changes when a file there does."""
     from fwexp.data import DATASETS, resolve_data_dir
+    from fwexp.data.files import files_in
 
     folder = resolve_data_dir(data_dir).absolute()
-    found = {name: path.stat() for name, path in DATASETS[dataset["name"]].locate(folder).items()}
-    return str(folder), tuple((name, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for name, s in found.items())
+    found = [file.stat() for path in DATASETS[dataset["name"]].locate(folder).values() for file in (path, *files_in(path))]
+    return str(folder), tuple((s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in found)
 
 
 def _text(options: Mapping) -> str:

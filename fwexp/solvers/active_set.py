@@ -272,6 +272,8 @@ def pairwise_step(i, a, b, lam_n, sets):
 # By how much rounding may have moved the sum of the weights of an example away from 1 before they are scaled back: away
 # steps magnify an error, and nothing else would stop its growth.
 DRIFT = 1e-14
+LEAST_MOVE = 1e-9  # of weight; less may be a step of rounding errors alone, whose sum is not 0
+VANISHED = 4e-16  # what rounding leaves of a weight that is all taken away
 
 
 @register_jitable
@@ -300,6 +302,26 @@ def move(i, slot, gamma, sets):
     first = sets.first[i]
     for a in range(sets.count[i]):
         sets.weight[first + a] += gamma * ((1.0 if a == slot else 0.0) - sets.weight[first + a])
+
+
+@register_jitable
+def furthest(i, sets):
+    """Return how often ``change``, which the weights have been through once, could be made at once before one is negative."""
+    times, moved = np.inf, 0.0
+    for a in range(sets.count[i]):
+        if sets.change[a] < 0.0:
+            times = min(times, 1.0 - sets.weight[sets.first[i] + a] / sets.change[a])
+            moved -= sets.change[a]
+    return times if moved > LEAST_MOVE else 1.0
+
+
+@register_jitable
+def move_again(i, times, sets):
+    """Make ``change`` so many times more; weights that vanish but for rounding are 0."""
+    for a in range(sets.count[i]):
+        if sets.change[a] != 0.0:
+            weight = sets.weight[sets.first[i] + a] + times * sets.change[a]
+            sets.weight[sets.first[i] + a] = weight if weight > VANISHED else 0.0
 
 
 @register_jitable

@@ -10,6 +10,8 @@ Independent choices, after Osokin et al. (ICML 2016): which example is next (``s
 (``step``), whether stored labelings may answer for the oracle (``cache``), how often all block gaps are computed exactly
 (``refresh``), and whether an outer acceleration runs (``accelerate``, see ``acceleration``). The steps are in ``block``.
 Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``projections``); averages are those of v.
+There the published step, exact for the unclipped v, falls short of the maximum of the dual; by default the line search goes on
+to it, along the way of the step (``constrained_search``).
 """
 
 from dataclasses import dataclass, field
@@ -52,6 +54,7 @@ class CacheOptions:
     size: int = field(default=50, metadata={"check": integer_option("solver.cache.size of bcfw", 2)})
 
 
+CONSTRAINED_SEARCHES = ("exact", "published")
 SAMPLING = ("uniform", "perm", "cyclic", "gap", "max_gap", "lipschitz")
 
 
@@ -70,6 +73,7 @@ class Options:
         },
     )
     accelerate: Any = field(default=False, metadata={"check": switch_option("solver.accelerate of bcfw", AccelerateOptions)})
+    constrained_search: str = field(default="exact", metadata={"choices": CONSTRAINED_SEARCHES})
 
     def __post_init__(self) -> None:
         if not self.line_search and self.step != "fw":
@@ -99,6 +103,7 @@ class PlainOptions:
     cache: ClassVar[bool] = False
     accelerate: ClassVar[bool] = False
     nu: ClassVar[float] = 1.0
+    constrained_search: ClassVar[str] = "exact"
     needs_gaps: ClassVar[bool] = False
     refresh_passes: ClassVar[float] = 0.0
 
@@ -313,7 +318,9 @@ class BCFW(Solver):
 
     @property
     def _step_rule(self) -> duals.StepRule:
-        return duals.StepRule(duals.STEP_KINDS[self.options.step], self.options.line_search, CORRECTIONS, self.options.nu)
+        options = self.options
+        exact = options.constrained_search == "exact"
+        return duals.StepRule(duals.STEP_KINDS[options.step], options.line_search, CORRECTIONS, options.nu, exact)
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""

@@ -13,14 +13,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, register_jitable
-from fwexp.problems.protocol import loss, max_oracle, scores
+from fwexp._jit import dispatched, njit, register_jitable
+from fwexp.problems.protocol import dot, loss, max_oracle, norm_sq, scores
 from fwexp.solvers import gap_tree
 from fwexp.solvers.averaging import update_averages
 from fwexp.solvers.corners import NO_ROOM, find_corner
 from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, ORACLE_CALLS, STEPS_TAKEN
-from fwexp.solvers.duals import block_gap, block_has_room, jump_to, shrink_block_towards_truth, step_towards
-from fwexp.solvers.projections import add_change
+from fwexp.solvers.duals import (
+    block_gap,
+    block_has_room,
+    furthest,
+    jump_to,
+    shrink_block_towards_truth,
+    step_again,
+    step_towards,
+)
+from fwexp.solvers.projections import Nonnegative, Unconstrained, add_change, stretch
 
 # Kinds of rules, as numbers for kernels.
 IN_ORDER, BY_GAP, LARGEST_GAP = 0, 1, 2
@@ -77,13 +85,37 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
             iterate.gaps[i] = max(gap, 0.0)
             if rule.kind != IN_ORDER:
                 gap_tree.update(rule.tree, i, iterate.gaps[i])
+        add_change(projection, problem, i, work.direction, gamma / lam_n, iterate.w)
+        times = search(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work)
+        if times != 1.0:
+            step_again(dual, problem, i, step_rule, gamma, times - 1.0, work)
+            add_change(projection, problem, i, work.direction, (times - 1.0) * gamma / lam_n, iterate.w)
+            gamma, loss_change = times * gamma, times * loss_change
         iterate.losses[i] += loss_change
         iterate.ell[0] += loss_change / n
-        add_change(projection, problem, i, work.direction, gamma / lam_n, iterate.w)
         counts[STEPS_TAKEN] = k + 1
         counts[DRAWS_USED] += 1
         update_averages(problem, averages, i, work.direction, gamma / lam_n, loss_change / n, k + 1)
     return DONE
+
+
+@dispatched(fastmath=False)
+def search(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work):
+    """Return how often to take the latest step to be at the maximum of the dual; ``work.theta`` is as it was before."""
+
+
+@search.register(Unconstrained)
+def _(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work):
+    return 1.0
+
+
+@search.register(Nonnegative)
+def _(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work):
+    if not (step_rule.line_search and step_rule.exact and gamma > 0.0):
+        return 1.0
+    slope = loss_change - gamma * dot(problem, i, work.direction, work.theta)
+    curvature = gamma * gamma * norm_sq(problem, i, work.direction) / lam_n
+    return stretch(projection, slope, curvature, furthest(dual, i, step_rule, gamma), lam_n)
 
 
 @register_jitable

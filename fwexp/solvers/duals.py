@@ -44,6 +44,7 @@ class StepRule(NamedTuple):
     line_search: bool
     corrections: int  # pairwise steps among stored labelings per corrective step
     nu: float  # predefined steps are 2n/(nu k + 2n)
+    exact: bool = True  # whether the line search is that of the dual under constraints, too
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------
@@ -86,6 +87,16 @@ def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     Returns the gap G of the corner, the share gamma and the change of n ell_i; the block changes by gamma F_i'
     ``work.direction``.
     """
+
+
+@dispatched(fastmath=False)
+def furthest(dual, i, step_rule, gamma):
+    """Return how often the latest step, whose share was gamma, could be taken at once before a weight is negative."""
+
+
+@dispatched(fastmath=False)
+def step_again(dual, problem, i, step_rule, gamma, times, work):
+    """Take the latest step ``times`` more, a number >= -1."""
 
 
 @dispatched(fastmath=False)
@@ -151,6 +162,26 @@ def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     gap = dual.score[slot] - active_set.mean_score(i, dual)
     move_in_set(i, slot, gap, step_rule, lam_n, dual)
     return gap, 1.0, active_set.set_change(problem, i, dual, work.direction)
+
+
+@furthest.register(Parts)
+def _(dual, i, step_rule, gamma):
+    return 1.0 / gamma
+
+
+@furthest.register(ActiveSets)
+def _(dual, i, step_rule, gamma):
+    return 1.0 / gamma if step_rule.kind == FW else active_set.furthest(i, dual)
+
+
+@step_again.register(Parts)
+def _(dual, problem, i, step_rule, gamma, times, work):
+    add_to_block(problem, i, work.direction, times * gamma, dual.blocks)
+
+
+@step_again.register(ActiveSets)
+def _(dual, problem, i, step_rule, gamma, times, work):
+    active_set.move_again(i, times * gamma, dual)
 
 
 @corner_gap.register(Parts)

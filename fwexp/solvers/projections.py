@@ -6,7 +6,8 @@ Without constraints w = v. Where some weights must not be negative, w = max(v, 0
 
 for min_{w >= 0} lam/2 ||w||^2 - lam <w, v> is attained there. Block gaps are as before, <w, psi> with this w. Since
 ||max(v + s, 0)||^2 <= ||max(v, 0)||^2 + 2 <max(v, 0), s> + ||s||^2, a step that is exact for the unclipped vectors never
-lowers the dual (the step of the published code of Osokin et al., ICML 2016).
+lowers the dual (the step of the published code of Osokin et al., ICML 2016). It is too short where coordinates are clipped:
+D is piecewise quadratic along a line, and `stretch` says by how much the maximum is further along.
 
 With acceleration v is shifted (``acceleration``); that does not matter here. A step costs O(constrained weights) more.
 """
@@ -15,8 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import dispatched
+from fwexp._jit import dispatched, register_jitable
 from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
+
+NEWTON_STEPS = 60
+ROUNDING = 1e-14  # a derivative this small, relative to the one at the start, is 0
 
 
 class Unconstrained(NamedTuple):
@@ -30,12 +34,13 @@ class Nonnegative(NamedTuple):
 
     index: np.ndarray  # int64, indices of internal weights
     v: np.ndarray  # internal weights
+    before: np.ndarray  # float64, as many as ``index``: v there before the latest change
 
 
 def new_projection(problem):
     """Return the projection of a problem at v = 0."""
     index = constrained_indices(problem)
-    return Nonnegative(index, np.zeros(problem.num_weights)) if len(index) else Unconstrained()
+    return Nonnegative(index, np.zeros(problem.num_weights), np.zeros(len(index))) if len(index) else Unconstrained()
 
 
 def constrained_indices(problem) -> np.ndarray:
@@ -124,7 +129,54 @@ def _(projection, problem, i, direction, c, w):
 
 @add_change.register(Nonnegative)
 def _(projection, problem, i, direction, c, w):
+    for k in range(len(projection.index)):
+        projection.before[k] = projection.v[projection.index[k]]
     scatter(problem, i, direction, c, projection.v)
     scatter(problem, i, direction, c, w)  # the same sums where nothing is constrained
     for j in projection.index:
         w[j] = max(projection.v[j], 0.0)
+
+
+@register_jitable
+def stretch(projection, slope, curvature, limit, lam_n):
+    """Return the t in [0, limit] that maximises D along the latest change.
+
+    Parameters
+    ----------
+    projection : Nonnegative
+        After `add_change`.
+    slope : float
+        n dD/dt before that change, t = 0.
+    curvature : float
+        lam n ||s||^2 of the change s of v, at t = 1.
+    limit : float
+        The largest t, at least 1.
+    lam_n : float
+        lam n.
+    """
+    if slope <= 0.0 or curvature <= 0.0:
+        return 1.0
+    free = curvature
+    for k in range(len(projection.index)):
+        change = projection.v[projection.index[k]] - projection.before[k]
+        free -= lam_n * change * change
+    free = max(free, 0.0)
+    # Newton's method on the derivative, which never rises and is linear but for some corners, within a bracket.
+    low, high, t = 0.0, limit, 1.0
+    for _ in range(NEWTON_STEPS):
+        value, fall = slope - t * free, free
+        for k in range(len(projection.index)):
+            change = projection.v[projection.index[k]] - projection.before[k]
+            value -= lam_n * change * (max(projection.before[k] + t * change, 0.0) - max(projection.before[k], 0.0))
+            if projection.before[k] + t * change > 0.0:
+                fall += lam_n * change * change
+        if abs(value) <= ROUNDING * slope or (t == limit and value > 0.0):
+            break
+        if value > 0.0:
+            low = t
+        else:
+            high = t
+        t = min(t + value / fall, limit) if fall > 0.0 else high
+        if not low < t < high and t != limit:
+            t = 0.5 * (low + high)
+    return t

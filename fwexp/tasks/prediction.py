@@ -8,7 +8,7 @@ import numpy as np
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import from_public
+from fwexp.problems.protocol import check_weights, from_public
 from fwexp.problems.structure import check_problem_type, check_structure, is_problem, of_inputs, structure, unlabelled
 
 
@@ -39,4 +39,5 @@ def internal_weights(problem, w) -> np.ndarray:
     weights = as_floats("w", w, f"be a Result or hold numbers, shape ({problem.d},)")
     if weights.shape != (problem.d,):
         raise ParameterError(f"w must have shape ({problem.d},), got {weights.shape}")
+    check_weights(problem, weights)
     return from_public(problem, weights)

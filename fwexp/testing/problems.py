@@ -15,6 +15,7 @@ from fwexp.problems import protocol, tiers
 from fwexp.problems.any_labelings import can_be_kept, snapshot
 from fwexp.problems.any_labelings import equal_labelings as same
 from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.constraints import public_indices
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.oracle_check import random_neighbour
 
@@ -117,6 +118,11 @@ class ProblemProbe:
         protocol.scatter(self.problem, i, direction, 1.0, w)
         return protocol.to_public(self.problem, w)
 
+    def feasible(self, w: np.ndarray) -> np.ndarray:
+        """Return the public w with 0 for what is negative and must not be."""
+        w[public_indices(self.problem)] = np.maximum(w[public_indices(self.problem)], 0.0)
+        return w
+
     @cached_property
     def weights(self) -> list[np.ndarray]:
         """Public weights: 0, random ones that matter little, as much as, and more than the loss, and learned ones."""
@@ -124,11 +130,11 @@ class ProblemProbe:
         zero = np.zeros(d)
         first = [self.psi(i, self.found(i, zero)[0]) for i in self.examples]
         size = max(max(float(np.linalg.norm(psi)) for psi in first), 1e-6)
-        weights = [zero, *(rng.normal(size=d) * scale / size for scale in self.random_weights.values())]
+        weights = [zero, *(self.feasible(rng.normal(size=d) * scale / size) for scale in self.random_weights.values())]
         w = zero
         for _ in range(3):
             for i in self.examples:
-                w = w + self.psi(i, self.found(i, w)[0]) / size**2
+                w = self.feasible(w + self.psi(i, self.found(i, w)[0]) / size**2)
             weights.append(w)
         return weights
 

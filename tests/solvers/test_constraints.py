@@ -96,6 +96,8 @@ METHODS = [
     *(("bcfw", options) for options in BLOCK_STEPS),
     *(("bcfw", {"sampling": name}) for name in ("cyclic", "max_gap", "lipschitz")),
     ("bcfw", {"line_search": False}),
+    ("bcfw", {"constrained_search": "published"}),
+    ("bcfw", {"constrained_search": "published", "step": "pairwise"}),
     ("auto", {}),
     ("approx_bcfw", {}),
     ("fw", {}),
@@ -192,19 +194,66 @@ def test_block_steps_never_lower_the_dual(options):
         assert solver.total_gap(solver.fresh_gaps()) == pytest.approx(gap, abs=1e-12)
 
 
+@pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
+@pytest.mark.parametrize("cache", [False, {"size": 6}], ids=["", "cache"])
+def test_no_other_length_of_a_step_has_a_higher_dual(step, cache):
+    """D along the way of every step, as far as the simplex goes, by numpy; the published step falls short of it."""
+    psi, losses, _, _ = small()
+    problem, cls = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE), SOLVERS["bcfw"]
+    ends = {}
+    for search in ("exact", "published"):
+        options = {"step": step, "cache": cache, "sampling": "perm", "constrained_search": search}
+        solver = cls(problem, LAM, check_options(cls, options), 0)
+        before, stretched = dual_variables(solver, psi), 0
+        for k in range(1, 10 * problem.n):
+            solver.advance(BIG, k)
+            after = dual_variables(solver, psi)
+            change = [b - a for a, b in zip(before, after, strict=True)]
+            shares = [-a[c < 0.0] / c[c < 0.0] for a, c in zip(before, change, strict=True)]
+            furthest = min((share.min() for share in shares if len(share)), default=0.0)
+            values = [
+                dual_at([a + t * c for a, c in zip(before, change, strict=True)], psi, losses)
+                for t in np.linspace(0, furthest, 200)
+            ]
+            short = max(values, default=0.0) - dual_at(after, psi, losses)
+            stretched += short > 1e-6
+            if search == "exact":
+                assert short <= 1e-12
+            before = after
+        assert search == "exact" or stretched > 3
+        ends[search] = dual_at(before, psi, losses)
+    if step == "fw":
+        assert ends["exact"] > ends["published"]
+
+
+def dual_at(variables, psi, losses):
+    """D(a), from its definition."""
+    n = len(psi)
+    v = sum(a @ rows for a, rows in zip(variables, psi, strict=True)) / (LAM * n)
+    v[NONNEGATIVE] = np.maximum(v[NONNEGATIVE], 0.0)
+    return sum(a @ values for a, values in zip(variables, losses, strict=True)) / n - 0.5 * LAM * v @ v
+
+
 def dual_image(solver, psi):
-    """Return A a, from vectors of parts (weights of the outputs) or from the active sets."""
+    """Return A a."""
+    variables = dual_variables(solver, psi)
+    return sum(a @ rows for a, rows in zip(variables, psi, strict=True)) / (solver.lam * solver.problem.n)
+
+
+def dual_variables(solver, psi):
+    """Return a, from vectors of parts (weights of the outputs) or from the active sets."""
     problem, dual = solver.problem, solver.state.dual
-    v = np.zeros(problem.d)
+    variables = []
     for i, rows in enumerate(psi):
         a = np.zeros(len(rows))
         if hasattr(dual, "blocks"):
-            a = dual.blocks[problem.part_ptr[i] : problem.part_ptr[i + 1]]
+            a += dual.blocks[problem.part_ptr[i] : problem.part_ptr[i + 1]]
+            a[0] = 1.0 - a[1:].sum()
         else:
             for slot in range(dual.count[i]):
                 a[dual.storage[dual.label_first[i] + slot]] += dual.weight[dual.first[i] + slot]
-        v += a @ rows / (solver.lam * problem.n)
-    return v
+        variables.append(a)
+    return variables
 
 
 def test_known_numbers_are_those_of_the_constrained_problem():
@@ -345,6 +394,10 @@ def families():
     mask[[1, 2, 8]] = True
     yield "multiclass", fwexp.multiclass_problem(rng.normal(size=(6, 3)), rng.integers(3, size=6), 3, nonnegative=mask), [1, 2, 8]
     grids = [rng.normal(size=(2, 3, 4)) for _ in range(4)]
+    edges = [[(0, 1), (1, 2)], [(0, 1), (0, 2), (1, 2)], [(0, 1)], [(0, 3), (1, 2), (2, 3)]]
+    X, y = [rng.normal(size=(nodes, 1)) for nodes in (3, 3, 2, 4)], [[0, 1, 0], [1, 1, 1], [0, 0], [1, 1, 0, 1]]
+    Z = [[[0.1, 1.0] if labels[a] != labels[b] else [1.0, 0.1] for a, b in pairs] for labels, pairs in zip(y, edges, strict=True)]
+    yield "segmentation", fwexp.segmentation_problem(X, edges, Z, y), [2, 3]  # the second of them wants to be negative
     yield "matching", fwexp.matching_problem(grids, [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)]], nonnegative=slice(1, 3)), [1, 2]
 
 
@@ -390,6 +443,29 @@ def test_every_family_has_constraints(family, monkeypatch):
         assert result.dual <= best + 1e-9
         assert result.w[indices].min() >= 0.0
     assert result.status == "converged"
+
+
+@cache
+def segmentation():
+    """Return the problem, and P* with every labeling written out."""
+    problem, indices = FAMILIES["segmentation"]
+    w, best = optimum(*written_out(problem), LAM, indices)
+    assert (w[indices] < 1e-6).tolist() == [False, True]
+    return problem, best
+
+
+@pytest.mark.parametrize(("solver", "options"), METHODS, ids=str)
+def test_every_method_reaches_the_optimum_of_a_segmentation(solver, options, monkeypatch):
+    problem, best = segmentation()
+    run_in_plain_python(monkeypatch)
+    sublinear = solver in ("ssg", "fw", "approx_bcfw") or (solver == "bcfw" and options.get("step", "fw") == "fw")
+    result = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-4, max_passes=150, schedule=10, **options)
+    assert (result.trace.primal >= best - 1e-9).all()
+    assert result.primal <= best + (2e-2 if sublinear else 2e-4)
+    assert result.w[public_indices(problem)].min() >= 0.0
+    if solver != "ssg":
+        assert (result.trace.dual <= best + 1e-9).all()
+        assert result.gap <= (2e-2 if sublinear else 2e-4)
 
 
 def test_predictions_need_no_constraints():

@@ -1,0 +1,187 @@
+"""``horses``: figure and ground in the Weizmann Horse Database (Borenstein and Ullman 2002), on superpixels.
+
+``weizmann_horse/train`` and ``weizmann_horse/test`` hold ``images/NAME.jpg`` and, of the same size, ``masks/NAME.png``, in
+which pixels of the horse are not 0. An example is an image, as a graph of superpixels (``superpixels``); the true label of
+one is that of most of its pixels, and it counts in the loss by their number. It stands in for HorseSeg (``horseseg``), whose
+images and features are others.
+
+Graphs and features are computed once, with scikit-image (extra ``images``), and kept in the user's cache folder.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from fwexp.data.dataset import DataFolder, Dataset
+from fwexp.data.files import resolve_data_dir
+from fwexp.data.parsed import parsed_arrays
+from fwexp.errors import DataError
+
+PARTS = ("train", "test")
+COUNTS = {"train": 278, "test": 49}  # images of the whole data set
+FORMAT = 1  # of the parsed form; to be raised when the same images give other arrays
+SUPERPIXELS = 200  # about so many per image
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of ``horses``."""
+
+    loss: str = field(default="hamming", metadata={"choices": ("hamming", "balanced")})
+    pairwise: bool = field(default=True, metadata={"choices": (True, False)})  # without, nodes are classified one by one
+
+
+def read(options: Options, data_dir: Path):
+    """Return the training and the test problem."""
+    arrays = _parsed(data_dir)
+    return tuple(_problem(arrays, part, options) for part in PARTS)
+
+
+def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
+    """Return the function of predictions that compares them with the masks of the test images, pixel by pixel.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        As for ``fwexp.load_dataset``.
+
+    Returns
+    -------
+    callable
+        ``score(predictions) -> dict`` with ``pixel_accuracy``, the share of pixels that are right, and ``iou``, the mean
+        over images of the intersection over union of the horse, given the labels of every test image's superpixels.
+    """
+    from fwexp.data.metrics import segmentation_scores
+
+    arrays = _parsed(resolve_data_dir(data_dir))
+    ends = np.cumsum(arrays["test_counts"])[:-1]
+    sizes, inside = (np.split(arrays[f"test_{name}"], ends) for name in ("sizes", "inside"))
+    return lambda predictions: segmentation_scores(sizes, inside, predictions)._asdict()
+
+
+def read_images(folder: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """Read all images of a folder with their masks, in the order of their names.
+
+    Returns
+    -------
+    list of (name, image, mask)
+        Image uint8 (height, width, 3), mask bool (height, width).
+
+    Raises
+    ------
+    DataError
+        Names the file and what is wrong: an image without mask or a mask without image, one that cannot be read, a mask of
+        another size, no images.
+    """
+    images = {path.stem: path for path in sorted((folder / "images").glob("*.jpg"))}
+    masks = {path.stem: path for path in sorted((folder / "masks").glob("*.png"))}
+    if not images:
+        raise DataError(f"{folder / 'images'}: no images, expected NAME.jpg")
+    for name in images.keys() ^ masks.keys():
+        has, lacks = (images[name], f"masks/{name}.png") if name in images else (masks[name], f"images/{name}.jpg")
+        raise DataError(f"{folder}: {has.parent.name}/{has.name} has no {lacks}")
+    return [(name, *_read_pair(images[name], masks[name])) for name in images]
+
+
+def _read_pair(image_path: Path, mask_path: Path) -> tuple[np.ndarray, np.ndarray]:
+    image, mask = _pixels(image_path, "RGB"), _pixels(mask_path, "L") > 0
+    if mask.shape != image.shape[:2]:
+        size, wanted = (f"{shape[1]} x {shape[0]}" for shape in (mask.shape, image.shape))
+        raise DataError(f"{mask_path}: the mask is {size} pixels, expected {wanted} like {image_path.name}")
+    return image, mask
+
+
+def _pixels(path: Path, mode: str) -> np.ndarray:
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return np.asarray(image.convert(mode))
+    except (OSError, SyntaxError, ValueError) as error:  # what PIL raises for damaged files
+        raise DataError(f"{path}: cannot be read as an image ({error})") from error
+
+
+def _parsed(data_dir: Path) -> dict[str, np.ndarray]:
+    folders = list(DATASET.locate(data_dir).values())
+    return parsed_arrays("horses", FORMAT, folders, lambda: prepare(folders))
+
+
+def prepare(folders: Sequence[Path]) -> dict[str, np.ndarray]:
+    """Find superpixels and describe them.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Of the training and the test images.
+
+    Returns
+    -------
+    dict
+        For ``train`` and ``test``, of all images one after the other: ``_counts`` and ``_edge_counts`` (images,), ``_x``
+        and ``_edges`` and ``_z`` (edges, .), ``_sizes`` and ``_inside`` (superpixels,): all pixels and those of the horse.
+    """
+    from fwexp.data.superpixels import describe
+
+    arrays = {}
+    for part, folder in zip(PARTS, folders, strict=True):
+        graphs, inside, sizes = [], [], []
+        for _, image, mask in read_images(folder):
+            graph = describe(image, SUPERPIXELS)
+            graphs.append(graph)
+            sizes.append(np.bincount(graph.segments.ravel()))
+            inside.append(np.bincount(graph.segments.ravel(), mask.ravel(), minlength=len(sizes[-1])).astype(np.int64))
+        arrays |= {
+            f"{part}_counts": np.array([len(of_one) for of_one in sizes]),
+            f"{part}_edge_counts": np.array([len(graph.edges) for graph in graphs]),
+            f"{part}_x": np.concatenate([graph.x for graph in graphs]).astype(np.float32),
+            f"{part}_edges": np.concatenate([graph.edges for graph in graphs]).astype(np.int32),
+            f"{part}_z": np.concatenate([graph.z for graph in graphs]).astype(np.float32),
+            f"{part}_sizes": np.concatenate(sizes),
+            f"{part}_inside": np.concatenate(inside),
+        }
+    return arrays
+
+
+def _problem(arrays, part: str, options: Options):
+    import scipy.sparse as sp
+
+    from fwexp.problems.features import as_features
+    from fwexp.problems.segmentation import segmentation_from_arrays
+
+    x, z, edges, sizes, inside = (arrays[f"{part}_{name}"] for name in ("x", "z", "edges", "sizes", "inside"))
+    edges = np.split(edges, np.cumsum(arrays[f"{part}_edge_counts"])[:-1])
+    if not options.pairwise:
+        edges, z = [of_one[:0] for of_one in edges], z[:0]
+    return segmentation_from_arrays(
+        as_features(x),
+        as_features(sp.csr_array(z)),
+        edges=edges,
+        labels=(2 * inside > sizes).astype(np.int32),
+        sizes=sizes,
+        label_ptr=np.concatenate(([0], np.cumsum(arrays[f"{part}_counts"]))),
+        num_features=x.shape[1],
+        num_pairwise=z.shape[1],
+        loss=options.loss,
+        foreground_only=True,
+    )
+
+
+def _check(folder: Path) -> str:
+    found, expected = len(read_images(folder)), COUNTS[folder.name]
+    if found != expected:
+        raise DataError(f"{folder}: {found} images with masks, expected {expected}")
+    return f"{found} images with masks of their sizes"
+
+
+DATASET = Dataset(
+    name="horses",
+    title="figure and ground on superpixels (Weizmann horses)",
+    shape="n 278 + 49, d 223",
+    files=tuple(DataFolder(f"weizmann_horse/{part}", check=_check) for part in PARTS),
+    read=read,
+    Options=Options,
+    scorer=scorer,
+    metrics=("pixel_accuracy", "iou"),
+)

@@ -1,0 +1,255 @@
+"""Minimum cut by maximum flow, with search trees that are kept from one augmenting path to the next.
+
+Boykov and Kolmogorov, "An experimental comparison of min-cut/max-flow algorithms for energy minimization in vision", PAMI
+2004. Two trees of residual arcs grow from the source and from the sink. Where they touch there is a path; after it has
+taken its flow, nodes behind a saturated arc are orphans, which look for another parent in their tree or leave it.
+
+Graphs are undirected in form: edge e is the arcs 2e and 2e + 1, each the reverse of the other, with a capacity each.
+"""
+
+import numpy as np
+
+from fwexp._jit import array_kernel, register_jitable
+
+# Parents of nodes are arcs, from the node to its parent, or one of these.
+FREE, TERMINAL, ORPHAN = -1, -2, -3
+
+FAR = 2**31 - 1  # a distance
+
+
+def scratch_size(nodes: int, edges: int) -> int:
+    """Return how many float64 numbers of scratch `min_cut` needs."""
+    return 4 * nodes + 2 * edges
+
+
+def incidence(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (first, out): the arcs that leave node v are ``out[first[v]] .. out[first[v + 1] - 1]`` (plain Python).
+
+    Parameters
+    ----------
+    ends : int array (arcs,)
+        Arc k goes from ``ends[k]`` to ``ends[k ^ 1]``.
+    nodes : int
+        Their number.
+    """
+    first = np.zeros(nodes + 1, dtype=np.int32)
+    np.cumsum(np.bincount(ends, minlength=nodes), out=first[1:])
+    return first, np.argsort(ends, kind="stable").astype(np.int32)
+
+
+@array_kernel("(f8[::1], f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
+def min_cut(terminal, capacity, ends, first, out, side, scratch):
+    """Find the cut of least capacity between a source and a sink, of several the one with fewest nodes at the source.
+
+    The nodes at the source of that cut are those of every other least cut as well, so that it is unique: in exact
+    arithmetic it depends on neither the order of nodes nor that of edges.
+
+    Parameters
+    ----------
+    terminal : float64 array (nodes,)
+        Capacity from the source to every node, if positive, else minus that from the node to the sink.
+    capacity : float64 array (arcs,)
+        Capacity of arc k, from ``ends[k]`` to ``ends[k ^ 1]``; one that is not positive counts as 0.
+    ends, first, out : int32 arrays (arcs,), (nodes + 1,), (arcs,)
+        The graph, see `incidence`; more than one edge between two nodes is allowed, and none from a node to itself.
+    side : int32 array (nodes,)
+        Overwritten with 1 at the source, 0 at the sink.
+    scratch : float64 array (>= scratch_size(nodes, edges),)
+        Overwritten.
+
+    Returns
+    -------
+    float
+        The flow, which is the capacity of the cut.
+    """
+    nodes, arcs = side.shape[0], ends.shape[0]
+    excess, residual = scratch[:nodes], scratch[nodes : nodes + arcs]
+    integers = scratch[nodes + arcs : 4 * nodes + arcs].view(np.int32)
+    parent, stamp, depth = integers[:nodes], integers[nodes : 2 * nodes], integers[2 * nodes : 3 * nodes]
+    following, orphans = integers[3 * nodes : 4 * nodes], integers[4 * nodes : 5 * nodes]
+    at_source = side  # of nodes in a tree, in which one
+    # Nodes that may touch the other tree wait in a list: ``following`` is the next one, the node itself at the end.
+    head = tail = -1
+    for v in range(nodes):
+        excess[v] = terminal[v]
+    # Paths of one arc between the trees are the most frequent ones.
+    flow = 0.0
+    for arc in range(0, arcs, 2):
+        there, back = max(capacity[arc], 0.0), max(capacity[arc + 1], 0.0)
+        v, u = ends[arc], ends[arc + 1]
+        amount = 0.0
+        if excess[v] > 0.0 > excess[u]:
+            amount = min(excess[v], -excess[u], there)
+        elif excess[v] < 0.0 < excess[u]:
+            amount = -min(-excess[v], excess[u], back)
+        excess[v] -= amount
+        excess[u] += amount
+        residual[arc] = there - amount
+        residual[arc + 1] = back + amount
+        flow += abs(amount)
+    for v in range(nodes):
+        stamp[v] = 0
+        depth[v] = 1
+        following[v] = -1
+        parent[v] = FREE
+        at_source[v] = 0
+        if excess[v] != 0.0:
+            at_source[v] = excess[v] > 0.0
+            parent[v] = TERMINAL
+            head, tail = _enqueue(v, head, tail, following)
+
+    time, current = 0, -1
+    while True:
+        # The next node that is in a tree.
+        while current < 0 and head >= 0:
+            current = head
+            head = following[current] if following[current] != current else -1
+            tail = tail if head >= 0 else -1
+            following[current] = -1
+            if parent[current] == FREE:
+                current = -1
+        if current < 0:
+            break
+
+        # Growth: free neighbours join the tree of the node, until one of the other tree is met.
+        v, bridge = current, -1
+        for k in range(first[v], first[v + 1]):
+            arc = out[k]
+            if residual[arc if at_source[v] else arc ^ 1] > 0.0:
+                u = ends[arc ^ 1]
+                if parent[u] == FREE:
+                    at_source[u] = at_source[v]
+                    parent[u] = arc ^ 1
+                    stamp[u] = stamp[v]
+                    depth[u] = depth[v] + 1
+                    head, tail = _enqueue(u, head, tail, following)
+                elif at_source[u] != at_source[v]:
+                    bridge = arc if at_source[v] else arc ^ 1
+                    break
+                elif stamp[u] <= stamp[v] and depth[u] > depth[v]:
+                    parent[u] = arc ^ 1  # a shorter way
+                    stamp[u] = stamp[v]
+                    depth[u] = depth[v] + 1
+        if bridge < 0:
+            current = -1
+            continue
+        time += 1
+
+        # Augmentation: as much as the path can take.
+        amount = residual[bridge]
+        v = ends[bridge]
+        while parent[v] >= 0:
+            amount = min(amount, residual[parent[v] ^ 1])
+            v = ends[parent[v] ^ 1]
+        amount = min(amount, excess[v])
+        v = ends[bridge ^ 1]
+        while parent[v] >= 0:
+            amount = min(amount, residual[parent[v]])
+            v = ends[parent[v] ^ 1]
+        amount = min(amount, -excess[v])
+        flow += amount
+        residual[bridge] -= amount
+        residual[bridge ^ 1] += amount
+        waiting = 0  # orphans
+        v = ends[bridge]
+        while parent[v] >= 0:
+            arc = parent[v]
+            residual[arc] += amount
+            residual[arc ^ 1] -= amount
+            if residual[arc ^ 1] <= 0.0:
+                parent[v] = ORPHAN
+                orphans[waiting] = v
+                waiting += 1
+            v = ends[arc ^ 1]
+        excess[v] -= amount
+        if excess[v] == 0.0:
+            parent[v] = ORPHAN
+            orphans[waiting] = v
+            waiting += 1
+        v = ends[bridge ^ 1]
+        while parent[v] >= 0:
+            arc = parent[v]
+            residual[arc ^ 1] += amount
+            residual[arc] -= amount
+            if residual[arc] <= 0.0:
+                parent[v] = ORPHAN
+                orphans[waiting] = v
+                waiting += 1
+            v = ends[arc ^ 1]
+        excess[v] += amount
+        if excess[v] == 0.0:
+            parent[v] = ORPHAN
+            orphans[waiting] = v
+            waiting += 1
+
+        # Adoption: the nearest parent that is connected to the terminal; a node without one sets its children free.
+        done = 0
+        while done < waiting:
+            v = orphans[done]
+            done += 1
+            nearest, best = FAR, FREE
+            for k in range(first[v], first[v + 1]):
+                arc = out[k]
+                u = ends[arc ^ 1]
+                if parent[u] != FREE and at_source[u] == at_source[v] and residual[arc ^ 1 if at_source[v] else arc] > 0.0:
+                    distance = _distance(u, time, parent, stamp, depth, ends)
+                    if distance < nearest:
+                        nearest, best = distance, arc
+            parent[v] = best
+            if best != FREE:
+                stamp[v] = time
+                depth[v] = nearest + 1
+                continue
+            for k in range(first[v], first[v + 1]):
+                arc = out[k]
+                u = ends[arc ^ 1]
+                if parent[u] != FREE and at_source[u] == at_source[v]:
+                    if residual[arc ^ 1 if at_source[v] else arc] > 0.0:
+                        head, tail = _enqueue(u, head, tail, following)
+                    if parent[u] == arc ^ 1:
+                        parent[u] = ORPHAN
+                        orphans[waiting] = u
+                        waiting += 1
+        if parent[current] == FREE:
+            current = -1
+
+    for v in range(nodes):
+        side[v] = parent[v] != FREE and at_source[v] == 1
+    return flow
+
+
+@register_jitable
+def _enqueue(v, head, tail, following):
+    """Append v to the waiting nodes unless it is among them; return the new ends of the list."""
+    if following[v] >= 0:
+        return head, tail
+    following[v] = v
+    if tail < 0:
+        return v, v
+    following[tail] = v
+    return head, v
+
+
+@register_jitable
+def _distance(u, time, parent, stamp, depth, ends):
+    """Return the number of nodes from u to the terminal of its tree, ``FAR`` if there is an orphan on the way."""
+    distance, v = 0, u
+    while stamp[v] != time:
+        if parent[v] == ORPHAN:
+            return FAR
+        distance += 1
+        if parent[v] == TERMINAL:
+            stamp[v] = time
+            depth[v] = 1
+            distance -= 1
+            break
+        v = ends[parent[v] ^ 1]
+    distance += depth[v]
+    # The nodes on the way know it from now on.
+    v, left = u, distance
+    while stamp[v] != time:
+        stamp[v] = time
+        depth[v] = left
+        left -= 1
+        v = ends[parent[v] ^ 1]
+    return distance

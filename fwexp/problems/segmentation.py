@@ -1,0 +1,261 @@
+"""Binary segmentation: a graph of superpixels in two classes, by minimum cuts.
+
+phi(x, y) makes the score of a labeling y in {0, 1}^V
+
+    score(y) = sum_v <W[:, y_v], x_v> - sum_e <u, z_e> [y_a != y_b],    edges e = (a, b),
+
+with edge features z_e >= 0, such as the bin of a contrast, and weights u >= 0: then the energy is submodular, and a
+minimum cut is a labeling of highest score. The public w holds ``W[f*2 + k]`` for feature f and label k, then u, so
+d = 2 p + q. With ``foreground_only`` label 0 has no weights of its own, w holds ``W[f]`` of label 1, then u, and d = p + q:
+the same predictions, with half the regularisation of W.
+
+The loss is the share of wrong nodes, weighted by their sizes, or with ``loss="balanced"`` the mean of the shares in both
+classes, where an example has both.
+
+The parts of an example are its nodes, then the q edge features: theta holds the score of label 1 against label 0 for every
+node, then u. Internal weights are W of label 0 (unless that has none), W of label 1, u.
+
+What solvers do with such problems is in ``segmentation_parts``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp.checks import check_choice, is_integer
+from fwexp.errors import ParameterError, shown
+from fwexp.oracles.max_flow import incidence
+from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
+
+LOSSES = ("hamming", "balanced")
+
+
+class SegmentationProblem(NamedTuple):
+    """A set of graphs with labelled nodes; build it with ``fwexp.segmentation_problem``."""
+
+    n: int
+    d: int  # width * p + q
+    num_labels: int  # 2
+    width: int  # how many labels have weights
+    num_features: int  # p
+    num_pairwise: int  # q
+    num_weights: int  # d
+    part_ptr: np.ndarray  # int64 (n + 1,)
+    label_ptr: np.ndarray  # int64 (n + 1,): nodes label_ptr[i] .. label_ptr[i+1] belong to example i
+    edge_ptr: np.ndarray  # int64 (n + 1,): likewise for edges
+    ends: np.ndarray  # int32 (2 edges,): the two nodes of every edge, numbered from 0 within the example
+    first: np.ndarray  # int32 (nodes + n,): per example the V + 1 numbers of ``oracles.max_flow.incidence``
+    out: np.ndarray  # int32 (2 edges,): likewise
+    labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
+    node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
+    x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
+    z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
+    nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
+
+    def __repr__(self) -> str:
+        return f"SegmentationProblem(n={self.n}, d={self.d}, nodes={len(self.labels)}, edges={self.edge_ptr[-1]})"
+
+
+def segmentation_problem(
+    X, edges, Z, y, node_weight=None, num_labels: int = 2, *, loss: str = "hamming", foreground_only: bool = False
+) -> SegmentationProblem:
+    """Build a segmentation problem from your own arrays.
+
+    Parameters
+    ----------
+    X : list of (V_i, p) arrays or scipy.sparse matrices
+        Features of every node, used as given: no constant is added.
+    edges : list of int arrays (E_i, 2)
+        The two nodes of every edge, from 0; several edges may join the same nodes.
+    Z : list of (E_i, q) arrays or scipy.sparse matrices
+        Features >= 0 of every edge.
+    y : list of int arrays (V_i,)
+        Labels 0 and 1.
+    node_weight : list of arrays (V_i,), optional
+        How much every node counts in the loss, > 0, for instance its pixels; by default all the same.
+    num_labels : int
+        2.
+    loss : {"hamming", "balanced"}
+        The weighted share of wrong nodes, or the mean of the shares of both classes.
+    foreground_only : bool
+        Whether only label 1 has weights of node features.
+
+    Returns
+    -------
+    SegmentationProblem
+        With ``n`` and ``d = 2 p + q``, or ``p + q`` with ``foreground_only``. The last q weights must not be negative;
+        training keeps them so.
+
+    Raises
+    ------
+    ValueError
+        No examples, shapes that differ, non-finite features, an edge to nowhere or from a node to itself, negative edge
+        features, labels other than 0 and 1, weights of nodes that are not positive.
+
+    Examples
+    --------
+    >>> import numpy as np, fwexp
+    >>> X, edges, Z = [np.array([[2.0], [-0.1], [1.5]])], [[(0, 1), (1, 2)]], [np.ones((2, 1))]
+    >>> problem = fwexp.segmentation_problem(X, edges, Z, [[1, 1, 1]], foreground_only=True)
+    >>> [fwexp.predict(problem, [1.0, u])[0].tolist() for u in (0.0, 0.2)]
+    [[1, 0, 1], [1, 1, 1]]
+    """
+    if not is_integer(num_labels) or num_labels != 2:
+        raise ParameterError(f"num_labels must be 2, got {shown(num_labels)}: minimum cuts tell two labels apart")
+    loss = check_choice("loss", loss, LOSSES)
+    if not isinstance(foreground_only, bool | np.bool_):
+        raise ParameterError(f"foreground_only must be true or false, got {shown(foreground_only)}")
+    X = node_features(X)
+    Z = _matrices("Z", Z, "(E, q) arrays of edge features, one per example", "(E, q)")
+    edges = as_list("edges", edges, "int arrays (E, 2), one per example")
+    y = as_list("y", y, "int arrays (V,), one per example")
+    lists = {"edges": edges, "Z": Z, "y": y}
+    if node_weight is not None:
+        lists["node_weight"] = node_weight = as_list("node_weight", node_weight, "arrays (V,), one per example")
+    if not X:
+        raise ParameterError("X must hold at least one example, got n = 0")
+    for name, values in lists.items():
+        if len(values) != len(X):
+            raise ParameterError(f"{name} must have length {len(X)} like X, got {len(values)}")
+    labels, sizes = [], []
+    for i, x in enumerate(X):
+        if x.shape[0] == 0 or x.shape[1] != X[0].shape[1]:
+            raise ParameterError(f"X[{i}] must have shape (V, {X[0].shape[1]}) with V >= 1, got {x.shape}")
+        edges[i] = check_edges(f"edges[{i}]", edges[i], x.shape[0])
+        if Z[i].shape != (len(edges[i]), Z[0].shape[1]):
+            raise ParameterError(f"Z[{i}] must have shape {(len(edges[i]), Z[0].shape[1])} like edges[{i}], got {Z[i].shape}")
+        if Z[i].shape[0] and Z[i].min() < 0:
+            raise ParameterError(f"Z must be >= 0, got {Z[i].min():g} in Z[{i}]")
+        labels.append(check_labels(f"y[{i}]", y[i], x.shape[0]))
+        sizes.append(np.ones(x.shape[0]) if node_weight is None else _check_sizes(f"node_weight[{i}]", node_weight[i], x.shape[0]))
+    return segmentation_from_arrays(
+        as_features(_stack(X), copy=False),
+        as_features(_stack(Z), copy=False),
+        edges=edges,
+        labels=np.concatenate(labels),
+        sizes=np.concatenate(sizes),
+        label_ptr=np.concatenate(([0], np.cumsum([x.shape[0] for x in X]))),
+        num_features=int(X[0].shape[1]),
+        num_pairwise=int(Z[0].shape[1]),
+        loss=loss,
+        foreground_only=bool(foreground_only),
+    )
+
+
+def segmentation_from_arrays(
+    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, loss="hamming", foreground_only=False
+) -> SegmentationProblem:
+    """Build a problem from concatenated arrays that are right.
+
+    Parameters
+    ----------
+    x, z : DenseFeatures, SparseFeatures or BinaryFeatures
+        Features of all nodes and of all edges, example after example.
+    edges : list of int arrays (E_i, 2)
+        Of every example, with nodes from 0.
+    labels : int array (nodes,)
+        0, 1, or -1 if unknown.
+    sizes : float array (nodes,)
+        ``node_weight`` of `segmentation_problem`.
+    label_ptr : int array (n + 1,)
+        Where the nodes of an example start.
+    num_features, num_pairwise : int
+        p and q.
+    loss, foreground_only
+        As for `segmentation_problem`.
+    """
+    label_ptr = np.ascontiguousarray(label_ptr, dtype=np.int64)
+    width, n = 1 if foreground_only else 2, len(label_ptr) - 1
+    lengths = np.diff(label_ptr)
+    ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
+    graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, lengths, strict=True)]
+    d = width * num_features + num_pairwise
+    return SegmentationProblem(
+        n=n,
+        d=d,
+        num_labels=2,
+        width=width,
+        num_features=num_features,
+        num_pairwise=num_pairwise,
+        num_weights=d,
+        part_ptr=label_ptr + np.arange(n + 1) * num_pairwise,
+        label_ptr=label_ptr,
+        edge_ptr=np.concatenate(([0], np.cumsum([len(pairs) for pairs in edges]))).astype(np.int64),
+        ends=np.concatenate(ends),
+        first=np.concatenate([first for first, _ in graphs]),
+        out=np.concatenate([out for _, out in graphs]),
+        labels=np.ascontiguousarray(labels, dtype=np.int32),
+        node_loss=_node_loss(labels, sizes, label_ptr, loss),
+        x=x,
+        z=z,
+        nonnegative=np.arange(width * num_features, d, dtype=np.int64),
+    )
+
+
+def _node_loss(labels, sizes, label_ptr, loss: str) -> np.ndarray:
+    """Return what a wrong label of every node costs: at most 1 over all nodes of an example."""
+    sizes, starts = np.asarray(sizes, dtype=np.float64), label_ptr[:-1]
+    lengths = np.diff(label_ptr)
+    share = sizes / np.repeat(np.add.reduceat(sizes, starts), lengths)
+    if loss == "hamming":
+        return share
+    of_one = np.repeat(np.add.reduceat(np.where(labels == 1, share, 0.0), starts), lengths)
+    of_own = np.where(labels == 1, of_one, 1.0 - of_one)
+    both = (of_one > 0.0) & (of_one < 1.0)
+    return np.where(both, 0.5 * share / np.where(both, of_own, 1.0), share)
+
+
+def node_features(X) -> list:
+    """Return the inputs of graphs as a list of float64 arrays and scipy.sparse matrices."""
+    return _matrices("X", X, "(V, p) arrays of node features, one per example", "(V, p)")
+
+
+def _matrices(name: str, value, of: str, shape: str) -> list:
+    found = [as_matrix(f"{name}[{i}]", part, f"hold numbers, shape {shape}") for i, part in enumerate(as_list(name, value, of))]
+    for i, part in enumerate(found):
+        if part.ndim != 2:
+            raise ParameterError(f"{name}[{i}] must have shape {shape}, got {part.shape}")
+    return found
+
+
+def _stack(matrices: list):
+    return sp.vstack(matrices, format="csr") if any(map(sp.issparse, matrices)) else np.concatenate(matrices)
+
+
+def check_edges(name: str, edges, nodes: int) -> np.ndarray:
+    """Return edges as an int64 array (E, 2) of two different nodes each."""
+    pairs = as_labels(name, edges, "be an int array of edges, shape (E, 2)")
+    if pairs.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ParameterError(f"{name} must be an int array of edges, shape (E, 2), got shape {pairs.shape}")
+    outside, loops = ((pairs < 0) | (pairs >= nodes)).any(axis=1), pairs[:, 0] == pairs[:, 1]
+    if outside.any():
+        raise ParameterError(
+            f"{name} must join nodes 0 .. {nodes - 1}, got the edge {tuple(pairs[outside][0].tolist())} to nowhere"
+        )
+    if loops.any():
+        raise ParameterError(f"{name} must join different nodes, got the edge {tuple(pairs[loops][0].tolist())} from one to itself")
+    return pairs
+
+
+def check_labels(name: str, y, nodes: int) -> np.ndarray:
+    """Return a labeling as an int32 array (nodes,) of 0 and 1."""
+    labels = as_labels(name, y, f"hold {nodes} labels, 0 or 1")
+    if labels.shape != (nodes,):
+        raise ParameterError(f"{name} must hold {nodes} labels, one per node, got shape {labels.shape}")
+    wrong = (labels < 0) | (labels > 1)
+    if wrong.any():
+        raise ParameterError(f"labels in {name} must be 0 or 1, got {labels[wrong][0]}")
+    return labels.astype(np.int32)
+
+
+def _check_sizes(name: str, sizes, nodes: int) -> np.ndarray:
+    sizes = as_floats(name, sizes, f"hold {nodes} numbers > 0, one per node")
+    if sizes.shape != (nodes,):
+        raise ParameterError(f"{name} must hold {nodes} numbers > 0, one per node, got shape {sizes.shape}")
+    if sizes.min() <= 0.0:
+        raise ParameterError(f"{name} must be > 0, got {sizes.min():g}")
+    return sizes

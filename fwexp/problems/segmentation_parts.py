@@ -1,0 +1,244 @@
+"""What solvers ask of segmentations: the oracle, the losses, and vectors of parts.
+
+A vector of parts holds a number per node, the expected true label minus the expected one, then for every edge feature how
+much more of it is cut than by the truth. Examples have many nodes, so inner products of node features go through R^p.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp._jit import register_jitable
+from fwexp.errors import ParameterError
+from fwexp.oracles.max_flow import min_cut, scratch_size
+from fwexp.problems import protocol
+from fwexp.problems.features import product_bound, row_entries, row_product, row_scatter_label
+from fwexp.problems.segmentation import SegmentationProblem, check_labels
+
+
+@protocol.workspace.register(SegmentationProblem)
+def _(problem):
+    size, nodes, edges = (int(np.diff(ptr).max()) for ptr in (problem.part_ptr, problem.label_ptr, problem.edge_ptr))
+    return protocol.Workspace(
+        theta=np.zeros(size),
+        direction=np.zeros(size + problem.num_features),  # after the vector itself there is room for its image in R^p
+        image=np.zeros(size),
+        y=np.zeros(nodes, dtype=np.int32),
+        scratch=np.zeros(nodes + 2 * edges + scratch_size(nodes, edges)),
+    )
+
+
+@protocol.check_weights.register(SegmentationProblem)
+def _(problem, w):
+    start = problem.d - problem.num_pairwise
+    negative = np.flatnonzero(w[start:] < 0.0)
+    if len(negative):
+        place = start + int(negative[0])
+        what = f"w must be >= 0 for edge features, w[{start}] .. w[{problem.d - 1}], or no minimum cut is the best labeling"
+        raise ParameterError(f"{what}, got {w[place]:g} at {place}")
+
+
+@protocol.scores.register(SegmentationProblem)
+def _(problem, i, w, theta):
+    p, start = problem.num_features, problem.label_ptr[i]
+    nodes, own = problem.label_ptr[i + 1] - start, (problem.width - 1) * problem.num_features
+    of_one = w[own : own + p]
+    for v in range(nodes):
+        theta[v] = row_product(problem.x, start + v, of_one)
+    if own > 0:
+        of_zero = w[:p]
+        for v in range(nodes):
+            theta[v] -= row_product(problem.x, start + v, of_zero)
+    for j in range(problem.num_pairwise):
+        theta[nodes + j] = w[own + p + j]
+
+
+@register_jitable
+def _cut(problem, i, theta, y, scratch):
+    """Write the labeling of highest sum_v scratch[v] y_v - sum_e <u, z_e> [y_a != y_b]; it has as few 1 as possible."""
+    nodes, edges = problem.label_ptr[i + 1] - problem.label_ptr[i], problem.edge_ptr[i + 1] - problem.edge_ptr[i]
+    start, node, arc = problem.edge_ptr[i], problem.label_ptr[i] + i, 2 * problem.edge_ptr[i]
+    capacity, u = scratch[nodes : nodes + 2 * edges], theta[nodes : nodes + problem.num_pairwise]
+    for e in range(edges):
+        capacity[2 * e] = capacity[2 * e + 1] = row_product(problem.z, start + e, u)
+    ends, out = problem.ends[arc : arc + 2 * edges], problem.out[arc : arc + 2 * edges]
+    first = problem.first[node : node + nodes + 1]
+    min_cut(scratch[:nodes], capacity, ends, first, out, y[:nodes], scratch[nodes + 2 * edges :])
+
+
+@protocol.max_oracle.register(SegmentationProblem)
+def _(problem, i, theta, y, scratch):
+    start = problem.label_ptr[i]
+    for v in range(problem.label_ptr[i + 1] - start):
+        cost = problem.node_loss[start + v]
+        scratch[v] = theta[v] + (cost if problem.labels[start + v] == 0 else -cost)
+    _cut(problem, i, theta, y, scratch)
+    value = protocol.loss(problem, i, y) - protocol.psi_score(problem, i, y, theta)
+    return max(value, 0.0)  # that of the true labeling, which rounding must not undercut
+
+
+@protocol.decode.register(SegmentationProblem)
+def _(problem, i, theta, y, scratch):
+    for v in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+        scratch[v] = theta[v]
+    _cut(problem, i, theta, y, scratch)
+
+
+@protocol.loss.register(SegmentationProblem)
+def _(problem, i, y):
+    start, total = problem.label_ptr[i], 0.0
+    for v in range(problem.label_ptr[i + 1] - start):
+        if y[v] != problem.labels[start + v]:
+            total += problem.node_loss[start + v]
+    return total
+
+
+@register_jitable
+def _cut_change(problem, i, y, e):
+    """Return whether y cuts edge e less whether the truth does."""
+    start, a, b = problem.label_ptr[i], problem.ends[2 * e], problem.ends[2 * e + 1]
+    return int(y[a] != y[b]) - int(problem.labels[start + a] != problem.labels[start + b])
+
+
+@protocol.add_psi.register(SegmentationProblem)
+def _(problem, i, y, c, direction):
+    start = problem.label_ptr[i]
+    nodes = problem.label_ptr[i + 1] - start
+    for v in range(nodes):
+        direction[v] += c * (problem.labels[start + v] - y[v])
+    pairwise = direction[nodes : nodes + problem.num_pairwise]
+    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
+        change = _cut_change(problem, i, y, e)
+        if change != 0:
+            row_scatter_label(problem.z, e, 0, c * change, 1, pairwise)
+
+
+@protocol.psi_score.register(SegmentationProblem)
+def _(problem, i, y, theta):
+    start, total = problem.label_ptr[i], 0.0
+    nodes = problem.label_ptr[i + 1] - start
+    for v in range(nodes):
+        total += theta[v] * (problem.labels[start + v] - y[v])
+    u = theta[nodes : nodes + problem.num_pairwise]
+    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
+        change = _cut_change(problem, i, y, e)
+        if change != 0:
+            total += change * row_product(problem.z, e, u)
+    return total
+
+
+@protocol.scatter.register(SegmentationProblem)
+def _(problem, i, direction, c, w):
+    p, start = problem.num_features, problem.label_ptr[i]
+    nodes, own = problem.label_ptr[i + 1] - start, (problem.width - 1) * problem.num_features
+    for v in range(nodes):
+        if direction[v] != 0.0:
+            row_scatter_label(problem.x, start + v, 0, c * direction[v], 1, w[own : own + p])
+            if own > 0:
+                row_scatter_label(problem.x, start + v, 0, -c * direction[v], 1, w[:p])
+    for j in range(problem.num_pairwise):
+        w[own + p + j] += c * direction[nodes + j]
+
+
+@protocol.scatter_psi.register(SegmentationProblem)
+def _(problem, i, y, c, w):
+    p, start = problem.num_features, problem.label_ptr[i]
+    own = (problem.width - 1) * problem.num_features
+    for v in range(problem.label_ptr[i + 1] - start):
+        difference = problem.labels[start + v] - y[v]
+        if difference != 0:
+            row_scatter_label(problem.x, start + v, 0, c * difference, 1, w[own : own + p])
+            if own > 0:
+                row_scatter_label(problem.x, start + v, 0, -c * difference, 1, w[:p])
+    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
+        change = _cut_change(problem, i, y, e)
+        if change != 0:
+            row_scatter_label(problem.z, e, 0, c * change, 1, w[own + p :])
+
+
+@register_jitable
+def _image(problem, i, direction):
+    """Return sum_v direction_v x_v, in the free part of the buffer."""
+    start, size = problem.label_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
+    image = direction[size : size + problem.num_features]
+    image[:] = 0.0
+    for v in range(problem.label_ptr[i + 1] - start):
+        if direction[v] != 0.0:
+            row_scatter_label(problem.x, start + v, 0, direction[v], 1, image)
+    return image
+
+
+@protocol.gram_scores.register(SegmentationProblem)
+def _(problem, i, direction, theta):
+    start = problem.label_ptr[i]
+    nodes, image = problem.label_ptr[i + 1] - start, _image(problem, i, direction)
+    for v in range(nodes):
+        theta[v] = problem.width * row_product(problem.x, start + v, image)
+    for j in range(nodes, nodes + problem.num_pairwise):
+        theta[j] = direction[j]
+
+
+@protocol.norm_sq.register(SegmentationProblem)
+def _(problem, i, direction):
+    nodes, image = problem.label_ptr[i + 1] - problem.label_ptr[i], _image(problem, i, direction)
+    total = 0.0
+    for f in range(problem.num_features):
+        total += image[f] * image[f]
+    total *= problem.width
+    for j in range(nodes, nodes + problem.num_pairwise):
+        total += direction[j] * direction[j]
+    return total
+
+
+@protocol.radii_sq.register(SegmentationProblem)
+def _(problem):
+    of_nodes, of_edges = (
+        np.array([product_bound(rows, ptr[i], ptr[i + 1]) for i in range(problem.n)])
+        for rows, ptr in ((problem.x, problem.label_ptr), (problem.z, problem.edge_ptr))
+    )
+    return problem.width * of_nodes + of_edges
+
+
+@protocol.as_labeling.register(SegmentationProblem)
+def _(problem, i, y):
+    return check_labels("y", y, int(problem.label_ptr[i + 1] - problem.label_ptr[i]))
+
+
+@protocol.all_labelings.register(SegmentationProblem)
+def _(problem, i, limit):
+    nodes = int(problem.label_ptr[i + 1] - problem.label_ptr[i])
+    if 2**nodes > limit:
+        raise ParameterError(f"example {i} has 2^{nodes} labelings, more than the {limit} that can be written out")
+    return np.indices((2,) * nodes, dtype=np.int32).reshape(nodes, -1).T.copy()  # subsets before what contains them
+
+
+@protocol.public_labeling.register(SegmentationProblem)
+def _(problem, i, y):
+    return np.array(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]], dtype=np.int64)
+
+
+@protocol.to_public.register(SegmentationProblem)
+def _(problem, w):
+    p, width = problem.num_features, problem.width
+    return np.concatenate((w[: width * p].reshape(width, p).T.ravel(), w[width * p :]))
+
+
+@protocol.from_public.register(SegmentationProblem)
+def _(problem, w):
+    p, width, w = problem.num_features, problem.width, np.asarray(w, dtype=np.float64)
+    return np.concatenate((w[: width * p].reshape(p, width).T.ravel(), w[width * p :]))
+
+
+@protocol.joint_feature.register(SegmentationProblem)
+def _(problem, i, y):
+    phi, width = np.zeros(problem.d), problem.width
+    for v, label in enumerate(y):
+        columns, values = row_entries(problem.x, problem.label_ptr[i] + v)
+        if width == 2:
+            phi[columns * 2 + label] += values
+        elif label == 1:
+            phi[columns] += values
+    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
+        if y[problem.ends[2 * e]] != y[problem.ends[2 * e + 1]]:
+            columns, values = row_entries(problem.z, e)
+            phi[width * problem.num_features + columns] -= values
+    return sp.csr_array(phi[np.newaxis])

@@ -1,0 +1,235 @@
+"""The segmentation family, against brute force over all labelings."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fwexp
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems import protocol
+from fwexp.problems.constraints import public_indices
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
+from fwexp.testing import problem_checks
+
+KINDS = {"dense": DenseFeatures, "sparse": SparseFeatures, "binary": BinaryFeatures}
+
+
+def random_arrays(rng, n=6, p=3, q=2, binary=False):
+    """Graphs of at most 5 nodes, some without edges, and labels."""
+    X, edges, Z, y, sizes = [], [], [], [], []
+    for _ in range(n):
+        nodes = int(rng.integers(1, 6))
+        pairs = [(a, b) for a in range(nodes) for b in range(nodes) if a != b and rng.random() < 0.3]
+        for found, shape in ((X, (nodes, p)), (Z, (len(pairs), q))):
+            values = (rng.random(shape) < 0.5) * 1.0 if binary else rng.random(shape) * (rng.random(shape) < 0.7)
+            found.append(values)
+        if not binary:
+            X[-1] = X[-1] - 0.4
+        edges.append(pairs)
+        y.append(rng.integers(2, size=nodes))
+        sizes.append(rng.integers(1, 9, size=nodes))
+    return X, edges, Z, y, sizes
+
+
+def build(X, edges, Z, y, sizes, kind="dense", **options):
+    if kind != "dense":
+        X, Z = [sp.csr_array(x) for x in X], [sp.csr_array(z) for z in Z]
+    return fwexp.segmentation_problem(X, edges, Z, y, sizes, **options)
+
+
+def phi(x, edges, z, labels, foreground_only=False):
+    W = np.zeros((x.shape[1], 2))
+    for row, label in zip(x, labels, strict=True):
+        W[:, label] += row
+    cut = sum((row for (a, b), row in zip(edges, z, strict=True) if labels[a] != labels[b]), start=np.zeros(z.shape[1]))
+    return np.concatenate((W[:, 1] if foreground_only else W.ravel(), -cut))
+
+
+def hamming(truth, sizes, labels, balanced=False):
+    """The loss, from its definition."""
+    truth, sizes, wrong = np.asarray(truth), np.asarray(sizes), np.asarray(labels) != np.asarray(truth)
+    classes = [truth == k for k in (0, 1) if (truth == k).any()] if balanced else [truth >= 0]
+    return np.mean([sizes[of_one] @ wrong[of_one] / sizes[of_one].sum() for of_one in classes])
+
+
+def feasible(problem, w):
+    w = w.copy()
+    w[public_indices(problem)] = np.abs(w[public_indices(problem)])
+    return w
+
+
+@pytest.fixture(params=[*KINDS, "foreground only", "balanced"])
+def example(request):
+    """(arrays, problem, weights, options)."""
+    rng = np.random.default_rng(3)
+    arrays = random_arrays(rng, binary=request.param == "binary")
+    kind = request.param if request.param in KINDS else "dense"
+    options = {
+        "foreground_only": request.param == "foreground only",
+        "loss": "balanced" if request.param == "balanced" else "hamming",
+    }
+    problem = build(*arrays, kind, **options)
+    assert isinstance(problem.x, KINDS[kind])
+    assert isinstance(problem.z, KINDS[kind])
+    return arrays, problem, feasible(problem, rng.normal(size=problem.d)), options
+
+
+def test_keeps_the_promises_of_the_protocol(example):
+    for check in problem_checks(example[1]):
+        check()
+
+
+def test_size(example):
+    (X, edges, _, _, _), problem, _, options = example
+    assert (problem.n, problem.d) == (6, 5 if options["foreground_only"] else 8)
+    nodes, pairs = sum(map(len, X)), sum(map(len, edges))
+    assert repr(problem) == f"SegmentationProblem(n=6, d={problem.d}, nodes={nodes}, edges={pairs})"
+    assert public_indices(problem).tolist() == [problem.d - 2, problem.d - 1]
+
+
+def test_joint_feature_loss_and_oracles_against_all_labelings(example):
+    (X, edges, Z, y, sizes), problem, w, options = example
+    predictions = fwexp.predict(problem, w)
+    for i, x in enumerate(X):
+        score, value = {}, {}
+        for labels in product((0, 1), repeat=len(x)):
+            features = phi(x, edges[i], Z[i], labels, options["foreground_only"])
+            loss = hamming(y[i], sizes[i], labels, options["loss"] == "balanced")
+            np.testing.assert_allclose(fwexp.joint_feature(problem, i, labels).toarray()[0], features, atol=1e-12)
+            assert fwexp.loss(problem, i, labels) == pytest.approx(loss, abs=1e-14)
+            score[labels] = w @ features
+            value[labels] = loss + score[labels]
+        truth = score[tuple(y[i].tolist())]
+        found, hinge = fwexp.max_oracle(problem, i, w)
+        assert hinge == pytest.approx(max(value.values()) - truth, abs=1e-12)
+        assert value[tuple(found.tolist())] == pytest.approx(max(value.values()), abs=1e-12)
+        assert score[tuple(predictions[i].tolist())] == pytest.approx(max(score.values()), abs=1e-12)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
+def test_oracle_against_all_labelings(seed, scale):
+    """In small integers, so that labelings tie; of those the one with fewest 1 is taken."""
+    rng = np.random.default_rng(seed)
+    X, edges, Z, y, sizes = random_arrays(rng, n=1, binary=True)
+    problem = build(X, edges, Z, y, sizes)
+    w = feasible(problem, scale * rng.integers(-2, 3, size=problem.d))
+    found, hinge = fwexp.max_oracle(problem, 0, w)
+    labelings = protocol.all_labelings(problem, 0, 100)
+    values = [hamming(y[0], sizes[0], labels) + w @ (phi(X[0], edges[0], Z[0], labels)) for labels in labelings]
+    truth = w @ phi(X[0], edges[0], Z[0], y[0])
+    assert hinge == pytest.approx(max(values) - truth, abs=1e-9)
+    predicted = fwexp.predict(problem, w)[0]
+    scores = np.array([w @ phi(X[0], edges[0], Z[0], labels) for labels in labelings])
+    assert predicted.tolist() == labelings[np.argmax(np.round(scores / scale))].tolist()
+    assert len(found) == len(y[0])
+
+
+def test_an_image_of_one_class_has_the_same_loss_balanced_or_not():
+    arrays = [np.zeros((3, 1))], [[]], [np.zeros((0, 1))], [[1, 1, 1]], [[1, 2, 5]]
+    for loss in ("hamming", "balanced"):
+        assert fwexp.loss(build(*arrays, loss=loss), 0, [1, 0, 1]) == 0.25
+
+
+def test_all_wrong_costs_one(example):
+    (_, _, _, y, _), problem, _, _ = example
+    for i, labels in enumerate(y):
+        assert fwexp.loss(problem, i, 1 - labels) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_training_finds_pairwise_weights():
+    """Noisy nodes along a chain whose neighbours mostly agree: smoothing helps, and test error shows it."""
+    rng = np.random.default_rng(11)
+    X, edges, Z, y = [], [], [], []
+    for _ in range(60):
+        labels = np.repeat(rng.integers(2, size=4), 5)
+        X.append(np.column_stack((labels - 0.5 + rng.normal(0, 0.7, size=20), np.ones(20))))
+        edges.append([(v, v + 1) for v in range(19)])
+        Z.append(np.ones((19, 1)))
+        y.append(labels)
+
+    def error(edges, Z):
+        train, test = (fwexp.segmentation_problem(X[a:b], edges[a:b], Z[a:b], y[a:b]) for a, b in ((0, 30), (30, 60)))
+        return fwexp.evaluate(test, fwexp.solve(train, lam=0.1, max_passes=500).w).error
+
+    errors = error(edges, Z), error([[]] * 60, [np.zeros((0, 1))] * 60)
+    assert errors[0] < 0.7 * errors[1]
+
+
+@pytest.mark.parametrize("foreground_only", [False, True])
+def test_prediction_needs_no_labels(foreground_only):
+    X, edges, Z, y, _ = random_arrays(np.random.default_rng(0))
+    problem = fwexp.segmentation_problem(X, edges, Z, y, foreground_only=foreground_only)
+    result = fwexp.solve(problem, lam=0.1, max_passes=3)
+    for found, wanted in zip(fwexp.predict(X, result, edges=edges, Z=Z), result.predict(problem), strict=True):
+        assert found.tolist() == wanted.tolist()
+    with pytest.raises(ParameterError, match="Z must be a list of"):
+        fwexp.predict(X, result, edges=edges)
+    with pytest.raises(ParameterError, match=r"X must have d = "):
+        fwexp.predict([x[:, :2] for x in X], result, edges=edges, Z=Z)
+
+
+# --- what people get wrong --------------------------------------------------------------------------------------------
+
+NODES, EDGES, FEATURES, LABELS = [np.ones((3, 2))], [[(0, 1), (1, 2)]], [np.ones((2, 1))], [[0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"X": []}, "X must hold at least one example, got n = 0"),
+        ({"y": []}, "y must have length 1 like X, got 0"),
+        ({"node_weight": []}, "node_weight must have length 1 like X, got 0"),
+        ({"X": [np.ones(3)]}, r"X\[0\] must have shape \(V, p\), got \(3,\)"),
+        ({"X": [np.ones((0, 2))]}, r"X\[0\] must have shape \(V, 2\) with V >= 1, got \(0, 2\)"),
+        ({"X": [np.full((3, 2), np.nan)]}, "X must be finite"),
+        ({"edges": [[(0, 1), (1, 3)]]}, r"edges\[0\] must join nodes 0 .. 2, got the edge \(1, 3\) to nowhere"),
+        ({"edges": [[(0, -1), (1, 2)]]}, r"edges\[0\] must join nodes 0 .. 2, got the edge \(0, -1\) to nowhere"),
+        ({"edges": [[(0, 1), (2, 2)]]}, r"edges\[0\] must join different nodes, got the edge \(2, 2\) from one to itself"),
+        ({"edges": [[0, 1]]}, r"edges\[0\] must be an int array of edges, shape \(E, 2\), got shape \(2,\)"),
+        ({"edges": [[(0.5, 1)]]}, r"edges\[0\] must be an int array of edges"),
+        ({"Z": [np.ones((3, 1))]}, r"Z\[0\] must have shape \(2, 1\) like edges\[0\], got \(3, 1\)"),
+        ({"Z": [-np.ones((2, 1))]}, r"Z must be >= 0, got -1 in Z\[0\]"),
+        ({"Z": [sp.csr_array([[0.5], [-0.5]])]}, r"Z must be >= 0, got -0.5 in Z\[0\]"),
+        ({"y": [[0, 1, 2]]}, r"labels in y\[0\] must be 0 or 1, got 2"),
+        ({"y": [[0, 1, -1]]}, r"labels in y\[0\] must be 0 or 1, got -1"),
+        ({"y": [[0, 1]]}, r"y\[0\] must hold 3 labels, one per node, got shape \(2,\)"),
+        ({"node_weight": [[1, 2]]}, r"node_weight\[0\] must hold 3 numbers > 0, one per node, got shape \(2,\)"),
+        ({"node_weight": [[1, 2, 0]]}, r"node_weight\[0\] must be > 0, got 0"),
+        ({"num_labels": 3}, "num_labels must be 2, got 3"),
+        ({"loss": "area"}, "unknown loss 'area'; accepted: balanced, hamming"),
+        ({"foreground_only": 1}, "foreground_only must be true or false, got 1"),
+    ],
+)
+def test_wrong_arrays(changed, message):
+    given = {"X": NODES, "edges": EDGES, "Z": FEATURES, "y": LABELS} | changed
+    with pytest.raises(ParameterError, match=message) as caught:
+        fwexp.segmentation_problem(**given)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [fwexp.predict, fwexp.evaluate, lambda problem, w: fwexp.max_oracle(problem, 0, w)])
+def test_negative_capacities_are_a_fault_of_the_weights(call):
+    problem = fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS)
+    for weights in (None, [1.0]):
+        asked = problem if weights is None else fwexp.weighted_problem(problem, weights)
+        call(asked, [0, 0, 0, -1, 0.0])
+        with pytest.raises(ParameterError, match=r"w must be >= 0 for edge features, w\[4\] .. w\[4\], .*got -0.5 at 4") as caught:
+            call(asked, [0, 0, 0, 0, -0.5])
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("y", [[0, 1], [0, 1, 2], "010"])
+def test_wrong_labelings(y):
+    problem = fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS)
+    with pytest.raises(ParameterError, match=r"y must hold 3 labels|labels in y must be 0 or 1"):
+        fwexp.loss(problem, 0, y)
+
+
+@pytest.mark.parametrize("solver", ["n_slack", "online_eg"])
+def test_solvers_that_do_not_keep_weights_nonnegative_refuse(solver):
+    with pytest.raises(OptionError, match=solver):
+        fwexp.solve(fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS), solver, lam=1.0)
