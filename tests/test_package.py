@@ -102,10 +102,12 @@ def test_import_is_light():
 def test_every_import_is_a_declared_dependency():
     # Ourselves, twice; fwexp.data.digits.make_npz, a tool; and what installs the package.
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "setuptools"}
-    declared = {canonicalize_name(Requirement(text).name) for text in PYPROJECT["project"]["dependencies"]}
+    needed, extras = PYPROJECT["project"]["dependencies"], PYPROJECT["project"]["optional-dependencies"]
+    always, images = ({canonicalize_name(Requirement(text).name) for text in texts} for texts in (needed, extras["images"]))
     provided = packages_distributions()
     for folder in INSTALLED_AS:
         for path in (ROOT / folder).rglob("*.py"):
+            declared = always | images if path.parent.name == "data" else always
             for module in imported_modules(path) - not_needed - sys.stdlib_module_names:
                 assert declared & {canonicalize_name(name) for name in provided[module]}, f"{path} imports {module}"
 

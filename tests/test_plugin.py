@@ -60,7 +60,19 @@ def test_what_another_package_adds_is_listed(place):
     groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
     assert {"bcfw", "auto", "subgradient", "timid"} <= set(groups["solver"].split(", "))
     assert groups["dataset"].split(", ") == [
-        *("bits", "conll2000", "digits", "hansards", "horses", "horseseg", "ocr", "synthetic_horseseg", "tags")
+        *(
+            "bits",
+            "conll2000",
+            "digits",
+            "hansards",
+            "horses",
+            "horseseg",
+            "lsp",
+            "ocr",
+            "synthetic_horseseg",
+            "synthetic_lsp",
+            "tags",
+        )
     ]
     assert groups["experiment/elsewhere"] == "fig1"
     (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))

@@ -36,6 +36,13 @@ class SegmentationScores(NamedTuple):
     iou: float  # intersection over union of the figure, the mean over images
 
 
+class PoseScores(NamedTuple):
+    """What is reported of poses; both between 0 and 1, NaN where nothing can be compared."""
+
+    pcp: float  # of limbs, how many have both ends within half the limb's length (Ferrari et al. 2008)
+    pdj: float  # of joints, how many are within a fifth of the torso's length (Sapp and Taskar 2013)
+
+
 def token_accuracy(problem, predictions: Sequence) -> float:
     """Return the share of all positions of all sequences that are labelled right.
 
@@ -225,3 +232,35 @@ def _check_lengths(name: str, lengths: list[int], expected: list[int]) -> None:
     for i, (length, right) in enumerate(zip(lengths, expected, strict=True)):
         if length != right:
             raise ParameterError(f"{name}[{i}] must have length {right}, got {length}")
+
+
+def pose_scores(joints, predictions: Sequence) -> PoseScores:
+    """Return how many limbs and joints are found.
+
+    Parameters
+    ----------
+    joints : float array (n, 14, 2)
+        True rows and columns in cells, as in ``fwexp.data.lsp``; NaN where unknown, which is not compared.
+    predictions : sequence of int arrays (14, 2)
+        Cells, as ``fwexp.predict`` returns them; their middles are compared.
+
+    Raises
+    ------
+    ValueError
+        Numbers of poses that differ.
+    """
+    from fwexp.data.lsp import torso_length
+    from fwexp.data.lsp_joints import LIMBS
+
+    if len(predictions) != len(joints):
+        raise ParameterError(f"predictions must hold {len(joints)} poses, got {len(predictions)}")
+    found_limbs, found_joints = [], []
+    for truth, predicted in zip(joints, predictions, strict=True):
+        distance = np.linalg.norm(np.asarray(predicted) + 0.5 - truth, axis=1)
+        torso = torso_length(truth)
+        found_joints += [d <= 0.2 * torso for d in distance if not np.isnan(d + torso)]
+        for ends in LIMBS.values():
+            length = np.linalg.norm(truth[ends[0]] - truth[ends[1]])
+            if not np.isnan(length):
+                found_limbs.append((distance[list(ends)] <= 0.5 * length).all())
+    return PoseScores(*(float(np.mean(found)) if found else np.nan for found in (found_limbs, found_joints)))

@@ -12,9 +12,9 @@ import numpy as np
 from fwexp import record
 from fwexp._durable import replacing
 from fwexp.driver.progress import print_line
+from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
 
-SECONDS = 30.0  # between two checkpoints, by default
 SHARE = 0.05  # of the time, at most, is spent on them
 DIGEST = "digest"  # the array that holds the digest of all others
 
@@ -32,7 +32,7 @@ class Checkpoint:
         Between two savings; infinite: only where the run is interrupted.
     """
 
-    def __init__(self, path, identity: Mapping, seconds: float = SECONDS) -> None:
+    def __init__(self, path, identity: Mapping, seconds: float = CHECKPOINT_SECONDS) -> None:
         self.path, self.seconds = Path(path), seconds
         self._identity = json.dumps(identity, sort_keys=True).encode()
         self._saved, self._cost = time.monotonic(), 0.0

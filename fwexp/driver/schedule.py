@@ -1,7 +1,9 @@
-"""When a run is logged: the schedule, in oracle calls."""
+"""When a run is logged: the schedule, in oracle calls; and how often it is saved."""
 
 import math
 from collections.abc import Iterator
+
+CHECKPOINT_SECONDS = 30.0  # between two savings of a run, by default
 
 
 def log_points(schedule, n: int, max_calls: int) -> Iterator[int]:

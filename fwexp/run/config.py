@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from fwexp import _discovery, _folders
-from fwexp.checks import check_number
-from fwexp.driver import checkpoint
+from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
 
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
-EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": checkpoint.SECONDS}
+EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS}
 STALE = "stale"  # the value of force that runs again what other sources made
 
 GROUPS = ("task", "dataset", "solver")
@@ -119,6 +118,8 @@ def execution_settings(config: Mapping) -> dict:
     if not isinstance(given["force"], bool) and given["force"] != STALE:
         raise ParameterError(f"force must be true, false or {STALE}, got {given['force']!r}")
     if given["checkpoint"] is not None:
+        from fwexp.checks import check_number
+
         accepted = "a number of seconds >= 0 or null (only where a run is interrupted)"
         given["checkpoint"] = check_number("checkpoint", given["checkpoint"], accepted, least=0.0)
     return given

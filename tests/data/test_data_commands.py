@@ -226,6 +226,7 @@ def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
         *[["hansards", "missing"]] * 5,
         *[["horses", "missing"]] * 2,
         ["horseseg", "missing"],
+        *[["lsp", "missing"]] * 2,
         ["ocr", "damaged"],
     ]
     assert lines[0].endswith(f"{tmp_path}/conll2000/train.txt.gz; get it with `fwexp data fetch conll2000`")
@@ -281,7 +282,11 @@ def test_help(capsys):
     ("args", "kind", "message"),
     [
         (["fetsch"], ParameterError, "unknown action of fwexp data 'fetsch'; accepted: fetch, list, prepare, verify"),
-        (["fetch", "orc"], ParameterError, "unknown dataset 'orc'; accepted: conll2000, digits, hansards, horses, horseseg, ocr"),
+        (
+            ["fetch", "orc"],
+            ParameterError,
+            "unknown dataset 'orc'; accepted: conll2000, digits, hansards, horses, horseseg, lsp, ocr",
+        ),
         (["list", "data-dir=x"], OptionError, "unknown key of fwexp data 'data-dir'; accepted: data_dir"),
         (["list", "--data_dir", "x"], ParameterError, "unknown dataset '--data_dir'"),
     ],
@@ -298,4 +303,4 @@ def test_wrong_arguments(args, kind, message, tmp_path, monkeypatch):
 def test_verify_real_data(real_data, capsys):
     there = [name for name in DATASETS if name != "horseseg"]
     assert main(["verify", *there, f"data_dir={real_data}"]) == 0
-    assert capsys.readouterr().out.count(" ok ") == 11
+    assert capsys.readouterr().out.count(" ok ") == 13
