@@ -127,8 +127,10 @@ def npz_arrays(path: Path) -> dict:
         file.seek(0)
         try:
             return _members(file, path.stat().st_size)
-        except (NotImplementedError, RuntimeError) as error:  # what zipfile does not know, or has no password for
-            raise ValueError(str(error)) from error
+        except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error):
+            raise
+        except Exception as error:  # kinds that zipfile does not know; headers on which numpy lets Python's tokenizer loose
+            raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def _members(file: BinaryIO, size: int) -> dict:

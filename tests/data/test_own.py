@@ -1,6 +1,8 @@
 """Problems from people's own files."""
 
 import gzip
+import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -137,6 +139,16 @@ def test_what_is_no_npz(tmp_path, content):
     np.save(tmp_path / "single.npy", [1.0])
     with pytest.raises(DataError, match="cannot be read as npz: a single array"):
         from_npz(tmp_path / "single.npy")
+
+
+def test_an_archive_with_a_damaged_header(tmp_path):
+    """numpy hands some headers to Python's tokenizer."""
+    header = io.BytesIO()
+    np.save(header, np.eye(2))
+    with zipfile.ZipFile(tmp_path / "wrong.npz", "w") as archive:
+        archive.writestr("X.npy", header.getvalue().replace(b"'fortran_order': False", b"'fortran_order': (((((L"))
+    with pytest.raises(DataError, match="cannot be read as npz"):
+        from_npz(tmp_path / "wrong.npz")
 
 
 @pytest.mark.parametrize("flag", [1, 32], ids=["encrypted", "patched"])
