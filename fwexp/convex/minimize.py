@@ -1,0 +1,183 @@
+"""`minimize`: from what people ask for to a method, and on to a certified result."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fwexp.checks import check_choice, check_fields, check_flag, check_function, check_positive
+from fwexp.convex.base import Evaluation, Method
+from fwexp.convex.blocks import Block, BlockDescent
+from fwexp.convex.objectives import as_function
+from fwexp.convex.sets import ConvexSet
+from fwexp.convex.vertices import Away, Corrective, FrankWolfe, Pairwise, RandomAway
+from fwexp.driver import settings
+from fwexp.driver.log import Log
+from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.progress import Progress
+from fwexp.driver.trace import Status
+from fwexp.errors import ParameterError, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS: dict[str, type[Method]] = {
+    cls.name: cls for cls in (FrankWolfe, Away, Pairwise, Corrective, RandomAway, Block, BlockDescent)
+}
+
+
+class Atoms(NamedTuple):
+    """The active set of a result.
+
+    Attributes
+    ----------
+    points : ndarray (k, dim)
+        The atoms, one row each.
+    weights : ndarray (k,)
+        Positive, with the sum 1: ``x = weights @ points``.
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass
+class Minimum:
+    """What `minimize` returns.
+
+    Attributes
+    ----------
+    x : ndarray
+        The point with the lowest value logged.
+    value, gap : float
+        f(x), and a bound on how far above the minimum that is.
+    status, reason : str
+        How the run ended, and the same as a sentence.
+    trace : DataFrame
+        One row per logged point; ``primal`` is the value, ``dual`` the lower bound of its linear minimisation.
+    method : str
+    atoms : Atoms or None
+        The atoms with weights that the last iterate is a mixture of, for methods that keep them.
+    """
+
+    x: np.ndarray
+    value: float
+    gap: float
+    status: str
+    reason: str
+    trace: "pd.DataFrame" = field(repr=False)
+    method: str
+    atoms: Atoms | None = field(default=None, repr=False)
+
+
+def minimize(
+    f,
+    set: ConvexSet,
+    *,
+    method: str = "pairwise",
+    x0=None,
+    gap_tol: float = 1e-6,
+    max_iter: float = 1000,
+    time_limit: float | None = None,
+    seed: int = 0,
+    schedule="default",
+    callback: Callable | None = None,
+    verbose: bool = False,
+    checkpoint=None,
+    **options: Any,
+) -> Minimum:
+    """Minimise a smooth convex function over a compact convex set, with a certificate.
+
+    Parameters
+    ----------
+    f : Function or callable
+        `LeastSquares`, `Logistic`, `Quadratic`, or ``fun(x) -> (value, gradient)``.
+    set : ConvexSet
+        Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own.
+    method : str
+        ``fw``, ``away``, ``pairwise``, ``corrective``, ``random_away`` (on numbered atoms), ``block`` or ``block_descent``
+        (on a `Product`).
+    x0 : sequence of float, optional
+        The start, a member of the set; by default a vertex.
+    gap_tol : float
+        Stop where f(x) is certified to be within this of the minimum; 0 runs to ``max_iter``.
+    max_iter : float
+        Bound on linear minimisations over the set. One block of a product is a part of one.
+    time_limit : float, optional
+        Seconds, without those for the log.
+    seed : int
+        Of random choices.
+    schedule : "default", float or sequence of float
+        When to log, in iterations; see `fwexp.solve`.
+    callback : callable, optional
+        Called with every row of the trace, a dict.
+    verbose : bool
+        Whether to show progress on standard error.
+    checkpoint : Checkpoint, optional
+        See `fwexp.solve`.
+    **options
+        ``step`` (``auto``, ``line_search``, ``adaptive``; ``open_loop`` for ``fw`` and ``block``); ``eta`` of ``random_away``;
+        ``rule`` and ``refresh`` of block methods.
+
+    Returns
+    -------
+    Minimum
+
+    Raises
+    ------
+    ValueError
+        A value outside what a parameter accepts, a start outside the set, or a function that returns no finite value or a
+        gradient of the wrong length.
+    TypeError
+        An option that the method does not have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fwexp.convex import L1Ball, LeastSquares, minimize
+    >>> f = LeastSquares([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [3.0, 1.0])
+    >>> result = minimize(f, L1Ball(3, radius=2.0), method="pairwise", gap_tol=1e-9)
+    >>> result.x.round(6), round(result.value, 6), result.gap <= 1e-9
+    (array([1.5, 0. , 0.5]), 0.625, True)
+    """
+    if not isinstance(set, ConvexSet):
+        raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
+    process = new_method(as_function(f, set.dim), set, method, x0, settings.check_seed(seed), gap_tol, options)
+    check_function("callback", callback, optional=True)
+    bounds = Bounds(check_positive("max_iter", max_iter), process.gap_tol, settings.check_time_limit(time_limit))
+    progress = Progress(bounds.max_passes, check_flag("verbose", verbose), method)
+    log = Log(process, Evaluation(process), callback=callback, progress=progress)
+    status = drive(process, log, bounds, settings.check_schedule(schedule), progress, checkpoint)
+    progress.close(str(status))
+    return as_minimum(process, log, status)
+
+
+def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, options) -> Method:
+    """Return a method at its start."""
+    cls = METHODS[check_choice("method", method, METHODS)]
+    checked = cls.Options(**check_fields(f"method {method}", cls.Options, options))
+    return cls(f, convex_set, checked, x0, seed, settings.check_gap_tol(gap_tol))
+
+
+def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
+    """Return what a log says was reached, recomputed from scratch."""
+    import pandas as pd
+
+    _, point, _ = log.best
+    x = process.result_point(point.w)
+    value, dual = log.certificate()
+    wrong = "" if status is Status.DIVERGED else log.drift("primal", value)
+    active = process.state.active
+    if active is not None:
+        active.drop_zeros()
+    return Minimum(
+        x=x,
+        value=value,
+        gap=value - dual,
+        status=str(Status.DIVERGED if wrong else status),
+        reason=wrong or status.sentence,
+        trace=pd.DataFrame(log.rows),
+        method=process.name,
+        atoms=None if active is None else Atoms(*active.to_arrays()),
+    )
