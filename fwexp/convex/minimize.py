@@ -1,4 +1,4 @@
-"""`minimize`: from what people ask for to a method, and on to a certified result."""
+"""`minimize` and `saddle_point`: from what people ask for to a method, and on to a certified result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,9 @@ import numpy as np
 from fwexp.checks import check_choice, check_fields, check_flag, check_function, check_positive
 from fwexp.convex.base import Evaluation, Method
 from fwexp.convex.blocks import Block, BlockDescent
+from fwexp.convex.games import Bilinear
 from fwexp.convex.objectives import as_function
+from fwexp.convex.saddle import SADDLE_METHODS, WorstCase
 from fwexp.convex.sets import ConvexSet
 from fwexp.convex.vertices import Away, Corrective, FrankWolfe, Pairwise, RandomAway
 from fwexp.driver import settings
@@ -144,12 +146,7 @@ def minimize(
     if not isinstance(set, ConvexSet):
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
     process = new_method(as_function(f, set.dim), set, method, x0, settings.check_seed(seed), gap_tol, options)
-    check_function("callback", callback, optional=True)
-    bounds = Bounds(check_positive("max_iter", max_iter), process.gap_tol, settings.check_time_limit(time_limit))
-    progress = Progress(bounds.max_passes, check_flag("verbose", verbose), method)
-    log = Log(process, Evaluation(process), callback=callback, progress=progress)
-    status = drive(process, log, bounds, settings.check_schedule(schedule), progress, checkpoint)
-    progress.close(str(status))
+    log, status = _run(process, Evaluation(process), max_iter, time_limit, schedule, callback, verbose, checkpoint)
     return as_minimum(process, log, status)
 
 
@@ -162,8 +159,6 @@ def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, option
 
 def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
     """Return what a log says was reached, recomputed from scratch."""
-    import pandas as pd
-
     _, point, _ = log.best
     x = process.result_point(point.w)
     value, dual = log.certificate()
@@ -177,7 +172,119 @@ def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
         gap=value - dual,
         status=str(Status.DIVERGED if wrong else status),
         reason=wrong or status.sentence,
-        trace=pd.DataFrame(log.rows),
+        trace=_frame(log),
         method=process.name,
         atoms=None if active is None else Atoms(*active.to_arrays()),
     )
+
+
+@dataclass
+class SaddlePoint:
+    """What `saddle_point` returns.
+
+    Attributes
+    ----------
+    x, y : ndarray
+        The point with the lowest worst case logged, and the y of the last pair; None where it is not kept.
+    value, gap : float
+        max_y L(x, y), and a bound on how far above the value of the game that is.
+    status, reason : str
+        How the run ended, and the same as a sentence.
+    trace : DataFrame
+        One row per logged pair: ``primal`` is max_y' L(x, y'), ``dual`` is min_x' L(x', y).
+    method : str
+    """
+
+    x: np.ndarray
+    y: np.ndarray | None
+    value: float
+    gap: float
+    status: str
+    reason: str
+    trace: "pd.DataFrame" = field(repr=False)
+    method: str
+
+
+def saddle_point(
+    game: Bilinear,
+    *,
+    method: str = "extragradient",
+    gap_tol: float = 1e-6,
+    max_iter: float = 1000,
+    time_limit: float | None = None,
+    schedule="default",
+    callback: Callable | None = None,
+    verbose: bool = False,
+    checkpoint=None,
+    **options: Any,
+) -> SaddlePoint:
+    """Find a saddle point of a bilinear function, with a certificate.
+
+    Parameters
+    ----------
+    game : Bilinear
+        Also from `svm_game`.
+    method : str
+        ``extragradient``, ``sp_fw`` or ``sp_away``.
+    gap_tol : float
+        Stop where max_y' L(x, y') - min_x' L(x', y) is certified to be at most this; 0 runs to ``max_iter``.
+    max_iter : float
+        Bound on linear minimisations, or projections, over both sets; dual extragradient makes two projections per step.
+    time_limit, schedule, callback, verbose, checkpoint
+        As for `minimize`.
+    **options
+        ``geometry``, ``eta``, ``ratio``, ``memory`` of ``extragradient``; ``step``, ``beta``, ``delta`` of ``sp_fw``.
+
+    Returns
+    -------
+    SaddlePoint
+
+    Raises
+    ------
+    ValueError
+        A value outside what a parameter accepts.
+    TypeError
+        An option that the method does not have, or a projection that a set does not have.
+
+    Examples
+    --------
+    >>> from fwexp.convex import Bilinear, Simplex, saddle_point
+    >>> paper_scissors_stone = Bilinear([[0, -1, 1], [1, 0, -1], [-1, 1, 0]], Simplex(3), Simplex(3))
+    >>> result = saddle_point(paper_scissors_stone, gap_tol=1e-6)
+    >>> result.x.round(4), result.gap <= 1e-6
+    (array([0.3333, 0.3333, 0.3333]), True)
+    """
+    if not isinstance(game, Bilinear):
+        raise ParameterError(f"game must be a Bilinear function, got {shown(game)}")
+    cls = SADDLE_METHODS[check_choice("method", method, SADDLE_METHODS)]
+    checked = cls.Options(**check_fields(f"method {method}", cls.Options, options))
+    process = cls(game, checked, settings.check_gap_tol(gap_tol))
+    log, status = _run(process, WorstCase(game), max_iter, time_limit, schedule, callback, verbose, checkpoint)
+    _, point, _ = log.best
+    value, dual = log.certificate()
+    return SaddlePoint(
+        x=point.w.copy(),
+        y=process.y(),
+        value=value,
+        gap=value - dual,
+        status=str(status),
+        reason=status.sentence,
+        trace=_frame(log),
+        method=method,
+    )
+
+
+def _run(process, objective, max_iter, time_limit, schedule, callback, verbose, checkpoint) -> tuple[Log, Status]:
+    check_function("callback", callback, optional=True)
+    bounds = Bounds(check_positive("max_iter", max_iter), process.gap_tol, settings.check_time_limit(time_limit))
+    progress = Progress(bounds.max_passes, check_flag("verbose", verbose), process.name)
+    log = Log(process, objective, callback=callback, progress=progress)
+    status = drive(process, log, bounds, settings.check_schedule(schedule), progress, checkpoint)
+    progress.close(str(status))
+    return log, status
+
+
+def _frame(log: Log) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame(log.rows)

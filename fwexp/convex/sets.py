@@ -84,6 +84,13 @@ class ConvexSet(ABC):
         """Return the nearest point of the set."""
         raise OptionError(f"{type(self).__name__} has no projection here; sets that have one: {', '.join(PROJECTED)}")
 
+    softens: bool = False  # whether it has ``soften``
+    mass: float = math.inf  # of such sets: ||x - x'||_1^2 <= 2 mass D(x, x'), D the distance of the entropy
+
+    def soften(self, theta: np.ndarray) -> np.ndarray:
+        """Return argmax <theta, x> + entropy(x), the entropic projection."""
+        raise OptionError(f"{type(self).__name__} has no entropic projection; sets that have one: {', '.join(SOFTENED)}")
+
     def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices and the values, one row each, of numbered atoms."""
         raise OptionError(f"the atoms of {type(self).__name__} are not numbered; those of {', '.join(NUMBERED)} are")
@@ -132,6 +139,17 @@ class Simplex(_Sized):
 
     def project(self, x):
         return projections.onto_simplex(x, self.radius)
+
+    softens = True
+
+    @property
+    def mass(self):
+        """The radius (Pinsker)."""
+        return self.radius
+
+    def soften(self, theta):
+        weights = np.exp(theta - theta.max())
+        return weights * (self.radius / weights.sum())
 
     def atoms(self, numbers):
         return numbers[:, None], np.full((len(numbers), 1), self.radius)
@@ -436,5 +454,20 @@ class Product(ConvexSet):
         return np.concatenate([factor.project(part) for factor, part in self._parts(x)])
 
 
+    @property
+    def softens(self):
+        """Whether all factors can."""
+        return all(factor.softens for factor in self.factors)
+
+    @property
+    def mass(self):
+        """The sum of those of the factors."""
+        return sum(factor.mass for factor in self.factors)
+
+    def soften(self, theta):
+        return np.concatenate([factor.soften(part) for factor, part in self._parts(theta)])
+
+
 PROJECTED = ("Simplex", "L1Ball", "L2Ball", "Box", "LInfBall", "Spectrahedron", "NuclearBall", "Product")
 NUMBERED = ("Simplex", "L1Ball", "Hull")
+SOFTENED = ("Simplex", "ChainPolytope", "MatchingPolytope", "Product")
