@@ -1,6 +1,7 @@
 """Atoms, the extreme points that linear minimisation returns, and active sets: the atoms that an iterate is a mixture of."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -79,10 +80,13 @@ class ActiveSet:
         new = cls.of_atom(like, len(x))
         new.start, new.start_at = x.copy(), 0
         new.values[0] = 0.0
+        new._rows.clear()
         return new
 
-    def __post_init__(self) -> None:
-        self._rows = {self.atom(k).key: k for k in range(self.size) if k != self.start_at}
+    @cached_property
+    def _rows(self) -> dict[bytes, int]:
+        """Where atoms are, by their keys; no part of the record."""
+        return {self.atom(k).key: k for k in range(self.size) if k != self.start_at}
 
     def atom(self, k: int) -> Atom:
         """Return an atom."""

@@ -112,6 +112,7 @@ class Method(Process):
             x = vector("x0", x0, convex_set.dim).copy()
             if not convex_set.contains(x):
                 raise ParameterError(f"x0 must lie in the set, got {shown(x.tolist())}")
+        self.at_vertex = x0 is None
         self.state = State(x, f.image(x), rng=np.random.default_rng(seed))
         if self.keeps_atoms:
             self.state.active = ActiveSet.of_atom(first, len(x)) if x0 is None else ActiveSet.of_point(x, first)
@@ -148,7 +149,9 @@ class Method(Process):
         view = View(value, g, float(g @ x), atom, atom.dot(g))
         scale = max(abs(view.gx), abs(view.gs), float(np.linalg.norm(g)) * float(np.linalg.norm(x)))
         if view.gap < -ROUNDING * scale:
-            raise CertificateError(f"lmo(g) returned a point with <g, s> = {view.gs:.6g}, above <g, x> = {view.gx:.6g} at a member x")
+            raise CertificateError(
+                f"lmo(g) returned a point with <g, s> = {view.gs:.6g}, above <g, x> = {view.gx:.6g} at a member x"
+            )
         return view
 
     def exact_dual(self) -> float:
@@ -166,11 +169,6 @@ class Method(Process):
     @abstractmethod
     def advance(self, calls: int, max_steps: int) -> None:
         """Take steps."""
-
-    def result_point(self, x: np.ndarray) -> np.ndarray:
-        """Return an iterate as people get it: of the active set where it is the last one, so that zeros are zeros."""
-        state = self.state
-        return state.active.point() if state.active is not None and np.array_equal(x, state.x) else x.copy()
 
     def _count_step(self) -> None:
         """End a step; now and then compute the running sums anew."""

@@ -8,7 +8,7 @@ import numpy as np
 from fwexp.checks import integer_option
 from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.base import Method, OpenLoopOptions, View
-from fwexp.convex.sets import Product
+from fwexp.convex.sets import ConvexSet, Product
 from fwexp.errors import OptionError, ParameterError
 
 RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
@@ -102,13 +102,17 @@ class Block(BlockMethod):
         if self.pairwise:
             if self.options.step == "open_loop":
                 raise OptionError("direction pairwise excludes step open_loop; accepted: auto, line_search, adaptive")
-            parts = [(factor, self.state.x[block]) for factor, block in zip(self.set.factors, self.set.blocks, strict=True)]
-            self.state.more["active"] = [ActiveSet.of_point(x, factor.atom(np.zeros(len(x)))) for factor, x in parts]
+            self.state.more["active"] = [self._active(*each) for each in zip(self.set.factors, self.set.blocks, strict=True)]
         if self.options.rule == "greedy":
             self.calls_per_step = self.size + 1
         if self.options.rule == "gap":
             self.calls_per_step = self.size + 1 if self.options.refresh else 1
             self.state.more |= {"gaps": np.full(self.size, np.inf), "since": 0}
+
+    def _active(self, factor: ConvexSet, block: slice) -> ActiveSet:
+        """Return the active set of a block at the start."""
+        vertex = factor.atom(np.zeros(factor.dim))
+        return ActiveSet.of_atom(vertex, factor.dim) if self.at_vertex else ActiveSet.of_point(self.state.x[block], vertex)
 
     @property
     def pairwise(self) -> bool:

@@ -1,8 +1,10 @@
-"""Bilinear saddle points, min over x in X of max over y in Y of
+"""Bilinear saddle points.
+
+Sought are min over x in X and max over y in Y of
 
     L(x, y) = x'M y + p'x - q'y + constant,
 
-and how good a pair is: max_y' L(x, y') - min_x' L(x', y), two linear minimisations.
+and a pair is as good as max_y' L(x, y') - min_x' L(x', y) is small: two linear minimisations.
 """
 
 from typing import NamedTuple

@@ -28,6 +28,8 @@ METHODS: dict[str, type[Method]] = {
     cls.name: cls for cls in (FrankWolfe, Away, Pairwise, Corrective, RandomAway, Block, BlockDescent)
 }
 
+SAME = 1e-13  # values that differ by less, relatively, differ by rounding
+
 
 class Atoms(NamedTuple):
     """The active set of a result.
@@ -98,7 +100,7 @@ def minimize(
     set : ConvexSet
         Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own.
     method : str
-        ``fw``, ``away``, ``pairwise``, ``corrective``, ``random_away`` (on numbered atoms), ``block`` or ``block_descent``
+        ``frank_wolfe``, ``away``, ``pairwise``, ``corrective``, ``random_away`` (on numbered atoms), ``block`` or ``block_descent``
         (on a `Product`).
     x0 : sequence of float, optional
         The start, a member of the set; by default a vertex.
@@ -119,7 +121,7 @@ def minimize(
     checkpoint : Checkpoint, optional
         See `fwexp.solve`.
     **options
-        ``step`` (``auto``, ``line_search``, ``adaptive``; ``open_loop`` for ``fw`` and ``block``); ``eta`` of ``random_away``;
+        ``step`` (``auto``, ``line_search``, ``adaptive``; ``open_loop`` for ``frank_wolfe`` and ``block``); ``eta`` of ``random_away``;
         ``rule`` and ``refresh`` of block methods.
 
     Returns
@@ -160,12 +162,15 @@ def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, option
 def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
     """Return what a log says was reached, recomputed from scratch."""
     _, point, _ = log.best
-    x = process.result_point(point.w)
     value, dual = log.certificate()
     wrong = "" if status is Status.DIVERGED else log.drift("primal", value)
-    active = process.state.active
+    x, active = point.w.copy(), process.state.active
     if active is not None:
         active.drop_zeros()
+        mixture = active.point()
+        last = process.f.value(mixture, process.f.image(mixture))
+        if last <= value + SAME * abs(value):  # zeros are zeros there
+            x, value = mixture, last
     return Minimum(
         x=x,
         value=value,
@@ -208,7 +213,7 @@ class SaddlePoint:
 def saddle_point(
     game: Bilinear,
     *,
-    method: str = "extragradient",
+    method: str = "dual_extragradient",
     gap_tol: float = 1e-6,
     max_iter: float = 1000,
     time_limit: float | None = None,
@@ -225,7 +230,7 @@ def saddle_point(
     game : Bilinear
         Also from `svm_game`.
     method : str
-        ``extragradient``, ``sp_fw`` or ``sp_away``.
+        ``dual_extragradient``, ``sp_fw`` or ``sp_away``.
     gap_tol : float
         Stop where max_y' L(x, y') - min_x' L(x', y) is certified to be at most this; 0 runs to ``max_iter``.
     max_iter : float
@@ -233,7 +238,7 @@ def saddle_point(
     time_limit, schedule, callback, verbose, checkpoint
         As for `minimize`.
     **options
-        ``geometry``, ``eta``, ``ratio``, ``memory`` of ``extragradient``; ``step``, ``beta``, ``delta`` of ``sp_fw``.
+        ``geometry``, ``eta``, ``ratio``, ``memory`` of ``dual_extragradient``; ``step``, ``beta``, ``delta`` of ``sp_fw``.
 
     Returns
     -------

@@ -1,5 +1,8 @@
-"""Methods for bilinear saddle points: dual extragradient (Nesterov 2007; Taskar, Lacoste-Julien & Jordan 2006; the review,
-algorithm 6) and saddle-point Frank-Wolfe (Gidel, Jebara & Lacoste-Julien 2017; the review, algorithm 7)."""
+"""Methods for bilinear saddle points.
+
+Dual extragradient (Nesterov 2007; Taskar, Lacoste-Julien & Jordan 2006; the review, algorithm 6) and saddle-point Frank-Wolfe
+(Gidel, Jebara & Lacoste-Julien 2017; the review, algorithm 7, whose text has the signs of the gradient and of r_t wrong in 4.1).
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -128,16 +131,18 @@ class ExtragradientOptions:
 
 
 class DualExtragradient(SaddleMethod):
-    """Dual extragradient, F(u) = (M y + p, q - M'x):
+    """Algorithm 6: dual extragradient.
+
+    With F(u) = (M y + p, q - M'x),
 
         v = T(s),  u = T(s - F(v)),  s <- s - F(u);    result: the mean of all u
 
-    with T(s) = argmax_u <eta s, u> - d(u), d half the squared distance from a centre or minus the entropy. Where d is Euclidean u is
-    the projection of v - eta F(v), as in algorithm 6 of the review. s is a function of the sum of all x and of all M y:
-    the memory-efficient form keeps these alone.
+    with T(s) = argmax_u <eta s, u> - d(u), d half the squared distance from a centre, or minus the entropy. Where d is
+    Euclidean u is the projection of v - eta F(v), as in the review. s follows from the sums of all x and of all M y (without
+    the surplus sum in the review's formula): the memory-efficient form keeps these alone.
     """
 
-    name, title = "extragradient", "dual extragradient"
+    name, title = "dual_extragradient", "dual extragradient"
     Options = ExtragradientOptions
     calls_per_step = 2
 
@@ -200,18 +205,24 @@ class DualExtragradient(SaddleMethod):
             arrays["y"] = arrays["y"] + y
         return np.inf
 
+    def _start(self):
+        """Return the pair that minimises d."""
+        game = self.game
+        x = game.X.soften(np.zeros(game.X.dim)) if self._soft_x else self._centre_x
+        return x, game.Y.soften(np.zeros(game.Y.dim)) if self._soft_y else self._centre_y
+
     def pair(self):
         game, arrays, t = self.game, self.state.arrays, self.state.step
         if t == 0:
-            zero = np.zeros(game.Y.dim)
-            x = game.X.soften(np.zeros(game.X.dim)) if self._soft_x else self._centre_x
-            y = game.Y.soften(zero) if self._soft_y else self._centre_y
+            x, y = self._start()
             return Pair(x, game.gradient_x(y), game.gradient_y(x), float(game.q @ y))
         x = arrays["x"] / t
         return Pair(x, arrays["gx"] / t, game.gradient_y(x), arrays["qy"] / t)
 
     def y(self):
-        return self.state.arrays["y"] / max(self.step, 1) if self.options.memory == "full" else None
+        if self.options.memory == "efficient":
+            return None
+        return self.state.arrays["y"] / self.step if self.step else self._start()[1]
 
 
 @dataclass(frozen=True)
@@ -230,7 +241,9 @@ class SaddleOptions:
     """
 
     step: str = field(default="open_loop", metadata={"choices": ("open_loop", "adaptive", "linear_rate")})
-    beta: float | None = field(default=None, metadata={"check": number_option("beta", "a positive number", optional=True, above=0.0)})
+    beta: float | None = field(
+        default=None, metadata={"check": number_option("beta", "a positive number", optional=True, above=0.0)}
+    )
     delta: float | None = field(
         default=None, metadata={"check": number_option("delta", "a positive number", optional=True, above=0.0)}
     )

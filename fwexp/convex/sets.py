@@ -12,6 +12,7 @@ Methods call ``atom(g)``, which is the same as ``lmo`` with few nonzeros where a
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -425,7 +426,7 @@ class Product(ConvexSet):
         if not self.factors:
             raise ParameterError("factors must be convex sets, got none")
         ends = np.cumsum([0, *(factor.dim for factor in self.factors)])
-        self.blocks = [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self.blocks = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.dim = int(ends[-1])
 
     def atom(self, g):
@@ -452,7 +453,6 @@ class Product(ConvexSet):
 
     def project(self, x):
         return np.concatenate([factor.project(part) for factor, part in self._parts(x)])
-
 
     @property
     def softens(self):

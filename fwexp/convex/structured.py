@@ -4,6 +4,8 @@ Z is a product of polytopes of parts, one for each example, whose corners are it
 (Taskar, Lacoste-Julien & Jordan 2006; the review, section 3). Chains and matchings have such polytopes.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
@@ -54,7 +56,10 @@ class ChainPolytope(ConvexSet):
         indices[: self.length], values[: self.length] = self._pairs + np.arange(self.length) * K + y, 1.0
         free = np.setdiff1d(np.arange(self._pairs), transitions)[: self.length - 1 - len(transitions)]
         if len(free) + len(transitions) < self.length - 1:  # fewer pairs than positions
-            return Atom(None, Atom(np.concatenate((indices[: self.length], transitions)), np.r_[values[: self.length], counts]).dense(self.dim))
+            return Atom(
+                None,
+                Atom(np.concatenate((indices[: self.length], transitions)), np.r_[values[: self.length], counts]).dense(self.dim),
+            )
         indices[self.length :] = np.concatenate((transitions, free))
         values[self.length : self.length + len(transitions)] = counts
         return Atom(indices, values)
@@ -175,7 +180,7 @@ def svm_game(problem, radius: float) -> Bilinear:
     >>> import fwexp, numpy as np
     >>> from fwexp.convex import saddle_point, svm_game
     >>> problem = fwexp.chain_problem([np.eye(2), np.eye(2)[::-1]], [[0, 1], [1, 0]])
-    >>> result = saddle_point(svm_game(problem, radius=3.0), method="extragradient", geometry="entropic", max_iter=500)
+    >>> result = saddle_point(svm_game(problem, radius=3.0), method="dual_extragradient", geometry="entropic", max_iter=500)
     >>> bool(abs(result.value - fwexp.evaluate(problem, result.x).hinge) < 1e-12)
     True
     """
@@ -197,7 +202,7 @@ def _chain(problem):
     first, transitions = K * p, K * (p + 2)
     rows, columns, values, truth, losses, polytopes = [], [], [], [], [], []
     labels, offset = np.arange(K), 0
-    for start, end in zip(ends[:-1], ends[1:], strict=True):
+    for start, end in pairwise(ends):
         y = problem.labels[start:end]
         for j in range(K * K):
             rows.append(transitions + j)

@@ -57,7 +57,7 @@ class LinearMinimisation(Method):
 class FrankWolfe(LinearMinimisation):
     """Algorithm 1: x <- (1 - gamma) x + gamma s, s a minimiser of <f'(x), s> over the set."""
 
-    name, title = "fw", "Frank-Wolfe"
+    name, title = "frank_wolfe", "Frank-Wolfe"
     Options = OpenLoopOptions
 
     def _take_step(self, view):

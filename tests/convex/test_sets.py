@@ -1,5 +1,7 @@
 """Sets: linear minimisation against linear programs and eigenvalues, membership, projections."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -109,8 +111,8 @@ def test_linear_minimisation_finds_the_minimum_at_a_member(name, data):
 
 
 @pytest.mark.parametrize("make", [lambda: Spectrahedron(60), lambda: NuclearBall(60, 50)])
-def test_lanczos_finds_what_a_full_decomposition_finds(make, rng=np.random.default_rng(0)):
-    convex_set = make()
+def test_lanczos_finds_what_a_full_decomposition_finds(make):
+    convex_set, rng = make(), np.random.default_rng(0)
     g = rng.standard_normal(convex_set.dim)
     if isinstance(convex_set, Spectrahedron):
         best = np.linalg.eigvalsh(symmetric(g, 60))[0]
@@ -229,9 +231,8 @@ def test_numbered_atoms_are_the_corners():
     ],
 )
 def test_bad_arguments_are_named(make, message):
-    with pytest.raises(ValueError, match="^") as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()
-    assert str(caught.value) == message
 
 
 def test_what_a_set_cannot_do_is_said():
