@@ -97,6 +97,7 @@ class Method(Process):
     title: ClassVar[str]
     Options: ClassVar[type] = StepOptions
     keeps_atoms: ClassVar[bool] = False
+    stochastic: ClassVar[bool] = False  # whether the seed matters
 
     def __init__(self, f: Function, convex_set: ConvexSet, options, x0=None, seed: int = 0, gap_tol: float = 0.0) -> None:
         self.f, self.set, self.options, self.gap_tol = f, convex_set, options, gap_tol

@@ -51,6 +51,8 @@ class DescentOptions:
 class BlockMethod(Method):
     """A method that changes one block of a product at a time; its certificates are computed for the log, off the clock."""
 
+    stochastic = True
+
     def __init__(self, f, convex_set, *args, **named):
         if not isinstance(convex_set, Product):
             raise ParameterError(f"method {self.name} needs a Product of sets, got {convex_set!r}")

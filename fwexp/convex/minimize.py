@@ -121,8 +121,8 @@ def minimize(
     checkpoint : Checkpoint, optional
         See `fwexp.solve`.
     **options
-        ``step`` (``auto``, ``line_search``, ``adaptive``; ``open_loop`` for ``frank_wolfe`` and ``block``); ``eta`` of ``random_away``;
-        ``rule`` and ``refresh`` of block methods.
+        ``step`` (``auto``, ``line_search``, ``adaptive``; ``open_loop`` for ``frank_wolfe`` and ``block``); ``eta`` of
+        ``random_away``; ``rule`` of block methods, and ``direction`` and ``refresh`` of ``block``.
 
     Returns
     -------

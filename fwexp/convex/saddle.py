@@ -35,6 +35,7 @@ class SaddleMethod(Process):
     name: ClassVar[str]
     title: ClassVar[str]
     Options: ClassVar[type]
+    stochastic: ClassVar[bool] = False
     size = 1
 
     def __init__(self, game: Bilinear, options, gap_tol: float = 0.0) -> None:

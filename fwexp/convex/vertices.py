@@ -218,6 +218,7 @@ class RandomAway(Away):
 
     name, title = "random_away", "randomised away-step Frank-Wolfe"
     Options = RandomOptions
+    stochastic = True
 
     def __init__(self, f, convex_set, *args, **named):
         if convex_set.num_atoms is None:
