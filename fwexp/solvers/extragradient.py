@@ -6,7 +6,7 @@ F(w, a) = (lam (w - A a), -H(w)/n). With T the projection from the centre (w = 0
     v = T(s),    u = T(s - F(v)),    s <- s - F(u);        result: the mean of all u.
 
 In a the distance is the entropy, so T is a distribution in proportion to exp(eta_a (sum of all H(w))); in w it is Euclidean.
-The steps keep eta_w lam + R sqrt(eta_w eta_a) <= 1, R^2 the mean over the examples of the largest ||psi_i(y)||^2: 1/2 each or less.
+The steps keep eta_w lam + R sqrt(eta_w eta_a) = 1, R^2 the mean over the examples of the largest ||psi_i(y)||^2.
 (The published method bounds ||w|| instead of adding lam/2 ||w||^2; ``fwexp.convex.svm_game`` is that one.)
 
 Every step takes two calls of the expectation oracle for every example. Memory: a few vectors like w.
@@ -33,7 +33,7 @@ class Options:
     """
 
     scale: float = field(
-        default=1.0,
+        default=0.3,
         metadata={"check": number_option("solver extragradient: scale", "a positive finite number", above=0.0)},
     )
 
@@ -66,7 +66,7 @@ class Extragradient(Solver):
         self.calls_per_step = 2 * self.problem.n
         R = max(float(np.sqrt(np.mean(radii_sq(self.problem)))), np.finfo(float).tiny)
         self.eta_w = min(0.5 / self.lam, 0.5 * self.options.scale / (R * np.sqrt(self.lam)))
-        self.eta_a = 0.25 / (self.eta_w * R * R)
+        self.eta_a = ((1.0 - self.eta_w * self.lam) / R) ** 2 / self.eta_w
 
     def start(self, seed, iterates, order, warm_start):
         if warm_start is not None:
