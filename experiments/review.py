@@ -44,9 +44,9 @@ CRITERIA = {
     "R-4": "R3: after t steps with line search f = 1/(t+1) to rounding, the gap is at least 2/(t+1); 2/(t+2) stays above. "
     "The printed bound, gap <= 1/k - 1/n, is false wherever k < n",
     "R-5": "decided with B13-15",
-    "R-6": "R5 c, d: SP-FW with the step of the theorem keeps g_0 (1 - rho)^t on balls with steep gradients, and does not reach 1e-3 "
-    "where they vanish; extragradient keeps its O(1/t). Contradicted: the conclusion that SP-FW is the more practical one, where "
-    "extragradient has a smaller gap after as many calls (R5 a)",
+    "R-6": "R5 c, d: SP-FW with the step of the theorem keeps g_0 (1 - rho)^t on balls with steep gradients, and does not reach "
+    "1e-3 where they vanish; extragradient keeps its O(1/t). Contradicted: the conclusion that SP-FW is the more practical one, "
+    "where extragradient has a smaller gap after as many calls (R5 a)",
     "R-7": "R2: the mean of f - f* over seeds falls linearly; inspected counts the sample and the active set",
     "R-8": "R5: a fitted rate of SP-AFW on polytopes that is linear; not seen on the matrix game",
     "R-9": "misprints: the signs of r_t in 4.1 against algorithm 7; a sum over i that does not depend on i in the formula of s_t; "

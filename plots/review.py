@@ -67,7 +67,7 @@ def _data(results, panels):
     runs = results.drop_duplicates("key")
     names = dict(zip(runs["key"], (variant(run) for run in runs.to_dict("records")), strict=True))
     best = results.groupby("key")["primal"].cummin() - results.groupby("key")["dual"].cummax()
-    results = results.assign(variant=results["key"].map(names), gap=best, value=results["primal"], calls=results["oracle_calls"])
+    results = results.assign(variant=results["key"].map(names), gap=best, value=results["primal"], calls=results["passes"])
     frames = [pd.DataFrame(columns=curves.COLUMNS)]
     for panel in panels:
         rows = panel.rows(results)

@@ -157,7 +157,7 @@ LINES |= {
     "frank_wolfe": Line("FW", "#009E73", "^", _CACHED, True),
     "frank_wolfe[open_loop]": Line("FW, 2/(t+2)", "#7F726A", "v", (0, (1, 1.1)), True),
     "away": Line("away steps", "#0072B2", "o", (0, (4, 1.4)), True),
-    "pairwise": Line("pairwise", "#D55E00", "s", "-", True),
+    "pairwise": Line("pairwise", "#D55E00", "D", "-", True),
     "corrective": Line("fully corrective", "#000000", "X", (0, (1, 1.1)), True),
     "random_away[0.05]": Line("random, η = 0.05", "#E69F00", "<", "-", True),
     "random_away[0.1]": Line("random, η = 0.1", "#A93276", ">", (0, (4, 1.4)), True),
@@ -169,7 +169,7 @@ LINES |= {
     "dual_extragradient[entropic]": Line("extragradient, entropic", "#56B4E9", "D", (0, (4, 1.4)), True),
     "sp_fw": Line("SP-FW, 2/(t+2)", "#D55E00", "s", (0, (4, 1.4)), True),
     "sp_fw[adaptive]": Line("SP-FW, adaptive", "#E69F00", "v", (0, (1, 1.1)), True),
-    "sp_fw[linear_rate]": Line("SP-FW, step of the theorem", "#882255", "^", "-", True),
+    "sp_fw[linear_rate]": Line("SP-FW, step of the theorem", "#882255", "v", "-", True),
     "sp_away": Line("SP-AFW", "#000000", "h", _CACHED, True),
 }
 
