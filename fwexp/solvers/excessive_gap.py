@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp.errors import OptionError
 from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.soft_corner import SoftCorner
@@ -48,7 +49,9 @@ class ExcessiveGap(Solver):
 
     def start(self, seed, iterates, order, warm_start):
         if warm_start is not None:
-            self.check_warm_start(warm_start)
+            raise OptionError(
+                f"solver {self.name} starts from its prox-centre, the uniform distributions, and from no other result"
+            )
         mu = max(float(np.mean(radii_sq(self.problem))) / self.lam, np.finfo(float).tiny)
         v, ell = self.soft_corner(new_weights(self.problem), 0.0)
         self.state = State(v.copy(), v, ell, mu)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp.checks import number_option
+from fwexp.errors import OptionError
 from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.soft_corner import SoftCorner
@@ -70,7 +71,9 @@ class Extragradient(Solver):
 
     def start(self, seed, iterates, order, warm_start):
         if warm_start is not None:
-            self.check_warm_start(warm_start)
+            raise OptionError(
+                f"solver {self.name} starts from its prox-centre, the uniform distributions, and from no other result"
+            )
         zero = new_weights(self.problem)
         v, ell = self.soft_corner(zero, 0.0)
         self.state = State(zero, np.zeros_like(zero), 0.0, (v, ell))

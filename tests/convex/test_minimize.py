@@ -136,6 +136,12 @@ def test_rates_on_the_triangle():
             assert fast.status == "converged"
             assert fast.trace["step"].iloc[-1] < 4.0 / angle
             assert fast.x == pytest.approx(corners[1] + 0.3 * edge, abs=1e-6)
+            # At least as fast as the bound by the pyramidal width, of a triangle its smallest height (Lacoste-Julien & Jaggi 2015).
+            sides = [np.linalg.norm(corners[i] - corners[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+            area = 0.5 * abs(corners[1, 0] * corners[2, 1])
+            rho = 0.25 * (2.0 * area / max(sides) / max(sides)) ** 2
+            excess = fast.trace["primal"] - 0.125
+            assert (excess <= excess.iloc[0] * (1.0 - rho) ** (fast.trace["step"] / 2) + 1e-12).all()
 
 
 def test_the_optimum_inside_is_reached_linearly_by_plain_steps():

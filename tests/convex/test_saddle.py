@@ -167,7 +167,7 @@ def test_methods_agree_on_a_structural_svm(make):
         (
             lambda: saddle_point(on_balls(1), method="frank_wolfe"),
             ValueError,
-            "unknown method 'fw'; accepted: dual_extragradient, sp_away, sp_fw",
+            "unknown method 'frank_wolfe'; accepted: dual_extragradient, sp_away, sp_fw",
         ),
         (lambda: saddle_point(on_balls(1), geometry="entropic"), TypeError, "L2Ball has no entropic projection"),
         (lambda: saddle_point(on_balls(1), method="sp_fw", step="linear_rate"), TypeError, "step linear_rate needs beta and delta"),
