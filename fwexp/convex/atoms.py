@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 
 class Atom(NamedTuple):
@@ -174,10 +175,19 @@ class ActiveSet:
         self.weights[k] += gamma
         self.weights[j] -= gamma
 
-    def to_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the atoms as rows of a matrix, and their weights."""
-        points = np.array([self.atom(k).dense(self.dim) for k in range(self.size)])
-        return points.reshape(self.size, self.dim), self.weights[: self.size].copy()
+    def to_arrays(self):
+        """Return the atoms as rows of a matrix, which is sparse where they are, and their weights."""
+        weights = self.weights[: self.size].copy()
+        if self.indices is None:
+            points = self.values[: self.size].copy()
+            if self.start is not None:
+                points[self.start_at] = self.start
+            return points, weights
+        atoms = [self.atom(k) for k in range(self.size)]
+        indices = [np.arange(self.dim) if atom.indices is None else atom.indices for atom in atoms]
+        ends = np.cumsum([0, *(len(row) for row in indices)])
+        values = np.concatenate([atom.values for atom in atoms])
+        return scipy.sparse.csr_array((values, np.concatenate(indices), ends), shape=(self.size, self.dim)), weights
 
     def _grow(self) -> None:
         for name in ("weights", "values", "indices"):

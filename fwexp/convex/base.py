@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.linalg import norm
 
 from fwexp.convex import steps
 from fwexp.convex.atoms import ActiveSet, Atom
@@ -148,8 +149,7 @@ class Method(Process):
         value, g = self.f.value(x, z), self.f.gradient(x, z)
         atom = self.set.atom(g)
         view = View(value, g, float(g @ x), atom, atom.dot(g))
-        scale = max(abs(view.gx), abs(view.gs), float(np.linalg.norm(g)) * float(np.linalg.norm(x)))
-        if view.gap < -ROUNDING * scale:
+        if view.gap < -ROUNDING * max(abs(view.gx), abs(view.gs)) and view.gap < -ROUNDING * norm(g) * norm(x):
             raise CertificateError(
                 f"lmo(g) returned a point with <g, s> = {view.gs:.6g}, above <g, x> = {view.gx:.6g} at a member x"
             )

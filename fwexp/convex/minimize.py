@@ -23,6 +23,7 @@ from fwexp.errors import ParameterError, shown
 
 if TYPE_CHECKING:
     import pandas as pd
+    import scipy.sparse
 
 METHODS: dict[str, type[Method]] = {
     cls.name: cls for cls in (FrankWolfe, Away, Pairwise, Corrective, RandomAway, Block, BlockDescent)
@@ -36,13 +37,13 @@ class Atoms(NamedTuple):
 
     Attributes
     ----------
-    points : ndarray (k, dim)
-        The atoms, one row each.
+    points : ndarray or csr_array (k, dim)
+        The atoms, one row each; sparse where they have few nonzeros.
     weights : ndarray (k,)
         Positive, with the sum 1: ``x = weights @ points``.
     """
 
-    points: np.ndarray
+    points: "np.ndarray | scipy.sparse.csr_array"
     weights: np.ndarray
 
 

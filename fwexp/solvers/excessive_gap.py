@@ -46,6 +46,7 @@ class ExcessiveGap(Solver):
 
     def prepare(self):
         self.soft_corner = SoftCorner(self.problem, self.lam)
+        self.calls_per_step = 2 * self.problem.n
 
     def start(self, seed, iterates, order, warm_start):
         if warm_start is not None:
@@ -56,19 +57,15 @@ class ExcessiveGap(Solver):
         v, ell = self.soft_corner(new_weights(self.problem), 0.0)
         self.state = State(v.copy(), v, ell, mu)
 
-    @property
-    def calls_per_step(self):
-        return self.problem.n if self.step == 0 else 2 * self.problem.n
-
     def advance(self, calls, max_steps):
         state = self.state
         while state.oracle_calls + self.calls_per_step <= calls and state.step < max_steps:
-            self._first_step() if state.step == 0 else self._take_step()
-
-    def _first_step(self) -> None:
-        state = self.state
-        state.v, state.ell = self.soft_corner(state.w, 1.0 / state.mu)
-        state.step, state.oracle_calls = 1, self.problem.n
+            if state.step == 0:  # the two calls are those for a_0 and a_1
+                state.v, state.ell = self.soft_corner(state.w, 1.0 / state.mu)
+            else:
+                self._take_step()
+            state.step += 1
+            state.oracle_calls += self.calls_per_step
 
     def _take_step(self) -> None:
         state, w, mu = self.state, self.state.w, self.state.mu
@@ -83,8 +80,6 @@ class ExcessiveGap(Solver):
         state.v = (1.0 - tau) * state.v + tau * v
         state.ell += tau * (ell - state.ell)
         state.mu = (1.0 - tau) * mu
-        state.step += 1
-        state.oracle_calls += 2 * self.problem.n
 
     def point(self, iterate):
         state = self.state
