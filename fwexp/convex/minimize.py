@@ -144,7 +144,7 @@ def minimize(
     >>> f = LeastSquares([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [3.0, 1.0])
     >>> result = minimize(f, L1Ball(3, radius=2.0), method="pairwise", gap_tol=1e-9)
     >>> result.x.round(6), round(result.value, 6), result.gap <= 1e-9
-    (array([1.5, 0. , 0.5]), 0.625, True)
+    (array([1., 0., 1.]), 0.5, True)
     """
     if not isinstance(set, ConvexSet):
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
@@ -175,7 +175,7 @@ def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
     return Minimum(
         x=x,
         value=value,
-        gap=value - dual,
+        gap=max(value - dual, 0.0),
         status=str(Status.DIVERGED if wrong else status),
         reason=wrong or status.sentence,
         trace=_frame(log),
@@ -272,7 +272,7 @@ def saddle_point(
         x=point.w.copy(),
         y=process.y(),
         value=value,
-        gap=value - dual,
+        gap=max(value - dual, 0.0),
         status=str(status),
         reason=status.sentence,
         trace=_frame(log),

@@ -116,7 +116,13 @@ class _Sized(ConvexSet):
 
 
 class Simplex(_Sized):
-    """x >= 0, sum x = radius."""
+    """x >= 0, sum x = radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+    """
 
     @property
     def num_atoms(self) -> int:
@@ -157,7 +163,13 @@ class Simplex(_Sized):
 
 
 class L1Ball(_Sized):
-    """sum |x_j| <= radius."""
+    """sum |x_j| <= radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+    """
 
     @property
     def num_atoms(self) -> int:
@@ -188,7 +200,13 @@ class L1Ball(_Sized):
 
 
 class L2Ball(_Sized):
-    """||x|| <= radius."""
+    """||x|| <= radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+    """
 
     def atom(self, g):
         norm = np.linalg.norm(g)
@@ -247,7 +265,13 @@ class Box(ConvexSet):
 
 
 class LInfBall(Box):
-    """max |x_j| <= radius."""
+    """max |x_j| <= radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+    """
 
     def __init__(self, dim: int, radius: float = 1.0) -> None:
         ones = np.full(check_integer("dim", dim, 1), check_positive("radius", radius))

@@ -18,6 +18,7 @@ from fwexp.errors import OptionError
 from fwexp.oracles.assignment import max_matching
 from fwexp.oracles.assignment import scratch_size as matching_scratch
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
+from fwexp.oracles.matching_scaling import scale_to_matching
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import row_entries
@@ -110,7 +111,7 @@ class MatchingPolytope(ConvexSet):
     """
 
     softens = True
-    SWEEPS, TOLERANCE = 10_000, 1e-13
+    SWEEPS, TOLERANCE = 10_000, 1e-12
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows, self.columns = check_integer("rows", rows, 1), check_integer("columns", columns, 1)
@@ -130,16 +131,9 @@ class MatchingPolytope(ConvexSet):
         return Atom(None, x)
 
     def soften(self, theta):
-        """Return argmax <theta, z> - sum (z log z - z): exp(theta), rows and columns scaled down alternately to sums <= 1."""
-        Z = theta.reshape(self.rows, self.columns)
-        u, v = np.zeros((self.rows, 1)), np.zeros((1, self.columns))  # logarithms of the scales, <= 0
-        for _ in range(self.SWEEPS):
-            before = v
-            u = np.minimum(0.0, -_log_sums(Z + v, axis=1))
-            v = np.minimum(0.0, -_log_sums(Z + u, axis=0))
-            if np.abs(v - before).max() <= self.TOLERANCE * (1.0 + np.abs(v).max()):
-                break
-        return np.exp(Z + u + v).ravel()
+        z = np.zeros(self.dim + self.rows + self.columns)
+        scale_to_matching(np.ascontiguousarray(theta), self.rows, self.columns, z, self.SWEEPS, self.TOLERANCE)
+        return z[: self.dim]
 
     def contains(self, x):
         x = self._in(x)
@@ -154,11 +148,6 @@ class MatchingPolytope(ConvexSet):
     @property
     def diameter(self):
         return float(np.sqrt(2.0 * min(self.rows, self.columns)))
-
-
-def _log_sums(Z: np.ndarray, axis: int) -> np.ndarray:
-    top = Z.max(axis=axis, keepdims=True)
-    return top + np.log(np.exp(Z - top).sum(axis=axis, keepdims=True))
 
 
 def svm_game(problem, radius: float) -> Bilinear:
