@@ -3,8 +3,9 @@
 from fwexp.convex.games import Bilinear
 from fwexp.convex.minimize import METHODS, Atoms, Minimum, SaddlePoint, minimize, saddle_point
 from fwexp.convex.objectives import Function, LeastSquares, Logistic, Quadratic
+from fwexp.convex.polytopes import Birkhoff, Hull, KSparse, Oracle
 from fwexp.convex.saddle import SADDLE_METHODS
-from fwexp.convex.sets import Birkhoff, Box, ConvexSet, Hull, KSparse, L1Ball, L2Ball, LInfBall, Oracle, Product, Simplex
+from fwexp.convex.sets import Box, ConvexSet, L1Ball, L2Ball, LInfBall, Product, Simplex
 from fwexp.convex.spectral import NuclearBall, Spectrahedron
 from fwexp.convex.structured import ChainPolytope, MatchingPolytope, svm_game
 

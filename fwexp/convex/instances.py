@@ -11,7 +11,8 @@ import numpy as np
 from fwexp.checks import check_fields, integer_option, number_option
 from fwexp.convex.games import Bilinear
 from fwexp.convex.objectives import Function, LeastSquares, Quadratic
-from fwexp.convex.sets import Box, ConvexSet, Hull, L1Ball, L2Ball, Product, Simplex
+from fwexp.convex.polytopes import Hull
+from fwexp.convex.sets import Box, ConvexSet, L1Ball, L2Ball, Product, Simplex
 from fwexp.convex.structured import svm_game
 from fwexp.problems.chain import chain_problem
 
@@ -211,7 +212,10 @@ def _matrix_game(o):
 
 @dataclass(frozen=True)
 class BallOptions:
-    """A random matrix of norm 1 on two unit balls, plus ``offset`` (x_1 - y_1): gradients of at least ``offset`` - 1."""
+    """A rotation on two unit balls, plus ``offset`` (x_1 - y_1).
+
+    Where ``offset`` > 1 gradients are at least ``offset`` - 1 long; below, the saddle point is inside both balls.
+    """
 
     d: int = count(20, "d")
     offset: float = field(default=3.0, metadata={"check": number_option("offset", "a number >= 0", least=0.0)})
@@ -219,10 +223,10 @@ class BallOptions:
 
 
 def _ball_game(o):
-    M = np.random.default_rng(o.instance).standard_normal((o.d, o.d))
+    M = np.linalg.qr(np.random.default_rng(o.instance).standard_normal((o.d, o.d)))[0]
     p = np.zeros(o.d)
     p[0] = o.offset
-    return Bilinear(M / np.linalg.norm(M, 2), L2Ball(o.d), L2Ball(o.d), p, p)
+    return Bilinear(M, L2Ball(o.d), L2Ball(o.d), p, p)
 
 
 INSTANCES = MappingProxyType(
