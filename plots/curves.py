@@ -16,6 +16,7 @@ from fwexp.plots import style
 MEASURES = {
     "suboptimality": ("primal suboptimality", "log"),
     "gap": ("duality gap", "log"),
+    "value": ("f(x)", "log"),
     "primal": ("primal objective", "log"),
     "test_error": ("test error (mean loss)", "linear"),
     "train_error": ("training error (mean loss)", "linear"),
@@ -26,6 +27,7 @@ MEASURES = {
     "cache_hits": ("share of steps answered by the cache", "linear"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
+AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected"}
 
 REFERENCE = "bccfw-accelerated"
 """The method of the run that presets name to bound the optimum from below."""

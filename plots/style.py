@@ -152,6 +152,27 @@ LINES |= {
     "cold_grid": Line("grid, cold starts", "#882255", "D", "-", True),
 }
 
+# Methods on convex sets, which never stand beside those of structural SVMs.
+LINES |= {
+    "frank_wolfe": Line("FW", "#009E73", "^", _CACHED, True),
+    "frank_wolfe[open_loop]": Line("FW, 2/(t+2)", "#7F726A", "v", (0, (1, 1.1)), True),
+    "away": Line("away steps", "#0072B2", "o", (0, (4, 1.4)), True),
+    "pairwise": Line("pairwise", "#D55E00", "D", "-", True),
+    "corrective": Line("fully corrective", "#000000", "X", (0, (1, 1.1)), True),
+    "random_away[0.05]": Line("random, η = 0.05", "#E69F00", "<", "-", True),
+    "random_away[0.1]": Line("random, η = 0.1", "#A93276", ">", (0, (4, 1.4)), True),
+    "random_away[0.5]": Line("random, η = 0.5", "#56B4E9", "p", "-", True),
+    "random_away[1.0]": Line("random, η = 1", "#3C0F52", "h", (0, (1, 1.1)), True),
+    "block": Line("block-coordinate FW", "#CC79A7", "d", "-", True),
+    "block[pairwise]": Line("block-coordinate pairwise", "#882255", "P", (0, (4, 1.4)), True),
+    "dual_extragradient": Line("extragradient", "#0072B2", "o", (0, (1, 1.1)), True),
+    "dual_extragradient[entropic]": Line("extragradient, entropic", "#56B4E9", "D", (0, (4, 1.4)), True),
+    "sp_fw": Line("SP-FW, 2/(t+2)", "#D55E00", "s", (0, (4, 1.4)), True),
+    "sp_fw[adaptive]": Line("SP-FW, adaptive", "#E69F00", "v", (0, (1, 1.1)), True),
+    "sp_fw[linear_rate]": Line("SP-FW, step of the theorem", "#882255", "v", "-", True),
+    "sp_away": Line("SP-AFW", "#000000", "h", _CACHED, True),
+}
+
 
 def method(solver: str, options: Mapping[str, Any], split_by: Iterable[str] = ()) -> str:
     """Name of the method that `solver` is with these `options`, as in `METHODS`.

@@ -251,7 +251,7 @@ def test_hydra_sees_its_own_flags(fwexp, tmp_path):
     assert info.returncode == 0
     code, out, _ = fwexp("run", "--help")
     assert code == 0
-    assert "auto, bcfw, " in out
+    assert "auto, away, bcfw, " in out
     assert "hydra/" not in out.split("== Configuration")[0]  # the schema is no business of users
     assert list(tmp_path.iterdir()) == []
 
@@ -372,7 +372,7 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
     [
         ("fwexp ru", ["run"]),
         ("fwexp run solver=bc", ["solver=bcfw"]),
-        ("some/run/fwexp run -m lam=0.1 solver=b", ["solver=bcfw"]),
+        ("some/run/fwexp run -m lam=0.1 solver=bc", ["solver=bcfw"]),
         ("fwexp run solver.sam", ["solver.sampling="]),
         ("fwexp run solver=nothing la", []),
         ("fwexp run --nothing la", []),

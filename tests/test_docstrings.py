@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fwexp
+import fwexp.convex
 import fwexp.testing
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
@@ -49,6 +50,7 @@ def test_no_example_is_left_out():
     assert [test.name for test in EXAMPLES if any(doctest.SKIP in line.options for line in test.examples)] == []
     names = {test.name.rpartition(".")[2] for test in EXAMPLES}
     assert names >= {"solve", "predict", "load", "load_dataset", "load_results", "chain_problem", "matching_problem"}
+    assert names >= {"minimize", "saddle_point", "svm_game"}
     assert names >= {"regularization_path", "check_problem", "check_solver", "Process", "CallbackProblem"}
     assert names >= {name for name in PUBLIC if inspect.isfunction(PUBLIC[name])} - {"grid_search"}
 
@@ -65,7 +67,8 @@ METHODS = {
     for name, value in vars(cls).items()
     if inspect.isfunction(inspect.unwrap(getattr(value, "__func__", value))) and (name == "__call__" or not name.startswith("_"))
 }
-DOCUMENTED = PUBLIC | CHECKS | EXTENDED | FUNCTIONS | METHODS
+CONVEX = {f"convex.{name}": value for name, value in vars(fwexp.convex).items() if name in fwexp.convex.__all__ and callable(value)}
+DOCUMENTED = PUBLIC | CHECKS | CONVEX | EXTENDED | FUNCTIONS | METHODS
 
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
 

@@ -28,6 +28,9 @@ SOLVER_OPTIONS = {
     "online_eg": [{}, {"sampling": "perm"}],
     "kernel_bcfw": [{}, {"kernel": "rbf"}],
     "kernel_fw": [{"lam": 0.3}, {"kernel": "rbf"}],
+    "bmrm": [{}],
+    "excessive_gap": [{"lam": 1.0}],
+    "extragradient": [{"lam": 1.0}],
     "approx_bcfw": [{}],  # degraded, it depends on which labelings are known, and so on the family
 }
 CASES = [(name, options) for name, rows in SOLVER_OPTIONS.items() for options in rows]

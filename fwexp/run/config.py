@@ -18,6 +18,7 @@ from typing import Any
 from fwexp import _discovery, _folders
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.run import catalogues
 
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
 EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS}
@@ -41,11 +42,10 @@ def conf_dirs() -> list[Path]:
 
 def names(group: str) -> set[str]:
     """Return what can be chosen from one of `GROUPS`: what there is, and YAML files that name a setting of it."""
-    from fwexp.data import DATASETS
-    from fwexp.solvers import AUTO, SOLVERS
+    from fwexp.solvers import AUTO
     from fwexp.tasks import TASKS
 
-    return _files(group) | set({"task": TASKS, "dataset": DATASETS, "solver": [AUTO, *SOLVERS]}[group])
+    return _files(group) | set({"task": TASKS, "dataset": catalogues.datasets(), "solver": [AUTO, *catalogues.solvers()]}[group])
 
 
 def _files(group: str) -> set[str]:
@@ -72,7 +72,6 @@ def canonical(config: Mapping) -> dict:
     ParameterError
         A value that is not accepted.
     """
-    from fwexp.data import check_options
     from fwexp.tasks import TASKS
 
     config = {key: value for key, value in _plain(config).items() if key not in EXECUTION_KEYS}
@@ -80,8 +79,8 @@ def canonical(config: Mapping) -> dict:
     task = TASKS.find(name)
     own = _values(task.check_options(options))
     data, options = _name_and_options("dataset", config.pop("dataset", None))
-    dataset = {"name": data} | _values(check_options(data, options))
-    solver = _canonical_solver(config.pop("solver", None))
+    dataset = {"name": data} | _values(catalogues.check_dataset(data, options, task.instances))
+    solver = _canonical_solver(config.pop("solver", None), task)
     task.check_solver(solver["name"])
     for key in config:
         if key not in task.reads:
@@ -172,9 +171,12 @@ def register_schema() -> None:
     from fwexp.solvers import AUTO, SOLVERS
     from fwexp.tasks import TASKS
 
+    others = [(task.instances or {}, task.methods or {}) for task in TASKS.values()]
     store = ConfigStore.instance()
     nodes = [("solver", AUTO, _schema(AUTO, {"name": AUTO}))]
-    for group, catalogue in (("task", TASKS), ("dataset", DATASETS), ("solver", SOLVERS)):
+    known = [("task", TASKS), ("dataset", DATASETS), ("solver", SOLVERS)]
+    known += [(group, found) for pair in others for group, found in zip(("dataset", "solver"), pair, strict=True)]
+    for group, catalogue in known:
         for name, found in list(catalogue.items()):
             try:
                 node = _schema(name, {"name": name} | _defaults(found.Options))
@@ -210,12 +212,10 @@ def _schema(name: str, keys: Mapping[str, Any]) -> type:
     return schema
 
 
-def _canonical_solver(given) -> dict:
-    from fwexp.solvers import check_options, get_solver
-
+def _canonical_solver(given, task) -> dict:
     name, options = _name_and_options("solver", given)
-    if name != "auto":
-        return {"name": name} | _values(check_options(get_solver(name), options))
+    if name != "auto" or task.methods is not None:
+        return {"name": name} | _values(catalogues.check_solver(name, options, task.methods))
     if options:
         raise OptionError(f"solver auto has no options, got {next(iter(options))!r}")
     return {"name": name}

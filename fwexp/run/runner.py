@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import DataError, UserError
-from fwexp.run import claims, paths, sources, store
+from fwexp.run import catalogues, claims, paths, sources, store
 from fwexp.run.config import GROUPS, TRAIN, canonical
 from fwexp.run.provenance import build
 
@@ -129,11 +129,13 @@ def resolve(config: Mapping, data_dir=None) -> dict:
 
 def check(configs: Iterable[Mapping], data_dir=None) -> None:
     """Load all data and see that the solvers can do with them, so that mistakes show before anything starts."""
-    from fwexp.solvers import check_needs, check_options, get_solver
+    from fwexp.solvers import SOLVERS, check_needs, check_options, get_solver
 
     for config in configs:
         train, _ = load(config["dataset"], data_dir)
         options = dict(config["solver"])
+        if options["name"] not in SOLVERS:  # a method on convex sets says what it needs when it starts
+            continue
         cls = get_solver(options.pop("name"))
         check_needs(cls, train, check_options(cls, options))
 
@@ -173,11 +175,12 @@ def _data(dataset: Mapping, data_dir) -> _Data:
 
 def _files(dataset: Mapping, data_dir) -> tuple[str, tuple]:
     """Return the folder of the data as it is called from everywhere, and what changes when a file there does."""
-    from fwexp.data import DATASETS, resolve_data_dir
+    from fwexp.data import resolve_data_dir
     from fwexp.data.files import files_in
 
     folder = resolve_data_dir(data_dir).absolute()
-    found = [file.stat() for path in DATASETS[dataset["name"]].locate(folder).values() for file in (path, *files_in(path))]
+    paths_of = catalogues.dataset(dataset["name"]).locate(folder).values()
+    found = [file.stat() for path in paths_of for file in (path, *files_in(path))]
     return str(folder), tuple((s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in found)
 
 
@@ -187,30 +190,25 @@ def _text(options: Mapping) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _load(dataset: str, data_dir: str, files: tuple) -> _Data:
-    from fwexp.data import load_dataset
-
     options = json.loads(dataset)
     checksums = _checksums(dataset, data_dir, files)
-    data = _Data(load_dataset(**options, data_dir=data_dir), checksums)
-    if _files(options, data_dir)[1] != files:
-        raise DataError(f"dataset {options['name']}: a file in {data_dir} has changed while it was read; start again")
+    name = options.pop("name")
+    data = _Data(catalogues.dataset(name).load(catalogues.check_dataset(name, options), data_dir), checksums)
+    if _files({"name": name}, data_dir)[1] != files:
+        raise DataError(f"dataset {name}: a file in {data_dir} has changed while it was read; start again")
     return data
 
 
 @functools.lru_cache(maxsize=16)
 def _scorer(name: str, data_dir: str, files: tuple):
-    from fwexp.data import DATASETS
-
-    return DATASETS[name].scores(data_dir)
+    return catalogues.dataset(name).scores(data_dir)
 
 
 @functools.lru_cache(maxsize=64)
 def _checksums(dataset: str, data_dir: str, files: tuple) -> dict[str, str]:
-    from fwexp.data import DATASETS, check_options
-
     options = json.loads(dataset)
     name = options.pop("name")
-    return DATASETS[name].sources(check_options(name, options), data_dir)
+    return catalogues.dataset(name).sources(catalogues.check_dataset(name, options), data_dir)
 
 
 def _numbers(result) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from fwexp import _sources
+from fwexp.run import catalogues
 from fwexp.run.config import task_of
 
 COMMON = ("fwexp.driver", "fwexp.oracles", "fwexp.problems")
@@ -18,12 +19,10 @@ SHOWS = ("fwexp._discovery", "fwexp._sources", "fwexp.driver.progress", "fwexp.e
 
 def made_by(config: Mapping) -> dict:
     """Return what ``run.json`` records of the sources of a canonical configuration: ``modules`` and ``sha256``."""
-    from fwexp.data import DATASETS
-    from fwexp.solvers import SOLVERS
     from fwexp.tasks import TASKS
 
-    chosen = SOLVERS.module(config["solver"]["name"]), DATASETS.module(config["dataset"]["name"]), TASKS.module(task_of(config))
-    modules = sorted({*chosen, *COMMON})
+    chosen = catalogues.modules(config["solver"]["name"], config["dataset"]["name"])
+    modules = sorted({*chosen, TASKS.module(task_of(config)), *COMMON})
     return {"modules": modules, "sha256": current(tuple(modules))}
 
 

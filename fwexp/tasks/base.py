@@ -38,6 +38,8 @@ class Task(ABC):
     reads: ClassVar[Mapping[str, Any]]  # those of `fwexp.driver.settings.CHECKS` that it reads, with their defaults
     added_later: ClassVar[tuple[str, ...]] = ()  # settings that are in no key while they have their defaults
     solvers: ClassVar[tuple[str, ...] | None] = ("bcfw",)  # what it can run; None: every solver
+    methods: ClassVar[Mapping[str, type] | None] = None  # what ``solver`` names, where that is no solver of structural SVMs
+    instances: ClassVar[Mapping[str, Any] | None] = None  # what ``dataset`` names, where that is no data set
 
     def __init__(self, options, given: Mapping[str, Any]) -> None:
         self.options, self.given = options, dict(given)
@@ -51,7 +53,7 @@ class Task(ABC):
     @classmethod
     def check_solver(cls, solver: str) -> None:
         """Refuse a solver that the task does not run."""
-        if cls.solvers is not None and solver not in (AUTO, *cls.solvers):
+        if cls.methods is None and cls.solvers is not None and solver not in (AUTO, *cls.solvers):
             raise OptionError(
                 f"task {cls.name} runs solver {', '.join(cls.solvers)}, got {solver}; accepted: {AUTO}, {cls.solvers[0]}"
             )
@@ -69,7 +71,8 @@ class Task(ABC):
             if name not in cls.reads:
                 raise OptionError(unknown("key", name, cls.reads))
             values[name] = settings.CHECKS[name](value)
-        if solver != AUTO and not get_solver(solver).stochastic:
+        found = cls.methods[solver] if cls.methods is not None else None if solver == AUTO else get_solver(solver)
+        if found is not None and not found.stochastic:
             values["seed"] = 0
         return values
 

@@ -76,7 +76,12 @@ def make_results(configs):
             rows = _trace(solver["name"], config["seed"], iterate, level / (1 + j))
             rows["gap_estimate"] = 0.7 * rows["gap"] if solver.get("sampling") == "gap" else np.nan
             rows["cache_hits"] = rows["step"] // 2 if solver.get("cache") else np.nan
-            if "task" in config:
+            if config.get("task", {}).get("name") == "convex":
+                rows = {
+                    name: value[rows["passes"] >= 1] if isinstance(value, np.ndarray) else value for name, value in rows.items()
+                }
+                rows["inspected"] = 100 * rows["step"]
+            elif "task" in config:
                 rows = {name: value[1:] if isinstance(value, np.ndarray) else value for name, value in rows.items()}
                 rows |= {"improvement": 1 + 1 / rows["passes"], "at_lam": 100 / rows["passes"]}
             runs.append(pd.DataFrame(rows | run.columns()))

@@ -11,6 +11,7 @@ from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, run_key, to_overrides
 from fwexp.solvers import SOLVERS
+from fwexp.tasks.convex import Convex
 from fwexp.tasks.train import Train
 
 BASE = {"dataset": {"name": "ocr"}, "solver": {"name": "bcfw"}, "lam": 0.01, "seed": 3}
@@ -201,7 +202,7 @@ def test_wrong_places_are_named(changes, message):
 
 @pytest.mark.parametrize("group", ["solver", "dataset"])
 def test_every_name_composes_and_no_other_is_offered(group):
-    names = {"solver": {"auto", *SOLVERS}, "dataset": set(DATASETS)}[group]
+    names = {"solver": {"auto", *SOLVERS, *Convex.methods}, "dataset": {*DATASETS, *Convex.instances}}[group]
     with sweep.hydra_loader() as loader:
         assert set(loader.get_group_options(group)) == names == config_module.names(group)
         for name in names:
@@ -218,6 +219,18 @@ def test_every_option_of_every_group_composes(group):
         (form,) = sweep.expand(to_overrides(canonical(changed(**changes))))
         assert form == canonical(changed(**changes))
         (plain,) = sweep.expand([f"{group}={name}"])
+        assert plain[group] == form[group]
+
+
+@pytest.mark.parametrize(("group", "known"), [("solver", Convex.methods), ("dataset", Convex.instances)])
+def test_so_does_every_option_of_methods_and_instances(group, known):
+    for name in known:
+        defaults = dataclasses.asdict(known[name].Options())
+        config = {"task": {"name": "convex"}, "dataset": {"name": "lasso"}, "solver": {"name": "pairwise"}}
+        config |= {group: {"name": name, **defaults}}
+        (form,) = sweep.expand(to_overrides(canonical(config)))
+        assert form == canonical(config)
+        (plain,) = sweep.expand(["task=convex", f"{group}={name}"])
         assert plain[group] == form[group]
 
 

@@ -1,0 +1,41 @@
+"""Frank-Wolfe methods on convex sets, beyond structural SVMs: `minimize`, its sets and functions."""
+
+from fwexp.convex.games import Bilinear
+from fwexp.convex.minimize import METHODS, Atoms, Minimum, SaddlePoint, minimize, saddle_point
+from fwexp.convex.objectives import Function, LeastSquares, Logistic, Quadratic
+from fwexp.convex.polytopes import Birkhoff, Hull, KSparse, Oracle
+from fwexp.convex.saddle import SADDLE_METHODS
+from fwexp.convex.sets import Box, ConvexSet, L1Ball, L2Ball, LInfBall, Product, Simplex
+from fwexp.convex.spectral import NuclearBall, Spectrahedron
+from fwexp.convex.structured import ChainPolytope, MatchingPolytope, svm_game
+
+__all__ = [
+    "METHODS",
+    "SADDLE_METHODS",
+    "Atoms",
+    "Bilinear",
+    "Birkhoff",
+    "Box",
+    "ChainPolytope",
+    "ConvexSet",
+    "Function",
+    "Hull",
+    "KSparse",
+    "L1Ball",
+    "L2Ball",
+    "LInfBall",
+    "LeastSquares",
+    "Logistic",
+    "MatchingPolytope",
+    "Minimum",
+    "NuclearBall",
+    "Oracle",
+    "Product",
+    "Quadratic",
+    "SaddlePoint",
+    "Simplex",
+    "Spectrahedron",
+    "minimize",
+    "saddle_point",
+    "svm_game",
+]

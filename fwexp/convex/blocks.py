@@ -1,0 +1,202 @@
+"""Methods on products of sets that change one block at a time (Lacoste-Julien et al. 2013, algorithms 3 and C.1)."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fwexp.checks import integer_option
+from fwexp.convex.atoms import ActiveSet
+from fwexp.convex.base import Method, OpenLoopOptions, View
+from fwexp.convex.sets import ConvexSet, Product
+from fwexp.errors import OptionError, ParameterError
+
+RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
+
+
+@dataclass(frozen=True)
+class BlockOptions(OpenLoopOptions):
+    """Options of block-coordinate Frank-Wolfe.
+
+    Attributes
+    ----------
+    rule : str
+        Which block is next: ``uniform``, ``permuted`` (every pass anew), ``cyclic``, ``gap`` (with a probability proportional to
+        the last known gap of the block) or ``greedy`` (the largest gap; all are computed before every step).
+    direction : str
+        ``fw``, or ``pairwise`` with an active set for each block.
+    refresh : int
+        Passes after which all gaps are computed anew, with rule ``gap``; 0 for never.
+    """
+
+    rule: str = field(default="uniform", metadata={"choices": RULES})
+    direction: str = field(default="fw", metadata={"choices": ("fw", "pairwise")})
+    refresh: int = field(default=10, metadata={"check": integer_option("refresh", 0)})
+
+
+@dataclass(frozen=True)
+class DescentOptions:
+    """Options of block descent.
+
+    Attributes
+    ----------
+    rule : str
+        ``uniform``, ``permuted`` or ``cyclic``.
+    """
+
+    rule: str = field(default="uniform", metadata={"choices": RULES[:3]})
+    step: str = field(default="auto", metadata={"choices": ("auto",)})
+
+
+class BlockMethod(Method):
+    """A method that changes one block of a product at a time; its certificates are computed for the log, off the clock."""
+
+    stochastic = True
+
+    def __init__(self, f, convex_set, *args, **named):
+        if not isinstance(convex_set, Product):
+            raise ParameterError(f"method {self.name} needs a Product of sets, got {convex_set!r}")
+        super().__init__(f, convex_set, *args, **named)
+        self.calls_per_step = 1
+
+    def advance(self, calls, max_steps):
+        """Take steps, one block each."""
+        state = self.state
+        while state.calls + self.calls_per_step <= calls and state.step + 1 <= max_steps:
+            i = self._next()
+            self._view = None
+            self._change(i, self.set.blocks[i])
+            self._count_step()
+
+    def _next(self) -> int:
+        """Return the next block."""
+        state, n = self.state, self.size
+        k = state.step % n
+        match self.options.rule:
+            case "uniform":
+                return int(state.rng.integers(n))
+            case "permuted":
+                if k == 0:
+                    state.more["order"] = state.rng.permutation(n)
+                return int(state.more["order"][k])
+        return k
+
+    @abstractmethod
+    def _change(self, i: int, block: slice) -> None:
+        """Change a block."""
+
+    def _move(self, d: np.ndarray, dz: np.ndarray, block: slice, gamma: float = 1.0) -> None:
+        self.state.x[block] += gamma * d
+        self.state.z += gamma * dz
+
+
+class Block(BlockMethod):
+    """Algorithm 3: x_i <- (1 - gamma) x_i + gamma s_i, s_i a minimiser of <f'_i(x), s> over the set of the block.
+
+    Pairwise steps move weight from the worst active atom of the block to s_i instead.
+    """
+
+    name, title = "block", "block-coordinate Frank-Wolfe"
+    Options = BlockOptions
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        if self.pairwise:
+            if self.options.step == "open_loop":
+                raise OptionError("direction pairwise excludes step open_loop; accepted: auto, line_search, adaptive")
+            self.state.more["active"] = [self._active(*each) for each in zip(self.set.factors, self.set.blocks, strict=True)]
+        if self.options.rule == "greedy":
+            self.calls_per_step = self.size + 1
+        if self.options.rule == "gap":
+            self.calls_per_step = self.size + 1 if self.options.refresh else 1
+            self.state.more |= {"gaps": np.full(self.size, np.inf), "since": 0}
+
+    def _active(self, factor: ConvexSet, block: slice) -> ActiveSet:
+        """Return the active set of a block at the start."""
+        vertex = factor.atom(np.zeros(factor.dim))
+        return ActiveSet.of_atom(vertex, factor.dim) if self.at_vertex else ActiveSet.of_point(self.state.x[block], vertex)
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether steps are pairwise."""
+        return self.options.direction == "pairwise"
+
+    def _next(self):
+        state, n = self.state, self.size
+        if self.options.rule == "greedy":
+            state.calls += n
+            return int(np.argmax(self._gaps()))
+        if self.options.rule != "gap":
+            return super()._next()
+        gaps = state.more["gaps"]
+        unknown = np.flatnonzero(gaps == np.inf)
+        if len(unknown):
+            return int(unknown[0])
+        if self.options.refresh and state.more["since"] >= self.options.refresh * n:
+            gaps[:] = self._gaps()
+            state.calls += n
+            state.more["since"] = 0
+        ends = np.cumsum(gaps)
+        if not ends[-1] > 0.0:
+            return int(state.rng.integers(n))
+        return int(np.searchsorted(ends, state.rng.random() * ends[-1], side="right").clip(0, n - 1))
+
+    def _gaps(self) -> np.ndarray:
+        """Return the gaps of all blocks."""
+        state = self.state
+        g = self.f.gradient(state.x, state.z)
+        pairs = zip(self.set.factors, self.set.blocks, strict=True)
+        return np.array([max(g[block] @ state.x[block] - factor.atom(g[block]).dot(g[block]), 0.0) for factor, block in pairs])
+
+    def _change(self, i, block):
+        state, f, n = self.state, self.f, self.size
+        g = f.partial(state.x, state.z, block)
+        atom = self.set.factors[i].atom(g)
+        gap = float(g @ state.x[block]) - atom.dot(g)
+        most = 1.0
+        if self.pairwise:
+            active = state.more["active"][i]
+            k = int(np.argmax(active.dots(g)))
+            most, d = float(active.weights[k]), atom.dense(len(g)) - active.atom(k).dense(len(g))
+        else:
+            d = atom.dense(len(g)) - state.x[block]
+        dz = f.image_at(d, block)
+        if self.options.step == "open_loop":
+            gamma = 2.0 * n / (state.step + 2.0 * n)
+        else:
+            value = 0.0 if self.line_search else f.value(state.x, state.z)
+            gamma = self._gamma(-float(g @ d), most, lambda: d, dz, View(value, g, 0.0, atom, 0.0), block)
+        self._move(d, dz, block, gamma)
+        if self.pairwise and gamma > 0.0:
+            active.move(active.row(atom), k, gamma)
+            if gamma == most:
+                active.drop(k)
+                state.drops += 1
+        state.calls += 1
+        if "gaps" in state.more:
+            state.more["gaps"][i] = max(gap, 0.0)
+            state.more["since"] += 1
+
+
+class BlockDescent(BlockMethod):
+    """Algorithm C.1: x_i <- the projection of x_i - f'_i(x)/L_i, L_i a Lipschitz constant of f'_i (Nesterov 2012, section 4)."""
+
+    name, title = "block_descent", "uniform block-coordinate descent"
+    Options = DescentOptions
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self._lipschitz = [self.f.lipschitz(block) for block in self.set.blocks]
+        for factor in self.set.factors:
+            factor.project(factor.random(np.random.default_rng(0)))  # says where there is no projection
+
+    def _change(self, i, block):
+        state, L = self.state, self._lipschitz[i]
+        g = self.f.partial(state.x, state.z, block)
+        if L > 0.0:
+            s = self.set.factors[i].project(state.x[block] - g / L)
+        else:  # linear in this block
+            s = self.set.factors[i].atom(g).dense(len(g))
+        d = s - state.x[block]
+        self._move(d, self.f.image_at(d, block), block)
+        state.calls += 1

@@ -1,0 +1,296 @@
+"""`minimize` and `saddle_point`: from what people ask for to a method, and on to a certified result."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fwexp.checks import check_choice, check_fields, check_flag, check_function, check_positive
+from fwexp.convex.base import Evaluation, Method
+from fwexp.convex.blocks import Block, BlockDescent
+from fwexp.convex.games import Bilinear
+from fwexp.convex.objectives import as_function
+from fwexp.convex.saddle import SADDLE_METHODS, WorstCase
+from fwexp.convex.sets import ConvexSet
+from fwexp.convex.vertices import Away, Corrective, FrankWolfe, Pairwise, RandomAway
+from fwexp.driver import settings
+from fwexp.driver.log import Log
+from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.progress import Progress
+from fwexp.driver.trace import Status
+from fwexp.errors import ParameterError, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import scipy.sparse
+
+METHODS: dict[str, type[Method]] = {
+    cls.name: cls for cls in (FrankWolfe, Away, Pairwise, Corrective, RandomAway, Block, BlockDescent)
+}
+
+SAME = 1e-13  # values that differ by less, relatively, differ by rounding
+
+
+class Atoms(NamedTuple):
+    """The active set of a result.
+
+    Attributes
+    ----------
+    points : ndarray or csr_array (k, dim)
+        The atoms, one row each; sparse where they have few nonzeros.
+    weights : ndarray (k,)
+        Positive, with the sum 1: ``x = weights @ points``.
+    """
+
+    points: "np.ndarray | scipy.sparse.csr_array"
+    weights: np.ndarray
+
+
+@dataclass
+class Minimum:
+    """What `minimize` returns.
+
+    Attributes
+    ----------
+    x : ndarray
+        The point with the lowest value logged.
+    value, gap : float
+        f(x), and a bound on how far above the minimum that is.
+    status, reason : str
+        How the run ended, and the same as a sentence.
+    trace : DataFrame
+        One row per logged point; ``primal`` is the value, ``dual`` the lower bound of its linear minimisation.
+    method : str
+    atoms : Atoms or None
+        The atoms with weights that the last iterate is a mixture of, for methods that keep them.
+    """
+
+    x: np.ndarray
+    value: float
+    gap: float
+    status: str
+    reason: str
+    trace: "pd.DataFrame" = field(repr=False)
+    method: str
+    atoms: Atoms | None = field(default=None, repr=False)
+
+
+def minimize(
+    f,
+    set: ConvexSet,
+    *,
+    method: str = "pairwise",
+    x0=None,
+    gap_tol: float = 1e-6,
+    max_iter: float = 1000,
+    time_limit: float | None = None,
+    seed: int = 0,
+    schedule="default",
+    callback: Callable | None = None,
+    verbose: bool = False,
+    checkpoint=None,
+    **options: Any,
+) -> Minimum:
+    """Minimise a smooth convex function over a compact convex set, with a certificate.
+
+    Parameters
+    ----------
+    f : Function or callable
+        `LeastSquares`, `Logistic`, `Quadratic`, or ``fun(x) -> (value, gradient)``.
+    set : ConvexSet
+        Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own.
+    method : str
+        ``frank_wolfe``, ``away``, ``pairwise``, ``corrective``, ``random_away`` (on numbered atoms), ``block`` or ``block_descent``
+        (on a `Product`).
+    x0 : sequence of float, optional
+        The start, a member of the set; by default a vertex.
+    gap_tol : float
+        Stop where f(x) is certified to be within this of the minimum; 0 runs to ``max_iter``.
+    max_iter : float
+        Bound on linear minimisations over the set. One block of a product is a part of one.
+    time_limit : float, optional
+        Seconds, without those for the log.
+    seed : int
+        Of random choices.
+    schedule : "default", float or sequence of float
+        When to log, in iterations; see `fwexp.solve`.
+    callback : callable, optional
+        Called with every row of the trace, a dict.
+    verbose : bool
+        Whether to show progress on standard error.
+    checkpoint : Checkpoint, optional
+        See `fwexp.solve`.
+    **options
+        ``step`` (``auto``, ``line_search``, ``adaptive``; ``open_loop`` for ``frank_wolfe`` and ``block``); ``eta`` of
+        ``random_away``; ``rule`` of block methods, and ``direction`` and ``refresh`` of ``block``.
+
+    Returns
+    -------
+    Minimum
+
+    Raises
+    ------
+    ValueError
+        A value outside what a parameter accepts, a start outside the set, or a function that returns no finite value or a
+        gradient of the wrong length.
+    TypeError
+        An option that the method does not have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fwexp.convex import L1Ball, LeastSquares, minimize
+    >>> f = LeastSquares([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [3.0, 1.0])
+    >>> result = minimize(f, L1Ball(3, radius=2.0), method="pairwise", gap_tol=1e-9)
+    >>> result.x.round(6), round(result.value, 6), result.gap <= 1e-9
+    (array([1., 0., 1.]), 0.5, True)
+    """
+    if not isinstance(set, ConvexSet):
+        raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
+    process = new_method(as_function(f, set.dim), set, method, x0, settings.check_seed(seed), gap_tol, options)
+    log, status = _run(process, Evaluation(process), max_iter, time_limit, schedule, callback, verbose, checkpoint)
+    return as_minimum(process, log, status)
+
+
+def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, options) -> Method:
+    """Return a method at its start."""
+    cls = METHODS[check_choice("method", method, METHODS)]
+    checked = cls.Options(**check_fields(f"method {method}", cls.Options, options))
+    return cls(f, convex_set, checked, x0, seed, settings.check_gap_tol(gap_tol))
+
+
+def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
+    """Return what a log says was reached, recomputed from scratch."""
+    _, point, _ = log.best
+    value, dual = log.certificate()
+    wrong = "" if status is Status.DIVERGED else log.drift("primal", value)
+    x, active = point.w.copy(), process.state.active
+    if active is not None:
+        active.drop_zeros()
+        mixture = active.point()
+        last = process.f.value(mixture, process.f.image(mixture))
+        if last <= value + SAME * abs(value):  # zeros are zeros there
+            x, value = mixture, last
+    return Minimum(
+        x=x,
+        value=value,
+        gap=max(value - dual, 0.0),
+        status=str(Status.DIVERGED if wrong else status),
+        reason=wrong or status.sentence,
+        trace=_frame(log),
+        method=process.name,
+        atoms=None if active is None else Atoms(*active.to_arrays()),
+    )
+
+
+@dataclass
+class SaddlePoint:
+    """What `saddle_point` returns.
+
+    Attributes
+    ----------
+    x, y : ndarray
+        The point with the lowest worst case logged, and the y of the last pair; None where it is not kept.
+    value, gap : float
+        max_y L(x, y), and a bound on how far above the value of the game that is.
+    status, reason : str
+        How the run ended, and the same as a sentence.
+    trace : DataFrame
+        One row per logged pair: ``primal`` is max_y' L(x, y'), ``dual`` is min_x' L(x', y).
+    method : str
+    """
+
+    x: np.ndarray
+    y: np.ndarray | None
+    value: float
+    gap: float
+    status: str
+    reason: str
+    trace: "pd.DataFrame" = field(repr=False)
+    method: str
+
+
+def saddle_point(
+    game: Bilinear,
+    *,
+    method: str = "dual_extragradient",
+    gap_tol: float = 1e-6,
+    max_iter: float = 1000,
+    time_limit: float | None = None,
+    schedule="default",
+    callback: Callable | None = None,
+    verbose: bool = False,
+    checkpoint=None,
+    **options: Any,
+) -> SaddlePoint:
+    """Find a saddle point of a bilinear function, with a certificate.
+
+    Parameters
+    ----------
+    game : Bilinear
+        Also from `svm_game`.
+    method : str
+        ``dual_extragradient``, ``sp_fw`` or ``sp_away``.
+    gap_tol : float
+        Stop where max_y' L(x, y') - min_x' L(x', y) is certified to be at most this; 0 runs to ``max_iter``.
+    max_iter : float
+        Bound on linear minimisations, or projections, over both sets; dual extragradient makes two projections per step.
+    time_limit, schedule, callback, verbose, checkpoint
+        As for `minimize`.
+    **options
+        ``geometry``, ``eta``, ``ratio``, ``memory`` of ``dual_extragradient``; ``step``, ``beta``, ``delta`` of ``sp_fw``.
+
+    Returns
+    -------
+    SaddlePoint
+
+    Raises
+    ------
+    ValueError
+        A value outside what a parameter accepts.
+    TypeError
+        An option that the method does not have, or a projection that a set does not have.
+
+    Examples
+    --------
+    >>> from fwexp.convex import Bilinear, Simplex, saddle_point
+    >>> paper_scissors_stone = Bilinear([[0, -1, 1], [1, 0, -1], [-1, 1, 0]], Simplex(3), Simplex(3))
+    >>> result = saddle_point(paper_scissors_stone, gap_tol=1e-6)
+    >>> result.x.round(4), result.gap <= 1e-6
+    (array([0.3333, 0.3333, 0.3333]), True)
+    """
+    if not isinstance(game, Bilinear):
+        raise ParameterError(f"game must be a Bilinear function, got {shown(game)}")
+    cls = SADDLE_METHODS[check_choice("method", method, SADDLE_METHODS)]
+    checked = cls.Options(**check_fields(f"method {method}", cls.Options, options))
+    process = cls(game, checked, settings.check_gap_tol(gap_tol))
+    log, status = _run(process, WorstCase(game), max_iter, time_limit, schedule, callback, verbose, checkpoint)
+    _, point, _ = log.best
+    value, dual = log.certificate()
+    return SaddlePoint(
+        x=point.w.copy(),
+        y=process.y(),
+        value=value,
+        gap=max(value - dual, 0.0),
+        status=str(status),
+        reason=status.sentence,
+        trace=_frame(log),
+        method=method,
+    )
+
+
+def _run(process, objective, max_iter, time_limit, schedule, callback, verbose, checkpoint) -> tuple[Log, Status]:
+    check_function("callback", callback, optional=True)
+    bounds = Bounds(check_positive("max_iter", max_iter), process.gap_tol, settings.check_time_limit(time_limit))
+    progress = Progress(bounds.max_passes, check_flag("verbose", verbose), process.name)
+    log = Log(process, objective, callback=callback, progress=progress)
+    status = drive(process, log, bounds, settings.check_schedule(schedule), progress, checkpoint)
+    progress.close(str(status))
+    return log, status
+
+
+def _frame(log: Log) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame(log.rows)

@@ -1,0 +1,352 @@
+"""Smooth convex functions, as a function of a linear image of the point.
+
+All but a user's function are f(x) = phi(z) + <c, x> with an image z = A x that methods keep beside x: a step along d changes
+z by A d, which costs O(rows) where the atoms are sparse, and the one product of an iteration is the gradient A' phi'(z).
+``A`` is an array, a scipy sparse matrix or a `scipy.sparse.linalg.LinearOperator`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
+
+from fwexp.checks import check_function, check_integer, plain
+from fwexp.convex.atoms import Atom
+from fwexp.convex.sets import vector
+from fwexp.errors import OptionError, ParameterError, shown
+
+EVERYWHERE = slice(None)
+
+
+class Function(ABC):
+    """A smooth convex function on R^dim.
+
+    A subclass has ``dim``, ``value``, ``gradient``, ``image`` and ``image_of``; quadratics ``curvature``, too.
+
+    Attributes
+    ----------
+    dim : int
+    quadratic : bool
+        Whether the best step has a closed form.
+    needs_direction : bool
+        Whether ``curvature`` needs more of a direction than its image.
+    """
+
+    dim: int
+    quadratic: bool = False
+    needs_direction: bool = False
+
+    @abstractmethod
+    def image(self, x: np.ndarray) -> np.ndarray:
+        """Return what methods keep beside x."""
+
+    @abstractmethod
+    def image_of(self, atom: Atom) -> np.ndarray:
+        """Return the image of an atom."""
+
+    @abstractmethod
+    def value(self, x: np.ndarray, z: np.ndarray) -> float:
+        """Return f(x), given the image z of x."""
+
+    @abstractmethod
+    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Return the gradient at x."""
+
+    def partial(self, x: np.ndarray, z: np.ndarray, where) -> np.ndarray:
+        """Return some coordinates of the gradient: those of a slice or of an array of indices."""
+        return self.gradient(x, z)[where]
+
+    def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
+        """Return the image of a direction that has nonzeros in a block only."""
+        x = np.zeros(self.dim)
+        x[block] = d
+        return self.image(x)
+
+    def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
+        """Return the second derivative along d, whose image is dz; of quadratics only.
+
+        Parameters
+        ----------
+        d : ndarray or None
+            The direction in ``block``, outside of which it is 0; None is enough unless ``needs_direction``.
+        dz : ndarray
+            Its image.
+        block : slice
+        """
+        raise OptionError(f"{type(self).__name__} is not quadratic: there is no best step in closed form")
+
+    def hessian_times(self, dz: np.ndarray) -> np.ndarray:
+        """Return f'' d for the direction with the image dz; of quadratics only."""
+        raise OptionError(f"{type(self).__name__} is not quadratic")
+
+    def lipschitz(self, block: slice) -> float:
+        """Return a Lipschitz constant of the gradient in a block."""
+        raise OptionError(f"{type(self).__name__} knows no Lipschitz constants; accepted: LeastSquares, Logistic, Quadratic")
+
+    def _columns(self, block: slice) -> np.ndarray:
+        """Return the images of the unit vectors of a block, as columns."""
+        width = len(range(self.dim)[block])
+        return np.column_stack([self.image_at(e, block) for e in np.eye(width)])
+
+
+class Matrix:
+    """A matrix by its products; columns are taken from it where it has them.
+
+    Parameters
+    ----------
+    A : array, sparse matrix or LinearOperator
+    name : str
+        What messages call it.
+    """
+
+    def __init__(self, A, name: str = "A") -> None:
+        if scipy.sparse.issparse(A):
+            self.A = scipy.sparse.csc_array(A, dtype=np.float64)  # products with either side cost the same, columns nothing
+            entries = self.A.data
+        elif isinstance(A, LinearOperator):
+            self.A, entries = A, np.zeros(0)
+        else:
+            try:
+                self.A = entries = np.asarray(A, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ParameterError(f"{name} must be a matrix of numbers, got {shown(A)}") from None
+        if len(self.A.shape) != 2 or 0 in self.A.shape:
+            raise ParameterError(f"{name} must be a matrix that is not empty, got an array of shape {self.A.shape}")
+        if not np.isfinite(entries).all():
+            raise ParameterError(f"{name} must hold finite numbers, got one that is not")
+        self.shape = self.A.shape
+        self._transposed = self.A.T  # of a sparse matrix in the other format, made once
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """Return A x."""
+        return self.A @ x
+
+    def transposed_times(self, z: np.ndarray) -> np.ndarray:
+        """Return A'z."""
+        return self._transposed @ z
+
+    def times_atom(self, atom: Atom) -> np.ndarray:
+        """Return A s."""
+        if atom.indices is None or isinstance(self.A, LinearOperator):
+            return self.A @ atom.dense(self.shape[1])
+        if scipy.sparse.issparse(self.A):
+            z = np.zeros(self.shape[0])
+            A = self.A
+            for j, value in zip(atom.indices.tolist(), atom.values.tolist(), strict=True):
+                column = slice(A.indptr[j], A.indptr[j + 1])
+                np.add.at(z, A.indices[column], value * A.data[column])
+            return z
+        if len(atom.indices) == 1:
+            return self.A[:, atom.indices[0]] * atom.values[0]
+        return self.A[:, atom.indices] @ atom.values
+
+    def columns(self, where):
+        """Return some columns as a matrix; of an operator, None."""
+        return None if isinstance(self.A, LinearOperator) else self.A[:, where]
+
+
+class _Linear(Function):
+    """phi(A x), z = A x."""
+
+    matrix: Matrix
+
+    def image(self, x):
+        return self.matrix.times(x)
+
+    def image_of(self, atom):
+        return self.matrix.times_atom(atom)
+
+    def image_at(self, d, block):
+        columns = self.matrix.columns(block)
+        return super().image_at(d, block) if columns is None else columns @ d
+
+    def gradient(self, x, z):
+        return self.matrix.transposed_times(self.inner_gradient(z))
+
+    def partial(self, x, z, where):
+        columns = self.matrix.columns(where)
+        return self.gradient(x, z)[where] if columns is None else columns.T @ self.inner_gradient(z)
+
+    @abstractmethod
+    def inner_gradient(self, z: np.ndarray) -> np.ndarray:
+        """Return the gradient of phi."""
+
+
+class LeastSquares(_Linear):
+    """1/2 ||A x - b||^2.
+
+    Parameters
+    ----------
+    A : array, sparse matrix or LinearOperator
+    b : sequence of float
+    """
+
+    quadratic = True
+
+    def __init__(self, A, b) -> None:
+        self.matrix = Matrix(A)
+        self.b = vector("b", b, self.matrix.shape[0])
+        self.dim = self.matrix.shape[1]
+
+    def value(self, x, z):
+        r = z - self.b
+        return 0.5 * float(r @ r)
+
+    def inner_gradient(self, z):
+        return z - self.b
+
+    def curvature(self, d, dz, block=EVERYWHERE):
+        return float(dz @ dz)
+
+    def hessian_times(self, dz):
+        return self.matrix.transposed_times(dz)
+
+    def lipschitz(self, block):
+        return float(np.linalg.norm(self._columns(block), 2)) ** 2
+
+
+class Logistic(_Linear):
+    """1/m sum_i log(1 + exp(-y_i <A_i, x>)) for labels y_i in {-1, 1}.
+
+    Parameters
+    ----------
+    A : array, sparse matrix or LinearOperator
+        One row for each label.
+    y : sequence of -1 and 1
+    """
+
+    def __init__(self, A, y) -> None:
+        self.matrix = Matrix(A)
+        self.y = vector("y", y, self.matrix.shape[0])
+        if (wrong := self.y[np.abs(self.y) != 1.0]).size:
+            raise ParameterError(f"y must hold the labels -1 and 1, got {wrong[0]:g}")
+        self.dim = self.matrix.shape[1]
+
+    def value(self, x, z):
+        return float(np.logaddexp(0.0, -self.y * z).mean())
+
+    def inner_gradient(self, z):
+        from scipy.special import expit
+
+        return -self.y * expit(-self.y * z) / len(z)
+
+    def lipschitz(self, block):
+        return float(np.linalg.norm(self._columns(block), 2)) ** 2 / (4 * len(self.y))
+
+
+class Quadratic(Function):
+    """1/2 x'Qx + c'x with Q symmetric, positive semidefinite; the image is Q x.
+
+    Parameters
+    ----------
+    Q : array, sparse matrix or LinearOperator
+    c : sequence of float, optional
+        0 by default.
+    """
+
+    quadratic = True
+    needs_direction = True
+
+    def __init__(self, Q, c=None) -> None:
+        self.matrix = Matrix(Q, "Q")
+        self.dim = self.matrix.shape[1]
+        if self.matrix.shape[0] != self.dim:
+            raise ParameterError(f"Q must be a square matrix, got one of shape {self.matrix.shape}")
+        self.c = np.zeros(self.dim) if c is None else vector("c", c, self.dim)
+        self._check_symmetric()
+
+    def _check_symmetric(self) -> None:
+        x = np.random.default_rng(0).standard_normal(self.dim)
+        forth, back = self.matrix.times(x), self.matrix.transposed_times(x)
+        if np.abs(forth - back).max() > 1e-8 * max(np.abs(forth).max(), 1e-300):
+            raise ParameterError("Q must be symmetric, got a matrix that is not")
+
+    def image(self, x):
+        return self.matrix.times(x)
+
+    def image_of(self, atom):
+        return self.matrix.times_atom(atom)
+
+    def image_at(self, d, block):
+        columns = self.matrix.columns(block)
+        return super().image_at(d, block) if columns is None else columns @ d
+
+    def value(self, x, z):
+        return float(x @ (0.5 * z + self.c))
+
+    def gradient(self, x, z):
+        return z + self.c
+
+    def partial(self, x, z, where):
+        return z[where] + self.c[where]
+
+    def curvature(self, d, dz, block=EVERYWHERE):
+        return float(d @ dz[block])
+
+    def hessian_times(self, dz):
+        return dz
+
+    def lipschitz(self, block):
+        return float(np.linalg.norm(self._columns(block)[block], 2))
+
+
+class UserFunction(Function):
+    """A user's function; the image of x is x.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x)`` returns the value and the gradient. It may use one buffer for all gradients.
+    dim : int
+    """
+
+    def __init__(self, fun: Callable, dim: int) -> None:
+        self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
+        self._at: np.ndarray | None = None
+
+    def image(self, x):
+        return x.copy()
+
+    def image_of(self, atom):
+        return atom.dense(self.dim)
+
+    def value(self, x, z):
+        return self._both(z)[0]
+
+    def gradient(self, x, z):
+        return self._both(z)[1]
+
+    def _both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return value and gradient, asked for once per point."""
+        if self._at is None or not np.array_equal(self._at, x):
+            answer = self._fun(x.copy())
+            if not isinstance(answer, tuple) or len(answer) != 2:
+                raise ParameterError(f"fun(x) must return the value and the gradient, got {shown(answer)}")
+            try:
+                value = float(plain(answer[0]))
+            except (TypeError, ValueError):
+                raise ParameterError(f"fun(x) must return a number as its value, got {shown(answer[0])}") from None
+            if not np.isfinite(value):
+                raise ParameterError(f"fun(x) must return a finite value, got {value}")
+            self._known = value, vector("the gradient that fun(x) returns", answer[1], self.dim).copy()
+            self._at = x.copy()
+        return self._known
+
+
+def as_function(f, dim: int) -> Function:
+    """Return what is to be minimised: a `Function`, or a user's (value, gradient).
+
+    Raises
+    ------
+    ParameterError
+        It is neither, or of another dimension than the set.
+    """
+    if not isinstance(f, Function):
+        if not callable(f):
+            raise ParameterError(f"f must be a function of fwexp.convex or fun(x) -> (value, gradient), got {shown(f)}")
+        return UserFunction(f, dim)
+    if f.dim != dim:
+        raise ParameterError(f"f and the set must have one dimension, got {f.dim} and {dim}")
+    return f

@@ -1,0 +1,168 @@
+"""More convex sets: polytopes with a linear minimisation of their own, the hull of given points, and a set of your own."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from fwexp.checks import check_function, check_integer
+from fwexp.convex.atoms import Atom
+from fwexp.convex.sets import ROUNDING, ConvexSet, Sized, vector
+from fwexp.errors import ParameterError, shown
+
+
+class KSparse(Sized):
+    """The convex hull of the vectors with k nonzeros of size radius: max |x_j| <= radius, sum |x_j| <= k radius.
+
+    Parameters
+    ----------
+    dim, k : int
+    radius : float
+    """
+
+    def __init__(self, dim: int, k: int, radius: float = 1.0) -> None:
+        super().__init__(dim, radius)
+        self.k = check_integer("k", k, 1)
+        if k > dim:
+            raise ParameterError(f"k must be an integer <= dim = {dim}, got {k}")
+
+    def atom(self, g):
+        size = np.abs(g)
+        # Of equal entries argpartition takes any; the k-th largest size says which are in for sure.
+        border = np.partition(size, self.dim - self.k)[self.dim - self.k]
+        above, ties = np.flatnonzero(size > border), np.flatnonzero(size == border)
+        chosen = np.sort(np.concatenate((above, ties[: self.k - len(above)])))
+        return Atom(chosen, np.where(g[chosen] > 0.0, -self.radius, self.radius))
+
+    def contains(self, x):
+        x = self._in(x)
+        most = self.radius * (1.0 + ROUNDING)
+        return x is not None and bool(np.abs(x).max() <= most and np.abs(x).sum() <= self.k * most)
+
+    def random(self, rng):
+        weights, x = rng.dirichlet(np.ones(5)), np.zeros(self.dim)
+        for weight in weights:
+            self.atom(rng.standard_normal(self.dim)).add_to(x, weight)
+        return x
+
+    @property
+    def diameter(self):
+        return 2.0 * self.radius * math.sqrt(self.k)
+
+
+class Birkhoff(ConvexSet):
+    """The doubly stochastic n x n matrices, row after row: the convex hull of the permutations.
+
+    Parameters
+    ----------
+    n : int
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = check_integer("n", n, 1)
+        self.dim = n * n
+
+    def atom(self, g):
+        rows, columns = linear_sum_assignment(g.reshape(self.n, self.n))
+        return Atom(rows * self.n + columns, np.ones(self.n))
+
+    def contains(self, x):
+        x = self._in(x)
+        if x is None or x.min() < -ROUNDING:
+            return False
+        X = x.reshape(self.n, self.n)
+        return bool(max(np.abs(X.sum(axis=0) - 1.0).max(), np.abs(X.sum(axis=1) - 1.0).max()) <= ROUNDING * self.n)
+
+    def random(self, rng):
+        x = np.zeros((self.n, self.n))
+        for weight in rng.dirichlet(np.ones(5)):
+            x[np.arange(self.n), rng.permutation(self.n)] += weight
+        return x.ravel()
+
+    @property
+    def diameter(self):
+        return math.sqrt(2.0 * self.n) if self.n > 1 else 0.0
+
+
+class Hull(ConvexSet):
+    """The convex hull of given points.
+
+    Parameters
+    ----------
+    points : sequence of points
+        One row each.
+    """
+
+    def __init__(self, points) -> None:
+        try:
+            self.points = np.array(points, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(f"points must be a matrix of numbers, got {shown(points)}") from None
+        if self.points.ndim != 2 or 0 in self.points.shape:
+            raise ParameterError(f"points must be a matrix with one row per point, got an array of shape {self.points.shape}")
+        if not np.isfinite(self.points).all():
+            raise ParameterError("points must hold finite numbers, got one that is not")
+        self.num_atoms, self.dim = self.points.shape
+
+    def atom(self, g):
+        return Atom(None, self.points[int(np.argmin(self.points @ g))])
+
+    def contains(self, x):
+        from scipy.optimize import nnls
+
+        x = self._in(x)
+        if x is None:
+            return False
+        scale = max(np.abs(self.points).max(), 1e-300)
+        # weights >= 0 with points' weights = x and sum 1, as a least squares problem
+        rows = np.vstack((self.points.T / scale, np.ones(self.num_atoms)))
+        return bool(nnls(rows, np.append(x / scale, 1.0))[1] <= 10 * ROUNDING)
+
+    def random(self, rng):
+        return rng.dirichlet(np.ones(self.num_atoms)) @ self.points
+
+    @property
+    def diameter(self):
+        return float(max(np.linalg.norm(self.points - point, axis=1).max() for point in self.points))
+
+    def atoms(self, numbers):
+        return None, self.points[numbers]
+
+
+class Oracle(ConvexSet):
+    """A set that is known by a function alone.
+
+    Parameters
+    ----------
+    lmo : callable
+        ``lmo(g)`` returns a minimiser of <g, s> over the set.
+    dim : int
+    contains : callable, optional
+        ``contains(x)`` says whether x lies in the set; then everything that ``lmo`` returns is tested.
+    """
+
+    def __init__(self, lmo: Callable, dim: int, contains: Callable | None = None) -> None:
+        self._lmo = check_function("lmo", lmo)
+        self.dim = check_integer("dim", dim, 1)
+        self._contains = check_function("contains", contains, optional=True)
+
+    def atom(self, g):
+        s = vector("what lmo(g) returns", self._lmo(g.copy()), self.dim).copy()
+        if self._contains is not None and not self._contains(s):
+            raise ParameterError(f"what lmo(g) returns must lie in the set, got {shown(s.tolist())}")
+        return Atom(None, s)
+
+    def contains(self, x):
+        x = self._in(x)
+        return x is not None and (self._contains is None or bool(self._contains(x)))
+
+    def random(self, rng):
+        corners = [self.atom(rng.standard_normal(self.dim)).values for _ in range(5)]
+        return rng.dirichlet(np.ones(5)) @ np.array(corners)
+
+    @property
+    def diameter(self):
+        """Of the box around the set: an upper bound."""
+        eye = np.eye(self.dim)
+        return float(np.linalg.norm([self.atom(-e).values @ e - self.atom(e).values @ e for e in eye]))

@@ -1,0 +1,371 @@
+"""Methods for bilinear saddle points.
+
+Dual extragradient (Nesterov 2007; Taskar, Lacoste-Julien & Jordan 2006; the review, algorithm 6) and saddle-point Frank-Wolfe
+(Gidel, Jebara & Lacoste-Julien 2017; the review, algorithm 7, whose text has the signs of the gradient and of r_t wrong in 4.1).
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from fwexp.checks import number_option
+from fwexp.convex import games
+from fwexp.convex.atoms import ActiveSet
+from fwexp.convex.games import Bilinear, Pair
+from fwexp.driver.process import Objective, Point, Process, Value
+from fwexp.errors import OptionError
+
+
+@dataclass
+class State:
+    """All that a method changes; a record."""
+
+    step: int = 0
+    calls: int = 0
+    arrays: dict = field(default_factory=dict)
+    active: tuple = ()
+    drops: int = 0
+
+
+class SaddleMethod(Process):
+    """A method for a game; a pass is one linear minimisation, or one projection, over X times Y."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    Options: ClassVar[type]
+    stochastic: ClassVar[bool] = False
+    size = 1
+
+    def __init__(self, game: Bilinear, options, gap_tol: float = 0.0) -> None:
+        self.game, self.options, self.gap_tol = game, options, gap_tol
+        self.state = State()
+        self.start()
+
+    @property
+    def step(self) -> int:
+        """Steps so far."""
+        return self.state.step
+
+    @property
+    def oracle_calls(self) -> int:
+        """Linear minimisations or projections over X times Y so far."""
+        return self.state.calls
+
+    def advance(self, calls, max_steps):
+        """Take steps, up to the first gap that may be small enough."""
+        state = self.state
+        self.event = False
+        while state.calls + self.calls_per_step <= calls and state.step + 1 <= max_steps:
+            self.event = self._take_step() <= self.gap_tol
+            if self.event:
+                return
+            state.step += 1
+            state.calls += self.calls_per_step
+
+    @abstractmethod
+    def start(self) -> None:
+        """Set the state to that of step 0."""
+
+    @abstractmethod
+    def _take_step(self) -> float:
+        """Take a step and return the gap before it, or infinity where it is not known; with a gap <= gap_tol take none."""
+
+    @abstractmethod
+    def pair(self) -> Pair:
+        """Return the pair that the method has found."""
+
+    @abstractmethod
+    def y(self) -> np.ndarray | None:
+        """Return the y of that pair, where it is kept."""
+
+    def point(self, iterate):
+        """Return the x of the pair, and min_x' L(x', y)."""
+        pair = self.pair()
+        return Point(pair.x, games.bounds(self.game, pair)[1])
+
+    def extras(self):
+        """Return the sizes of active sets."""
+        return {"atoms": float(sum(active.size for active in self.state.active))} if self.state.active else {}
+
+
+class WorstCase(Objective):
+    """What is logged of x: max_y L(x, y)."""
+
+    def __init__(self, game: Bilinear) -> None:
+        self.game = game
+
+    def __call__(self, point, stop=None):
+        """Return the value of x against the best answer."""
+        game = self.game
+        gy = game.gradient_y(point.w)
+        value = game.Y.atom(-gy).dot(gy) + float(game.p @ point.w) + game.constant
+        return Value(value, scale=abs(value) + float(np.abs(game.p) @ np.abs(point.w)))
+
+    def doubt(self, best, last):
+        """Return what a negative gap means."""
+        return "lmo does not minimise over its set"
+
+
+@dataclass(frozen=True)
+class ExtragradientOptions:
+    """Options of dual extragradient.
+
+    Attributes
+    ----------
+    geometry : str
+        ``euclidean``: projections (set.project) on both sides; ``entropic``: y, and x where its set can, by entropies
+        (set.soften), the other by a projection.
+    eta : float, optional
+        The step; by default 1/L, L the norm of M in this geometry.
+    ratio : float
+        The steps of x and y are eta * sqrt(ratio) and eta / sqrt(ratio).
+    memory : str
+        ``full``, or ``efficient``: only vectors of the size of x are kept, and the last y is computed from them when needed.
+    """
+
+    geometry: str = field(default="euclidean", metadata={"choices": ("euclidean", "entropic")})
+    eta: float | None = field(default=None, metadata={"check": number_option("eta", "a positive number", optional=True, above=0.0)})
+    ratio: float = field(default=1.0, metadata={"check": number_option("ratio", "a positive number", above=0.0)})
+    memory: str = field(default="full", metadata={"choices": ("full", "efficient")})
+
+
+class DualExtragradient(SaddleMethod):
+    """Algorithm 6: dual extragradient.
+
+    With F(u) = (M y + p, q - M'x),
+
+        v = T(s),  u = T(s - F(v)),  s <- s - F(u);    result: the mean of all u
+
+    with T(s) = argmax_u <eta s, u> - d(u), d half the squared distance from a centre, or minus the entropy. Where d is
+    Euclidean u is the projection of v - eta F(v), as in the review. s follows from the sums of all x and of all M y (without
+    the surplus sum in the review's formula): the memory-efficient form keeps these alone.
+    """
+
+    name, title = "dual_extragradient", "dual extragradient"
+    Options = ExtragradientOptions
+    calls_per_step = 2
+
+    def start(self):
+        game, options = self.game, self.options
+        entropic = options.geometry == "entropic"
+        self._soft_x, self._soft_y = entropic and game.X.softens, entropic
+        if entropic and not game.Y.softens:
+            game.Y.soften(np.zeros(game.Y.dim))  # says that it cannot
+        L = self._norm()
+        eta = options.eta or (1.0 / L if L > 0.0 else 1.0)
+        self.eta_x, self.eta_y = eta * np.sqrt(options.ratio), eta / np.sqrt(options.ratio)
+        zero = np.zeros(game.X.dim)
+        self._centre_x = None if self._soft_x else game.X.project(zero)
+        self._centre_y = None if self._soft_y else game.Y.project(np.zeros(game.Y.dim))
+        # sums over all u: of x, of M y + p, of q'y
+        self.state.arrays = {"x": zero, "gx": np.zeros(game.X.dim), "qy": 0.0}
+        if options.memory == "full":
+            self.state.arrays |= {"gy": np.zeros(game.Y.dim), "y": np.zeros(game.Y.dim)}
+
+    def _norm(self) -> float:
+        """Return the Lipschitz constant of F between the norms that belong to the two d, at most."""
+        matrix = self.game.matrix
+        if not self._soft_y:
+            return self.game.norm()
+        entries = matrix.columns(slice(None))
+        if entries is None:
+            return self.game.norm()
+        if self._soft_x:
+            return float(abs(entries).max()) * float(np.sqrt(self.game.X.mass * self.game.Y.mass))
+        longest = np.asarray((entries * entries).sum(axis=0)).max()  # ||M y|| <= the longest column ||y||_1
+        return float(np.sqrt(longest * self.game.Y.mass))
+
+    def _sum_gy(self) -> np.ndarray:
+        """Return the sum of M'x - q over all u."""
+        arrays, game = self.state.arrays, self.game
+        if "gy" in arrays:
+            return arrays["gy"]
+        return game.matrix.transposed_times(arrays["x"]) - self.state.step * game.q
+
+    def _take_step(self):
+        game, arrays = self.game, self.state.arrays
+        sx, sy = -arrays["gx"], self._sum_gy()
+        if self._soft_x:
+            vx = game.X.soften(self.eta_x * sx)
+        else:
+            vx = game.X.project(self._centre_x + self.eta_x * sx)
+        if self._soft_y:
+            vy = game.Y.soften(self.eta_y * sy)
+        else:
+            vy = game.Y.project(self._centre_y + self.eta_y * sy)
+        fx, fy = -game.gradient_x(vy), game.gradient_y(vx)
+        x = game.X.soften(self.eta_x * (sx + fx)) if self._soft_x else game.X.project(vx + self.eta_x * fx)
+        y = game.Y.soften(self.eta_y * (sy + fy)) if self._soft_y else game.Y.project(vy + self.eta_y * fy)
+        arrays["x"] = arrays["x"] + x
+        arrays["gx"] = arrays["gx"] + game.gradient_x(y)
+        arrays["qy"] += float(game.q @ y)
+        if "gy" in arrays:
+            arrays["gy"] = arrays["gy"] + game.gradient_y(x)
+            arrays["y"] = arrays["y"] + y
+        return np.inf
+
+    def _start(self):
+        """Return the pair that minimises d."""
+        game = self.game
+        x = game.X.soften(np.zeros(game.X.dim)) if self._soft_x else self._centre_x
+        return x, game.Y.soften(np.zeros(game.Y.dim)) if self._soft_y else self._centre_y
+
+    def pair(self):
+        game, arrays, t = self.game, self.state.arrays, self.state.step
+        if t == 0:
+            x, y = self._start()
+            return Pair(x, game.gradient_x(y), game.gradient_y(x), float(game.q @ y))
+        x = arrays["x"] / t
+        return Pair(x, arrays["gx"] / t, game.gradient_y(x), arrays["qy"] / t)
+
+    def y(self):
+        if self.options.memory == "efficient":
+            return None
+        return self.state.arrays["y"] / self.step if self.step else self._start()[1]
+
+
+@dataclass(frozen=True)
+class SaddleOptions:
+    """Options of saddle-point Frank-Wolfe.
+
+    Attributes
+    ----------
+    step : str
+        ``open_loop``: 2/(t+2); ``adaptive``: min(1, nu g/(2 C)) with nu = 1 and C = L D^2, L the norm of M and D the diameter of X
+        times Y (the review leaves both open); ``linear_rate``: g/(||s - z||^2 C_delta), C_delta = 2 L + 8 L^2/(beta delta), at
+        most 1.
+    beta, delta : float, optional
+        Of ``linear_rate``: how strongly convex X and Y are (1/r for l2 balls of radius r), and a lower bound on the norms of both
+        gradients.
+    """
+
+    step: str = field(default="open_loop", metadata={"choices": ("open_loop", "adaptive", "linear_rate")})
+    beta: float | None = field(
+        default=None, metadata={"check": number_option("beta", "a positive number", optional=True, above=0.0)}
+    )
+    delta: float | None = field(
+        default=None, metadata={"check": number_option("delta", "a positive number", optional=True, above=0.0)}
+    )
+
+
+@dataclass(frozen=True)
+class SaddleAwayOptions:
+    """Options of saddle-point away-step Frank-Wolfe.
+
+    Attributes
+    ----------
+    step : str
+        ``adaptive``, as for `SaddleFrankWolfe`.
+    """
+
+    step: str = field(default="adaptive", metadata={"choices": ("adaptive",)})
+
+
+class SaddleFrankWolfe(SaddleMethod):
+    """Algorithm 7: s = argmin <r, s> over X times Y, r = (M y + p, q - M'x);  z <- (1 - gamma) z + gamma s."""
+
+    name, title = "sp_fw", "saddle-point Frank-Wolfe"
+    Options = SaddleOptions
+    calls_per_step = 1
+
+    def start(self):
+        game, step = self.game, self.options.step
+        if step == "linear_rate":
+            if self.options.beta is None or self.options.delta is None:
+                raise OptionError("step linear_rate needs beta and delta, positive numbers")
+            L = game.norm()
+            self._C = 2.0 * L + 8.0 * L * L / (self.options.beta * self.options.delta)
+        elif step == "adaptive":
+            self._C = game.norm() * (game.X.diameter**2 + game.Y.diameter**2)
+        x, y = game.X.atom(np.zeros(game.X.dim)), game.Y.atom(np.zeros(game.Y.dim))
+        self._begin(x, y)
+        x, y = x.dense(game.X.dim), y.dense(game.Y.dim)
+        self.state.arrays = {"x": x, "y": y, "gx": game.gradient_x(y), "gy": game.gradient_y(x)}
+
+    def _begin(self, x, y) -> None:
+        """Take the atoms that the start is made of."""
+
+    def _corners(self):
+        """Return the atoms of s, and the gap."""
+        game, a = self.game, self.state.arrays
+        sx, sy = game.X.atom(a["gx"]), game.Y.atom(-a["gy"])
+        gap = float(a["gx"] @ a["x"]) - sx.dot(a["gx"]) - float(a["gy"] @ a["y"]) + sy.dot(a["gy"])
+        return sx, sy, gap
+
+    def _take_step(self):
+        sx, sy, gap = self._corners()
+        if gap > self.gap_tol:
+            self._go(sx, sy, min(self._length(sx, sy, gap), 1.0))
+        return gap
+
+    def _length(self, sx, sy, gap: float) -> float:
+        match self.options.step:
+            case "open_loop":
+                return 2.0 / (self.state.step + 2.0)
+            case "adaptive":
+                return gap / (2.0 * self._C) if self._C > 0.0 else 1.0
+        game, a = self.game, self.state.arrays
+        distance_sq = ((sx.dense(game.X.dim) - a["x"]) ** 2).sum() + ((sy.dense(game.Y.dim) - a["y"]) ** 2).sum()
+        return gap / (distance_sq * self._C)
+
+    def _go(self, sx, sy, gamma: float) -> None:
+        """Move to (1 - gamma) z + gamma s; gamma < 0 goes away from s."""
+        game, a = self.game, self.state.arrays
+        for name, atom, image, shift in (
+            ("x", sx, "gy", game.gradient_y(sx.dense(game.X.dim))),
+            ("y", sy, "gx", game.gradient_x(sy.dense(game.Y.dim))),
+        ):
+            a[name] = (1.0 - gamma) * a[name]
+            atom.add_to(a[name], gamma)
+            a[image] = (1.0 - gamma) * a[image] + gamma * shift
+
+    def pair(self):
+        a = self.state.arrays
+        return Pair(a["x"], a["gx"], a["gy"], float(self.game.q @ a["y"]))
+
+    def y(self):
+        return self.state.arrays["y"].copy()
+
+
+class SaddleAway(SaddleFrankWolfe):
+    """Saddle-point away-step Frank-Wolfe: both players step towards s, or both away from their worst active atoms v."""
+
+    name, title = "sp_away", "saddle-point away-step Frank-Wolfe"
+    Options = SaddleAwayOptions
+
+    def _begin(self, x, y):
+        self.state.active = (ActiveSet.of_atom(x, self.game.X.dim), ActiveSet.of_atom(y, self.game.Y.dim))
+
+    def _take_step(self):
+        sx, sy, gap = self._corners()
+        if gap <= self.gap_tol:
+            return gap
+        a, (of_x, of_y) = self.state.arrays, self.state.active
+        dots_x, dots_y = of_x.dots(a["gx"]), of_y.dots(-a["gy"])
+        j, k = int(np.argmax(dots_x)), int(np.argmax(dots_y))
+        away = float(dots_x[j] + dots_y[k]) - float(a["gx"] @ a["x"]) + float(a["gy"] @ a["y"])
+        if gap >= away or of_x.size == of_y.size == 1:
+            gamma = min(self._length(sx, sy, gap), 1.0)
+            self._go(sx, sy, gamma)
+            of_x.mix(of_x.row(sx), gamma)
+            of_y.mix(of_y.row(sy), gamma)
+            return gap
+        # A player with one active atom stays where it is: x - v = 0.
+        weights = [float(active.weights[row]) for active, row in ((of_x, j), (of_y, k)) if active.size > 1]
+        most = min(weight / (1.0 - weight) for weight in weights)
+        gamma = min(self._length(sx, sy, away), most)
+        self._go(of_x.copy_of(j), of_y.copy_of(k), -gamma)
+        for active, row in ((of_x, j), (of_y, k)):
+            if active.size == 1:
+                continue
+            weight = float(active.weights[row])
+            active.mix(row, -gamma)
+            if gamma == weight / (1.0 - weight):
+                active.drop(row)
+                self.state.drops += 1
+        return gap
+
+
+SADDLE_METHODS: dict[str, type[SaddleMethod]] = {cls.name: cls for cls in (DualExtragradient, SaddleFrankWolfe, SaddleAway)}

@@ -1,0 +1,340 @@
+"""Compact convex sets, by what Frank-Wolfe methods ask of them: the minimum of a linear function.
+
+Every set has
+
+* ``lmo(g)``, a minimiser of <g, s> over s in the set; ties go to the smallest index, and g = 0 is a tie;
+* ``contains(x)``, up to rounding; ``random(rng)``, a point inside; ``diameter``, in the Euclidean norm;
+* ``project(x)``, the nearest point, where that is cheap (other sets say that they have none).
+
+Methods call ``atom(g)``, which is the same as ``lmo`` with few nonzeros where atoms are sparse.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from fwexp.checks import check_integer, check_positive
+from fwexp.convex import projections
+from fwexp.convex.atoms import Atom, single
+from fwexp.errors import OptionError, ParameterError, shown
+
+ROUNDING = 1e-9  # how far outside a point may lie, relative to the size of the set
+
+
+def vector(name: str, value, dim: int | None = None) -> np.ndarray:
+    """Return a vector of finite numbers as float64.
+
+    Raises
+    ------
+    ParameterError
+        It is none, or has another length than ``dim``.
+    """
+    try:
+        x = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be a vector of numbers, got {shown(value)}") from None
+    if x.ndim != 1 or (dim is not None and len(x) != dim):
+        length = "" if dim is None else f" of length {dim}"
+        raise ParameterError(f"{name} must be a vector{length}, got an array of shape {x.shape}")
+    if not np.isfinite(x).all():
+        raise ParameterError(f"{name} must hold finite numbers, got {x[~np.isfinite(x)][0]} at index {np.argmin(np.isfinite(x))}")
+    return x
+
+
+class ConvexSet(ABC):
+    """A compact convex set in R^dim.
+
+    A subclass has ``dim``, ``atom``, ``contains`` and ``random``.
+
+    Attributes
+    ----------
+    dim : int
+    num_atoms : int or None
+        How many atoms there are, where they are numbered.
+    """
+
+    dim: int
+    num_atoms: int | None = None
+
+    @abstractmethod
+    def atom(self, g: np.ndarray) -> Atom:
+        """Return a minimiser of <g, s> over the set."""
+
+    @abstractmethod
+    def contains(self, x) -> bool:
+        """Whether x lies in the set, up to rounding."""
+
+    @abstractmethod
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a point of the set."""
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """The largest distance between two points."""
+
+    def lmo(self, g) -> np.ndarray:
+        """Return a minimiser of <g, s> over the set, as a vector."""
+        return self.atom(vector("g", g, self.dim)).dense(self.dim)
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Return the nearest point of the set."""
+        raise OptionError(f"{type(self).__name__} has no projection here; sets that have one: {', '.join(PROJECTED)}")
+
+    softens: bool = False  # whether it has ``soften``
+    mass: float = math.inf  # of such sets: ||x - x'||_1^2 <= 2 mass D(x, x'), D the distance of the entropy
+
+    def soften(self, theta: np.ndarray) -> np.ndarray:
+        """Return argmax <theta, x> + entropy(x), the entropic projection."""
+        raise OptionError(f"{type(self).__name__} has no entropic projection; sets that have one: {', '.join(SOFTENED)}")
+
+    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the indices and the values, one row each, of numbered atoms."""
+        raise OptionError(f"the atoms of {type(self).__name__} are not numbered; those of {', '.join(NUMBERED)} are")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dim={self.dim})"
+
+    def _in(self, x) -> np.ndarray | None:
+        """Return x as a vector; None if it cannot be in the set."""
+        x = np.asarray(x, dtype=np.float64)
+        return x if x.shape == (self.dim,) and np.isfinite(x).all() else None
+
+
+class Sized(ConvexSet):
+    """A set with a dimension and a radius."""
+
+    def __init__(self, dim: int, radius: float = 1.0) -> None:
+        self.dim, self.radius = check_integer("dim", dim, 1), check_positive("radius", radius)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.dim}, radius={self.radius:g})"
+
+
+class Simplex(Sized):
+    """x >= 0, sum x = radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+    """
+
+    @property
+    def num_atoms(self) -> int:
+        """One for each coordinate."""
+        return self.dim
+
+    def atom(self, g):
+        return single(int(np.argmin(g)), self.radius)
+
+    def contains(self, x):
+        x = self._in(x)
+        slack = ROUNDING * self.radius
+        return x is not None and bool(x.min() >= -slack and abs(x.sum() - self.radius) <= slack)
+
+    def random(self, rng):
+        return self.radius * rng.dirichlet(np.ones(self.dim))
+
+    @property
+    def diameter(self):
+        return math.sqrt(2.0) * self.radius if self.dim > 1 else 0.0
+
+    def project(self, x):
+        return projections.onto_simplex(x, self.radius)
+
+    softens = True
+
+    @property
+    def mass(self):
+        """The radius (Pinsker)."""
+        return self.radius
+
+    def soften(self, theta):
+        weights = np.exp(theta - theta.max())
+        return weights * (self.radius / weights.sum())
+
+    def atoms(self, numbers):
+        return numbers[:, None], np.full((len(numbers), 1), self.radius)
+
+
+class L1Ball(Sized):
+    """sum |x_j| <= radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+    """
+
+    @property
+    def num_atoms(self) -> int:
+        """Two for each coordinate."""
+        return 2 * self.dim
+
+    def atom(self, g):
+        j = int(np.argmax(np.abs(g)))
+        return single(j, -self.radius if g[j] > 0.0 else self.radius)
+
+    def contains(self, x):
+        x = self._in(x)
+        return x is not None and bool(np.abs(x).sum() <= self.radius * (1.0 + ROUNDING))
+
+    def random(self, rng):
+        size = rng.dirichlet(np.ones(self.dim + 1))[:-1]  # the last one is what is left of the radius
+        return self.radius * size * rng.choice([-1.0, 1.0], self.dim)
+
+    @property
+    def diameter(self):
+        return 2.0 * self.radius
+
+    def project(self, x):
+        return projections.onto_l1_ball(x, self.radius)
+
+    def atoms(self, numbers):
+        return (numbers % self.dim)[:, None], np.where(numbers < self.dim, self.radius, -self.radius)[:, None]
+
+
+class L2Ball(Sized):
+    """||x|| <= radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+    """
+
+    def atom(self, g):
+        norm = np.linalg.norm(g)
+        return Atom(None, g * (-self.radius / norm)) if norm > 0.0 else Atom(None, single(0, self.radius).dense(self.dim))
+
+    def contains(self, x):
+        x = self._in(x)
+        return x is not None and bool(np.linalg.norm(x) <= self.radius * (1.0 + ROUNDING))
+
+    def random(self, rng):
+        direction = rng.standard_normal(self.dim)
+        return direction * (self.radius * rng.random() ** (1.0 / self.dim) / np.linalg.norm(direction))
+
+    @property
+    def diameter(self):
+        return 2.0 * self.radius
+
+    def project(self, x):
+        return projections.onto_l2_ball(x, self.radius)
+
+
+class Box(ConvexSet):
+    """lower <= x <= upper.
+
+    Parameters
+    ----------
+    lower, upper : sequence of float
+        One for each coordinate.
+    """
+
+    def __init__(self, lower: Sequence[float], upper: Sequence[float]) -> None:
+        self.lower = vector("lower", lower)
+        self.upper = vector("upper", upper, len(self.lower))
+        self.dim = check_integer("dim", len(self.lower), 1)
+        if (self.lower > self.upper).any():
+            j = int(np.argmax(self.lower > self.upper))
+            raise ParameterError(f"lower must be <= upper, got {self.lower[j]:g} > {self.upper[j]:g} at index {j}")
+
+    def atom(self, g):
+        return Atom(None, np.where(g > 0.0, self.lower, self.upper))
+
+    def contains(self, x):
+        x = self._in(x)
+        slack = ROUNDING * max(np.abs(self.lower).max(), np.abs(self.upper).max())
+        return x is not None and bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
+
+    def random(self, rng):
+        return rng.uniform(self.lower, self.upper)
+
+    @property
+    def diameter(self):
+        return float(np.linalg.norm(self.upper - self.lower))
+
+    def project(self, x):
+        return np.clip(x, self.lower, self.upper)
+
+
+class LInfBall(Box):
+    """max |x_j| <= radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+    """
+
+    def __init__(self, dim: int, radius: float = 1.0) -> None:
+        ones = np.full(check_integer("dim", dim, 1), check_positive("radius", radius))
+        super().__init__(-ones, ones)
+
+
+class Product(ConvexSet):
+    """The product of sets, whose points are put one after the other.
+
+    Parameters
+    ----------
+    factors : sequence of sets
+    """
+
+    def __init__(self, factors: Sequence[ConvexSet]) -> None:
+        self.factors = list(factors)
+        for factor in self.factors:
+            if not isinstance(factor, ConvexSet):
+                raise ParameterError(f"factors must be convex sets, got {shown(factor)}")
+        if not self.factors:
+            raise ParameterError("factors must be convex sets, got none")
+        ends = np.cumsum([0, *(factor.dim for factor in self.factors)])
+        self.blocks = [slice(int(a), int(b)) for a, b in pairwise(ends)]
+        self.dim = int(ends[-1])
+
+    def atom(self, g):
+        parts = [factor.atom(g[block]) for factor, block in zip(self.factors, self.blocks, strict=True)]
+        if any(part.indices is None for part in parts):
+            pairs = zip(parts, self.factors, strict=True)
+            return Atom(None, np.concatenate([part.dense(factor.dim) for part, factor in pairs]))
+        indices = [part.indices + block.start for part, block in zip(parts, self.blocks, strict=True)]
+        return Atom(np.concatenate(indices), np.concatenate([part.values for part in parts]))
+
+    def _parts(self, x):
+        return [(factor, x[block]) for factor, block in zip(self.factors, self.blocks, strict=True)]
+
+    def contains(self, x):
+        x = self._in(x)
+        return x is not None and all(factor.contains(part) for factor, part in self._parts(x))
+
+    def random(self, rng):
+        return np.concatenate([factor.random(rng) for factor in self.factors])
+
+    @property
+    def diameter(self):
+        return math.hypot(*(factor.diameter for factor in self.factors))
+
+    def project(self, x):
+        return np.concatenate([factor.project(part) for factor, part in self._parts(x)])
+
+    @property
+    def softens(self):
+        """Whether all factors can."""
+        return all(factor.softens for factor in self.factors)
+
+    @property
+    def mass(self):
+        """The sum of those of the factors."""
+        return sum(factor.mass for factor in self.factors)
+
+    def soften(self, theta):
+        return np.concatenate([factor.soften(part) for factor, part in self._parts(theta)])
+
+
+PROJECTED = ("Simplex", "L1Ball", "L2Ball", "Box", "LInfBall", "Spectrahedron", "NuclearBall", "Product")
+NUMBERED = ("Simplex", "L1Ball", "Hull")
+SOFTENED = ("Simplex", "ChainPolytope", "MatchingPolytope", "Product")

@@ -1,0 +1,106 @@
+"""Sets of matrices, row after row, whose linear minimisation is an extreme eigenvector or singular pair (Lanczos, from scipy)."""
+
+import math
+
+import numpy as np
+from scipy.sparse.linalg import eigsh, svds
+
+from fwexp.checks import check_integer, check_positive
+from fwexp.convex import projections
+from fwexp.convex.atoms import Atom
+from fwexp.convex.sets import ROUNDING, ConvexSet
+
+DENSE = 32  # up to this size a full decomposition is faster, and exact
+
+
+def _start(n: int) -> np.ndarray:
+    """Return where Lanczos starts: always there, and in no direction that a structured matrix singles out."""
+    return np.random.default_rng(0).standard_normal(n)
+
+
+class Spectrahedron(ConvexSet):
+    """The symmetric positive semidefinite n x n matrices of trace ``radius``.
+
+    Parameters
+    ----------
+    n : int
+    radius : float
+    """
+
+    def __init__(self, n: int, radius: float = 1.0) -> None:
+        self.n, self.radius = check_integer("n", n, 1), check_positive("radius", radius)
+        self.dim = n * n
+
+    def atom(self, g):
+        G = g.reshape(self.n, self.n)
+        G = 0.5 * (G + G.T)
+        if self.n <= DENSE or not G.any():
+            v = np.linalg.eigh(G)[1][:, 0]
+        else:
+            v = eigsh(G, k=1, which="SA", v0=_start(self.n), tol=1e-12)[1][:, 0]
+        return Atom(None, self.radius * np.outer(v, v).ravel())
+
+    def contains(self, x):
+        x = self._in(x)
+        if x is None:
+            return False
+        X, slack = x.reshape(self.n, self.n), ROUNDING * self.radius
+        if np.abs(X - X.T).max() > slack or abs(np.trace(X) - self.radius) > slack:
+            return False
+        return bool(np.linalg.eigvalsh(0.5 * (X + X.T))[0] >= -slack)
+
+    def random(self, rng):
+        factor = rng.standard_normal((self.n, self.n))
+        X = factor @ factor.T
+        return (X * (self.radius / np.trace(X))).ravel()
+
+    @property
+    def diameter(self):
+        return math.sqrt(2.0) * self.radius if self.n > 1 else 0.0
+
+    def project(self, x):
+        X = x.reshape(self.n, self.n)
+        values, vectors = np.linalg.eigh(0.5 * (X + X.T))
+        return ((vectors * projections.onto_simplex(values, self.radius)) @ vectors.T).ravel()
+
+
+class NuclearBall(ConvexSet):
+    """The m x n matrices whose singular values sum to at most ``radius``.
+
+    Parameters
+    ----------
+    m, n : int
+    radius : float
+    """
+
+    def __init__(self, m: int, n: int, radius: float = 1.0) -> None:
+        self.m, self.n = check_integer("m", m, 1), check_integer("n", n, 1)
+        self.radius = check_positive("radius", radius)
+        self.dim = m * n
+
+    def atom(self, g):
+        G = g.reshape(self.m, self.n)
+        if min(G.shape) <= DENSE or not G.any():
+            U, _, V = np.linalg.svd(G, full_matrices=False)
+        else:
+            U, _, V = svds(G, k=1, v0=_start(min(G.shape)), tol=1e-12)
+        return Atom(None, -self.radius * np.outer(U[:, 0], V[0]).ravel())
+
+    def contains(self, x):
+        x = self._in(x)
+        return x is not None and bool(self._singular(x).sum() <= self.radius * (1.0 + ROUNDING))
+
+    def _singular(self, x):
+        return np.linalg.svd(x.reshape(self.m, self.n), compute_uv=False)
+
+    def random(self, rng):
+        x = rng.standard_normal(self.dim)
+        return x * (self.radius * rng.random() / self._singular(x).sum())
+
+    @property
+    def diameter(self):
+        return 2.0 * self.radius
+
+    def project(self, x):
+        U, values, V = np.linalg.svd(x.reshape(self.m, self.n), full_matrices=False)
+        return ((U * projections.onto_l1_ball(values, self.radius)) @ V).ravel()

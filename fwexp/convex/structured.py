@@ -1,0 +1,238 @@
+"""The structural SVM as a saddle point, min over ||w|| <= r of max over z in Z of 1/n sum_i (w'F_i z_i + c_i'z_i - w'phi_i).
+
+Z is a product of polytopes of parts, one for each example, whose corners are its labelings: the value of w is 1/n sum_i H_i(w)
+(Taskar, Lacoste-Julien & Jordan 2006; the review, section 3). Chains and matchings have such polytopes.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from fwexp.checks import check_integer, check_positive
+from fwexp.convex.atoms import Atom
+from fwexp.convex.games import Bilinear
+from fwexp.convex.sets import ROUNDING, ConvexSet, L2Ball, Product
+from fwexp.errors import OptionError
+from fwexp.oracles.assignment import max_matching
+from fwexp.oracles.assignment import scratch_size as matching_scratch
+from fwexp.oracles.forward_backward import forward_backward, scratch_size
+from fwexp.oracles.matching_scaling import scale_to_matching
+from fwexp.oracles.viterbi import viterbi
+from fwexp.problems.chain import ChainProblem
+from fwexp.problems.features import row_entries
+from fwexp.problems.matching import MatchingProblem
+
+
+class ChainPolytope(ConvexSet):
+    """The convex hull of the labelings of a chain: sums of transitions (K x K), then unary parts (T x K).
+
+    Parameters
+    ----------
+    length, num_states : int
+        T and K.
+    """
+
+    softens = True
+
+    def __init__(self, length: int, num_states: int) -> None:
+        self.length, self.num_states = check_integer("length", length, 1), check_integer("num_states", num_states, 1)
+        self._pairs = self.num_states**2
+        self.dim = self._pairs + self.length * self.num_states
+
+    @property
+    def mass(self):
+        """The square of the number of parts of a labeling: the entropy is that of labelings."""
+        return float((2 * self.length - 1) ** 2)
+
+    def atom(self, g):
+        y = np.zeros(self.length, dtype=np.int32)
+        scores = -g
+        K = self.num_states
+        viterbi(scores[self._pairs :], scores[: self._pairs], K, K, y, np.zeros(self.length * K))
+        transitions, counts = np.unique(y[:-1] * K + y[1:], return_counts=True)
+        # As many entries for every labeling: entries without a count are 0.
+        indices, values = np.zeros(2 * self.length - 1, dtype=np.int64), np.zeros(2 * self.length - 1)
+        indices[: self.length], values[: self.length] = self._pairs + np.arange(self.length) * K + y, 1.0
+        free = np.setdiff1d(np.arange(self._pairs), transitions)[: self.length - 1 - len(transitions)]
+        if len(free) + len(transitions) < self.length - 1:  # fewer pairs than positions
+            return Atom(
+                None,
+                Atom(np.concatenate((indices[: self.length], transitions)), np.r_[values[: self.length], counts]).dense(self.dim),
+            )
+        indices[self.length :] = np.concatenate((transitions, free))
+        values[self.length : self.length + len(transitions)] = counts
+        return Atom(indices, values)
+
+    def soften(self, theta):
+        K = self.num_states
+        unary, pairs = np.zeros(self.length * K), np.zeros(K * K)
+        scratch = np.zeros(scratch_size(self.length, K, K))
+        forward_backward(theta[self._pairs :].copy(), theta[: self._pairs].copy(), K, K, unary, pairs, scratch)
+        return np.concatenate((pairs, unary))
+
+    def contains(self, x):
+        x = self._in(x)
+        if x is None or x.min() < -ROUNDING:
+            return False
+        # Whether there are pair marginals with these sums and unary marginals: for chains that is the hull.
+        K, steps = self.num_states, self.length - 1
+        unary = x[self._pairs :].reshape(self.length, K)
+        if np.abs(unary.sum(axis=1) - 1.0).max() > ROUNDING:
+            return False
+        if steps == 0:
+            return bool(np.abs(x[: self._pairs]).max() <= ROUNDING)
+        one, eye = np.ones((1, K)), sp.eye_array(K)
+        starts, ends = sp.kron(eye, one), sp.kron(one, eye)
+        rows = [sp.kron(sp.eye_array(steps), starts), sp.kron(sp.eye_array(steps), ends)]
+        rows.append(sp.kron(np.ones((1, steps)), sp.eye_array(K * K)))
+        right = np.concatenate((unary[:-1].ravel(), unary[1:].ravel(), x[: self._pairs]))
+        rows = sp.vstack(rows, format="csc")
+        both = sp.hstack((rows, sp.eye_array(len(right)), -sp.eye_array(len(right))))
+        cost = np.r_[np.zeros(rows.shape[1]), np.ones(2 * len(right))]
+        return bool(linprog(cost, A_eq=both, b_eq=right).fun <= 1e-6 * self.length)
+
+    def random(self, rng):
+        return self.soften(rng.standard_normal(self.dim))
+
+    @property
+    def diameter(self):
+        """An upper bound: unary parts differ by sqrt(2 T), sums of transitions by at most sqrt(2) (T - 1)."""
+        return float(np.sqrt(2.0 * self.length + 2.0 * (self.length - 1) ** 2))
+
+
+class MatchingPolytope(ConvexSet):
+    """The convex hull of the matchings between rows and columns in which everybody may stay alone, row after row.
+
+    Parameters
+    ----------
+    rows, columns : int
+    """
+
+    softens = True
+    SWEEPS, TOLERANCE = 10_000, 1e-12
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.rows, self.columns = check_integer("rows", rows, 1), check_integer("columns", columns, 1)
+        self.dim = self.rows * self.columns
+
+    @property
+    def mass(self):
+        """The most edges of a matching."""
+        return float(min(self.rows, self.columns))
+
+    def atom(self, g):
+        match = np.zeros(self.rows, dtype=np.int32)
+        max_matching(-g, self.columns, match, np.zeros(matching_scratch(self.rows, self.columns)))
+        x = np.zeros(self.dim)
+        linked = np.flatnonzero(match)
+        x[linked * self.columns + match[linked] - 1] = 1.0
+        return Atom(None, x)
+
+    def soften(self, theta):
+        z = np.zeros(self.dim + self.rows + self.columns)
+        scale_to_matching(np.ascontiguousarray(theta), self.rows, self.columns, z, self.SWEEPS, self.TOLERANCE)
+        return z[: self.dim]
+
+    def contains(self, x):
+        x = self._in(x)
+        if x is None or x.min() < -ROUNDING:
+            return False
+        Z = x.reshape(self.rows, self.columns)
+        return bool(max(Z.sum(axis=0).max(), Z.sum(axis=1).max()) <= 1.0 + ROUNDING)
+
+    def random(self, rng):
+        return sum(weight * self.atom(rng.standard_normal(self.dim)).values for weight in rng.dirichlet(np.ones(5)))
+
+    @property
+    def diameter(self):
+        return float(np.sqrt(2.0 * min(self.rows, self.columns)))
+
+
+def svm_game(problem, radius: float) -> Bilinear:
+    """Return the structural SVM with ||w|| <= radius in place of a regulariser, as a saddle point in (w, z).
+
+    Parameters
+    ----------
+    problem : ChainProblem or MatchingProblem
+    radius : float
+        Bound on ||w||.
+
+    Returns
+    -------
+    Bilinear
+        x is w, in the public order; the value of w is the mean of H_i(w).
+
+    Examples
+    --------
+    >>> import fwexp, numpy as np
+    >>> from fwexp.convex import saddle_point, svm_game
+    >>> problem = fwexp.chain_problem([np.eye(2), np.eye(2)[::-1]], [[0, 1], [1, 0]])
+    >>> result = saddle_point(svm_game(problem, radius=3.0), method="dual_extragradient", geometry="entropic", max_iter=500)
+    >>> bool(abs(result.value - fwexp.evaluate(problem, result.x).hinge) < 1e-12)
+    True
+    """
+    radius = check_positive("radius", radius)
+    if isinstance(problem, ChainProblem):
+        F, truth, losses, polytopes, constant = _chain(problem)
+    elif isinstance(problem, MatchingProblem):
+        F, truth, losses, polytopes, constant = _matching(problem)
+    else:
+        accepted = "ChainProblem, MatchingProblem"
+        raise OptionError(f"problem has no polytope of parts here, got {type(problem).__name__}; accepted: {accepted}")
+    n = problem.n
+    return Bilinear(F / n, L2Ball(problem.d, radius), Product(polytopes), -(F @ truth) / n, -losses / n, constant / n)
+
+
+def _chain(problem):
+    """Return the features of parts, the true parts, what parts lose, and their polytopes."""
+    K, p, ends = problem.num_states, problem.num_features, problem.label_ptr
+    first, transitions = K * p, K * (p + 2)
+    rows, columns, values, truth, losses, polytopes = [], [], [], [], [], []
+    labels, offset = np.arange(K), 0
+    for start, end in pairwise(ends):
+        y = problem.labels[start:end]
+        for j in range(K * K):
+            rows.append(transitions + j)
+            columns.append(offset + j)
+            values.append(1.0)
+        own = np.zeros(K * K)
+        np.add.at(own, y[:-1] * K + y[1:], 1.0)
+        for t in range(start, end):
+            at = offset + K * K + (t - start) * K + labels
+            indices, entries = row_entries(problem.x, t)
+            extra = [first] * int(t == start) + [first + K] * int(t == end - 1)
+            for base, value in [*zip(np.asarray(indices) * K, entries, strict=True), *((base, 1.0) for base in extra)]:
+                rows.extend(base + labels)
+                columns.extend(at)
+                values.extend([value] * K)
+        eye = np.eye(K)[y]
+        truth += [own, eye.ravel()]
+        losses += [np.zeros(K * K), ((1.0 - eye) / (end - start)).ravel()]
+        polytopes.append(ChainPolytope(int(end - start), K))
+        offset += polytopes[-1].dim
+    F = sp.csc_array((values, (rows, columns)), shape=(problem.d, offset))
+    return F, np.concatenate(truth), np.concatenate(losses), polytopes, 0.0
+
+
+def _matching(problem):
+    """Return the features of edges, the true ones, what edges lose, their polytopes, and the loss of no links."""
+    edges = int(problem.part_ptr[-1])
+    rows, columns, values = [], [], []
+    for e in range(edges):
+        indices, entries = row_entries(problem.x, e)
+        rows.extend(indices)
+        columns.extend([e] * len(indices))
+        values.extend(entries)
+    F = sp.csc_array((values, (rows, columns)), shape=(problem.d, edges))
+    truth, losses, polytopes, constant = np.zeros(edges), np.zeros(edges), [], 0.0
+    for i in range(problem.n):
+        part, width = slice(problem.part_ptr[i], problem.part_ptr[i + 1]), int(problem.columns[i])
+        y = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+        linked = np.flatnonzero(y > 0)
+        truth[part][linked * width + y[linked] - 1] = 1.0
+        losses[part] = np.where(truth[part] > 0.0, -problem.recall[i], problem.precision[i])
+        constant += problem.recall[i] * len(linked)
+        polytopes.append(MatchingPolytope(len(y), width))
+    return F, truth, losses, polytopes, float(constant)

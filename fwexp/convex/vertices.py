@@ -1,0 +1,258 @@
+"""Frank-Wolfe methods whose iterates are mixtures of atoms (Lacoste-Julien & Jaggi 2015; the review, algorithms 1, 2 and 5)."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fwexp.checks import number_option
+from fwexp.convex.atoms import Atom
+from fwexp.convex.base import Method, OpenLoopOptions, StepOptions, View
+from fwexp.solvers.simplex_qp import SimplexQP
+
+
+class LinearMinimisation(Method):
+    """A method whose every step ends with a linear minimisation at the new point, which certifies it."""
+
+    def advance(self, calls, max_steps):
+        """Take steps, up to the first gap that may be small enough."""
+        state = self.state
+        self.event = False
+        while state.calls + self.size <= calls:
+            if state.calls:  # at the start there is nothing to go by yet
+                if state.step + 1 > max_steps:
+                    return
+                self._take_step(self.certificate())
+                self._count_step()
+            self._view = self.look()
+            state.calls += self.size
+            state.inspected += self.set.num_atoms or 0
+            if self._view.gap <= self.gap_tol:
+                self.event = True
+                return
+
+    @abstractmethod
+    def _take_step(self, view: View) -> None:
+        """Move x and its image."""
+
+    # -- the three directions
+
+    def _towards(self, atom: Atom, slope: float, view: View, most: float = 1.0) -> float:
+        """Go towards an atom; return the step."""
+        image = self.f.image_of(atom)
+        gamma = self._gamma(slope, most, lambda: atom.dense(self.f.dim) - self.state.x, image - self.state.z, view)
+        self._mix(atom, image, gamma)
+        return gamma
+
+    def _mix(self, atom: Atom, image: np.ndarray, gamma: float) -> None:
+        """Move to (1 - gamma) x + gamma s; gamma < 0 goes away from s."""
+        state = self.state
+        state.x *= 1.0 - gamma
+        atom.add_to(state.x, gamma)
+        state.z *= 1.0 - gamma
+        state.z += gamma * image
+
+
+class FrankWolfe(LinearMinimisation):
+    """Algorithm 1: x <- (1 - gamma) x + gamma s, s a minimiser of <f'(x), s> over the set."""
+
+    name, title = "frank_wolfe", "Frank-Wolfe"
+    Options = OpenLoopOptions
+
+    def _take_step(self, view):
+        if self.options.step == "open_loop":
+            self._mix(view.atom, self.f.image_of(view.atom), 2.0 / (self.state.step + 2.0))
+        else:
+            self._towards(view.atom, view.gap, view)
+
+
+class Active(LinearMinimisation):
+    """A method that keeps the atoms that its iterate is a mixture of."""
+
+    keeps_atoms = True
+
+    def _away(self, view: View) -> tuple[int, float]:
+        """Return the row of the worst atom, v = argmax <g, v> over the active set, and <g, v>."""
+        dots = self.state.active.dots(view.g)
+        k = int(np.argmax(dots))
+        return k, float(dots[k])
+
+    def _step_towards(self, view: View) -> None:
+        """Go towards s, which becomes active."""
+        active, before = self.state.active, self.state.active.size
+        gamma = self._towards(view.atom, view.gap, view)
+        if gamma > 0.0:
+            active.mix(active.row(view.atom), gamma)
+            self.state.drops += gamma == 1.0 and before > 1
+
+    def _step_away(self, k: int, gv: float, view: View) -> None:
+        """Go away from atom k; where the step is the longest one, drop it."""
+        active, state = self.state.active, self.state
+        weight, atom = active.weights[k], active.atom(k)
+        most, image = weight / (1.0 - weight), self.f.image_of(atom)
+        gamma = self._gamma(gv - view.gx, most, lambda: state.x - atom.dense(self.f.dim), state.z - image, view)
+        self._mix(atom, image, -gamma)
+        active.mix(k, -gamma)
+        if gamma == most:
+            active.drop(k)
+            state.drops += 1
+
+    def _step_between(self, k: int, gv: float, atom: Atom, gs: float, view: View) -> None:
+        """Move weight from atom k to another one."""
+        active, state = self.state.active, self.state
+        worst, weight = active.atom(k), float(active.weights[k])
+        dz = self.f.image_of(atom) - self.f.image_of(worst)
+        gamma = self._gamma(gv - gs, weight, lambda: atom.dense(self.f.dim) - worst.dense(self.f.dim), dz, view)
+        if gamma <= 0.0:
+            return
+        atom.add_to(state.x, gamma)
+        worst.add_to(state.x, -gamma)
+        state.z += gamma * dz
+        active.move(active.row(atom), k, gamma)
+        if gamma == weight:
+            active.drop(k)
+            state.drops += 1
+
+
+class Away(Active):
+    """Algorithm 2: towards s, or away from the worst active atom v, whichever has the larger slope."""
+
+    name, title = "away", "away-step Frank-Wolfe"
+
+    def _take_step(self, view):
+        k, gv = self._away(view)
+        if view.gap >= gv - view.gx or self.state.active.size == 1:
+            self._step_towards(view)
+        else:
+            self._step_away(k, gv, view)
+
+
+class Pairwise(Active):
+    """Pairwise Frank-Wolfe: weight moves from the worst active atom v to s (Lacoste-Julien & Jaggi 2015, algorithm 2)."""
+
+    name, title = "pairwise", "pairwise Frank-Wolfe"
+
+    def _take_step(self, view):
+        self._step_between(*self._away(view), view.atom, view.gs, view)
+
+
+class Corrective(Active):
+    """Fully corrective Frank-Wolfe: after every linear minimisation f is minimised over the hull of all atoms so far.
+
+    Of quadratics exactly, by an active-set method on the weights (atoms keep their place when their weight is 0); of other
+    functions by pairwise steps, until the gap over the hull is a tenth of the one before.
+    """
+
+    name, title = "corrective", "fully corrective Frank-Wolfe"
+    INNER, SHARE = 1000, 0.1
+
+    def advance(self, calls, max_steps):
+        """Take steps; 0, 0 compiles the solver of quadratic programs."""
+        if calls == 0:
+            qp = SimplexQP()
+            qp.add(np.zeros(0), 1.0, 0.0)
+            qp.solve()
+        super().advance(calls, max_steps)
+
+    def _take_step(self, view):
+        if self.f.quadratic and self.line_search:
+            self._solve(view)
+        else:
+            self._correct(view)
+
+    def _solve(self, view: View) -> None:
+        state = self.state
+        if "qp" not in state.more:
+            zero = np.zeros(self.f.dim)
+            state.more |= {"qp": SimplexQP(), "g0": self.f.gradient(zero, self.f.image(zero))}
+            self._add(0)
+        k = state.active.row(view.atom)
+        if k == state.more["qp"].size:
+            self._add(k)
+        qp = state.more["qp"]
+        qp.solve()
+        state.active.weights[: qp.size] = qp.a[: qp.size]
+        state.x = state.active.point()
+        state.z = self.f.image(state.x)
+
+    def _add(self, k: int) -> None:
+        """Add row k of the active set to the quadratic program over the weights."""
+        active, more = self.state.active, self.state.more
+        products = active.dots(self.f.hessian_times(self.f.image_of(active.atom(k))))
+        more["qp"].add(products[:k], products[k], -active.atom(k).dot(more["g0"]))
+
+    def _correct(self, view: View) -> None:
+        state, f, target = self.state, self.f, self.SHARE * view.gap
+        state.active.row(view.atom)
+        for _ in range(self.INNER):
+            dots = state.active.dots(view.g)
+            worst, best = int(np.argmax(dots)), int(np.argmin(dots))
+            if dots[worst] - dots[best] <= target:
+                break
+            self._step_between(worst, float(dots[worst]), state.active.copy_of(best), float(dots[best]), view)
+            view = view._replace(value=f.value(state.x, state.z), g=f.gradient(state.x, state.z))
+        state.active.drop_zeros()
+
+
+@dataclass(frozen=True)
+class RandomOptions(StepOptions):
+    """Options of `RandomAway`.
+
+    Attributes
+    ----------
+    eta : float
+        The part of all atoms that is inspected in each iteration, beside the active ones.
+    """
+
+    accepted = "a number > 0 and <= 1"
+    eta: float = field(default=0.1, metadata={"check": number_option("eta", accepted, above=0.0, most=1.0)})
+
+
+class RandomAway(Away):
+    """Algorithm 5: away-step Frank-Wolfe whose linear minimisation is over a sample of the atoms and the active set.
+
+    Of the gradient only the coordinates that the sample needs are computed where atoms have few nonzeros. The gap over the
+    sample certifies nothing: certificates are computed for the log, off the clock.
+    """
+
+    name, title = "random_away", "randomised away-step Frank-Wolfe"
+    Options = RandomOptions
+    stochastic = True
+
+    def __init__(self, f, convex_set, *args, **named):
+        if convex_set.num_atoms is None:
+            convex_set.atoms(np.zeros(0, dtype=np.int64))  # says that there are none
+        super().__init__(f, convex_set, *args, **named)
+
+    def advance(self, calls, max_steps):
+        """Take steps, one sample each."""
+        state = self.state
+        while state.calls + 1 <= calls and state.step + 1 <= max_steps:
+            self._view = None
+            self._take_step(self._sampled())
+            state.calls += 1
+            self._count_step()
+
+    def _sampled(self) -> View:
+        """Minimise linearly over a sample of the atoms and the active set."""
+        state, f, active = self.state, self.f, self.state.active
+        count = self.set.num_atoms
+        sample = state.rng.choice(count, math.ceil(self.options.eta * count), replace=False)
+        indices, values = self.set.atoms(sample)
+        state.inspected += len(sample) + active.size
+        if indices is None or active.start is not None:
+            g = f.gradient(state.x, state.z)
+            gx = float(g @ state.x)
+        else:  # the coordinates of the sample, and those where x is not 0
+            where = np.unique(np.concatenate((indices.ravel(), active.indices[: active.size].ravel())))
+            g = np.zeros(f.dim)
+            g[where] = f.partial(state.x, state.z, where)
+            gx = float(g[where] @ state.x[where])
+        dots = values @ g if indices is None else (values * g[indices]).sum(axis=1)
+        known, j = active.dots(g), int(np.argmin(dots))
+        value = 0.0 if self.line_search else f.value(state.x, state.z)
+        k = int(np.argmin(known))
+        if known[k] < dots[j]:
+            return View(value, g, gx, active.copy_of(k), float(known[k]))
+        return View(value, g, gx, Atom(None if indices is None else indices[j], values[j]), float(dots[j]))

@@ -1,0 +1,83 @@
+"""What ``dataset`` and ``solver`` of a configuration may name: data sets and solvers, and what tasks of another kind have instead.
+
+A task on convex sets has ``instances`` in place of data sets and ``methods`` in place of solvers. All names differ, so a run is
+found by its names alone.
+"""
+
+from collections.abc import Mapping
+
+from fwexp.checks import check_choice, check_fields
+
+
+def _others(kind: str) -> dict:
+    from fwexp.tasks import TASKS
+
+    return {name: value for task in TASKS.values() for name, value in (getattr(task, kind) or {}).items()}
+
+
+def datasets() -> list[str]:
+    """Return all names of data sets and instances."""
+    from fwexp.data import DATASETS
+
+    return [*DATASETS, *_others("instances")]
+
+
+def solvers() -> list[str]:
+    """Return all names of solvers and methods."""
+    from fwexp.solvers import SOLVERS
+
+    return [*SOLVERS, *_others("methods")]
+
+
+def dataset(name: str):
+    """Return a data set or an instance."""
+    from fwexp.data import DATASETS
+
+    return DATASETS[name] if name in DATASETS else _others("instances")[name]
+
+
+def check_dataset(name: str, options: Mapping, instances: Mapping | None = None):
+    """Return the options dataclass of what ``dataset`` names: one of a task's instances, or a data set.
+
+    Raises
+    ------
+    ParameterError
+        Unknown name or value.
+    OptionError
+        Unknown option.
+    """
+    from fwexp.data import check_options
+
+    if instances is not None:
+        check_choice("dataset", name, instances)
+    elif name not in (instances := _others("instances")):
+        return check_options(name, options)
+    return instances[name].check_options(options)
+
+
+def check_solver(name: str, options: Mapping, methods: Mapping | None = None):
+    """Return the options dataclass of what ``solver`` names: one of a task's methods, or a solver.
+
+    Raises
+    ------
+    ParameterError
+        Unknown name or value.
+    OptionError
+        Unknown option.
+    """
+    from fwexp.solvers import check_options, get_solver
+
+    if methods is None:
+        return check_options(get_solver(name), options)
+    cls = methods[check_choice("solver", name, methods)]
+    return cls.Options(**check_fields(f"solver {name}", cls.Options, options, defaults=False))
+
+
+def modules(solver: str, dataset: str) -> list[str]:
+    """Return the modules that make what has these names."""
+    from fwexp.data import DATASETS
+    from fwexp.solvers import SOLVERS
+
+    makers = [SOLVERS.module(solver) if solver in SOLVERS else _others("methods")[solver].__module__]
+    makers.append(DATASETS.module(dataset) if dataset in DATASETS else _others("instances")[dataset].make.__module__)
+    return makers

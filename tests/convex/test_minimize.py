@@ -1,0 +1,392 @@
+"""`minimize`: every method at the optimum that an independent solver finds, its certificate, its rates, its counts."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.linalg import aslinearoperator
+
+from fwexp import record
+from fwexp.convex import METHODS, Box, Hull, L1Ball, L2Ball, LeastSquares, Logistic, Oracle, Product, Quadratic, Simplex, minimize
+from fwexp.convex.minimize import new_method
+from fwexp.convex.objectives import as_function
+
+RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
+ACTIVE = ("away", "pairwise", "corrective")
+
+
+def constraints(convex_set):
+    """The set as scipy takes it, for x = u - v with u, v >= 0."""
+    d = convex_set.dim
+    if isinstance(convex_set, Simplex):
+        return scipy.optimize.LinearConstraint(np.ones((1, d)), 1.0, 1.0), [(0.0, 1.0)] * d, np.eye(d)
+    if isinstance(convex_set, L1Ball):
+        both = np.hstack((np.eye(d), -np.eye(d)))
+        return scipy.optimize.LinearConstraint(np.ones((1, 2 * d)), 0.0, convex_set.radius), [(0.0, None)] * (2 * d), both
+    corners = convex_set.points.T
+    m = corners.shape[1]
+    return scipy.optimize.LinearConstraint(np.ones((1, m)), 1.0, 1.0), [(0.0, 1.0)] * m, corners
+
+
+def optimum(fun, convex_set):
+    """The minimum by sequential quadratic programming, over the weights of corners."""
+    constraint, bounds, to_x = constraints(convex_set)
+    m = to_x.shape[1]
+
+    def weighed(a):
+        value, g = fun(to_x @ a)
+        return value, to_x.T @ g
+
+    options = {"maxiter": 1000, "ftol": 1e-15}
+    start = np.full(m, 1.0 / m if not isinstance(convex_set, L1Ball) else 0.0)
+    return scipy.optimize.minimize(
+        weighed, start, jac=True, method="SLSQP", bounds=bounds, constraints=[constraint], options=options
+    ).fun
+
+
+def least_squares(rng, m, d):
+    A, b = rng.standard_normal((m, d)), rng.standard_normal(m)
+    return LeastSquares(A, b), lambda x: (0.5 * ((A @ x - b) ** 2).sum(), A.T @ (A @ x - b))
+
+
+def quadratic(rng, m, d):
+    A, c = rng.standard_normal((m, d)), rng.standard_normal(d)
+    Q = A.T @ A
+    return Quadratic(Q, c), lambda x: (0.5 * x @ Q @ x + c @ x, Q @ x + c)
+
+
+def logistic(rng, m, d):
+    A, y = rng.standard_normal((m, d)), rng.choice([-1.0, 1.0], m)
+
+    def fun(x):
+        margins = y * (A @ x)
+        return np.logaddexp(0.0, -margins).mean(), -A.T @ (y / (1.0 + np.exp(margins))) / m
+
+    return Logistic(A, y), fun
+
+
+def user(rng, m, d):
+    _, fun = logistic(rng, m, d)
+    return fun, fun
+
+
+FUNCTIONS = {"least squares": least_squares, "quadratic": quadratic, "logistic": logistic, "user": user}
+SETS = {
+    "simplex": lambda rng, d: Simplex(d),
+    "l1": lambda rng, d: L1Ball(d, rng.uniform(0.3, 2.0)),
+    "hull": lambda rng, d: Hull(rng.standard_normal((d + 2, d))),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("method", [*ACTIVE, "random_away"])
+@settings(max_examples=10)
+@given(data=st.data())
+def test_every_method_reaches_the_optimum_of_another_solver(function, method, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    d, m = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 8))
+    convex_set = SETS[data.draw(st.sampled_from(sorted(SETS)))](rng, d)
+    f, fun = FUNCTIONS[function](rng, m, d)
+    options = {"eta": 0.6} if method == "random_away" else {}
+    result = minimize(f, convex_set, method=method, gap_tol=1e-7, max_iter=5000, **options)
+    best = optimum(fun, convex_set)
+    assert result.status == "converged"
+    assert convex_set.contains(result.x)
+    assert result.value == pytest.approx(fun(result.x)[0], abs=1e-10)
+    assert -1e-10 <= result.gap <= 1e-7
+    assert best - 1e-9 <= result.value + 1e-7
+    assert result.value - result.gap <= best + 1e-7
+    assert (result.atoms.weights > 0.0).all()
+    assert result.atoms.weights.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("step", ["auto", "open_loop"])
+def test_the_certificate_of_frank_wolfe_is_valid_in_every_row(function, step):
+    rng = np.random.default_rng(4)
+    f, fun = FUNCTIONS[function](rng, 8, 5)
+    result = minimize(f, L1Ball(5, 0.7), method="frank_wolfe", step=step, gap_tol=1e-9, max_iter=300)
+    best, trace = optimum(fun, L1Ball(5, 0.7)), result.trace
+    assert (trace["primal"] >= best - 1e-8).all()
+    assert (trace["dual"] <= best + 1e-8).all()
+    assert result.value <= trace["primal"].iloc[0]
+
+
+def test_rates_on_the_triangle():
+    """Away and pairwise steps are linear for every angle, plain ones are not where the optimum is on an edge."""
+    for angle in (math.pi / 4, math.pi / 20, math.pi / 200, math.pi / 2000):
+        corners = np.array([[0.0, 0.0], [-1.0, 0.0], [math.cos(angle), math.sin(angle)]])
+        outward = np.array([-math.sin(angle), math.cos(angle)])
+        # Nearest to a point above the long edge from corner 1 to corner 2, off its middle.
+        edge = corners[2] - corners[1]
+        normal = np.array([-edge[1], edge[0]]) / np.linalg.norm(edge)
+        target = corners[1] + 0.3 * edge + 0.5 * normal
+        f = LeastSquares(np.eye(2), target)
+        run = {"gap_tol": 1e-9, "max_iter": 2000}
+        slow = minimize(f, Hull(corners), method="frank_wolfe", x0=corners[0], **run)
+        assert outward @ normal > 0.0
+        assert slow.gap > 1e-5
+        for method in ("away", "pairwise"):
+            fast = minimize(f, Hull(corners), method=method, **run)
+            assert fast.status == "converged"
+            assert fast.trace["step"].iloc[-1] < 4.0 / angle
+            assert fast.x == pytest.approx(corners[1] + 0.3 * edge, abs=1e-6)
+            # At least as fast as the bound by the pyramidal width, of a triangle its smallest height (Lacoste-Julien & Jaggi 2015).
+            sides = [np.linalg.norm(corners[i] - corners[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+            area = 0.5 * abs(corners[1, 0] * corners[2, 1])
+            rho = 0.25 * (2.0 * area / max(sides) / max(sides)) ** 2
+            excess = fast.trace["primal"] - 0.125
+            assert (excess <= excess.iloc[0] * (1.0 - rho) ** (fast.trace["step"] / 2) + 1e-12).all()
+
+
+def test_the_optimum_inside_is_reached_linearly_by_plain_steps():
+    f = LeastSquares(np.eye(2), [-0.05, 0.1])
+    result = minimize(f, Hull([[-1, -1], [1, -1], [0, 1]]), method="frank_wolfe", gap_tol=1e-10, max_iter=300)
+    assert result.status == "converged"
+
+
+def lasso():
+    rng = np.random.default_rng(0)
+    n, d, nonzeros = 500, 200, 20
+    A, x = rng.standard_normal((n, d)), np.zeros(d)
+    x[rng.choice(d, nonzeros, replace=False)] = rng.standard_normal(nonzeros)
+    return LeastSquares(A, A @ x + 0.1 * rng.standard_normal(n)), L1Ball(d, 0.9 * np.abs(x).sum())
+
+
+def test_lasso():
+    f, ball = lasso()
+    runs = {name: minimize(f, ball, method=name, gap_tol=1e-8, max_iter=1000) for name in ("away", "pairwise", "random_away")}
+    assert all(run.status == "converged" for run in runs.values())
+    iterations = max(runs[name].trace["oracle_calls"].iloc[-1] for name in ("away", "pairwise"))
+    slow = minimize(f, ball, method="frank_wolfe", gap_tol=1e-8, max_iter=float(iterations))
+    assert slow.gap > 1e-4
+    # The solution is sparse, exactly.
+    assert (runs["pairwise"].x != 0.0).sum() == len(runs["pairwise"].atoms.weights) < 40
+    # By atoms inspected a tenth at a time costs less than all of them.
+    inspected = {name: run.trace["inspected"].iloc[-1] for name, run in runs.items()}
+    assert inspected["random_away"] < inspected["away"]
+
+
+def box_and_simplex():
+    """1/2 ||x - c||^2, with the optimum at a corner of the simplex and inside the box, where plain steps are linear, too."""
+    target, best = np.array([3.0, 0.5, 0.5, 0.25, -0.4]), np.array([1.0, 0.0, 0.0, 0.25, -0.4])
+    return LeastSquares(np.eye(5), target), Product([Simplex(3), Box([-1.0, -1.0], [1.0, 1.0])]), best
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("direction", ["fw", "pairwise"])
+def test_every_rule_reaches_the_analytic_optimum_of_a_product(rule, direction):
+    f, product, best = box_and_simplex()
+    tol = 1e-6 if direction == "fw" else 1e-11
+    result = minimize(f, product, method="block", rule=rule, direction=direction, gap_tol=tol, max_iter=1000)
+    assert result.status == "converged"
+    assert result.value - 0.5 * ((best - f.b) ** 2).sum() <= tol
+    if direction == "pairwise":
+        assert result.x == pytest.approx(best, abs=1e-5)
+
+
+@pytest.mark.parametrize("rule", RULES[:3])
+def test_block_descent_reaches_it_too(rule):
+    f, product, best = box_and_simplex()
+    result = minimize(f, product, method="block_descent", rule=rule, gap_tol=1e-12)
+    assert result.x == pytest.approx(best, abs=1e-6)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 10**6))
+def test_blocks_that_depend_on_each_other_meet_the_optimum_of_the_whole(seed):
+    rng = np.random.default_rng(seed)
+    product = Product([Simplex(3), L1Ball(2), Box([-1, -1], [0.5, 1])])
+    f = quadratic(rng, 25, 7)[0]  # well conditioned
+    whole = minimize(f, product, method="pairwise", gap_tol=1e-9, max_iter=20_000)
+    for options in ({"method": "block_descent"}, {"method": "block", "direction": "pairwise"}):
+        result = minimize(f, product, gap_tol=1e-7, max_iter=20_000, seed=seed, **options)
+        assert result.status == "converged"
+        assert result.value == pytest.approx(whole.value, abs=2e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_matrix, aslinearoperator, np.asfortranarray])
+def test_matrices_of_every_kind_are_one(method, kind):
+    rng = np.random.default_rng(7)
+    A, b = rng.standard_normal((6, 5)), rng.standard_normal(6)
+    A[np.abs(A) < 0.5] = 0.0
+    blocks = method.startswith("block")
+    convex_set = Product([Simplex(2), L1Ball(3)]) if blocks else L1Ball(5)
+    dense, other = (minimize(LeastSquares(X, b), convex_set, method=method, max_iter=30, gap_tol=0.0) for X in (A, kind(A)))
+    assert other.value == pytest.approx(dense.value, abs=1e-9)
+    squares = (minimize(Quadratic(X, b[:5]), convex_set, method=method, max_iter=30, gap_tol=0.0) for X in (A.T @ A, kind(A.T @ A)))
+    first, second = squares
+    assert second.value == pytest.approx(first.value, abs=1e-9)
+
+
+def test_sparsity_is_what_the_review_says():
+    """||x||^2 over the simplex: after t steps at most t + 1 nonzeros; line search attains 1/k, 2/(t+2) does not."""
+    f, n = Quadratic(2.0 * np.eye(10)), 10
+    for t in range(1, 9):
+        exact = minimize(f, Simplex(n), method="frank_wolfe", max_iter=t + 1, gap_tol=0.0)
+        loose = minimize(f, Simplex(n), method="frank_wolfe", step="open_loop", max_iter=t + 1, gap_tol=0.0)
+        assert exact.trace["step"].iloc[-1] == t
+        assert (exact.x > 0.0).sum() == t + 1
+        assert exact.value == pytest.approx(1.0 / (t + 1))
+        # the gap of a point of k < n nonzeros is at least 2/k, so "gap <= 1/k - 1/n" cannot hold
+        assert exact.trace["primal"].iloc[-1] - exact.trace["dual"].iloc[-1] >= 2.0 / (t + 1) - 1e-12
+        if t > 1:
+            assert loose.trace["primal"].iloc[-1] > 1.0 / (t + 1) + 1e-3
+
+
+def test_the_best_gap_keeps_its_bound():
+    """gap <= 2 beta C_f/(t+2) with beta = 27/8 for the best iterate; C_f <= L diam^2."""
+    f, ball = lasso()
+    curvature = np.linalg.norm(f.matrix.A, 2) ** 2 * ball.diameter**2
+    for step in ("auto", "open_loop"):
+        trace = minimize(f, ball, method="frank_wolfe", step=step, max_iter=300, gap_tol=0.0).trace
+        assert (trace["gap"].cummin() <= 2 * 27 / 8 * curvature / (trace["step"] + 2)).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("function", ["quadratic", "logistic"])
+def test_a_run_goes_on_bit_for_bit_from_its_state(method, function):
+    rng = np.random.default_rng(1)
+    f, _ = FUNCTIONS[function](rng, 8, 6)
+    convex_set = Product([Simplex(3), L1Ball(3)]) if method.startswith("block") else L1Ball(6)
+    options = {"direction": "pairwise", "rule": "gap"} if method == "block" else {}
+
+    def start():
+        return new_method(as_function(f, 6), convex_set, method, None, 3, 0.0, options)
+
+    whole, first, second = start(), start(), start()
+    whole.advance(30, 100)
+    first.advance(12, 100)
+    second.restore(record.copy(first.state))
+    second.advance(30, 100)
+    assert whole.step > 5
+    assert record.same(whole.state, second.state)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_logging_does_not_change_a_run(method):
+    rng = np.random.default_rng(2)
+    f, _ = least_squares(rng, 8, 6)
+    convex_set = Product([Simplex(3), L1Ball(3)]) if method.startswith("block") else L1Ball(6)
+    runs = [minimize(f, convex_set, method=method, max_iter=20, gap_tol=0.0, schedule=when) for when in ("default", 20.0)]
+    last = [run.trace.iloc[-1] for run in runs]
+    assert last[0]["primal"] == last[1]["primal"]
+    assert last[0]["step"] == last[1]["step"]
+
+
+@pytest.mark.parametrize("method", [*ACTIVE, "frank_wolfe", "random_away"])
+def test_the_ends_of_the_range(method):
+    """One dimension, a gradient of 0, sets of any size."""
+    assert minimize(LeastSquares([[2.0]], [1.0]), Simplex(1), method=method).x.tolist() == [1.0]
+    flat = minimize(LeastSquares(np.zeros((2, 3)), [1.0, 1.0]), L1Ball(3), method=method)
+    assert (flat.status, flat.value, flat.gap) == ("converged", 1.0, 0.0)
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((6, 4)), rng.standard_normal(6)
+    for radius in (1e-10, 1e8):
+        tol = 0.02 if method == "frank_wolfe" else 1e-6
+        scaled = minimize(LeastSquares(A / radius, b), L1Ball(4, radius), method=method, max_iter=2000, gap_tol=tol)
+        same = minimize(LeastSquares(A, b), L1Ball(4), method=method, max_iter=2000, gap_tol=tol)
+        assert scaled.status == same.status == "converged"
+        assert L1Ball(4, radius).contains(scaled.x)
+        assert scaled.value == pytest.approx(same.value, abs=tol)
+
+
+def test_a_start_counts_as_an_atom():
+    f, ball = lasso()
+    start = np.full(200, ball.radius / 400)
+    for method in (*ACTIVE, "random_away", "frank_wolfe"):
+        result = minimize(f, ball, method=method, x0=start, gap_tol=1e-6, max_iter=20_000 if method != "frank_wolfe" else 50)
+        assert result.status == "converged" or method == "frank_wolfe"
+        assert result.trace["primal"].iloc[0] == pytest.approx(f.value(start, f.image(start)))
+
+
+def test_a_user_may_bring_everything():
+    """A function that keeps one buffer for all gradients, and a linear minimisation of one's own."""
+    buffer = np.zeros(3)
+
+    def fun(x):
+        buffer[:] = x - np.array([0.2, 0.3, 0.9])
+        return 0.5 * float(buffer @ buffer), buffer
+
+    result = minimize(fun, Oracle(Simplex(3).lmo, 3, Simplex(3).contains), gap_tol=1e-10)
+    assert result.status == "converged"
+    assert result.x == pytest.approx([1 / 15, 1 / 6, 23 / 30], abs=1e-4)
+
+
+def never(x):
+    return 0.0, np.zeros(2)
+
+
+def too_small_a_gradient(x):
+    d = x - np.array([0.4, 0.6])
+    return float(d @ d), 0.1 * d
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: minimize(lambda x: (np.nan, x), Simplex(2)), "fun(x) must return a finite value, got nan"),
+        (lambda: minimize(lambda x: (0.0, x * np.nan), Simplex(2)), "the gradient that fun(x) returns must hold finite numbers"),
+        (
+            lambda: minimize(lambda x: (0.0, x[:1]), Simplex(2)),
+            "the gradient that fun(x) returns must be a vector of length 2, got an",
+        ),
+        (lambda: minimize(lambda x: 0.0, Simplex(2)), "fun(x) must return the value and the gradient, got 0.0"),
+        (lambda: minimize(lambda x: ("a", x), Simplex(2)), "fun(x) must return a number as its value, got 'a'"),
+        (lambda: minimize(3, Simplex(2)), "f must be a function of fwexp.convex or fun(x) -> (value, gradient), got 3"),
+        (lambda: minimize(never, 3), "set must be a convex set of fwexp.convex, got 3"),
+        (lambda: minimize(never, Simplex(2), x0=[2.0, 2.0]), "x0 must lie in the set, got [2.0, 2.0]"),
+        (lambda: minimize(never, Simplex(2), x0=[1.0]), "x0 must be a vector of length 2, got an array of shape (1,)"),
+        (lambda: minimize(never, Simplex(2), method="pairwis"), "unknown method 'pairwis'; accepted: away, block"),
+        (lambda: minimize(never, Simplex(2), max_iter=0), "max_iter must be a positive finite number, got 0"),
+        (lambda: minimize(never, Simplex(2), gap_tol=-1), "gap_tol must be a finite number >= 0, got -1"),
+        (
+            lambda: minimize(never, Simplex(2), step="big"),
+            "method pairwise: step must be one of auto, line_search, adaptive; got 'big'",
+        ),
+        (lambda: minimize(never, Simplex(2), method="block"), "method block needs a Product of sets, got Simplex(2, radius=1)"),
+        (lambda: minimize(never, Simplex(2), method="random_away", eta=0), "eta must be a number > 0 and <= 1, got 0"),
+        (
+            lambda: minimize(never, Oracle(lambda g: [5, 5], 2, Simplex(2).contains)),
+            "what lmo(g) returns must lie in the set, got [5",
+        ),
+        (
+            lambda: minimize(never, Oracle(lambda g: [5], 2)),
+            "what lmo(g) returns must be a vector of length 2, got an array of shape (1",
+        ),
+        (lambda: minimize(LeastSquares(np.eye(3), np.ones(3)), Simplex(2)), "f and the set must have one dimension, got 3 and 2"),
+        (lambda: LeastSquares(np.eye(3), np.ones(2)), "b must be a vector of length 3, got an array of shape (2,)"),
+        (lambda: LeastSquares([[np.nan]], [1.0]), "A must hold finite numbers, got one that is not"),
+        (lambda: Quadratic([[0, 1], [0, 0]]), "Q must be symmetric, got a matrix that is not"),
+        (lambda: Logistic(np.eye(2), [0, 1]), "y must hold the labels -1 and 1, got 0"),
+    ],
+)
+def test_a_mistake_is_one_line(call, message):
+    with pytest.raises(ValueError, match="^" + re.escape(message)) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_options_that_do_not_fit_are_refused():
+    for options in ({"eta": 0.5}, {"step": "line_search"}):
+        with pytest.raises(TypeError, match=r"eta|line_search needs a quadratic function, got UserFunction"):
+            minimize(never, Simplex(2), **options)
+    with pytest.raises(TypeError, match="the atoms of L2Ball are not numbered"):
+        minimize(never, L2Ball(2), method="random_away")
+    with pytest.raises(TypeError, match="UserFunction knows no Lipschitz constants"):
+        minimize(never, Product([Simplex(2)]), method="block_descent")
+    with pytest.raises(TypeError, match="excludes step open_loop"):
+        minimize(never, Product([Simplex(2)]), method="block", direction="pairwise", step="open_loop")
+
+
+def test_a_wrong_oracle_or_gradient_is_found():
+    with pytest.raises(RuntimeError, match=r"lmo\(g\) returned a point with"):
+        minimize(LeastSquares(np.eye(2), [1.0, 0.0]), Oracle(lambda g: np.eye(2)[np.argmax(g)], 2), x0=[0.5, 0.5])
+    with pytest.raises(RuntimeError, match="below the dual one, which cannot be: f is not convex, the gradient is not"):
+        minimize(too_small_a_gradient, Simplex(2), gap_tol=0.0)

@@ -1,0 +1,182 @@
+"""Saddle points: values against linear programs, certificates, rates on both sides of the theorem, structural SVMs."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fwexp
+from fwexp import record
+from fwexp.convex import SADDLE_METHODS, Bilinear, Box, L2Ball, Simplex, saddle_point, svm_game
+from fwexp.convex.saddle import DualExtragradient, ExtragradientOptions
+
+METHODS = [
+    ("dual_extragradient", {}),
+    ("dual_extragradient", {"geometry": "entropic"}),
+    ("dual_extragradient", {"geometry": "entropic", "memory": "efficient"}),
+    ("sp_fw", {}),
+    ("sp_fw", {"step": "adaptive"}),
+    ("sp_away", {}),
+]
+
+
+def game_value(M):
+    """The value of a matrix game: min v such that M'x <= v."""
+    m, n = M.shape
+    rows = np.hstack((M.T, -np.ones((n, 1))))
+    bounds = [(0, None)] * m + [(None, None)]
+    return scipy.optimize.linprog(
+        np.r_[np.zeros(m), 1.0], A_ub=rows, b_ub=np.zeros(n), A_eq=[[1.0] * m + [0.0]], b_eq=[1.0], bounds=bounds
+    ).fun
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@settings(max_examples=10)
+@given(st.integers(0, 10**6))
+def test_certificates_enclose_the_value_of_a_matrix_game(method, options, seed):
+    rng = np.random.default_rng(seed)
+    M = rng.uniform(-1, 1, rng.integers(1, 6, 2))
+    result = saddle_point(
+        Bilinear(M, Simplex(M.shape[0]), Simplex(M.shape[1])), method=method, gap_tol=0.02, max_iter=3000, **options
+    )
+    value = game_value(M)
+    assert (result.trace["primal"] >= value - 1e-9).all()
+    assert (result.trace["dual"] <= value + 1e-9).all()
+    assert result.value == pytest.approx((M.T @ result.x).max(), abs=1e-9)
+    if method == "dual_extragradient":
+        assert result.status == "converged"
+        assert abs(result.value - value) <= 0.02
+    if result.y is not None and result.status == "converged":
+        assert Simplex(M.shape[1]).contains(result.y)
+
+
+def test_extragradient_beats_frank_wolfe_on_a_matrix_game():
+    """The review concludes the opposite."""
+    game = Bilinear(np.random.default_rng(0).uniform(-1, 1, (100, 100)), Simplex(100), Simplex(100))
+    fast = saddle_point(game, gap_tol=1e-3, max_iter=4000)
+    assert fast.status == "converged"
+    for options in ({}, {"step": "adaptive"}):
+        slow = saddle_point(game, method="sp_fw", gap_tol=1e-3, max_iter=float(fast.trace["oracle_calls"].iloc[-1]), **options)
+        assert slow.gap > 10 * fast.gap
+
+
+def on_balls(offset):
+    p = np.zeros(10)
+    p[0] = offset
+    return Bilinear(np.random.default_rng(1).uniform(-1, 1, (10, 10)) / 10, L2Ball(10), L2Ball(10), p, p)
+
+
+def test_the_step_of_the_theorem_is_linear_where_the_theorem_says_so():
+    """Strongly convex sets (1/r for a ball of radius r = 1), gradients bounded below: |p| - ||M||."""
+    game = on_balls(3.0)
+    delta = 3.0 - game.norm()
+    L = game.norm()
+    result = saddle_point(game, method="sp_fw", step="linear_rate", beta=1.0, delta=delta, gap_tol=1e-10, max_iter=500)
+    assert result.status == "converged"
+    rho = delta / (16.0 * (2.0 * L + 8.0 * L * L / delta))
+    last = result.trace.iloc[-1]
+    assert last["gap"] <= result.trace["gap"].iloc[0] * (1.0 - rho) ** last["step"] + 1e-10
+    # An interior saddle point, where gradients vanish, is outside the theorem.
+    outside = saddle_point(on_balls(0.0), method="sp_fw", step="linear_rate", beta=1.0, delta=delta, gap_tol=1e-10, max_iter=500)
+    assert outside.gap > 1e-3
+    # Extragradient is O(1/t) there, without any condition.
+    for calls in (200, 2000):
+        run = saddle_point(on_balls(0.5), gap_tol=0.0, max_iter=calls)
+        assert run.gap <= 4.0 * on_balls(0.5).norm() / (calls / 2)
+
+
+def test_the_memory_efficient_form_takes_the_same_steps():
+    rng = np.random.default_rng(3)
+    game = Bilinear(
+        rng.uniform(-1, 1, (4, 6)), Box(-np.ones(4), np.ones(4)), Simplex(6), rng.standard_normal(4), rng.standard_normal(6)
+    )
+    for geometry in ("euclidean", "entropic"):
+        full, efficient = (
+            saddle_point(game, geometry=geometry, memory=memory, gap_tol=0.0, max_iter=200) for memory in ("full", "efficient")
+        )
+        assert efficient.x == pytest.approx(full.x, abs=1e-12)
+        assert efficient.y is None
+        assert game.Y.contains(full.y)
+    process = DualExtragradient(game, ExtragradientOptions(geometry="entropic", memory="efficient"))
+    process.advance(10, 100)
+    assert {np.size(array) for array in process.state.arrays.values()} == {4, 1}  # of the size of x
+
+
+@pytest.mark.parametrize("name", SADDLE_METHODS)
+def test_a_run_goes_on_bit_for_bit(name):
+    game = on_balls(0.5)
+    whole, first, second = (SADDLE_METHODS[name](game, SADDLE_METHODS[name].Options()) for _ in range(3))
+    whole.advance(20, 100)
+    first.advance(8, 100)
+    second.restore(record.copy(first.state))
+    second.advance(20, 100)
+    assert whole.step >= 10
+    assert record.same(whole.state, second.state)
+
+
+def chains():
+    rng = np.random.default_rng(5)
+    X = [rng.standard_normal((length, 3)) for length in (1, 2, 4, 3)]
+    return fwexp.chain_problem(X, [rng.integers(0, 3, len(x)) for x in X], 3)
+
+
+def matchings():
+    rng = np.random.default_rng(6)
+    X = [rng.standard_normal((2, 3, 4)) for _ in range(3)]
+    return fwexp.matching_problem(X, [[(0, 1), (1, 2)], [(1, 1)], []])
+
+
+@pytest.mark.parametrize("make", [chains, matchings])
+def test_the_game_of_a_structural_svm_is_worth_its_hinge_loss(make):
+    problem, rng = make(), np.random.default_rng(0)
+    game = svm_game(problem, 3.0)
+    for _ in range(5):
+        w = rng.standard_normal(problem.d)
+        gy = game.gradient_y(w)
+        worst = game.Y.lmo(-gy) @ gy + game.p @ w + game.constant
+        assert worst == pytest.approx(fwexp.evaluate(problem, w).hinge)
+
+
+@pytest.mark.parametrize("make", [chains, matchings])
+def test_methods_agree_on_a_structural_svm(make):
+    """The radius is that of the regularised solution, which is the solution of the game, too."""
+    problem = make()
+    best = fwexp.solve(problem, "one_slack", lam=0.5, gap_tol=1e-7, max_passes=2000, iterate="last")
+    radius = float(np.linalg.norm(best.w))
+    hinge = best.primal - 0.25 * radius**2
+    for method, options in (("dual_extragradient", {"geometry": "entropic"}), ("sp_fw", {}), ("sp_away", {})):
+        result = saddle_point(svm_game(problem, radius), method=method, gap_tol=0.0, max_iter=300, **options)
+        assert result.value - result.gap - 1e-6 <= hinge <= result.value + 1e-6
+        assert np.linalg.norm(result.x) <= radius * (1 + 1e-9)
+        assert result.value - hinge < 0.5 * hinge
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: saddle_point(3), ValueError, "game must be a Bilinear function, got 3"),
+        (
+            lambda: Bilinear(np.eye(2), Simplex(2), Simplex(3)),
+            ValueError,
+            "M must have the shape (X.dim, Y.dim) = (2, 3), got (2, 2)",
+        ),
+        (lambda: Bilinear(np.eye(2), 1, Simplex(2)), ValueError, "X must be a convex set of fwexp.convex, got 1"),
+        (
+            lambda: saddle_point(on_balls(1), method="frank_wolfe"),
+            ValueError,
+            "unknown method 'frank_wolfe'; accepted: dual_extragradient, sp_away, sp_fw",
+        ),
+        (lambda: saddle_point(on_balls(1), geometry="entropic"), TypeError, "L2Ball has no entropic projection"),
+        (lambda: saddle_point(on_balls(1), method="sp_fw", step="linear_rate"), TypeError, "step linear_rate needs beta and delta"),
+        (lambda: saddle_point(on_balls(1), eta=0), ValueError, "eta must be a positive number, got 0"),
+        (lambda: svm_game(fwexp.multiclass_problem(np.eye(2), [0, 1]), 1.0), TypeError, "problem has no polytope of parts here"),
+        (lambda: svm_game(chains(), -1.0), ValueError, "radius must be a positive finite number, got -1.0"),
+    ],
+)
+def test_a_mistake_is_one_line(call, error, message):
+    with pytest.raises(error, match="^" + re.escape(message)) as caught:
+        call()
+    assert "\n" not in str(caught.value)

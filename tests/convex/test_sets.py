@@ -1,0 +1,244 @@
+"""Sets: linear minimisation against linear programs and eigenvalues, membership, projections."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fwexp.convex import (
+    Birkhoff,
+    Box,
+    ChainPolytope,
+    Hull,
+    KSparse,
+    L1Ball,
+    L2Ball,
+    LInfBall,
+    MatchingPolytope,
+    NuclearBall,
+    Oracle,
+    Product,
+    Simplex,
+    Spectrahedron,
+)
+
+
+def linear_program(c, **constraints):
+    result = scipy.optimize.linprog(c, **{"bounds": (None, None)} | constraints)
+    assert result.status == 0
+    return result.fun
+
+
+def split(c, radius, k=1):
+    """min <c, x> over sum |x| <= k radius, |x| <= radius, by x = u - v."""
+    bounds = (0.0, radius)
+    return linear_program(np.r_[c, -c], A_ub=np.ones((1, 2 * len(c))), b_ub=[k * radius], bounds=bounds)
+
+
+def birkhoff(c, n, equal=True):
+    rows = np.kron(np.eye(n), np.ones((1, n)))
+    A, b = np.vstack((rows, np.kron(np.ones((1, n)), np.eye(n)))), np.ones(2 * n)
+    return linear_program(c, bounds=(0, None), **({"A_eq": A, "b_eq": b} if equal else {"A_ub": A, "b_ub": b}))
+
+
+def chain(c, T, K):
+    """Over pair marginals of each step, and the sums that are seen of them."""
+    if T == 1:
+        return c[K * K :].min()
+    steps, pairs = T - 1, K * K
+    cost = np.r_[np.tile(c[:pairs], steps), c[pairs:]]  # pair marginals, then unary ones
+    A, b = [], []
+    for t in range(steps):
+        for k in range(K):
+            for axis, at in ((0, t), (1, t + 1)):
+                row = np.zeros(len(cost))
+                sums = np.zeros((K, K))
+                sums[(k, slice(None)) if axis == 0 else (slice(None), k)] = 1.0
+                row[t * pairs : (t + 1) * pairs] = sums.ravel()
+                row[steps * pairs + at * K + k] = -1.0
+                A.append(row)
+                b.append(0.0)
+    for t in range(T):
+        row = np.zeros(len(cost))
+        row[steps * pairs + t * K : steps * pairs + (t + 1) * K] = 1.0
+        A.append(row)
+        b.append(1.0)
+    return linear_program(cost, A_eq=np.array(A), b_eq=b, bounds=(0, None))
+
+
+POINTS = np.random.default_rng(3).standard_normal((6, 4))
+POLYTOPES = {
+    "simplex": (Simplex(5, 2.0), lambda c: linear_program(c, A_eq=np.ones((1, 5)), b_eq=[2.0], bounds=(0, None))),
+    "one point": (Simplex(1, 3.0), lambda c: 3.0 * c[0]),
+    "l1": (L1Ball(4, 3.0), lambda c: split(c, 3.0)),
+    "linf": (LInfBall(4, 0.5), lambda c: linear_program(c, bounds=(-0.5, 0.5))),
+    "box": (Box([-1, 0, 2], [1, 0, 5]), lambda c: linear_program(c, bounds=[(-1, 1), (0, 0), (2, 5)])),
+    "k-sparse": (KSparse(5, 3, 2.0), lambda c: split(c, 2.0, 3)),
+    "birkhoff": (Birkhoff(3), lambda c: birkhoff(c, 3)),
+    "hull": (Hull(POINTS), lambda c: linear_program(POINTS @ c, A_eq=np.ones((1, 6)), b_eq=[1.0], bounds=(0, None))),
+    "chain": (ChainPolytope(4, 3), lambda c: chain(c, 4, 3)),
+    "long chain": (ChainPolytope(6, 2), lambda c: chain(c, 6, 2)),
+    "chain of one": (ChainPolytope(1, 3), lambda c: chain(c, 1, 3)),
+    "matching": (MatchingPolytope(3, 3), lambda c: birkhoff(c, 3, equal=False)),
+    "product": (Product([Simplex(2), L1Ball(2)]), lambda c: c[:2].min() - np.abs(c[2:]).max()),
+}
+OTHERS = {
+    "l2": (L2Ball(4, 3.0), lambda c: -3.0 * np.linalg.norm(c)),
+    "spectrahedron": (Spectrahedron(3, 2.0), lambda c: 2.0 * np.linalg.eigvalsh(symmetric(c, 3))[0]),
+    "nuclear": (NuclearBall(2, 3, 2.0), lambda c: -2.0 * np.linalg.norm(c.reshape(2, 3), 2)),
+}
+ALL = POLYTOPES | OTHERS
+VALUES = st.floats(-10, 10).map(lambda value: round(value, 2))  # ties and zeros happen
+
+
+def symmetric(c, n):
+    C = c.reshape(n, n)
+    return 0.5 * (C + C.T)
+
+
+@pytest.mark.parametrize("name", ALL)
+@given(data=st.data())
+def test_linear_minimisation_finds_the_minimum_at_a_member(name, data):
+    convex_set, minimum = ALL[name]
+    g = np.array(data.draw(st.lists(VALUES, min_size=convex_set.dim, max_size=convex_set.dim)))
+    s = convex_set.lmo(g)
+    assert convex_set.contains(s)
+    assert s @ g == pytest.approx(minimum(g), abs=1e-8)
+    assert convex_set.atom(g).dot(g) == pytest.approx(s @ g, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [lambda: Spectrahedron(60), lambda: NuclearBall(60, 50)])
+def test_lanczos_finds_what_a_full_decomposition_finds(make):
+    convex_set, rng = make(), np.random.default_rng(0)
+    g = rng.standard_normal(convex_set.dim)
+    if isinstance(convex_set, Spectrahedron):
+        best = np.linalg.eigvalsh(symmetric(g, 60))[0]
+    else:
+        best = -np.linalg.norm(g.reshape(60, 50), 2)
+    assert convex_set.lmo(g) @ g == pytest.approx(best, rel=1e-9)
+    assert convex_set.lmo(np.zeros_like(g)).shape == g.shape  # nothing to decompose
+
+
+def test_lanczos_is_not_misled_by_an_eigenvector_at_right_angles_to_its_start():
+    n = 50
+    v = np.r_[1.0, -1.0, np.zeros(n - 2)] / np.sqrt(2.0)  # of sum 0
+    assert Spectrahedron(n).lmo(-np.outer(v, v).ravel()) @ np.outer(v, v).ravel() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_members_are_members_and_others_are_not(name):
+    convex_set, _ = ALL[name]
+    rng = np.random.default_rng(1)
+    points = [convex_set.random(rng) for _ in range(20)]
+    corners = [convex_set.lmo(rng.standard_normal(convex_set.dim)) for _ in range(20)]
+    assert all(convex_set.contains(x) for x in points + corners)
+    assert not convex_set.contains(points[0] + 100.0)
+    assert not convex_set.contains(np.full(convex_set.dim, np.nan))
+    assert not convex_set.contains(np.zeros(convex_set.dim + 1))
+    g = rng.standard_normal(convex_set.dim)
+    beyond = convex_set.lmo(g) - 0.01 * g  # lower than the minimum
+    assert not convex_set.contains(beyond)
+    if np.isfinite(convex_set.diameter):
+        most = max(np.linalg.norm(a - b) for a in corners for b in points + corners)
+        assert most <= convex_set.diameter + 1e-9
+
+
+@pytest.mark.parametrize("name", ["simplex", "one point", "l1", "linf", "box", "product", *OTHERS])
+@given(data=st.data())
+def test_projections_are_the_nearest_points(name, data):
+    """The variational inequality: <x - p, s - p> <= 0 for every s of the set."""
+    convex_set, _ = ALL[name]
+    x = np.array(data.draw(st.lists(VALUES, min_size=convex_set.dim, max_size=convex_set.dim)))
+    p = convex_set.project(x)
+    normal = x - p
+    if isinstance(convex_set, Spectrahedron):
+        normal = symmetric(normal, 3).ravel()
+    assert convex_set.contains(p)
+    assert convex_set.lmo(-normal) @ normal - p @ normal <= 1e-7 * (1.0 + np.abs(x).max())
+
+
+@pytest.mark.parametrize("name", ["simplex", "matching", "chain", "long chain", "chain of one"])
+def test_entropic_projections_maximise(name):
+    """The maximiser of <theta, x> + H(x) has theta as the gradient of -H there: it moves as the definition says."""
+    convex_set, _ = ALL[name]
+    rng = np.random.default_rng(2)
+    theta = rng.standard_normal(convex_set.dim)
+    x = convex_set.soften(theta)
+    assert convex_set.contains(x)
+    # A gradient map of a convex function: monotone, and nearer and nearer to the corner as theta grows.
+    other = theta + 0.1 * rng.standard_normal(convex_set.dim)
+    assert (convex_set.soften(other) - x) @ (other - theta) > 0.0
+    sharp = convex_set.soften(1e3 * theta)
+    assert np.abs(sharp - convex_set.lmo(-theta)).max() < 1e-3
+    assert np.isfinite(convex_set.soften(1e6 * theta)).all()
+
+
+def test_the_entropic_projection_onto_matchings_is_that_of_the_definition():
+    polytope, theta = MatchingPolytope(2, 2), np.array([1.0, 0.3, -0.5, 0.8])
+
+    def negative(z):
+        z = np.maximum(z, 1e-300)
+        return -(theta @ z) + (z * np.log(z) - z).sum()
+
+    rows = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
+    constraint = scipy.optimize.LinearConstraint(rows, -np.inf, 1.0)
+    found = scipy.optimize.minimize(negative, np.full(4, 0.3), constraints=[constraint], bounds=[(1e-9, 1)] * 4, tol=1e-12)
+    assert polytope.soften(theta) == pytest.approx(found.x, abs=1e-5)
+
+
+@pytest.mark.parametrize("radius", [1e-10, 1e8])
+@pytest.mark.parametrize("cls", [Simplex, L1Ball, L2Ball, LInfBall])
+def test_sets_of_any_size(cls, radius):
+    convex_set, rng = cls(3, radius), np.random.default_rng(0)
+    for x in (convex_set.lmo(rng.standard_normal(3)), convex_set.random(rng), convex_set.project(rng.standard_normal(3))):
+        assert convex_set.contains(x)
+    assert not convex_set.contains(convex_set.lmo(np.ones(3)) * 1.001 - 1e-3 * radius)
+
+
+def test_ties_go_to_the_first():
+    assert Simplex(3).lmo([1.0, 1.0, 1.0]).tolist() == [1.0, 0.0, 0.0]
+    assert L1Ball(3).lmo([0.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
+    assert KSparse(4, 2).lmo([1.0, -1.0, 1.0, 1.0]).tolist() == [-1.0, 1.0, 0.0, 0.0]
+
+
+def test_numbered_atoms_are_the_corners():
+    for convex_set in (Simplex(3, 2.0), L1Ball(3, 2.0), Hull(POINTS)):
+        indices, values = convex_set.atoms(np.arange(convex_set.num_atoms))
+        g = np.random.default_rng(5).standard_normal(convex_set.dim)
+        dots = values @ g if indices is None else (values * g[indices]).sum(axis=1)
+        assert dots.min() == pytest.approx(convex_set.atom(g).dot(g))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Simplex(0), "dim must be an integer >= 1, got 0"),
+        (lambda: L1Ball(3, -1), "radius must be a positive finite number, got -1"),
+        (lambda: L2Ball(3, np.nan), "radius must be a positive finite number, got nan"),
+        (lambda: Box([0, 2], [1, 1]), "lower must be <= upper, got 2 > 1 at index 1"),
+        (lambda: Box([0], [1, 1]), "upper must be a vector of length 1, got an array of shape (2,)"),
+        (lambda: KSparse(3, 4), "k must be an integer <= dim = 3, got 4"),
+        (lambda: Hull([]), "points must be a matrix with one row per point, got an array of shape (0,)"),
+        (lambda: Hull([[0, np.inf]]), "points must hold finite numbers, got one that is not"),
+        (lambda: Product([]), "factors must be convex sets, got none"),
+        (lambda: Product([3]), "factors must be convex sets, got 3"),
+        (lambda: Oracle(3, 2), "lmo must be a function, got 3"),
+        (lambda: Simplex(3).lmo([1, 2]), "g must be a vector of length 3, got an array of shape (2,)"),
+        (lambda: Simplex(2).lmo([1, np.nan]), "g must hold finite numbers, got nan at index 1"),
+    ],
+)
+def test_bad_arguments_are_named(make, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        make()
+
+
+def test_what_a_set_cannot_do_is_said():
+    with pytest.raises(TypeError, match="Birkhoff has no projection here; sets that have one: Simplex"):
+        Birkhoff(2).project(np.zeros(4))
+    with pytest.raises(TypeError, match="L2Ball has no entropic projection"):
+        L2Ball(2).soften(np.zeros(2))
+    with pytest.raises(TypeError, match="the atoms of Birkhoff are not numbered; those of Simplex, L1Ball, Hull are"):
+        Birkhoff(2).atoms(np.arange(2))
