@@ -146,7 +146,7 @@ def test_an_archive_with_a_damaged_header(tmp_path):
     header = io.BytesIO()
     np.save(header, np.eye(2))
     with zipfile.ZipFile(tmp_path / "wrong.npz", "w") as archive:
-        archive.writestr("X.npy", header.getvalue().replace(b"'fortran_order': False", b"'fortran_order': (((((L"))
+        archive.writestr("X.npy", header.getvalue().replace(b"'fortran_order': False", b"'fortran_order': ((((("))
     with pytest.raises(DataError, match="cannot be read as npz"):
         from_npz(tmp_path / "wrong.npz")
 
