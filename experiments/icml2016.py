@@ -17,7 +17,7 @@ FIG2 = Figure(
 )
 FIG3 = Figure(
     name="icml2016/fig3",
-    title="Duality gap of eight block methods on OCR, against passes and time",
+    title="Duality gap of eight block methods on OCR, horses and synthetic poses, against passes and time",
     data=icml2016.fig3_data,
     draw=icml2016.fig3_draw,
     timed=True,

@@ -18,7 +18,7 @@ import numpy as np
 
 from fwexp.data.dataset import DataFile, DataFolder, Dataset, NoOptions
 from fwexp.data.files import resolve_data_dir
-from fwexp.data.lsp_joints import JOINTS, PARENTS, TORSO
+from fwexp.data.lsp_joints import JOINTS, PARENTS, torso_length
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError
 
@@ -153,12 +153,6 @@ def _with_places(scores: np.ndarray) -> np.ndarray:
     rows, columns = scores.shape[:2]
     r, c = np.meshgrid((np.arange(rows) + 0.5) / rows - 0.5, (np.arange(columns) + 0.5) / columns - 0.5, indexing="ij")
     return np.dstack((scores, r, r**2, c, c**2))
-
-
-def torso_length(joints: np.ndarray) -> float:
-    """Return the mean distance of hips and the shoulders across, NaN where none is known."""
-    lengths = np.array([np.linalg.norm(joints[hip] - joints[shoulder]) for hip, shoulder in TORSO])
-    return float(lengths[~np.isnan(lengths)].mean()) if not np.isnan(lengths).all() else np.nan
 
 
 def _check(folder: Path) -> str:

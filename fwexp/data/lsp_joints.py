@@ -1,5 +1,7 @@
 """The joints of the Leeds Sports Pose data, in the order of its files, and the tree that poses are modelled by."""
 
+import numpy as np
+
 JOINTS = (
     *("right ankle", "right knee", "right hip", "left hip", "left knee", "left ankle"),
     *("right wrist", "right elbow", "right shoulder", "left shoulder", "left elbow", "left wrist"),
@@ -21,3 +23,9 @@ LIMBS = {
     "left trunk": (3, 12),
 }
 TORSO = ((2, 9), (3, 8))  # a hip and the shoulder across: what PDJ is relative to
+
+
+def torso_length(joints: np.ndarray) -> float:
+    """Return the mean distance of hips and the shoulders across, NaN where none is known."""
+    lengths = np.array([np.linalg.norm(joints[hip] - joints[shoulder]) for hip, shoulder in TORSO])
+    return float(lengths[~np.isnan(lengths)].mean()) if not np.isnan(lengths).all() else np.nan

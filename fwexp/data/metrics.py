@@ -249,8 +249,7 @@ def pose_scores(joints, predictions: Sequence) -> PoseScores:
     ValueError
         Numbers of poses that differ.
     """
-    from fwexp.data.lsp import torso_length
-    from fwexp.data.lsp_joints import LIMBS
+    from fwexp.data.lsp_joints import LIMBS, torso_length
 
     if len(predictions) != len(joints):
         raise ParameterError(f"predictions must hold {len(joints)} poses, got {len(predictions)}")

@@ -5,8 +5,8 @@ import pytest
 from scipy.io import savemat
 
 from fwexp.data import part_scores
-from fwexp.data.lsp import prepare, read_joints, torso_length
-from fwexp.data.lsp_joints import JOINTS, LIMBS, PARENTS
+from fwexp.data.lsp import prepare, read_joints
+from fwexp.data.lsp_joints import JOINTS, LIMBS, PARENTS, torso_length
 from fwexp.data.metrics import pose_scores
 from fwexp.data.synthetic_lsp import draw
 from fwexp.errors import DataError, ParameterError

@@ -214,7 +214,7 @@ def check_texts(picture):
         ("icml2016/fig1", "b", {f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never")}),
         ("icml2016/fig1", "c", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
         ("icml2016/fig2", "b", {"bcfw-gap", "cache-local", "cache-global", "cache-rare", "cache-eager"}),
-        ("icml2016/fig3", "b", EIGHT),
+        ("icml2016/fig3", "b2", EIGHT),
         ("icml2016/fig5", "c4", EIGHT),
         ("icml2016/fig8", "h", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
     ],
