@@ -1,4 +1,4 @@
-"""Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016); where its data are missing, ours."""
+"""Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), some on data of ours."""
 
 import numpy as np
 import pandas as pd
