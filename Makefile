@@ -7,6 +7,7 @@
 ## make table-<paper>-<k>   one table: make table-icml2013-1
 ## make bench               measure speed against hand-written code
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
+## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
 ## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
 ## make lint                check the style, and that layers import downwards only; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
@@ -34,7 +35,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test faults lint format figures bench clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format figures bench clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -69,9 +70,11 @@ table-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $(subst -,/table,$*) $(ARGS)
 
 # Bytecode is kept even where that is turned off: tests start many processes, each of which would compile all sources again.
-test: export PYTHONDONTWRITEBYTECODE :=
-test: $(INSTALLED)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal $(ARGS)
+test test-slow: export PYTHONDONTWRITEBYTECODE :=
+test: CHOSEN := not slow
+test-slow: CHOSEN := slow
+test test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal -m "$(CHOSEN)" $(ARGS)
 
 faults: $(INSTALLED)
 	$(BIN)/python -m tests.faults $(ARGS)

@@ -191,6 +191,7 @@ def letters(change=lambda lines: None):
     return "".join("\t".join(line) + "\n" for line in lines).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [["run"], ["run", "-m"], ["run", "-m", "hydra/launcher=joblib"]], ids=["run", "basic", "joblib"])
 @pytest.mark.parametrize(
     ("content", "message"),
@@ -241,6 +242,7 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.splitlines()[-1] == ""
 
 
+@pytest.mark.slow
 def test_hydra_sees_its_own_flags(fwexp, tmp_path):
     code, out, _ = fwexp("run", "--cfg", "job", "solver=ssg", "lam=1/n")
     assert code == 0
@@ -273,6 +275,7 @@ def test_a_run_is_stored_once_and_named(fwexp, tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["here"]  # and nothing of Hydra's
 
 
+@pytest.mark.slow
 def test_a_sweep_skips_what_is_stored(fwexp, tmp_path):
     arguments = ("run", "-m", "max_passes=0.1", "solver=bcfw,fw", "lam=0.1,1/n", "seed=0,1")
     code, out, err = fwexp(*arguments)
@@ -332,6 +335,7 @@ def test_ctrl_c_keeps_a_partial_run(tmp_path, arguments, sign, seconds, statuses
 # -- folders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["with space", "Über Größe", "~/below", "a,b", "it's", 'say "so"', "x=y", "[1]", "{a:b}", "$x ${lam}", "a\\", "2024", "#1"],
@@ -352,6 +356,7 @@ def test_a_folder_is_the_same_to_all_commands(fwexp, tmp_path, monkeypatch, name
     assert sorted(path.name for path in tmp_path.iterdir()) == [folder.relative_to(tmp_path).parts[0]]
 
 
+@pytest.mark.slow
 def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
     # Workers that start here would compile everything again if they did not find what is compiled.
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
@@ -415,6 +420,7 @@ def test_bash_completes(tmp_path):
 # -- ls
 
 
+@pytest.mark.slow
 def test_ls_is_a_table(fwexp, tmp_path):
     assert fwexp("ls") == (0, "no runs in results\n", "")
     fwexp("run", "-m", "max_passes=0.1", "solver=ssg,bcfw", "lam=0.1,1/n")
@@ -448,6 +454,7 @@ def test_ls_is_a_table(fwexp, tmp_path):
     assert fwexp("ls", "results_dir=elsewhere", "data_dir=x")[1] == "no runs in elsewhere\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["ls"], ["--help"], ["run", "--help"], ["figure"]])
 def test_a_closed_pipe_is_no_error(tmp_path, arguments):
     process = start(*arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -460,6 +467,7 @@ def test_a_closed_pipe_is_no_error(tmp_path, arguments):
 FULL = Path("/dev/full")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
     ("arguments", "unbuffered"),
@@ -479,6 +487,7 @@ def test_a_full_disk_behind_standard_output_takes_one_line(tmp_path, arguments, 
     assert errors.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "streams"),
     [

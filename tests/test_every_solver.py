@@ -45,6 +45,7 @@ def test_solvers_keep_their_promises(name, options):
     check_solver(name, small_chains(), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bcfw", "ssg"])
 def test_solvers_keep_their_promises_on_functions(name):
     check_solver(name, chain("sparse functions", 0, n=3)[1], lam="1/n")

@@ -109,6 +109,7 @@ def tiny(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_processes_share_a_cache_and_edits_invalidate_it(tiny):
     """Two processes on an empty cache agree; the next one compiles nothing; after an edit of an oracle all is new."""
     cache = tiny / "cache"

@@ -315,6 +315,7 @@ print(kernel(np.linspace(0.1, 1, 37)).hex(), sum(kernel.stats.cache_hits.values(
 """
 
 
+@pytest.mark.slow
 def test_a_process_has_the_same_bits_after_every_damage(tmp_path):
     """The whole of a cache is damaged at once, then each file of it alone."""
     script = tmp_path / "kernels.py"

@@ -55,6 +55,7 @@ def place(tmp_path_factory):
     return Place(site, tmp_path_factory.mktemp("work"))
 
 
+@pytest.mark.slow
 def test_what_another_package_adds_is_listed(place):
     text = place.fwexp("run", "--help")
     groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
@@ -84,6 +85,7 @@ def test_what_another_package_adds_is_listed(place):
     assert "online_eg, ssg, subgradient, timid (did you mean 'subgradient'?)" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_another_package_adds_is_run_swept_and_drawn(place):
     run = ("run", "dataset=tags", "lam=0.1", "max_passes=3")
     single = Path(place.fwexp(*run, "solver=subgradient", "solver.offset=2").strip())
@@ -101,6 +103,7 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
     assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "tags", "bits"}
 
 
+@pytest.mark.slow
 def test_a_family_of_another_package_needs_the_required_functions_only(place):
     """What more a solver needs is named before anything is compiled."""
     folder = Path(place.fwexp("run", "dataset=bits", "solver=fw", "lam=0.1", "max_passes=30").strip())
@@ -235,6 +238,7 @@ def broken(tmp_path_factory):
     return Place(site, tmp_path_factory.mktemp("work"))
 
 
+@pytest.mark.slow
 def test_what_is_broken_is_left_out_with_one_line_each(broken):
     done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "--help")
     assert done.returncode == 0
@@ -249,6 +253,7 @@ def test_what_is_broken_is_left_out_with_one_line_each(broken):
     assert re.fullmatch(r"fwexp: left out solver 'twice' of package (one|other) and package (one|other): they share the name", line)
 
 
+@pytest.mark.slow
 def test_what_is_broken_does_not_disturb_others(broken):
     """Only what was asked for is imported, so nothing is said of the rest."""
     code = """

@@ -31,10 +31,12 @@ def check(folder, cases, **environment):
     return lines.count("-")
 
 
+@pytest.mark.slow
 def test_every_solver_goes_on_in_another_process(tmp_path):
     assert check(tmp_path, [["chains", name, options] for name, options in CASES]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_solver_goes_on_with_every_family(tmp_path, family):
     """In plain Python, which runs the same steps without compiling them for every family."""

@@ -215,6 +215,7 @@ def written_out():
     return fwexp.enumerated_problem(TINY.psi, TINY.loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN_FAMILIES)
 def test_broken_families_are_rejected(name, monkeypatch):
     function, change, reason = BROKEN_FAMILIES[name]

@@ -237,6 +237,7 @@ def test_real_gold(real_data):
     assert sum(map(len, gold.sure[hansards.SET_ASIDE :])) == 3089
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_real_pairs_learned_beats_dice(real_data):
     # a tenth of the text, and fewer training pairs than the data set has

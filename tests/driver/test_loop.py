@@ -395,6 +395,7 @@ def ways(test):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "options"), [("auto", {}), ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}), ("one_slack", {})]
 )

@@ -71,6 +71,7 @@ PANELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PANELS)
 def test_a_preset_compares_methods_on_equal_terms(name):
     """For every panel all methods of its data set run equally far, the random ones with the same seeds, and nothing else does."""
@@ -120,6 +121,7 @@ def test_figures_share_runs(one, other, solvers, shared):
     assert len(keys[0] & keys[1]) == shared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
     full, smoke = _configs(name), _configs(name, "smoke")
@@ -134,6 +136,7 @@ def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
     assert curves(smoke) == curves(full)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].suffixes == PICTURE])
 def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path, monkeypatch):
     frame = _frame(name)
@@ -170,6 +173,7 @@ def test_a_map_of_which_runs_failed_can_be_drawn(part, tmp_path):
     assert any(text.get_text() == "no run" for ax in picture.axes for text in ax.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "last"), [(3e4, 1e-4), (300.0, 1e-4), (50.0, 3e-3), (5.0, 1e-5), (2e5, 10.0)])
 def test_tick_labels_of_lambda_do_not_touch(first, last):
     frame = _frame("icml2016/fig8")

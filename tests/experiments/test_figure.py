@@ -44,6 +44,7 @@ def undrawn(monkeypatch):
     monkeypatch.setattr(files, "_drawn", lambda *_: [b"", b""])
 
 
+@pytest.mark.slow
 def test_a_figure_is_two_pictures_and_a_table_and_their_origin(made):
     folder, paths = made
     assert paths == [folder / "figures" / f"{NAME}-smoke{suffix}" for suffix in (".png", ".svg", ".csv", ".json")]
@@ -77,6 +78,7 @@ def test_a_second_call_runs_nothing_and_gives_the_same_files(made, monkeypatch):
     assert [path.read_bytes() for path in paths] == before
 
 
+@pytest.mark.slow
 def test_runs_that_the_preset_does_not_name_do_not_change_it(made, tmp_path, undrawn):
     folder, paths = made
     shutil.copytree(folder / "runs", tmp_path / "runs")
@@ -150,6 +152,7 @@ def test_a_smoke_figure_leaves_the_full_one_alone(made, tmp_path, undrawn):
     assert {path.read_text() for path in full} == {"precious"}
 
 
+@pytest.mark.slow
 def test_a_figure_of_mixed_sources_says_so(made, tmp_path, monkeypatch, request):
     folder, _ = made
     shutil.copytree(folder / "runs", tmp_path / "runs")

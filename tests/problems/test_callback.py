@@ -186,6 +186,7 @@ def test_functions_may_use_their_buffers_again(name, solver, options):
     assert len({int(y[0]) for y in predictions[0]}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REUSED)
 def test_reused_buffers_are_found_by_the_checks(name):
     check_problem(three_way())

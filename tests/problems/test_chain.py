@@ -82,6 +82,7 @@ def test_joint_feature_and_loss_equal_their_definitions(case):
         assert fwexp.loss(problem, i, list(y[i])) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [3, 9])
 @pytest.mark.parametrize("form", ARRAYS)
 def test_family_keeps_the_promises_of_the_protocol(form, K):

@@ -44,6 +44,7 @@ def one_long_one(form, T, n, K, p=6, seed=0):
     return fwexp.chain_problem(X, np.split(y, ends), K)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 9])
 @pytest.mark.parametrize("form", ARRAYS)
 def test_long_sequences_keep_the_promises_of_the_protocol(monkeypatch, form, K):
@@ -212,6 +213,7 @@ solve_all(problem([12_000], 4))  # a Gram matrix: 576 MB
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are tested on Linux")
 def test_long_sequences_fit_into_a_small_address_space():
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=600)

@@ -289,12 +289,14 @@ def compiled():
 # --- what the required functions give ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", [(L,) * 6, (1,), (1, 4, 2)])
 @pytest.mark.parametrize("family", [Multilabel, WithSets, Sparse])
 def test_required_functions_make_a_family(family, lengths):
     assert check_problem(multilabel(family, lengths)) == ("required", "sets")
 
 
+@pytest.mark.slow
 def test_labelings_of_another_form_make_a_family_without_sets():
     assert check_problem(multilabel(Unlabelled)) == ("required",)
     assert resolve_auto(multilabel(Unlabelled), lam=LAM) == ("bcfw", {"sampling": "perm", "step": "fw", "accelerate": False})
@@ -334,6 +336,7 @@ def test_a_family_from_outside_trains(monkeypatch, family, solver, options):
     train(family, solver, options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "solver", "options"),
     [(Sparse, "bcfw", {"sampling": "gap", "refresh": 5}), (Unlabelled, "fw", {})],
@@ -407,6 +410,7 @@ def test_functions_that_kernels_call_are_all_there():
     assert kernels_call == {name for name in call_all.py_func.__code__.co_names if name in tiers.functions()}
 
 
+@pytest.mark.slow
 def test_functions_of_families_and_derived_ones_compile_to_what_they_are_in_plain_python():
     results = []
     for function in (call_all, call_all.py_func):

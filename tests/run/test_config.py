@@ -209,6 +209,7 @@ def test_every_name_composes_and_no_other_is_offered(group):
             assert loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group].name == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["solver", "dataset"])
 def test_every_option_of_every_group_composes(group):
     """Each name of the group, and each option of what it names, is known to the schema with the default of its dataclass."""
@@ -255,6 +256,7 @@ def conf(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "line", "overrides", "message"),
     [

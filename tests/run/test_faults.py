@@ -39,6 +39,7 @@ def hidden(folder):
     return list(folder.rglob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [None, "finished", "partial", "failed"])
 @pytest.mark.parametrize("status", ["max_passes", "interrupted"])
 def test_a_kill_at_any_instant_of_a_save_loses_nothing(tmp_path, config, make_result, system, before, status):
@@ -69,6 +70,7 @@ def test_a_kill_at_any_instant_of_a_save_loses_nothing(tmp_path, config, make_re
     assert [found.status for found in store.find_runs(place, include={"partial"}) if found.record["primal"] == 2] == [status]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chosen", "line"),
     [
@@ -85,6 +87,7 @@ def test_faults_lose_nothing(chosen, line):
     assert done.stdout.endswith(f"{line}\n")
 
 
+@pytest.mark.slow
 def test_readers_always_find_a_whole_run_while_it_is_replaced(tmp_path, config, make_result, system):
     store.save(make_result(level=0), config, tmp_path)
     done, seen = threading.Event(), set()

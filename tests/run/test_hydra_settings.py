@@ -66,6 +66,7 @@ PRESETS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "sweep"])
 @pytest.mark.parametrize(("text", "message"), PRESETS, ids=range(len(PRESETS)))
 def test_a_preset_names_nothing_that_is_called(refused, text, message, mode):
@@ -73,6 +74,7 @@ def test_a_preset_names_nothing_that_is_called(refused, text, message, mode):
     assert message in line or ("grids" in text and "stands for many runs" in line and not mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "sweep"])
 @pytest.mark.parametrize(
     ("argument", "message"),
@@ -104,6 +106,7 @@ LOGGING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hydra_logging", "job_logging"])
 @pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "sweep"])
 @pytest.mark.parametrize(("text", "message"), LOGGING, ids=range(len(LOGGING)))

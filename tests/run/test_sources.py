@@ -107,6 +107,7 @@ def test_runs_that_do_not_say_what_made_them_are_stale(tmp_path, config, make_re
     assert (run.status, run.sources, run.stale) == ("max_passes", None, True)
 
 
+@pytest.mark.slow
 def test_an_edited_solver_is_noticed_and_its_runs_are_redone_on_request(tmp_path, monkeypatch, capsys, edit):
     monkeypatch.chdir(tmp_path)
 
@@ -137,6 +138,7 @@ def test_an_edited_solver_is_noticed_and_its_runs_are_redone_on_request(tmp_path
     assert call(*quick)[1] == "4 runs: 4 stored, 0 to run\n"
 
 
+@pytest.mark.slow
 def test_a_worker_redoes_stale_runs_as_well(tmp_path):
     """Workers read the sources as they are, so the records have to be made to differ."""
     configs = sweep.expand(["max_passes=0.1", "gap_tol=0", "seed=0,1"])

@@ -224,6 +224,7 @@ def test_data_are_read_once(tmp_path, monkeypatch):
     assert len(reads) == 1
 
 
+@pytest.mark.slow
 def test_workers_store_the_same_bit_for_bit(tmp_path):
     configs = sweep.expand(["solver=bcfw,ssg", "solver.sampling=uniform", "seed=0,1", "max_passes=2"])
     for launcher in ("basic", "joblib"):

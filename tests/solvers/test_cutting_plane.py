@@ -141,6 +141,7 @@ def test_n_slack_gives_control_back_within_a_qp(options):
     assert portions.exact_dual() == pytest.approx(portions.point("last").dual, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_n_slack_needs_fewer_oracle_calls_than_one_slack_on_handwriting():
     train = fwexp.load_dataset("ocr", split="ocr")[0]

@@ -102,6 +102,7 @@ def test_lam_can_only_fall(lam):
         solver.change_lam(lam)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("make", TINY.values(), ids=TINY)
 def test_path_is_good_at_every_lam(make, options):
