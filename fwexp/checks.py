@@ -8,18 +8,18 @@ import dataclasses
 import difflib
 import math
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
 from pathlib import Path
-
-import numpy as np
 
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 
 
 def plain(value):
     """Return the Python scalar of one of numpy's, and anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+    numpy = sys.modules.get("numpy")  # without it there are no scalars of it; commands that need none answer at once
+    return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
 
 
 def is_integer(value) -> bool:

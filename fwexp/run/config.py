@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fwexp import _discovery, _folders
+from fwexp.checks import check_number
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run import catalogues
@@ -117,8 +118,6 @@ def execution_settings(config: Mapping) -> dict:
     if not isinstance(given["force"], bool) and given["force"] != STALE:
         raise ParameterError(f"force must be true, false or {STALE}, got {given['force']!r}")
     if given["checkpoint"] is not None:
-        from fwexp.checks import check_number
-
         accepted = "a number of seconds >= 0 or null (only where a run is interrupted)"
         given["checkpoint"] = check_number("checkpoint", given["checkpoint"], accepted, least=0.0)
     return given
