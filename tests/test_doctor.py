@@ -96,12 +96,17 @@ def test_a_full_disk(examine, monkeypatch):
     assert found["results"][1].endswith(" cannot be written to (No space left on device): name another folder with results_dir=")
 
 
+DRAWN = "digits, synthetic_horseseg, synthetic_lsp"  # which need no files of anybody
+
+
 def test_data(examine, tmp_path):
-    assert examine()[1]["data"] == [f"{tmp_path / 'data'}: complete: digits; missing: conll2000, hansards, ocr"]
+    assert examine()[1]["data"] == [
+        f"{tmp_path / 'data'}: complete: {DRAWN}; missing: conll2000, hansards, horses, horseseg, lsp, ocr"
+    ]
     (tmp_path / "data" / "ocr").mkdir()
     (tmp_path / "data" / "ocr" / "letter.data").write_text("?")
     found = examine()[1]["data"]
-    assert found[0] == f"{tmp_path / 'data'}: complete: digits; missing: conll2000, hansards; damaged: ocr"
+    assert found[0] == f"{tmp_path / 'data'}: complete: {DRAWN}; missing: conll2000, hansards, horses, horseseg, lsp; damaged: ocr"
     assert found[1].startswith("WRONG: ")
     assert found[1].endswith(": fwexp data fetch ocr")
     (line, _) = examine("data_dir=elsewhere")[1]["data"]
@@ -110,7 +115,7 @@ def test_data(examine, tmp_path):
 
 @pytest.mark.data
 def test_real_data_are_complete():
-    assert "complete: conll2000, digits, hansards, ocr" in "".join(text for _, text in doctor._data(None))
+    assert "complete: conll2000, digits, hansards, horses, lsp, ocr, " in "".join(text for _, text in doctor._data(None))
 
 
 def test_results(examine, tmp_path):

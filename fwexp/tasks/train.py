@@ -12,7 +12,7 @@ from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import TRACE_COLUMNS, Status
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, to_public
 from fwexp.problems.structure import check_labels, check_problem_type, check_structure, structure
@@ -150,6 +150,8 @@ def solve(
     train_error, verbose = check_flag("train_error", train_error), check_flag("verbose", verbose)
     check = check_flag("check", check)
     check_function("callback", callback, optional=True)
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        raise ParameterError(f"checkpoint must be a fwexp.driver.checkpoint.Checkpoint, got {shown(checkpoint)}")
     check_function("metrics", metrics, optional=True)
     if test is not None:
         check_problem_type(test, "test")

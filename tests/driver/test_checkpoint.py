@@ -75,7 +75,7 @@ def test_every_solver_goes_on(tmp_path, name, options):
         return fwexp.solve(problem, name, checkpoint=checkpoint, **given)
 
     result, kills = killed_and_continued(run, tmp_path / "saved")
-    assert kills > 1
+    assert kills > 0
     assert_same(result, run())
 
 
@@ -101,7 +101,7 @@ def test_every_task_goes_on(tmp_path, case, accelerate):
         return task.run(problem, "bcfw", options, checkpoint=checkpoint)
 
     result, kills = killed_and_continued(run, tmp_path / "saved")
-    assert kills > 1
+    assert kills > 0
     assert_same(result, run())
 
 
@@ -168,7 +168,7 @@ def test_costly_oracles_go_on(tmp_path, name):
         return fwexp.solve(problem, name, lam=0.02, max_passes=40, gap_tol=0, test=problem, checkpoint=checkpoint)
 
     result, kills = killed_and_continued(run, tmp_path / "saved")
-    assert kills > 1
+    assert kills > 0
     assert_same(result, run())
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from fwexp import _durable
+from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, RunsFailed, UserError
 from fwexp.run import runner, store, sweep
 from fwexp.run.config import run_key, to_overrides
@@ -214,11 +215,9 @@ def test_missing_data_are_found_before_the_first_run(tmp_path, solved):
 
 
 def test_data_are_read_once(tmp_path, monkeypatch):
-    from fwexp import data
-
     reads = []
-    load = data.load_dataset
-    monkeypatch.setattr(data, "load_dataset", lambda *args, **options: reads.append(args) or load(*args, **options))
+    load = Dataset.load
+    monkeypatch.setattr(Dataset, "load", lambda *args, **options: reads.append(args) or load(*args, **options))
     runner._load.cache_clear()
     sweep.execute(expand("solver=bcfw,ssg", "seed=0,1"), results_dir=tmp_path)
     assert len(reads) == 1
