@@ -69,6 +69,13 @@ def segmentations():
     return fwexp.segmentation_problem(X, edges, Z, [rng.integers(2, size=len(x)) for x in X])
 
 
+def multilabel():
+    rng = np.random.default_rng(6)
+    edges = [[(0, 1), (1, 2), (0, 2)], [(1, 0)], [], [(0, 1), (2, 3), (1, 2)]]
+    X, Z = [rng.normal(size=(V, 2)) for V in (3, 2, 1, 4)], [rng.random((len(pairs), 2)) for pairs in edges]
+    return fwexp.segmentation_problem(X, edges, Z, [rng.integers(3, size=len(x)) for x in X], num_labels=3)
+
+
 def enumerated():
     tp, _ = chain("dense", 1, n=4)
     return fwexp.enumerated_problem(tp.psi, tp.loss)
@@ -86,6 +93,7 @@ FAMILIES = {
     "multiclass": lambda: fwexp.multiclass_problem(*multiclass(0), 3),
     "matching": matchings,
     "segmentation": segmentations,
+    "segmentation in three classes": multilabel,
     "enumerated": enumerated,
     "pose": poses,
     "functions": lambda: chain("functions", 2, n=4)[1],

@@ -9,6 +9,7 @@ from fwexp.problems import (  # noqa: F401
     labelings,
     matching_parts,
     multiclass,
+    multilabel_parts,
     pose_parts,
     segmentation_parts,
     weighted,

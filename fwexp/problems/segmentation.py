@@ -12,6 +12,8 @@ the same predictions, with half the regularisation of W.
 The loss is the share of wrong nodes, weighted by their sizes, or with ``loss="balanced"`` the mean of the shares in both
 classes, where an example has both.
 
+With more labels the constructor returns a problem of ``multilabel_graph``, whose oracle is not exact.
+
 The parts of an example are its nodes, then the q edge features: theta holds the score of label 1 against label 0 for every
 node, then u. Internal weights are W of label 0 (unless that has none), W of label 1, u.
 
@@ -21,15 +23,23 @@ What solvers do with such problems is in ``segmentation_parts``.
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from fwexp.checks import check_choice, is_integer
+from fwexp.checks import check_choice, check_integer
 from fwexp.errors import ParameterError, shown
 from fwexp.oracles.max_flow import incidence
-from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
+from fwexp.problems.arrays import as_list, check_num_labels
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
-
-LOSSES = ("hamming", "balanced")
+from fwexp.problems.graphs import (
+    LOSSES,
+    check_edges,
+    check_labels,
+    check_sizes,
+    matrices,
+    node_features,
+    node_loss,
+    stack,
+)
+from fwexp.problems.multilabel_graph import MultiLabelProblem, multilabel_from_arrays
 
 
 class SegmentationProblem(NamedTuple):
@@ -60,7 +70,7 @@ class SegmentationProblem(NamedTuple):
 
 def segmentation_problem(
     X, edges, Z, y, node_weight=None, num_labels: int = 2, *, loss: str = "hamming", foreground_only: bool = False
-) -> SegmentationProblem:
+) -> SegmentationProblem | MultiLabelProblem:
     """Build a segmentation problem from your own arrays.
 
     Parameters
@@ -72,27 +82,28 @@ def segmentation_problem(
     Z : list of (E_i, q) arrays or scipy.sparse matrices
         Features >= 0 of every edge.
     y : list of int arrays (V_i,)
-        Labels 0 and 1.
+        Labels from 0.
     node_weight : list of arrays (V_i,), optional
         How much every node counts in the loss, > 0, for instance its pixels; by default all the same.
     num_labels : int
-        2.
+        L; with more than 2 the oracle is alpha expansion, which may miss the maximum: such problems can be trained on, but
+        nothing is certified, and ``gap`` of the result is NaN.
     loss : {"hamming", "balanced"}
-        The weighted share of wrong nodes, or the mean of the shares of both classes.
+        The weighted share of wrong nodes, or the mean of the shares of the classes that an example has.
     foreground_only : bool
-        Whether only label 1 has weights of node features.
+        Whether only label 1 of two has weights of node features.
 
     Returns
     -------
-    SegmentationProblem
-        With ``n`` and ``d = 2 p + q``, or ``p + q`` with ``foreground_only``. The last q weights must not be negative;
+    SegmentationProblem or MultiLabelProblem
+        With ``n`` and ``d = L p + q``, or ``p + q`` with ``foreground_only``. The last q weights must not be negative;
         training keeps them so.
 
     Raises
     ------
     ValueError
         No examples, shapes that differ, non-finite features, an edge to nowhere or from a node to itself, negative edge
-        features, labels other than 0 and 1, weights of nodes that are not positive.
+        features, labels out of range, weights of nodes that are not positive.
 
     Examples
     --------
@@ -102,13 +113,14 @@ def segmentation_problem(
     >>> [fwexp.predict(problem, [1.0, u])[0].tolist() for u in (0.0, 0.2)]
     [[1, 0, 1], [1, 1, 1]]
     """
-    if not is_integer(num_labels) or num_labels != 2:
-        raise ParameterError(f"num_labels must be 2, got {shown(num_labels)}: minimum cuts tell two labels apart")
+    num_labels = check_integer("num_labels", num_labels, 2)
     loss = check_choice("loss", loss, LOSSES)
     if not isinstance(foreground_only, bool | np.bool_):
         raise ParameterError(f"foreground_only must be true or false, got {shown(foreground_only)}")
+    if foreground_only and num_labels > 2:
+        raise ParameterError(f"foreground_only must be false where num_labels is not 2, got true and {shown(num_labels)} labels")
     X = node_features(X)
-    Z = _matrices("Z", Z, "(E, q) arrays of edge features, one per example", "(E, q)")
+    Z = matrices("Z", Z, "(E, q) arrays of edge features, one per example", "(E, q)")
     edges = as_list("edges", edges, "int arrays (E, 2), one per example")
     y = as_list("y", y, "int arrays (V,), one per example")
     lists = {"edges": edges, "Z": Z, "y": y}
@@ -128,20 +140,23 @@ def segmentation_problem(
             raise ParameterError(f"Z[{i}] must have shape {(len(edges[i]), Z[0].shape[1])} like edges[{i}], got {Z[i].shape}")
         if Z[i].shape[0] and Z[i].min() < 0:
             raise ParameterError(f"Z must be >= 0, got {Z[i].min():g} in Z[{i}]")
-        labels.append(check_labels(f"y[{i}]", y[i], x.shape[0]))
-        sizes.append(np.ones(x.shape[0]) if node_weight is None else _check_sizes(f"node_weight[{i}]", node_weight[i], x.shape[0]))
-    return segmentation_from_arrays(
-        as_features(_stack(X), copy=False),
-        as_features(_stack(Z), copy=False),
-        edges=edges,
-        labels=np.concatenate(labels),
-        sizes=np.concatenate(sizes),
-        label_ptr=np.concatenate(([0], np.cumsum([x.shape[0] for x in X]))),
-        num_features=int(X[0].shape[1]),
-        num_pairwise=int(Z[0].shape[1]),
-        loss=loss,
-        foreground_only=bool(foreground_only),
-    )
+        labels.append(check_labels(f"y[{i}]", y[i], x.shape[0], num_labels))
+        sizes.append(np.ones(x.shape[0]) if node_weight is None else check_sizes(f"node_weight[{i}]", node_weight[i], x.shape[0]))
+    label_ptr, p = np.concatenate(([0], np.cumsum([x.shape[0] for x in X]))), int(X[0].shape[1])
+    arrays = {
+        "edges": edges,
+        "labels": np.concatenate(labels),
+        "sizes": np.concatenate(sizes),
+        "label_ptr": label_ptr,
+        "num_features": p,
+        "num_pairwise": int(Z[0].shape[1]),
+        "loss": loss,
+    }
+    x, z = (as_features(stack(rows), copy=False) for rows in (X, Z))
+    if num_labels == 2:
+        return segmentation_from_arrays(x, z, **arrays, foreground_only=bool(foreground_only))
+    num_labels = check_num_labels("num_labels", num_labels, arrays["labels"], lambda L: L * max(p, int(label_ptr[-1])))
+    return multilabel_from_arrays(x, z, **arrays, num_labels=num_labels)
 
 
 def segmentation_from_arrays(
@@ -187,75 +202,8 @@ def segmentation_from_arrays(
         first=np.concatenate([first for first, _ in graphs]),
         out=np.concatenate([out for _, out in graphs]),
         labels=np.ascontiguousarray(labels, dtype=np.int32),
-        node_loss=_node_loss(labels, sizes, label_ptr, loss),
+        node_loss=node_loss(labels, sizes, label_ptr, 2, loss),
         x=x,
         z=z,
         nonnegative=np.arange(width * num_features, d, dtype=np.int64),
     )
-
-
-def _node_loss(labels, sizes, label_ptr, loss: str) -> np.ndarray:
-    """Return what a wrong label of every node costs: at most 1 over all nodes of an example."""
-    sizes, starts = np.asarray(sizes, dtype=np.float64), label_ptr[:-1]
-    lengths = np.diff(label_ptr)
-    share = sizes / np.repeat(np.add.reduceat(sizes, starts), lengths)
-    if loss == "hamming":
-        return share
-    of_one = np.repeat(np.add.reduceat(np.where(labels == 1, share, 0.0), starts), lengths)
-    of_own = np.where(labels == 1, of_one, 1.0 - of_one)
-    both = (of_one > 0.0) & (of_one < 1.0)
-    return np.where(both, 0.5 * share / np.where(both, of_own, 1.0), share)
-
-
-def node_features(X) -> list:
-    """Return the inputs of graphs as a list of float64 arrays and scipy.sparse matrices."""
-    return _matrices("X", X, "(V, p) arrays of node features, one per example", "(V, p)")
-
-
-def _matrices(name: str, value, of: str, shape: str) -> list:
-    found = [as_matrix(f"{name}[{i}]", part, f"hold numbers, shape {shape}") for i, part in enumerate(as_list(name, value, of))]
-    for i, part in enumerate(found):
-        if part.ndim != 2:
-            raise ParameterError(f"{name}[{i}] must have shape {shape}, got {part.shape}")
-    return found
-
-
-def _stack(matrices: list):
-    return sp.vstack(matrices, format="csr") if any(map(sp.issparse, matrices)) else np.concatenate(matrices)
-
-
-def check_edges(name: str, edges, nodes: int) -> np.ndarray:
-    """Return edges as an int64 array (E, 2) of two different nodes each."""
-    pairs = as_labels(name, edges, "be an int array of edges, shape (E, 2)")
-    if pairs.size == 0:
-        return np.zeros((0, 2), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ParameterError(f"{name} must be an int array of edges, shape (E, 2), got shape {pairs.shape}")
-    outside, loops = ((pairs < 0) | (pairs >= nodes)).any(axis=1), pairs[:, 0] == pairs[:, 1]
-    if outside.any():
-        raise ParameterError(
-            f"{name} must join nodes 0 .. {nodes - 1}, got the edge {tuple(pairs[outside][0].tolist())} to nowhere"
-        )
-    if loops.any():
-        raise ParameterError(f"{name} must join different nodes, got the edge {tuple(pairs[loops][0].tolist())} from one to itself")
-    return pairs
-
-
-def check_labels(name: str, y, nodes: int) -> np.ndarray:
-    """Return a labeling as an int32 array (nodes,) of 0 and 1."""
-    labels = as_labels(name, y, f"hold {nodes} labels, 0 or 1")
-    if labels.shape != (nodes,):
-        raise ParameterError(f"{name} must hold {nodes} labels, one per node, got shape {labels.shape}")
-    wrong = (labels < 0) | (labels > 1)
-    if wrong.any():
-        raise ParameterError(f"labels in {name} must be 0 or 1, got {labels[wrong][0]}")
-    return labels.astype(np.int32)
-
-
-def _check_sizes(name: str, sizes, nodes: int) -> np.ndarray:
-    sizes = as_floats(name, sizes, f"hold {nodes} numbers > 0, one per node")
-    if sizes.shape != (nodes,):
-        raise ParameterError(f"{name} must hold {nodes} numbers > 0, one per node, got shape {sizes.shape}")
-    if sizes.min() <= 0.0:
-        raise ParameterError(f"{name} must be > 0, got {sizes.min():g}")
-    return sizes

@@ -1,7 +1,8 @@
 """What solvers ask of segmentations: the oracle, the losses, and vectors of parts.
 
 A vector of parts holds a number per node, the expected true label minus the expected one, then for every edge feature how
-much more of it is cut than by the truth. Examples have many nodes, so inner products of node features go through R^p.
+much more of it is cut than by the truth. What is the same for more labels is registered for both; the rest of that is in
+``multilabel_parts``. Examples have many nodes, so inner products of node features go through R^p.
 """
 
 import numpy as np
@@ -12,7 +13,9 @@ from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
 from fwexp.problems.features import product_bound, row_entries, row_product, row_scatter_label
-from fwexp.problems.segmentation import SegmentationProblem, check_labels
+from fwexp.problems.graphs import check_labels
+from fwexp.problems.multilabel_graph import MultiLabelProblem
+from fwexp.problems.segmentation import SegmentationProblem
 
 
 @protocol.workspace.register(SegmentationProblem)
@@ -27,7 +30,7 @@ def _(problem):
     )
 
 
-@protocol.check_weights.register(SegmentationProblem)
+@protocol.check_weights.register(SegmentationProblem, MultiLabelProblem)
 def _(problem, w):
     start = problem.d - problem.num_pairwise
     negative = np.flatnonzero(w[start:] < 0.0)
@@ -83,7 +86,7 @@ def _(problem, i, theta, y, scratch):
     _cut(problem, i, theta, y, scratch)
 
 
-@protocol.loss.register(SegmentationProblem)
+@protocol.loss.register(SegmentationProblem, MultiLabelProblem)
 def _(problem, i, y):
     start, total = problem.label_ptr[i], 0.0
     for v in range(problem.label_ptr[i + 1] - start):
@@ -93,7 +96,7 @@ def _(problem, i, y):
 
 
 @register_jitable
-def _cut_change(problem, i, y, e):
+def cut_change(problem, i, y, e):
     """Return whether y cuts edge e less whether the truth does."""
     start, a, b = problem.label_ptr[i], problem.ends[2 * e], problem.ends[2 * e + 1]
     return int(y[a] != y[b]) - int(problem.labels[start + a] != problem.labels[start + b])
@@ -107,7 +110,7 @@ def _(problem, i, y, c, direction):
         direction[v] += c * (problem.labels[start + v] - y[v])
     pairwise = direction[nodes : nodes + problem.num_pairwise]
     for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = _cut_change(problem, i, y, e)
+        change = cut_change(problem, i, y, e)
         if change != 0:
             row_scatter_label(problem.z, e, 0, c * change, 1, pairwise)
 
@@ -120,7 +123,7 @@ def _(problem, i, y, theta):
         total += theta[v] * (problem.labels[start + v] - y[v])
     u = theta[nodes : nodes + problem.num_pairwise]
     for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = _cut_change(problem, i, y, e)
+        change = cut_change(problem, i, y, e)
         if change != 0:
             total += change * row_product(problem.z, e, u)
     return total
@@ -150,7 +153,7 @@ def _(problem, i, y, c, w):
             if own > 0:
                 row_scatter_label(problem.x, start + v, 0, -c * difference, 1, w[:p])
     for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = _cut_change(problem, i, y, e)
+        change = cut_change(problem, i, y, e)
         if change != 0:
             row_scatter_label(problem.z, e, 0, c * change, 1, w[own + p :])
 
@@ -198,9 +201,9 @@ def _(problem):
     return problem.width * of_nodes + of_edges
 
 
-@protocol.as_labeling.register(SegmentationProblem)
+@protocol.as_labeling.register(SegmentationProblem, MultiLabelProblem)
 def _(problem, i, y):
-    return check_labels("y", y, int(problem.label_ptr[i + 1] - problem.label_ptr[i]))
+    return check_labels("y", y, int(problem.label_ptr[i + 1] - problem.label_ptr[i]), problem.num_labels)
 
 
 @protocol.all_labelings.register(SegmentationProblem)
@@ -211,7 +214,7 @@ def _(problem, i, limit):
     return np.indices((2,) * nodes, dtype=np.int32).reshape(nodes, -1).T.copy()  # subsets before what contains them
 
 
-@protocol.public_labeling.register(SegmentationProblem)
+@protocol.public_labeling.register(SegmentationProblem, MultiLabelProblem)
 def _(problem, i, y):
     return np.array(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]], dtype=np.int64)
 

@@ -11,10 +11,11 @@ from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_list, as_matrix
 from fwexp.problems.chain import as_matrices, chain_problem
+from fwexp.problems.graphs import node_features
 from fwexp.problems.matching import matching_problem
 from fwexp.problems.multiclass import multiclass_problem
 from fwexp.problems.protocol import original
-from fwexp.problems.segmentation import node_features, segmentation_problem
+from fwexp.problems.segmentation import segmentation_problem
 
 WEIGHTS, INPUTS = "weights", "training inputs"
 SIZES = ("num_states", "num_classes", "num_labels", "num_features")  # of those that a family has
@@ -83,8 +84,8 @@ def _grids(sizes: Mapping, X, shapes=None):
 def _graphs(sizes: Mapping, X, edges=None, Z=None):
     X = node_features(X)
     unknown_labels = [np.zeros(x.shape[0], dtype=np.int64) for x in X]
-    problem = segmentation_problem(X, edges, Z, unknown_labels)
-    if problem.d != sizes["d"]:
+    problem = segmentation_problem(X, edges, Z, unknown_labels, num_labels=sizes["num_labels"])
+    if problem.d != sizes["d"] and problem.num_labels == 2:
         problem = segmentation_problem(X, edges, Z, unknown_labels, foreground_only=True)
     return problem._replace(labels=np.full_like(problem.labels, -1))
 
@@ -95,6 +96,7 @@ UNLABELLED: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "MulticlassProblem": (_vectors, ()),
     "MatchingProblem": (_grids, ("shapes",)),
     "SegmentationProblem": (_graphs, ("edges", "Z")),
+    "MultiLabelProblem": (_graphs, ("edges", "Z")),
 }
 
 

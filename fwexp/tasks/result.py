@@ -23,7 +23,8 @@ class Result:
         order with the training inputs in place of features.
     primal, dual, gap : float
         P(w), the highest dual objective seen, and their difference: P(w) is at most ``gap`` above the optimum. NaN for
-        methods without a dual point.
+        methods without a dual point. Where the oracle of the problem is not exact P(w) may be larger than ``primal``, nothing
+        is certified, and ``gap`` is NaN.
     status, reason : str
         How the run ended, and the same as a sentence.
     trace : DataFrame

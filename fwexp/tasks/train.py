@@ -14,7 +14,7 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import costly_oracle, to_public
+from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.structure import check_labels, check_problem_type, check_structure, structure
 from fwexp.solvers import AUTO, check_needs, check_options, get_solver, resolve_auto
 from fwexp.solvers.base import Solver
@@ -61,7 +61,7 @@ def solve(
         Bound on oracle calls / n.
     gap_tol : float
         Stop at a logged point where the certified gap, in units of the objective, is at most this; 0 runs to
-        ``max_passes``. Ignored by methods without a dual point.
+        ``max_passes``. Ignored by methods without a dual point, and where the oracle is not exact, which certifies nothing.
     time_limit : float, optional
         Solver seconds; where the oracle is in Python (``CallbackProblem``) wall seconds, evaluation for the log included.
     seed : int
@@ -87,7 +87,8 @@ def solve(
         Whether to log the training error.
     check : bool
         Whether to compare, at every logged point, what the oracle returns for some examples with true and random labelings.
-        A better one ends the run with a ``CertificateError``, which names it. Its calls are in ``evaluation_calls``.
+        A better one ends the run with a ``CertificateError``, which names it (oracles that are declared inexact only have
+        to be as good as the truth). Its calls are in ``evaluation_calls``.
     order : sequence of int, optional
         Block indices from 0, one per step, instead of a sampling rule; with a cache, whose hits are steps as well, over and
         over.
@@ -253,6 +254,8 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         again = primal if costly_oracle(solver.problem) else _primal(solver, point.w)
         wrong = log.drift("primal", primal) or log.drift("primal", again) or log.drift("dual", dual)
         status, reason = (Status.DIVERGED, wrong) if wrong else (status, reason)
+    if not exact_oracle(solver.problem):
+        reason += "; nothing is certified, since the oracle is not exact"
     columns = dict.fromkeys([*TRACE_COLUMNS, *(name for row in log.rows for name in row)])
     return Result(
         w=to_public(solver.problem, point.w),

@@ -16,7 +16,7 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import costly_oracle, to_public
+from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
 from fwexp.problems.structure import check_problem_type
 from fwexp.solvers import check_needs, check_options, resolve_auto
 from fwexp.solvers.bcfw import BCFW
@@ -52,6 +52,10 @@ class Walk(Process):
         check_problem_type(problem)
         self.options = check_options(BCFW, resolve_auto(problem)[1] | options)
         check_needs(BCFW, problem, self.options)
+        if not exact_oracle(problem):
+            family = type(original(problem)).__name__
+            what = f"a way through several lam goes by certified gaps, and the oracle of {family} is not exact"
+            raise OptionError(f"{what}; train at one lam instead, with fwexp.solve")
         if not self.options.line_search:
             raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
         self.problem, self.exact, self.seed = problem, exact, seed

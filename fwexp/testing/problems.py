@@ -47,6 +47,7 @@ class ProblemProbe:
         rng = np.random.default_rng(seed)
         self.examples = sorted(int(i) for i in rng.choice(problem.n, min(problem.n, examples), replace=False))
         self.random_weights = dict(enumerate((0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0), start=1))  # place in weights: size
+        self.exact = protocol.exact_oracle(problem)  # others need not find the best, nor the same one of several
         # a CallbackProblem may go without
         self.decodes = getattr(protocol.original(problem), "decode", protocol.decode) is not None
 
@@ -235,8 +236,8 @@ def oracle_returns_its_value(probe):
 
 
 def oracle_finds_the_maximum(probe):
-    """No labeling has a higher L_i(y) - <w, psi_i(y)> than that of ``max_oracle``."""
-    for i in probe.examples:
+    """No labeling has a higher L_i(y) - <w, psi_i(y)> than that of ``max_oracle``, unless it is declared inexact."""
+    for i in probe.examples if probe.exact else ():
         for w in probe.weights:
             best = probe.oracle(i, w)[1]
             for y in probe.labelings[i]:
@@ -245,8 +246,8 @@ def oracle_finds_the_maximum(probe):
 
 
 def decoding_finds_the_maximum(probe):
-    """No labeling has a higher score than the prediction."""
-    for i in probe.examples if probe.decodes else ():
+    """No labeling has a higher score than the prediction, unless the oracle is declared inexact."""
+    for i in probe.examples if probe.decodes and probe.exact else ():
         phi = [protocol.joint_feature(probe.problem, i, probe.raw(i, y)) for y in probe.labelings[i]]
         for w in probe.weights:
             y = probe.decode(i, w)
@@ -402,7 +403,9 @@ def evaluation_agrees_with_single_calls(probe):
         for i in probe.examples:
             y, value = probe.oracle(i, w)
             size = probe.value(i, y, w)[1]
-            require(close(values[i], value, size), f"H_{i} must be the same compiled and in plain Python, got {values[i]}, {value}")
+            # from a tie an inexact one may go another way
+            agree = close(values[i], value, size) or not (probe.exact or k in probe.random_weights)
+            require(agree, f"H_{i} must be the same compiled and in plain Python, got {values[i]}, {value}")
             if probe.decodes and k in probe.random_weights:  # elsewhere predictions may tie
                 error = probe.loss(i, probe.decode(i, w))
                 require(close(errors[i], error), f"the loss of the prediction of example {i} must be {error}, got {errors[i]}")

@@ -1,0 +1,92 @@
+"""Graphs with labelled nodes, as people pass them: what is taken, and one line about what is not; and what labels cost."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp.errors import ParameterError
+from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
+
+LOSSES = ("hamming", "balanced")
+
+
+def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> np.ndarray:
+    """Return what a wrong label of every node costs: at most 1 over all nodes of an example.
+
+    Parameters
+    ----------
+    labels : int array (nodes,)
+        From 0; -1 if unknown.
+    sizes : float array (nodes,)
+        How much every node counts.
+    label_ptr : int array (n + 1,)
+        Where the nodes of an example start.
+    num_labels : int
+    loss : {"hamming", "balanced"}
+        The weighted share of wrong nodes, or the mean of the shares of the classes that an example has.
+    """
+    sizes, lengths = np.asarray(sizes, dtype=np.float64), np.diff(label_ptr)
+    share = sizes / np.repeat(np.add.reduceat(sizes, label_ptr[:-1]), lengths)
+    if loss == "hamming":
+        return share
+    own = np.repeat(np.arange(len(lengths)) * num_labels, lengths) + np.maximum(labels, 0)
+    classes, place = np.unique(own, return_inverse=True)
+    counts = np.bincount(classes // num_labels)
+    return share / (np.repeat(counts, lengths) * np.bincount(place, share)[place])
+
+
+def node_features(X) -> list:
+    """Return the inputs of graphs as a list of float64 arrays and scipy.sparse matrices."""
+    return matrices("X", X, "(V, p) arrays of node features, one per example", "(V, p)")
+
+
+def matrices(name: str, value, of: str, shape: str) -> list:
+    """Return a list of matrices; ``of`` and ``shape`` say in words what they must be."""
+    found = [as_matrix(f"{name}[{i}]", part, f"hold numbers, shape {shape}") for i, part in enumerate(as_list(name, value, of))]
+    for i, part in enumerate(found):
+        if part.ndim != 2:
+            raise ParameterError(f"{name}[{i}] must have shape {shape}, got {part.shape}")
+    return found
+
+
+def stack(matrices: list):
+    """Return matrices as one, sparse if one of them is."""
+    return sp.vstack(matrices, format="csr") if any(map(sp.issparse, matrices)) else np.concatenate(matrices)
+
+
+def check_edges(name: str, edges, nodes: int) -> np.ndarray:
+    """Return edges as an int64 array (E, 2) of two different nodes each."""
+    pairs = as_labels(name, edges, "be an int array of edges, shape (E, 2)")
+    if pairs.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ParameterError(f"{name} must be an int array of edges, shape (E, 2), got shape {pairs.shape}")
+    outside, loops = ((pairs < 0) | (pairs >= nodes)).any(axis=1), pairs[:, 0] == pairs[:, 1]
+    if outside.any():
+        raise ParameterError(
+            f"{name} must join nodes 0 .. {nodes - 1}, got the edge {tuple(pairs[outside][0].tolist())} to nowhere"
+        )
+    if loops.any():
+        raise ParameterError(f"{name} must join different nodes, got the edge {tuple(pairs[loops][0].tolist())} from one to itself")
+    return pairs
+
+
+def check_labels(name: str, y, nodes: int, num_labels: int) -> np.ndarray:
+    """Return a labeling as an int32 array (nodes,)."""
+    accepted = "0 or 1" if num_labels == 2 else f"0 .. {num_labels - 1}"
+    labels = as_labels(name, y, f"hold {nodes} labels, {accepted}")
+    if labels.shape != (nodes,):
+        raise ParameterError(f"{name} must hold {nodes} labels, one per node, got shape {labels.shape}")
+    wrong = (labels < 0) | (labels >= num_labels)
+    if wrong.any():
+        raise ParameterError(f"labels in {name} must be {accepted}, got {labels[wrong][0]}")
+    return labels.astype(np.int32)
+
+
+def check_sizes(name: str, sizes, nodes: int) -> np.ndarray:
+    """Return weights of nodes as a float64 array (nodes,)."""
+    sizes = as_floats(name, sizes, f"hold {nodes} numbers > 0, one per node")
+    if sizes.shape != (nodes,):
+        raise ParameterError(f"{name} must hold {nodes} numbers > 0, one per node, got shape {sizes.shape}")
+    if sizes.min() <= 0.0:
+        raise ParameterError(f"{name} must be > 0, got {sizes.min():g}")
+    return sizes

@@ -1,0 +1,93 @@
+"""Segmentation into more than two classes: a graph of superpixels, labelled by expansion moves.
+
+phi(x, y) makes the score of a labeling y in {0 .. L-1}^V
+
+    score(y) = sum_v <W[:, y_v], x_v> - sum_e <u, z_e> [y_a != y_b],    edges e = (a, b),
+
+with edge features z_e >= 0 and weights u >= 0. The public w holds ``W[f*L + k]`` for feature f and label k, then u, so
+d = L p + q. The loss is that of two classes (``segmentation``): the weighted share of wrong nodes, or the mean of the shares
+of the classes that an example has.
+
+With three labels the best labeling is NP-hard to find. The oracle is alpha expansion, a local search whose every move is
+a minimum cut, and declared inexact: what it finds is a labeling, never worse than the true one, so that the dual objective
+is a lower bound on the optimum; but the primal objective may be too low, and nothing is certified.
+
+The parts of an example are its nodes with their labels, then the q edge features: theta holds the score of every label at
+every node, in rows of a padded width, then u. Internal weights are rows of that width for W, then u.
+
+What solvers do with such problems is in ``multilabel_parts``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp.oracles.max_flow import incidence
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, padded_width
+from fwexp.problems.graphs import node_loss
+
+
+class MultiLabelProblem(NamedTuple):
+    """A set of graphs whose nodes have more than two labels; build it with ``fwexp.segmentation_problem``."""
+
+    n: int
+    d: int  # L p + q
+    num_labels: int  # L
+    width: int  # length of a weight row, L padded
+    num_features: int  # p
+    num_pairwise: int  # q
+    num_weights: int  # p * width + q
+    part_ptr: np.ndarray  # int64 (n + 1,)
+    label_ptr: np.ndarray  # int64 (n + 1,): nodes label_ptr[i] .. label_ptr[i+1] belong to example i
+    edge_ptr: np.ndarray  # int64 (n + 1,): likewise for edges
+    ends: np.ndarray  # int32 (2 edges,): the two nodes of every edge, numbered from 0 within the example
+    first: np.ndarray  # int32 (nodes + n,): per example the V + 1 numbers of ``oracles.max_flow.incidence``
+    out: np.ndarray  # int32 (2 edges,): likewise
+    labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
+    node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
+    x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
+    z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
+    nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
+
+    def __repr__(self) -> str:
+        sizes = f"L={self.num_labels}, nodes={len(self.labels)}, edges={self.edge_ptr[-1]}"
+        return f"MultiLabelProblem(n={self.n}, d={self.d}, {sizes})"
+
+
+def multilabel_from_arrays(
+    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, num_labels, loss="hamming"
+) -> MultiLabelProblem:
+    """Build a problem from concatenated arrays that are right.
+
+    Parameters
+    ----------
+    x, z, edges, labels, sizes, label_ptr, num_features, num_pairwise, loss
+        As for `fwexp.problems.segmentation.segmentation_from_arrays`.
+    num_labels : int
+        L.
+    """
+    label_ptr = np.ascontiguousarray(label_ptr, dtype=np.int64)
+    n, width = len(label_ptr) - 1, padded_width(num_labels)
+    ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
+    graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, np.diff(label_ptr), strict=True)]
+    num_weights = width * num_features + num_pairwise
+    return MultiLabelProblem(
+        n=n,
+        d=num_labels * num_features + num_pairwise,
+        num_labels=num_labels,
+        width=width,
+        num_features=num_features,
+        num_pairwise=num_pairwise,
+        num_weights=num_weights,
+        part_ptr=label_ptr * width + np.arange(n + 1) * num_pairwise,
+        label_ptr=label_ptr,
+        edge_ptr=np.concatenate(([0], np.cumsum([len(pairs) for pairs in edges]))).astype(np.int64),
+        ends=np.concatenate(ends),
+        first=np.concatenate([first for first, _ in graphs]),
+        out=np.concatenate([out for _, out in graphs]),
+        labels=np.ascontiguousarray(labels, dtype=np.int32),
+        node_loss=node_loss(labels, sizes, label_ptr, num_labels, loss),
+        x=x,
+        z=z,
+        nonnegative=np.arange(width * num_features, num_weights, dtype=np.int64),
+    )
