@@ -1,0 +1,11 @@
+"""The papers' claims: each a function of stored runs that returns a verdict, with its criterion in its docstring.
+
+A claim looks at all seeds of the runs that it names, and at all logged points of the range that it names. What is not there
+gives ``undecided``, never a guess.
+"""
+
+from fwexp.experiments.claims.catalogue import PAPERS, Claim, all_claims, of_paper
+from fwexp.experiments.claims.check import check, check_all
+from fwexp.experiments.claims.verdict import VERDICTS, Finding, Undecided
+
+__all__ = ["PAPERS", "VERDICTS", "Claim", "Finding", "Undecided", "all_claims", "check", "check_all", "of_paper"]

@@ -1,0 +1,158 @@
+"""From claims to verdicts: which runs they need, whether these are stored, and what the criterion says of them."""
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from fwexp._durable import replacing
+from fwexp._folders import check_folder
+from fwexp.experiments.claims.catalogue import PAPERS, Claim, Need
+from fwexp.experiments.claims.runs import Runs
+from fwexp.experiments.claims.verdict import UNDECIDED, Undecided, plain
+
+
+def needed(claim: Claim, preset: str = "full") -> list[dict]:
+    """Return the configurations of the runs that a claim needs, each once."""
+    from fwexp.run.config import run_key
+
+    found = {run_key(config): config for need in claim.needs for config in _configs_of(need, preset)}
+    return list(found.values())
+
+
+def check(claim: Claim, results_dir="results", preset: str = "full") -> dict:
+    """Return what stored runs say of a claim; nothing is run.
+
+    Returns
+    -------
+    dict
+        ``id``, ``paper``, ``statement``, ``criterion``, ``figure``, ``verdict``, ``why`` (one sentence, unless it holds),
+        ``parts``, ``numbers``, ``runs`` (the keys of all it looked at) and ``missing`` (how many are not stored).
+    """
+    from fwexp.run import store
+
+    wanted = needed(claim, preset)
+    keys = [store.run_key(config) for config in wanted]
+    missing = [config for config in wanted if not store.is_stored(results_dir, config)]
+    record = {
+        "id": claim.id,
+        "paper": claim.paper,
+        "statement": claim.statement,
+        "criterion": claim.criterion,
+        "figure": claim.figure,
+        "verdict": UNDECIDED,
+        "why": "",
+        "parts": {},
+        "numbers": {},
+        "runs": sorted(keys),
+        "missing": len(missing),
+    }
+    if missing:
+        return record | {"why": f"{len(missing)} of {len(wanted)} runs are not stored"}
+    results = store.load_results(results_dir, key=keys) if keys else None
+    if keys and results["key"].nunique() < len(keys):
+        return record | {"why": f"{len(keys) - results['key'].nunique()} of {len(keys)} runs are damaged"}
+    return record | decide(claim, results)
+
+
+def decide(claim: Claim, results) -> dict:
+    """Return verdict, reason, parts and numbers of a claim, given the results of its runs."""
+    try:
+        finding = claim.decide(Runs(results, claim.split_by) if claim.needs else None)
+    except Undecided as error:
+        return {"verdict": UNDECIDED, "why": str(error), "parts": {}, "numbers": {}}
+    parts = {part: held if held is None else bool(held) for part, held in finding.parts.items()}
+    numbers = {name: plain(value) for name, value in finding.numbers.items()}
+    return {"verdict": finding.verdict, "why": finding.why, "parts": parts, "numbers": numbers}
+
+
+def check_all(claims: Mapping[str, Claim], results_dir="results", preset: str = "full") -> dict[str, dict]:
+    """Return the records of several claims, by id."""
+    return {id: check(claim, results_dir, preset) for id, claim in claims.items()}
+
+
+def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full") -> None:
+    """Run what claims need and is not stored.
+
+    Raises
+    ------
+    RunsFailed
+        Runs failed; the others have finished.
+    """
+    from fwexp.run import store, sweep
+
+    wanted = {store.run_key(config): config for claim in claims for config in needed(claim, preset)}
+    sweep.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir)
+
+
+def claims_path(results_dir, paper: str, preset: str = "full") -> Path:
+    """Return the file in the store that holds the verdicts on a paper."""
+    name = PAPERS[paper][0]
+    return check_folder("results_dir", results_dir) / "claims" / f"{name if preset == 'full' else f'{name}-{preset}'}.json"
+
+
+def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:
+    """Keep verdicts in the store, a file for each paper; those on claims that are not among them stay."""
+    written = []
+    for paper in PAPERS:
+        here = {id: record for id, record in records.items() if record["paper"] == paper}
+        if not here:
+            continue
+        path = claims_path(results_dir, paper, preset)
+        kept = {**read(path), **here}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            order = sorted(kept, key=lambda id: int(id.rpartition("-")[2]))
+            content = {id: kept[id] for id in order}
+            temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def read(path: Path) -> dict[str, dict]:
+    """Return the records in a file of verdicts; nothing where there is none or it is damaged."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and all(isinstance(r, dict) and "verdict" in r for r in found.values()) else {}
+
+
+def _configs_of(need: Need, preset: str) -> list[dict]:
+    from fwexp.plots import curves, style
+
+    found = []
+    for config in _expanded(need.preset, preset):
+        options = dict(_flat(config["solver"]))
+        same = all(_equal(config, name, value) for name, value in dict(need.where).items())
+        if same and (
+            not need.methods
+            or style.method(config["solver"]["name"], options, need.split_by) in need.methods
+            or style.method(config["solver"]["name"], options) == curves.REFERENCE
+        ):
+            found.append(config)
+    return found
+
+
+@functools.cache
+def _expanded(name: str, preset: str) -> list[dict]:
+    from fwexp.run import sweep
+
+    return sweep.expand([f"+experiment={name}"], preset=preset)
+
+
+def _flat(options: Mapping, prefix: str = ""):
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _equal(config: Mapping, name: str, value) -> bool:
+    """Whether a configuration has a value: ``dataset`` and ``task`` by their names, options as ``solver.step``."""
+    group, _, option = name.partition(".")
+    found = config.get(group, "train" if group == "task" else None)
+    if isinstance(found, Mapping):
+        found = dict(_flat(found)).get(option or "name")
+    return found in value if isinstance(value, tuple) else found == value

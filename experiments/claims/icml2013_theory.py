@@ -1,0 +1,237 @@
+"""Claims of "Block-Coordinate Frank-Wolfe Optimization for Structural SVMs" (ICML 2013): what its theory says."""
+
+import numpy as np
+
+from fwexp.experiments.claims.catalogue import Need, claim
+from fwexp.experiments.claims.icml2013 import CONLL, END, FIG1, FIG2, FIG3, LAMS, OCR
+from fwexp.experiments.claims.runs import below, interval
+from fwexp.experiments.claims.verdict import Finding, Undecided
+
+OWN = "claims/icml2013"
+
+
+@claim(
+    "B13-11",
+    "The linearisation gap of Frank-Wolfe is the Lagrangian gap P - D at every pair (a, w = A a); for the dual of the log-loss the "
+    "two differ.",
+    Need("icml2016/fig1", ("bcfw",), ("refresh",)),
+    figure="icml2016/fig1",
+)
+def gaps_are_one(runs):
+    """At every pass where both are logged, for every seed: the sum of the block gaps that the task `improvement` computes of
+    BCFW's last iterate equals P - D, evaluated in the run of the same seed, to a part of 1e-6 of it. No stored run has
+    linearisation gaps of other solvers or averages, or the log-loss: tests look at these."""
+    worst, points = 0.0, 0
+    for seed, blocks in runs.rows("bcfw", task="improvement").groupby("seed"):
+        evaluated = runs.rows("bcfw", seed=seed, iterate="last")
+        both = blocks.merge(evaluated, on="oracle_calls", suffixes=("_blocks", "_evaluated"))
+        lagrangian = both["primal_evaluated"] - both["dual_evaluated"]
+        points += len(both)
+        worst = max(worst, (np.abs(both["gap_blocks"] - lagrangian) / lagrangian).max())
+    if not points:
+        raise Undecided("the two tasks logged no iterate in common")
+    parts = {"at BCFW's iterates": worst <= 1e-6, "at averages and for other solvers": None, "not for the log-loss": None}
+    return Finding(parts, {"largest relative difference": worst, "iterates": points})
+
+
+@claim("B13-12", "Batch Frank-Wolfe with step gamma takes the steps of the batch subgradient method with step gamma/lam.")
+def batch_is_subgradient(runs):
+    """The iterates coincide to rounding. Runs store no iterates but the last, and there is no batch subgradient solver:
+    tests/test_reference_methods.py looks at it."""
+    raise Undecided("runs store no iterates; a test of the reference implementations looks at it")
+
+
+@claim(
+    "B13-13",
+    "Fully corrective Frank-Wolfe and the 1-slack cutting plane visit the same objective values.",
+    Need(OWN, ("fcfw", "one_slack")),
+)
+def corrective_is_cutting_plane(runs):
+    """On digits at lam = 0.01, at every iteration that both logged while the gap is above 1e-6, dual and primal agree to 1e-6 of
+    the objective at w = 0; without constraint removal and cache, with the start corner an atom and xi >= 0."""
+    one, other = (runs.rows(name).set_index("step") for name in ("fcfw", "one_slack"))
+    steps = one.index.intersection(other.index)
+    steps = steps[(one.loc[steps, "gap"] > 1e-6) & (other.loc[steps, "gap"] > 1e-6)]
+    if len(steps) < 5:
+        raise Undecided(f"they have {len(steps)} iterations in common, the criterion looks at 5 at least")
+    scale = one["primal"].iloc[0]
+    apart = {name: (one.loc[steps, name] - other.loc[steps, name]).abs().max() / scale for name in ("dual", "primal")}
+    parts = {f"the same {name}": value <= 1e-6 for name, value in apart.items()}
+    return Finding(parts, {f"largest difference, {name}": value for name, value in apart.items()} | {"iterations": len(steps)})
+
+
+@claim(
+    "B13-14",
+    "Theorem 2: the expected suboptimality of the dual is at most 2n/(k+2n) (C + h0), the expected gap 6n/(K+1) (C + h0), C being "
+    "the product curvature; with n = 1 for the batch methods.",
+)
+def theorem_2(runs):
+    """The mean over seeds is below the bound at every logged point. The bound needs the curvature C, which no stored run has;
+    tests look at enumerated problems, where it is known."""
+    raise Undecided("no stored run has the curvature of its problem; tests look at enumerated problems")
+
+
+@claim("B13-15", "The curvature is at most 4 R^2/lam, the product curvature at most 4 R^2/(lam n).")
+def curvature_bounds(runs):
+    """Both inequalities, and equality on the instance where all psi are aligned. No stored run has curvatures; tests look at
+    enumerated problems."""
+    raise Undecided("no stored run has the curvature of its problem; tests look at enumerated problems")
+
+
+@claim(
+    "B13-16",
+    "BCFW needs about n times fewer oracle calls than batch Frank-Wolfe to reach the same gap.",
+    Need(FIG2, ("bcfw", "fw"), where={"dataset": OCR, "lam": LAMS}),
+    figure=FIG2,
+)
+def n_times_fewer_calls(runs):
+    """On OCR, to the gap that batch FW with line search certifies after 120 passes: its oracle calls over those of BCFW-wavg,
+    in units of n, are between 1/10 and 10 for every seed; one part per lam."""
+    parts, numbers = {}, {}
+    for lam in LAMS:
+        batch = runs.curves("fw", "gap", lam=lam).lowest()
+        level = batch.in_range(1.0, END[OCR])[0, -1]
+        last = batch.logged(1.0, END[OCR])[-1]
+        n = _examples(runs.rows("fw", lam=lam))
+        ratio = last / runs.curves("bcfw-wavg", "gap", lam=lam).lowest().until(level) / n
+        parts[f"lam = {lam}"] = bool(((ratio >= 0.1) & (ratio <= 10)).all())
+        numbers |= {f"lam = {lam}: gap": level, f"lam = {lam}: ratio over n, median": np.median(ratio)}
+    return Finding(parts, numbers)
+
+
+def _examples(rows):
+    end = rows.iloc[-1]
+    return round(end["oracle_calls"] / end["passes"])
+
+
+@claim(
+    "B13-17",
+    "With a nu-approximate oracle the method still converges, at most 1/nu^2 times slower; with an additive error that shrinks, "
+    "too.",
+    Need(OWN, where={"solver": "approx_bcfw"}),
+)
+def approximate_oracles(runs):
+    """On digits at lam = 0.01: for every nu, the mean over seeds of the passes to a true gap of 0.1 is at most 1/nu^2 times that
+    of the exact oracle; with delta = 1 at most 1 + delta times it. One part per oracle; a seed that never gets there fails it."""
+    rows = runs.rows(solver="approx_bcfw")
+    passes = {}
+    for (nu, delta), found in rows.fillna({"solver.nu": 1.0, "solver.delta": 0.0}).groupby(["solver.nu", "solver.delta"]):
+        passes[nu, delta] = np.mean([_passes_to(run, 0.1) for _, run in found.groupby("key")])
+    exact = passes.pop((1.0, 0.0), np.inf)
+    if not passes or not np.isfinite(exact):
+        raise Undecided("runs with the exact oracle do not get to a gap of 0.1")
+    allowed = {oracle: exact * (1 + oracle[1]) / oracle[0] ** 2 for oracle in passes}
+    parts = {f"nu = {nu:g}, delta = {delta:g}": passes[nu, delta] <= allowed[nu, delta] for nu, delta in passes}
+    numbers = {f"passes, nu = {nu:g}, delta = {delta:g}": value for (nu, delta), value in passes.items()}
+    return Finding(parts, {"passes, exact": exact} | numbers)
+
+
+def _passes_to(run, level):
+    reached = run[run["gap"] <= level]
+    return reached["passes"].min() if len(reached) else np.inf
+
+
+@claim(
+    "B13-18",
+    "Kernelised BCFW has at most as many support vectors as it took steps; the cutting plane adds n per iteration.",
+    Need(OWN, ("kernel_bcfw", "one_slack")),
+)
+def support_vectors(runs):
+    """On digits: in every logged row and for every seed, atoms <= step; each iteration of the cutting plane, which keeps all
+    planes here, adds one corner of all n examples."""
+    kernel, planes = runs.rows("kernel_bcfw"), runs.rows("one_slack").sort_values("step")
+    if kernel["atoms"].isna().all() or len(planes) < 3:
+        raise Undecided("the runs have no counts of atoms")
+    rows = planes[planes["step"] > 0]
+    added = np.diff(rows["atoms"]) / np.diff(rows["step"])
+    parts = {
+        "kernelised BCFW": bool((kernel["atoms"] <= kernel["step"]).all()),
+        "n per iteration of the cutting plane": bool((added == 1).all()),
+    }
+    most = (kernel["atoms"] / kernel["step"].clip(lower=1)).max()
+    return Finding(parts, {"most support vectors per step": most, "corners per iteration": added.mean()})
+
+
+@claim("B13-19", "On a binary SVM, BCFW and dual coordinate descent take the same steps.")
+def binary_svm(runs):
+    """The iterates coincide to rounding, with the same order of examples. Runs store no iterates; tests/solvers/test_binary.py
+    looks at it."""
+    raise Undecided("runs store no iterates; a test against dual coordinate descent looks at it")
+
+
+@claim(
+    "B13-20",
+    "The gap of BCFW-wavg and the primal error of SSG-wavg fall like 1/k, that of SSG-avg like log k/k.",
+    Need(FIG3, ("bcfw", "ssg"), where={"dataset": OCR, "lam": LAMS}),
+    figure=FIG3,
+)
+def rates(runs):
+    """On OCR, fitted from 10 to 120 passes: the exponent of passes, seed by seed, has a 95 % interval over seeds that does not
+    lie above -0.9 (the bounds are upper ones: faster is within them); for SSG-avg the exponent of the error over log k. One
+    part per method and lam."""
+    parts, numbers = {}, {}
+    for lam in LAMS:
+        n = _examples(runs.rows("bcfw", lam=lam))
+        average = runs.curves("ssg-avg", lam=lam)
+        without_log = [y / np.log(np.maximum(x * n, 2)) for x, y in zip(average.x, average.y, strict=True)]
+        fitted = {
+            "gap of BCFW-wavg": runs.curves("bcfw-wavg", "gap", lam=lam),
+            "error of SSG-wavg": runs.curves("ssg-wavg", lam=lam),
+            "error of SSG-avg over log k": type(average)("ssg-avg", average.x, without_log, average.diverged),
+        }
+        for name, found in fitted.items():
+            rate = found.rate(10.0, END[OCR])
+            parts[f"{name}, lam = {lam}"] = rate.low <= -0.9
+            numbers[f"{name}, lam = {lam}"] = str(rate)
+    return Finding(parts, numbers)
+
+
+@claim(
+    "B13-21",
+    "Line search forgets the error of the start geometrically, predefined steps do not; it helps most in the first passes, less "
+    "but steadily later.",
+    Need(FIG2, ("bcfw", "bcfw-predefined"), where={"dataset": OCR, "lam": LAMS}),
+    figure=FIG2,
+)
+def line_search_helps_first(runs):
+    """On OCR at every lam: the geometric mean over seeds and points of (suboptimality with predefined steps / with line search)
+    is larger from 1 to 5 passes than from 60 to 120, where every seed with line search is still below all others. All runs
+    start at 0, so that the geometric forgetting of the start is not measured."""
+    most, steadily, numbers = [], [], {}
+    for lam in LAMS:
+        search, predefined = runs.curves("bcfw", lam=lam), runs.curves("bcfw-predefined", lam=lam)
+        first, later = below(search, predefined, 1.0, 5.0), below(search, predefined, 60.0, END[OCR])
+        most.append(first.ratio > later.ratio)
+        steadily.append(later.always)
+        numbers |= {f"lam = {lam}, first passes": str(first), f"lam = {lam}, later": str(later)}
+    parts = {"most in the first passes": all(most), "steadily later": all(steadily), "the start is forgotten": None}
+    return Finding(parts, numbers)
+
+
+@claim(
+    "B13-22",
+    "At small lam the overfitting after the best test error persists over thousands of passes; SSG-wavg does surprisingly well in "
+    "test error on CoNLL.",
+    Need(OWN, ("bcfw",), where={"dataset": OCR}),
+    Need(FIG1, ("bcfw", "ssg"), where={"dataset": CONLL}),
+    figure=FIG3,
+)
+def overfitting_persists(runs):
+    """(a) On OCR at lam = 0.001, at every logged point from 200 to 1900 passes, the mean over seeds of the test error of BCFW-wavg
+    less that seed's lowest one is at least half of what it is at the end, and that is positive by a 95 % interval; (b) on
+    CoNLL, 1/n, from 1 to 12 passes, the test error of SSG-wavg, mean over points, is below that of BCFW-wavg by the same
+    interval."""
+    found = runs.curves("bcfw-wavg", "test_error", dataset=OCR)
+    lowest = np.array([y.min() for y in found.y])
+    above = found.in_range(200.0, 1900.0) - lowest[:, None]
+    end = interval(above[:, -1])
+    errors = [runs.curves(name, "test_error", dataset=CONLL).in_range(1.0, END[CONLL]) for name in ("bcfw-wavg", "ssg-wavg")]
+    if len(errors[0]) != len(errors[1]):
+        raise Undecided("BCFW and SSG have other numbers of seeds")
+    gain = interval((errors[0] - errors[1]).mean(axis=1))
+    parts = {
+        "overfitting persists": end.low > 0 and bool((above.mean(axis=0) >= end.exponent / 2).all()),
+        "SSG-wavg does well on CoNLL": gain.low > 0,
+    }
+    numbers = {"error above the lowest, at the end": end.exponent, "error of BCFW-wavg less that of SSG-wavg": gain.exponent}
+    return Finding(parts, numbers)

@@ -1,0 +1,181 @@
+"""The runs of a claim: curves by seed, and the questions that criteria ask of them.
+
+Orderings are asked of every seed against every seed, at every logged point of a range of passes. A range that the runs do not
+cover leaves a claim undecided.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fwexp.experiments.claims.verdict import Undecided
+from fwexp.plots import curves, style
+
+COVERED = 0.9
+"""A range of passes is covered by a run that ends at this part of it: batch methods end in the middle of a pass."""
+
+
+class Ordering(NamedTuple):
+    """How one method lies to another: at which share of the logged points every seed of it is below all of the other."""
+
+    share: float
+    ratio: float  # the other over the one, median over points and seeds
+    least: float  # of these ratios
+    most: float
+    points: int
+
+    @property
+    def always(self) -> bool:
+        return self.share == 1.0
+
+    def __str__(self) -> str:
+        return f"below at {self.share:.0%} of {self.points} points, ratio {self.ratio:.3g} ({self.least:.3g} to {self.most:.3g})"
+
+
+class Rate(NamedTuple):
+    """The exponent p of y ~ x^p, its mean over the seeds and a 95 % interval."""
+
+    exponent: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.exponent:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A measure of one variant against its position, one array of each per seed; infinite behind the end of diverged runs."""
+
+    name: str
+    x: Sequence[np.ndarray]
+    y: Sequence[np.ndarray]
+    diverged: Sequence[bool]
+
+    def logged(self, low: float, high: float) -> np.ndarray:
+        """The positions in a range that any seed logged."""
+        ends = [x[-1] for x, failed in zip(self.x, self.diverged) if not failed]
+        if ends and min(ends) < COVERED * high:
+            raise Undecided(f"{self.name} is logged until {min(ends):.3g}, the criterion looks at {low:g} to {high:g}")
+        found = np.unique(np.concatenate(self.x))
+        found = found[(found >= low) & (found <= min([high, *ends]))]
+        if not len(found):
+            raise Undecided(f"{self.name} has no logged point from {low:g} to {high:g}")
+        return found
+
+    def at(self, points: np.ndarray) -> np.ndarray:
+        """The values at given positions, one row per seed; between logged points the logarithm is interpolated."""
+        rows = []
+        for x, y in zip(self.x, self.y, strict=True):
+            positive = bool((y > 0).all())
+            row = np.interp(points, x, np.log(y) if positive else y)
+            rows.append(np.where(points > x[-1], np.inf, np.exp(row) if positive else row))
+        return np.array(rows)
+
+    def in_range(self, low: float, high: float) -> np.ndarray:
+        """The values at all logged positions of a range, one row per seed."""
+        return self.at(self.logged(low, high))
+
+    def lowest(self) -> "Curves":
+        """The lowest values so far."""
+        return Curves(self.name, self.x, [np.minimum.accumulate(y) for y in self.y], self.diverged)
+
+    def until(self, level: float) -> np.ndarray:
+        """The positions where each seed first reaches a level, infinite where it does not; between points a power law."""
+        return np.array([_first(x, y, level) for x, y in zip(self.x, self.y, strict=True)])
+
+    def rate(self, low: float, high: float) -> Rate:
+        """The exponent fitted in a range: least squares of the logarithms, seed by seed; the interval is over the seeds."""
+        points = self.logged(low, high)
+        if len(points) < 4:
+            raise Undecided(f"{self.name} has {len(points)} logged points from {low:g} to {high:g}, a rate needs 4")
+        logs = np.log(np.maximum(self.at(points), curves.FLOOR))
+        return interval([np.polyfit(np.log(points), row, 1)[0] for row in logs])
+
+
+def interval(values: Sequence[float]) -> Rate:
+    """The mean of values, one per seed, with Student's 95 % interval; one value is its own."""
+    from scipy.stats import t
+
+    values = np.asarray(values, dtype=float)
+    wide = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return Rate(values.mean(), values.mean() - wide, values.mean() + wide)
+
+
+def below(lower: Curves, upper: Curves, low: float, high: float) -> Ordering:
+    """How `lower` lies to `upper` at all points of a range that the sparser one of them logged."""
+    one, other = lower.logged(low, high), upper.logged(low, high)
+    points = min((one, other), key=len)
+    points = points[points <= min(one[-1], other[-1])]
+    if not len(points):
+        raise Undecided(f"{lower.name} and {upper.name} have no logged point in common from {low:g} to {high:g}")
+    left, right = lower.at(points), upper.at(points)
+    ratios = np.maximum(right, curves.FLOOR)[None] / np.maximum(left, curves.FLOOR)[:, None]
+    share = float(np.mean(left.max(axis=0) < right.min(axis=0)))
+    return Ordering(share, float(np.median(ratios)), float(ratios.min()), float(ratios.max()), len(points))
+
+
+def _first(x, y, level):
+    reached = np.flatnonzero(y <= level)
+    if not len(reached):
+        return np.inf
+    k = reached[0]
+    if k == 0 or y[k] <= 0 or x[k - 1] <= 0 or not np.isfinite(y[k - 1]):
+        return float(x[k])
+    part = np.log(y[k - 1] / level) / np.log(y[k - 1] / y[k]) if y[k - 1] > y[k] else 1.0
+    return float(x[k - 1] * (x[k] / x[k - 1]) ** part)
+
+
+class Runs:
+    """All results that a claim needs, and no other.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As from ``load_results``.
+    split_by : sequence of str
+        Options in which methods differ here.
+    """
+
+    def __init__(self, results: pd.DataFrame, split_by: Sequence[str] = ()) -> None:
+        self.results = curves.suboptimality(results).assign(variant=style.variants(results, split_by))
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants that there are, without the reference run, in the order of legends."""
+        return [name for name in style.in_table_order(self.results["variant"]) if name != curves.REFERENCE]
+
+    def rows(self, variant: str = "", **where) -> pd.DataFrame:
+        """The rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` what the run did."""
+        found = self.results
+        task = where.pop("task", "train")
+        if "task" in found:
+            found = found[found["task"].fillna("train") == task]
+        if variant:
+            found = found[found["variant"] == variant]
+        lam = where.pop("lam", None)
+        if lam is not None:
+            by_rule = found["lam_spec"].astype(str) == "1/n"
+            found = found[by_rule if lam == "1/n" else ~by_rule & np.isclose(found["lam"], float(lam), rtol=1e-9)]
+        for column, value in where.items():
+            found = found[found[column] == value]
+        if found.empty:
+            named = ", ".join(f"{key}={value}" for key, value in {"lam": lam, **where}.items() if value is not None)
+            raise Undecided(f"no run of {variant or 'any method'} ({named})")
+        return found
+
+    def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", **where) -> Curves:
+        """The curves of a variant, one per seed."""
+        xs, ys, diverged = [], [], []
+        for _, run in self.rows(variant, **where).groupby(["seed", "key"], sort=True):
+            kept = run[np.isfinite(run[measure])].drop_duplicates(axis, keep="last").sort_values(axis)
+            if len(kept):
+                xs.append(kept[axis].to_numpy(float))
+                ys.append(kept[measure].to_numpy(float))
+                diverged.append(run["status"].iloc[0] == "diverged")
+        if not xs:
+            raise Undecided(f"runs of {variant} have no {measure}")
+        return Curves(variant, xs, ys, diverged)
