@@ -146,7 +146,7 @@ def support_vectors(runs):
     added = np.diff(rows["atoms"]) / np.diff(rows["step"])
     parts = {
         "kernelised BCFW": bool((kernel["atoms"] <= kernel["step"]).all()),
-        "n per iteration of the cutting plane": bool((added == 1).all()),
+        "n per iteration of the cutting plane": bool(np.allclose(added, 1)),
     }
     most = (kernel["atoms"] / kernel["step"].clip(lower=1)).max()
     return Finding(parts, {"most support vectors per step": most, "corners per iteration": added.mean()})
@@ -218,19 +218,20 @@ def line_search_helps_first(runs):
 )
 def overfitting_persists(runs):
     """(a) On OCR at lam = 0.001, at every logged point from 200 to 1900 passes, the mean over seeds of the test error of BCFW-wavg
-    less that seed's lowest one is at least half of what it is at the end, and that is positive by a 95 % interval; (b) on
-    CoNLL, 1/n, from 1 to 12 passes, the test error of SSG-wavg, mean over points, is below that of BCFW-wavg by the same
+    less that seed's lowest one is at least half of what it is at the end, and that is positive by a 95 % interval and at least
+    1 % of the lowest; (b) on CoNLL, 1/n, from 1 to 12 passes, the test error of SSG-wavg, mean over points, is below that of BCFW-wavg by the same
     interval."""
     found = runs.curves("bcfw-wavg", "test_error", dataset=OCR)
     lowest = np.array([y.min() for y in found.y])
     above = found.in_range(200.0, 1900.0) - lowest[:, None]
     end = interval(above[:, -1])
+    rises = end.low > 0 and end.exponent >= 0.01 * lowest.min()
     errors = [runs.curves(name, "test_error", dataset=CONLL).in_range(1.0, END[CONLL]) for name in ("bcfw-wavg", "ssg-wavg")]
     if len(errors[0]) != len(errors[1]):
         raise Undecided("BCFW and SSG have other numbers of seeds")
     gain = interval((errors[0] - errors[1]).mean(axis=1))
     parts = {
-        "overfitting persists": end.low > 0 and bool((above.mean(axis=0) >= end.exponent / 2).all()),
+        "overfitting persists": rises and bool((above.mean(axis=0) >= end.exponent / 2).all()),
         "SSG-wavg does well on CoNLL": gain.low > 0,
     }
     numbers = {"error above the lowest, at the end": end.exponent, "error of BCFW-wavg less that of SSG-wavg": gain.exponent}

@@ -1,0 +1,328 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from fwexp.cli import main
+from fwexp.errors import ParameterError
+from fwexp.experiments import FIGURES
+from fwexp.experiments.claims import PAPERS, VERDICTS, Finding, all_claims, check, of_paper
+from fwexp.experiments.claims.catalogue import Need
+from fwexp.experiments.claims.check import decide, needed, read, save
+from fwexp.experiments.claims.runs import Curves, Runs, below, interval
+from fwexp.experiments.claims.verdict import Undecided, plain
+from fwexp.run import store
+from fwexp.run.config import conf_dir
+from tests.experiments import made_up_world as world
+
+CLAIMS = all_claims()
+COUNTS = {"B13": 22, "G16": 11, "L": 5, "R": 9}
+NO_RUNS = [id for id, claim in CLAIMS.items() if not claim.needs]
+OCR_SMALL_LAM = {"dataset": "ocr", "lam": "1/n"}
+
+
+def few_seeds(config):
+    return config["seed"] >= 3
+
+
+def as_if(where=None, **others):
+    """Let variants (with _ for -) run like others, in the runs whose configuration has the given values."""
+    names = {ours.replace("__", "-"): theirs for ours, theirs in others.items()}
+
+    def change(variant, config, columns):
+        flat = {"dataset": config["dataset"]["name"], "lam": config.get("lam")}
+        if variant not in names or any(flat[key] != value for key, value in (where or {}).items()):
+            return columns
+        theirs = world.columns(names[variant], columns["iterate"], config)
+        return columns | {name: theirs[name] for name in ("primal", "dual", "gap")}
+
+    return change
+
+
+def altered(column, change, *variants):
+    """Change one column, of all variants or of some: ``change(columns, config)`` gives it."""
+
+    def alter(variant, config, columns):
+        return columns if variants and variant not in variants else columns | {column: change(columns, config)}
+
+    return alter
+
+
+def distance(change, *variants):
+    """Change the suboptimality: ``change(d, passes)``."""
+
+    def alter(variant, config, columns):
+        if (variants and variant not in variants) or "gap" not in columns:
+            return columns
+        d = change(columns["primal"] - world.OPTIMUM, columns["passes"])
+        return columns | {"primal": world.OPTIMUM + d, "gap": 1.5 * d, "dual": world.OPTIMUM - d / 2}
+
+    return alter
+
+
+def plus(amount):
+    return lambda columns, _: columns["test_error"] + amount
+
+
+def task_of(config):
+    return config["task"]["name"] if "task" in config else "train"
+
+
+def kinds(config):
+    """Whether a configuration is a grid with warm starts, or a path."""
+    return task_of(config) == "grid" and config["task"].get("warm", True), task_of(config) == "path"
+
+
+def degraded(config):
+    return config["solver"].get("nu", 1) != 1 or config["solver"].get("delta", 0) != 0
+
+
+def swapped(*pairs):
+    return as_if(**{a.replace("-", "__"): b for pair in pairs for a, b in (pair, pair[::-1])})
+
+
+SLOW = lambda d, passes: np.maximum(d, 0.2 * (passes > 0))  # noqa: E731
+
+# Changes of the papers' world; each decided part of a claim has to fall by one of them at least.
+CONTRADICTIONS = {
+    "B13-1": [as_if(bcfw="fw", bcfw__wavg="fw", ssg="fw", ssg__wavg="fw", fw="bcfw", one_slack="bcfw")],
+    "B13-2": [as_if(ssg="bcfw-gap")],
+    "B13-3": [
+        distance(SLOW, "bcfw"),
+        as_if(bcfw__wavg="online_eg"),
+        distance(lambda d, passes: np.where(passes < 8, 5 * d, d), "bcfw-wavg"),
+        as_if(OCR_SMALL_LAM, bcfw__wavg="online_eg"),
+    ],
+    "B13-4": [as_if(bcfw="fw", bcfw__wavg="fw")],
+    "B13-5": [altered("test_error", plus(0.05), "bcfw-wavg"), altered("test_error", plus(0.05), "ssg-wavg")],
+    "B13-6": [as_if(bcfw__predefined="bcfw-gap")],
+    "B13-7": [as_if(ssg__avg="bcfw-gap")],
+    "B13-8": [as_if(bcfw__tavg="ssg")],
+    "B13-9": [as_if(online_eg="bcfw-gap")],
+    "B13-10": [altered("test_error", lambda columns, _: 0.1 + 1 / (1 + columns["passes"]))],
+    "B13-11": [altered("gap", lambda columns, config: columns["gap"] * (1.001 if task_of(config) == "improvement" else 1))],
+    "B13-13": [distance(lambda d, _: 1.1 * d, "fcfw")],
+    "B13-16": [as_if(bcfw__wavg="fw")],
+    "B13-17": [altered("gap", lambda columns, config: columns["gap"] * (30 if degraded(config) else 1))],
+    "B13-18": [altered("atoms", lambda columns, _: 2 * columns["step"] + 1)],
+    "B13-20": [distance(lambda d, _: np.sqrt(d))],
+    "B13-21": [as_if(bcfw__predefined="fw"), as_if(bcfw__predefined="bcfw-gap")],
+    "B13-22": [
+        altered("test_error", lambda columns, _: 0.1 + 0.1 * np.exp(-columns["passes"] / 30), "bcfw-wavg"),
+        altered("test_error", plus(0.5), "ssg-wavg"),
+    ],
+    "G16-1": [swapped(("bcfw", "bcfw-gap"), ("bcpfw", "bcpfw-gap"))],
+    "G16-2": [
+        swapped(("bcfw", "bcfw-cache"), ("bcfw-gap", "bcfw-gap-cache"), ("bcpfw", "bcpfw-cache"), ("bcpfw-gap", "bcpfw-gap-cache")),
+        altered("time", lambda columns, _: columns["passes"]),
+    ],
+    "G16-3": [
+        swapped(("bcfw", "bcpfw"), ("bcfw-gap", "bcpfw-gap")),
+        distance(lambda d, passes: 0.9 / (1 + passes), "bcpfw", "bcpfw-gap"),
+    ],
+    "G16-4": [
+        altered("gap_estimate", lambda columns, _: columns["gap"] / 2),
+        swapped(("bcfw-gap-10", "bcfw-gap-never")),
+        as_if(**{"bcfw__gap__1": "bcfw-gap-10", "bcfw__gap__5": "bcfw-gap-1"}),
+    ],
+    "G16-5": [altered("improvement", lambda columns, _: 0.5 * columns["improvement"])],
+    "G16-6": [
+        altered("cache_hits", lambda columns, _: 0.5 * columns["step"]),
+        as_if(**{"cache__local": "cache-rare", "cache__rare": "cache-local"}),
+    ],
+    "G16-7": [
+        altered("gap", lambda columns, _: 0.2 + 0 * columns["gap"]),
+        altered("at_lam", lambda columns, _: 100 * columns["at_lam"]),
+    ],
+    "G16-8": [
+        altered("passes", lambda columns, config: columns["passes"] * (5 if kinds(config)[0] else 1)),
+        altered("passes", lambda columns, config: columns["passes"] * (50 if kinds(config)[1] else 1)),
+    ],
+    "G16-10": [as_if(bcfw__gap="fw")],
+    "G16-11": [
+        altered("atoms", lambda columns, _: 10_000 + columns["step"]),
+        altered("step", lambda columns, _: columns["oracle_calls"]),
+    ],
+}
+# What the world has to be like where the papers' claims do not all hold in one.
+BASES = {
+    "B13-16": distance(lambda d, passes: 0.9 / (1 + 400 * passes), "bcfw-wavg"),
+    "G16-10": distance(lambda d, passes: np.maximum(d, 0.9 / (1 + 30 * passes)), "bcpfw", *(f"bcpfw{x}" for x in ("-gap", "-cache", "-gap-cache"))),
+}
+
+
+def verdict(id, change=None):
+    claim = CLAIMS[id]
+    return decide(claim, world.make(claim, change, few_seeds))
+
+
+@pytest.mark.parametrize("paper", COUNTS)
+def test_every_claim_of_the_list_has_a_function(paper):
+    ids = [id for id in CLAIMS if CLAIMS[id].paper == paper]
+    assert ids == [f"{paper}-{k}" for k in range(1, COUNTS[paper] + 1)]
+
+
+@pytest.mark.parametrize("id", CLAIMS)
+def test_a_claim_says_what_it_claims_and_when_it_holds(id):
+    claim = CLAIMS[id]
+    assert claim.id == id
+    assert claim.statement.endswith(".")
+    assert len(claim.criterion) > 40
+    assert claim.paper in PAPERS
+
+
+def test_figures_name_their_claims_and_claims_their_figures():
+    named = {id: name for name, figure in FIGURES.items() for id in figure.claims}
+    assert {id: claim.figure for id, claim in CLAIMS.items() if claim.figure} == named
+
+
+def test_every_claim_with_runs_is_contradicted_here():
+    assert set(CONTRADICTIONS) == {id for id in CLAIMS if id not in NO_RUNS}
+
+
+@pytest.mark.parametrize("id", CONTRADICTIONS)
+def test_a_verdict_flips_where_the_data_contradict_the_claim(id):
+    told = verdict(id, BASES.get(id))
+    assert told["verdict"] in ("holds", "holds in part"), told
+    assert False not in told["parts"].values(), told
+    decided = {part for part, held in told["parts"].items() if held}
+    fallen = set()
+    for change in CONTRADICTIONS[id]:
+        other = verdict(id, change)
+        assert other["verdict"] in ("fails", "holds in part"), other
+        assert "does not hold" in other["why"]
+        fallen |= {part for part, held in other["parts"].items() if held is False}
+    assert fallen == decided, decided - fallen
+
+
+@pytest.mark.parametrize("id", NO_RUNS)
+def test_what_no_run_decides_is_undecided_and_says_why(id):
+    told = decide(CLAIMS[id], None)
+    assert told["verdict"] == "undecided"
+    assert told["why"]
+
+
+@pytest.mark.parametrize("id", ["B13-1", "B13-7", "G16-1", "G16-3"])
+def test_swapping_seeds_changes_nothing_and_scaling_one_curve_does(id):
+    claim = CLAIMS[id]
+    results = world.make(claim, None, few_seeds)
+    before = decide(claim, results)
+    seeds = results["seed"].where(~results["seed"].isin([0, 1]) | results["solver"].isin(["fw", "one_slack"]), 1 - results["seed"])
+    assert decide(claim, results.assign(seed=seeds)) == before
+    one = {"B13-1": "ssg", "B13-7": "ssg", "G16-1": "bcfw-gap", "G16-3": "bcpfw"}[id]
+    scaled = verdict(id, distance(lambda d, passes: np.where(passes > 0, 10 * d, d), one))
+    assert scaled["verdict"] == "holds in part"
+    assert scaled["parts"] != before["parts"]
+
+
+@pytest.mark.parametrize("id", ["B13-1", "B13-10", "G16-4"])
+def test_runs_that_end_early_leave_a_claim_undecided(id):
+    claim = CLAIMS[id]
+    results = world.make(claim, None, few_seeds)
+    told = decide(claim, results[results["passes"] <= 2])
+    assert told["verdict"] == "undecided"
+    assert "logged" in told["why"]
+
+
+def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypatch, tmp_path):
+    chosen = {id: CLAIMS[id] for id in ("B13-1", "B13-2", "B13-4", "B13-9", "B13-10", "B13-16")}
+    deleted = next(
+        config for config in needed(CLAIMS["B13-10"]) if config["solver"]["name"] == "bcfw" and config["seed"] == 2
+    )
+    gone = store.run_key(deleted)
+    users = {id for id, claim in chosen.items() if gone in map(store.run_key, needed(claim))}
+    assert users == {"B13-9", "B13-10", "B13-16"}
+    monkeypatch.setattr(store, "is_stored", lambda _, config: store.run_key(config) != gone)
+
+    def load(_, key):
+        for claim in chosen.values():
+            if set(key) == set(map(store.run_key, needed(claim))):
+                return world.make(claim)
+        raise AssertionError(key)
+
+    monkeypatch.setattr(store, "load_results", load)
+    told = {id: check(claim, tmp_path) for id, claim in chosen.items()}
+    assert {id for id, record in told.items() if record["verdict"] == "undecided"} == users
+    assert {told[id]["why"] for id in users} == {f"1 of {len(needed(CLAIMS[id]))} runs are not stored" for id in users}
+
+
+def test_an_empty_store_leaves_all_undecided(tmp_path):
+    records = [check(claim, tmp_path) for claim in CLAIMS.values()]
+    assert {record["verdict"] for record in records} == {"undecided"}
+    assert all(record["why"] for record in records)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_presets_of_claims_are_used():
+    presets = {path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix() for path in (conf_dir() / "experiment/claims").glob("*")}
+    assert presets == {need.preset for claim in CLAIMS.values() for need in claim.needs} - {figure.preset for figure in FIGURES.values()}
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"a": True, "b": True}, "holds"),
+        ({"a": True, "b": False}, "holds in part"),
+        ({"a": True, "b": None}, "holds in part"),
+        ({"a": False, "b": None}, "fails"),
+        ({"a": False}, "fails"),
+        ({"a": None}, "undecided"),
+        ({}, "undecided"),
+    ],
+)
+def test_the_parts_make_the_verdict(parts, expected):
+    finding = Finding(parts)
+    assert finding.verdict == expected
+    assert finding.verdict in VERDICTS
+    assert (finding.why == "") == (expected == "holds" or not parts)
+
+
+def test_numbers_are_plain():
+    assert [plain(value) for value in (np.float64(2), 0.123456, np.inf, np.nan, "x", True)] == [2, 0.1235, "never", None, "x", 1]
+
+
+def curve(*rows, x=(1.0, 2.0, 4.0), name="c"):
+    return Curves(name, [np.array(x)] * len(rows), [np.array(row) for row in rows], [False] * len(rows))
+
+
+def test_an_ordering_is_one_of_all_seeds_at_all_points():
+    lower, upper = curve([1.0, 1.0, 1.0], [2.0, 1.0, 1.0]), curve([3.0, 3.0, 3.0], [2.0, 2.0, 2.0])
+    found = below(lower, upper, 1.0, 4.0)
+    assert found.share == pytest.approx(2 / 3)  # two seeds meet at the first point
+    assert (found.least, found.most, found.points) == pytest.approx((1, 3, 3))
+
+
+def test_a_rate_is_fitted_with_an_interval():
+    x = np.geomspace(1.0, 100.0, 20)
+    exact = Curves("c", [x] * 3, [factor * x**-1.5 for factor in (1, 2, 3)], [False] * 3).rate(1.0, 100.0)
+    assert exact == pytest.approx((-1.5, -1.5, -1.5))
+    wide = interval([0.0, 1.0, 2.0])
+    assert wide.low == pytest.approx(1 - 4.3027 / np.sqrt(3), abs=1e-4)
+
+
+def test_levels_are_reached_by_a_power_law():
+    assert curve([8.0, 4.0, 1.0], [8.0, 7.0, 6.0]).until(2.0).tolist() == pytest.approx([2 * 2**0.5, np.inf])
+
+
+def test_a_diverged_run_goes_on_at_infinity():
+    found = Curves("c", [np.array([1.0, 2.0]), np.array([1.0, 2.0, 4.0])], [np.ones(2), np.ones(3)], [True, False])
+    assert found.in_range(1.0, 4.0).tolist() == [[1, 1, np.inf], [1, 1, 1]]
+
+
+def test_a_range_that_is_not_covered_is_undecided():
+    with pytest.raises(Undecided, match="c is logged until 4, the criterion looks at 1 to 10"):
+        curve([1.0, 1.0, 1.0]).logged(1.0, 10.0)
+
+
+def test_runs_that_are_not_there_are_undecided():
+    found = Runs(world.make(CLAIMS["B13-4"], None, few_seeds))
+    with pytest.raises(Undecided, match="no run of bcfw \\(lam=7\\)"):
+        found.curves("bcfw", lam=7)
+
+
+def test_a_need_names_runs_by_method_and_values():
+    found = needed(CLAIMS["B13-2"])
+    assert {(config["solver"]["name"], config["lam"]) for config in found} == {(s, "1/n") for s in ("ssg", "fw", "one_slack", "bcfw")}
+    assert sum(config["solver"]["name"] == "bcfw" for config in found) == 1  # the reference
+    assert Need("x").methods == ()
