@@ -38,6 +38,8 @@ class Figure:
         From results, as ``load_results`` gives them, to the tidy frame that is drawn.
     draw : callable
         From that frame to a matplotlib Figure; of a table, to Markdown.
+    claims : tuple of str
+        The ids of the claims that it shows, as in `fwexp.experiments.claims`.
     timed : bool
         Whether it shows seconds: then its runs take turns.
     suffixes : tuple of str
@@ -48,6 +50,7 @@ class Figure:
     title: str
     data: Callable
     draw: Callable
+    claims: tuple[str, ...] = ()
     timed: bool = False
     suffixes: tuple[str, ...] = PICTURE
 

@@ -8,12 +8,14 @@ FIG1 = Figure(
     title="Gap sampling on OCR with gaps refreshed more or less often, and what theory predicts of it",
     data=icml2016.fig1_data,
     draw=icml2016.fig1_draw,
+    claims=("B13-11", "G16-4", "G16-5"),
 )
 FIG2 = Figure(
     name="icml2016/fig2",
     title="What the parameters F and nu of the oracle cache do, on OCR",
     data=icml2016.fig2_data,
     draw=icml2016.fig2_draw,
+    claims=("G16-6",),
 )
 FIG3 = Figure(
     name="icml2016/fig3",
@@ -27,6 +29,7 @@ FIG5 = Figure(
     title="Duality gap of eight block methods on OCR and CoNLL-2000 at three regularization strengths each",
     data=icml2016.fig5_data,
     draw=icml2016.fig5_draw,
+    claims=("G16-1", "G16-2", "G16-3", "G16-10", "G16-11"),
     timed=True,
 )
 FIG8 = Figure(
@@ -34,5 +37,6 @@ FIG8 = Figure(
     title="Cost of the regularisation path and of grids of lam on OCR, exact and heuristic, warm and cold",
     data=icml2016.fig8_data,
     draw=icml2016.fig8_draw,
+    claims=("G16-7", "G16-8"),
     timed=True,
 )

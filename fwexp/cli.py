@@ -21,6 +21,10 @@ Frank-Wolfe methods for structural SVMs.
                                                fwexp run -m solver=bcfw,ssg dataset=ocr lam=0.01,1/n
   figure    what is missing of its runs,       fwexp figure icml2013/fig1 [--dry-run] [--preset smoke]
             then a figure; a list of figures   fwexp figure
+  claims    what runs say of the papers'      fwexp claims [B13] [--run] [--strict]
+            claims
+  report    all figures and claims as pages    fwexp report
+  compare   methods, or two stores             fwexp compare bcfw auto --dataset ocr
   ls        what is stored                     fwexp ls solver=bcfw lam=0.01
   data      the data sets                      fwexp data [list|fetch|verify]
   doctor    is this installation sound?        fwexp doctor
@@ -139,6 +143,12 @@ def _figure(arguments: list[str]) -> int:
     return main(arguments)
 
 
+def _claims(arguments: list[str]) -> int:
+    from fwexp.experiments.claims.commands import main
+
+    return main(arguments)
+
+
 def _data(arguments: list[str]) -> int:
     from fwexp.data.commands import main
 
@@ -157,7 +167,14 @@ def _doctor(arguments: list[str]) -> int:
     return main(arguments)
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": _run, "figure": _figure, "ls": _ls, "data": _data, "doctor": _doctor}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "run": _run,
+    "figure": _figure,
+    "claims": _claims,
+    "ls": _ls,
+    "data": _data,
+    "doctor": _doctor,
+}
 
 
 def _complain(message: object, code: int) -> int:

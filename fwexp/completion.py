@@ -64,6 +64,11 @@ def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
             from fwexp.experiments.commands import KEYS
 
             return [*FIGURES, "--dry-run", "--preset", *(f"{key}=" for key in KEYS)]
+        case "claims":
+            from fwexp.experiments.claims import PAPERS
+            from fwexp.experiments.claims.commands import KEYS
+
+            return [*PAPERS, "--run", "--strict", "--preset", *(f"{key}=" for key in KEYS)]
         case "data":
             from fwexp.data import DATASETS
             from fwexp.data.commands import ACTIONS

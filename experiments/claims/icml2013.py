@@ -38,7 +38,8 @@ def _three(dataset):
 )
 def stochastic_below_batch(runs):
     """On OCR, from 1 to 120 passes, every seed of BCFW, SSG and their weighted averages is below batch FW and the cutting
-    plane (lower envelopes) at every logged point, and the median ratio is at least 3. One part per pair of methods."""
+    plane (lower envelopes) at every logged point, and the median ratio is at least 3. One part per pair of methods.
+    """
     parts, numbers = {}, {}
     for name in ("bcfw", "bcfw-wavg", "ssg", "ssg-wavg"):
         for batch in BATCH:
@@ -56,7 +57,8 @@ def stochastic_below_batch(runs):
 )
 def batch_before_ssg(runs):
     """Low is a suboptimality of 0.1, a tenth of the objective at w = 0 on OCR. Each batch solver gets there within 120 passes
-    and before every seed of SSG (its last iterate); one part per batch solver."""
+    and before every seed of SSG (its last iterate); one part per batch solver.
+    """
     ssg = runs.curves("ssg").until(0.1)
     parts, numbers = {}, {"passes of ssg to 0.1, earliest seed": ssg.min()}
     for batch in BATCH:
@@ -78,7 +80,8 @@ def bcfw_dominates(runs):
     """Parts: (a) every seed of BCFW gets below a tenth of its suboptimality at w = 0 in all five panels of suboptimality;
     (b) in most of them, at more than half of the points logged from a tenth of a pass to the end, every seed of BCFW-wavg is
     below every seed of every method but BCFW; (c) the share of such points up to 1 pass is at least that behind it, on
-    average over the panels; (d) on OCR the share at 1/n is at least that at 0.01."""
+    average over the panels; (d) on OCR the share at 1/n is at least that at 0.01.
+    """
     low, shares, early, late = [], {}, [], []
     for dataset, lam in PLACES:
         where, end = {"dataset": dataset, "lam": lam}, END[dataset]
@@ -125,7 +128,8 @@ def _of(runs, where):
 )
 def low_within_a_pass(runs):
     """At lam = 1/n, every seed of BCFW (last or weighted average, one part each) has less than a tenth of its suboptimality at
-    w = 0 before the end of the first pass."""
+    w = 0 before the end of the first pass.
+    """
     parts, numbers = {}, {}
     for name in ("bcfw", "bcfw-wavg"):
         found = runs.curves(name)
@@ -157,7 +161,8 @@ def averages_generalise(runs):
     """For each method: in all nine panels of figures 3 to 5 the mean over the logged points from 1 pass to the end of (test
     error of the last iterate - that of the weighted average) is positive, by a 95 % interval over seeds. Third part: in some
     panel the test error of SSG-wavg is lower than that of BCFW-wavg over the second half of the passes, by the same
-    interval, while its suboptimality is higher at every logged point there, for every seed."""
+    interval, while its suboptimality is higher at every logged point there, for every seed.
+    """
     parts, numbers, surprise = {}, {}, []
     for method in ("bcfw", "ssg"):
         lower = []
@@ -201,7 +206,8 @@ def line_search_gains(runs):
     """Parts: (a) at every lam the suboptimality of BCFW with predefined steps, geometric mean over 1 to 120 passes and seeds,
     is within a factor of 3 of that of SSG; (b) at every lam every seed of BCFW with line search is below every seed with
     predefined steps at every logged point from 1 to 120 passes; (c) at lam = 1/n some point from 1 to 20 passes has every seed
-    with predefined steps above batch FW with line search."""
+    with predefined steps above batch FW with line search.
+    """
     alike, gains, numbers = [], [], {}
     for lam in LAMS:
         predefined, ssg = runs.curves("bcfw-predefined", lam=lam), runs.curves("ssg", lam=lam)
@@ -229,7 +235,8 @@ def _mean(found, low, high):
 )
 def uniform_average_is_worst(runs):
     """At every lam on OCR, at every logged point from 10 to 120 passes, every seed of SSG-avg is above every seed of each other
-    variant but online-EG; one part per variant."""
+    variant but online-EG; one part per variant.
+    """
     parts, numbers = {}, {}
     others = [name for name in runs.variants if name not in ("ssg-avg", "online_eg")]
     if not others:
@@ -250,7 +257,8 @@ def uniform_average_is_worst(runs):
 def tail_average_fluctuates(runs):
     """On OCR, from 10 to 120 passes: (a) at some lam and logged point every seed of the tail average is below every seed of the
     weighted one, by a factor of at most 2; (b) at every lam and for every seed the rises of its log suboptimality from one
-    logged point to the next sum up to more."""
+    logged point to the next sum up to more.
+    """
     sometimes, more, numbers = [], [], {}
     for lam in LAMS:
         tail, weighted = runs.curves("bcfw-tavg", lam=lam), runs.curves("bcfw-wavg", lam=lam)
@@ -276,7 +284,8 @@ def _rises(found, low, high):
 )
 def exponentiated_gradient_is_worse(runs):
     """At every lam, at every logged point from 1 to 120 passes, every seed of online-EG is above every seed of BCFW, BCFW-wavg,
-    SSG and SSG-wavg, with a median ratio of at least 2; one part per variant."""
+    SSG and SSG-wavg, with a median ratio of at least 2; one part per variant.
+    """
     parts, numbers = {}, {}
     for name in ("bcfw", "bcfw-wavg", "ssg", "ssg-wavg"):
         found = [below(runs.curves(name, lam=lam), runs.curves("online_eg", lam=lam), 1.0, END[OCR]) for lam in LAMS]
@@ -293,7 +302,8 @@ def exponentiated_gradient_is_worse(runs):
 )
 def early_minimum(runs):
     """For every seed the lowest test error of BCFW-wavg is logged within the first third of 120 passes; the error at 120 passes
-    less that lowest one is positive by a 95 % interval over seeds and at least 1 % of it."""
+    less that lowest one is positive by a 95 % interval over seeds and at least 1 % of it.
+    """
     found = runs.curves("bcfw-wavg", "test_error")
     points = found.logged(0.5, END[OCR])
     errors = found.at(points)

@@ -20,7 +20,8 @@ OWN = "claims/icml2013"
 def gaps_are_one(runs):
     """At every pass where both are logged, for every seed: the sum of the block gaps that the task `improvement` computes of
     BCFW's last iterate equals P - D, evaluated in the run of the same seed, to a part of 1e-6 of it. No stored run has
-    linearisation gaps of other solvers or averages, or the log-loss: tests look at these."""
+    linearisation gaps of other solvers or averages, or the log-loss: tests look at these.
+    """
     worst, points = 0.0, 0
     for seed, blocks in runs.rows("bcfw", task="improvement").groupby("seed"):
         evaluated = runs.rows("bcfw", seed=seed, iterate="last")
@@ -37,7 +38,8 @@ def gaps_are_one(runs):
 @claim("B13-12", "Batch Frank-Wolfe with step gamma takes the steps of the batch subgradient method with step gamma/lam.")
 def batch_is_subgradient(runs):
     """The iterates coincide to rounding. Runs store no iterates but the last, and there is no batch subgradient solver:
-    tests/test_reference_methods.py looks at it."""
+    tests/test_reference_methods.py looks at it.
+    """
     raise Undecided("runs store no iterates; a test of the reference implementations looks at it")
 
 
@@ -48,7 +50,8 @@ def batch_is_subgradient(runs):
 )
 def corrective_is_cutting_plane(runs):
     """On digits at lam = 0.01, at every iteration that both logged while the gap is above 1e-6, dual and primal agree to 1e-6 of
-    the objective at w = 0; without constraint removal and cache, with the start corner an atom and xi >= 0."""
+    the objective at w = 0; without constraint removal and cache, with the start corner an atom and xi >= 0.
+    """
     one, other = (runs.rows(name).set_index("step") for name in ("fcfw", "one_slack"))
     steps = one.index.intersection(other.index)
     steps = steps[(one.loc[steps, "gap"] > 1e-6) & (other.loc[steps, "gap"] > 1e-6)]
@@ -67,14 +70,16 @@ def corrective_is_cutting_plane(runs):
 )
 def theorem_2(runs):
     """The mean over seeds is below the bound at every logged point. The bound needs the curvature C, which no stored run has;
-    tests look at enumerated problems, where it is known."""
+    tests look at enumerated problems, where it is known.
+    """
     raise Undecided("no stored run has the curvature of its problem; tests look at enumerated problems")
 
 
 @claim("B13-15", "The curvature is at most 4 R^2/lam, the product curvature at most 4 R^2/(lam n).")
 def curvature_bounds(runs):
     """Both inequalities, and equality on the instance where all psi are aligned. No stored run has curvatures; tests look at
-    enumerated problems."""
+    enumerated problems.
+    """
     raise Undecided("no stored run has the curvature of its problem; tests look at enumerated problems")
 
 
@@ -86,7 +91,8 @@ def curvature_bounds(runs):
 )
 def n_times_fewer_calls(runs):
     """On OCR, to the gap that batch FW with line search certifies after 120 passes: its oracle calls over those of BCFW-wavg,
-    in units of n, are between 1/10 and 10 for every seed; one part per lam."""
+    in units of n, are between 1/10 and 10 for every seed; one part per lam.
+    """
     parts, numbers = {}, {}
     for lam in LAMS:
         batch = runs.curves("fw", "gap", lam=lam).lowest()
@@ -112,7 +118,8 @@ def _examples(rows):
 )
 def approximate_oracles(runs):
     """On digits at lam = 0.01: for every nu, the mean over seeds of the passes to a true gap of 0.1 is at most 1/nu^2 times that
-    of the exact oracle; with delta = 1 at most 1 + delta times it. One part per oracle; a seed that never gets there fails it."""
+    of the exact oracle; with delta = 1 at most 1 + delta times it. One part per oracle; a seed that never gets there fails it.
+    """
     rows = runs.rows(solver="approx_bcfw")
     passes = {}
     for (nu, delta), found in rows.fillna({"solver.nu": 1.0, "solver.delta": 0.0}).groupby(["solver.nu", "solver.delta"]):
@@ -138,7 +145,8 @@ def _passes_to(run, level):
 )
 def support_vectors(runs):
     """On digits: in every logged row and for every seed, atoms <= step; each iteration of the cutting plane, which keeps all
-    planes here, adds one corner of all n examples."""
+    planes here, adds one corner of all n examples.
+    """
     kernel, planes = runs.rows("kernel_bcfw"), runs.rows("one_slack").sort_values("step")
     if kernel["atoms"].isna().all() or len(planes) < 3:
         raise Undecided("the runs have no counts of atoms")
@@ -155,7 +163,8 @@ def support_vectors(runs):
 @claim("B13-19", "On a binary SVM, BCFW and dual coordinate descent take the same steps.")
 def binary_svm(runs):
     """The iterates coincide to rounding, with the same order of examples. Runs store no iterates; tests/solvers/test_binary.py
-    looks at it."""
+    looks at it.
+    """
     raise Undecided("runs store no iterates; a test against dual coordinate descent looks at it")
 
 
@@ -168,7 +177,8 @@ def binary_svm(runs):
 def rates(runs):
     """On OCR, fitted from 10 to 120 passes: the exponent of passes, seed by seed, has a 95 % interval over seeds that does not
     lie above -0.9 (the bounds are upper ones: faster is within them); for SSG-avg the exponent of the error over log k. One
-    part per method and lam."""
+    part per method and lam.
+    """
     parts, numbers = {}, {}
     for lam in LAMS:
         n = _examples(runs.rows("bcfw", lam=lam))
@@ -196,7 +206,8 @@ def rates(runs):
 def line_search_helps_first(runs):
     """On OCR at every lam: the geometric mean over seeds and points of (suboptimality with predefined steps / with line search)
     is larger from 1 to 5 passes than from 60 to 120, where every seed with line search is still below all others. All runs
-    start at 0, so that the geometric forgetting of the start is not measured."""
+    start at 0, so that the geometric forgetting of the start is not measured.
+    """
     most, steadily, numbers = [], [], {}
     for lam in LAMS:
         search, predefined = runs.curves("bcfw", lam=lam), runs.curves("bcfw-predefined", lam=lam)
@@ -220,7 +231,8 @@ def overfitting_persists(runs):
     """(a) On OCR at lam = 0.001, at every logged point from 200 to 1900 passes, the mean over seeds of the test error of BCFW-wavg
     less that seed's lowest one is at least half of what it is at the end, and that is positive by a 95 % interval and at least
     1 % of the lowest; (b) on CoNLL, 1/n, from 1 to 12 passes, the test error of SSG-wavg, mean over points, is below that of BCFW-wavg by the same
-    interval."""
+    interval.
+    """
     found = runs.curves("bcfw-wavg", "test_error", dataset=OCR)
     lowest = np.array([y.min() for y in found.y])
     above = found.in_range(200.0, 1900.0) - lowest[:, None]

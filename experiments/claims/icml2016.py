@@ -38,7 +38,8 @@ def _speedups(runs, plain, other, axis="passes", **where):
 def gap_sampling_is_faster(runs):
     """To the highest gap that a run of the pair ends with, every seed with gap sampling needs fewer passes, and less time, than
     every seed without; with FW steps and with pairwise ones, on each data set and lam of figure 5; one part per data set and
-    measure. More so for large n: on OCR at lam = 0.001, FW steps, the median ratio of passes at n = 6251 exceeds that at 626."""
+    measure. More so for large n: on OCR at lam = 0.001, FW steps, the median ratio of passes at n = 6251 exceeds that at 626.
+    """
     parts, numbers = {}, {}
     for dataset, lams in PLACES.items():
         for axis in ("passes", "time"):
@@ -66,7 +67,8 @@ def gap_sampling_is_faster(runs):
 def cache_saves_passes(runs):
     """For each of the four pairs of methods in figure 5, at each data set and lam: to the highest gap that a run of the pair
     ends with, the median over pairs of seeds of (passes without / with the cache) is above 1; and that of time is below 1 in
-    most of them, for Viterbi is cheap. No expensive oracle is among the runs."""
+    most of them, for Viterbi is cheap. No expensive oracle is among the runs.
+    """
     passes, time = {}, {}
     for dataset, lam in _places():
         for plain, cached in CACHED:
@@ -93,7 +95,8 @@ def pairwise_steps(runs):
     """(a) At the end, every seed of BCPFW has a smaller gap than every seed of BCFW, uniform and gap, at every data set and lam;
     (b) the median ratio of these gaps grows from the smallest to the largest lam, for each data set and sampling; (c) at the
     largest lam of OCR the log gap of BCPFW + gap falls linearly in the passes from 10 to 95: a line explains it (R^2) better
-    than a line in log passes does, for every seed."""
+    than a line in log passes does, for every seed.
+    """
     smaller, grows, numbers = [], [], {}
     for dataset, lams in PLACES.items():
         for plain, pairwise in (("bcfw", "bcpfw"), ("bcfw-gap", "bcpfw-gap")):
@@ -133,7 +136,8 @@ def refreshing(runs):
     """On OCR, lam = 0.001. (a) Without refresh the true gap is at least 10 times the estimate at every logged point of the last
     50 passes, for every seed; (b) it stalls: over these its gap falls by less than a factor of 2, and every seed ends above every
     seed that refreshes each 10 passes; (c) refreshing in every pass: every seed is above all with 10, at every logged point from 50
-    to 190 passes; (d) 5 and 10 passes: the medians of their gaps are within a factor of 1.5, there. (50 is not run.)"""
+    to 190 passes; (d) 5 and 10 passes: the medians of their gaps are within a factor of 1.5, there. (50 is not run.)
+    """
     never = runs.rows(NEVER).assign(ratio=lambda rows: rows["gap"] / rows["gap_estimate"].where(rows["gap_estimate"] > 0))
     ratio = never[(never["passes"] >= 140) & (never["passes"] <= 190)]["ratio"].dropna()
     if not len(ratio):
@@ -168,7 +172,8 @@ def refreshing(runs):
 )
 def predicted_improvement(runs):
     """On OCR, lam = 0.001: chi(gaps)^3/chi(curvatures) is above 1 at every logged point from 10 to 190 passes, for every seed;
-    with uniform sampling and with gap sampling, one part each."""
+    with uniform sampling and with gap sampling, one part each.
+    """
     parts, numbers = {}, {}
     for name in ("bcfw", "bcfw-gap-10"):
         found = runs.curves(name, "improvement", task="improvement").in_range(10.0, 190.0)
@@ -187,7 +192,8 @@ def predicted_improvement(runs):
 def cache_regimes(runs):
     """On OCR, lam = 0.001. Shares of steps that the cache answered: (a) at most 5 % with F = 5 or nu = 10; (b) at least 90 % with
     F = 0.01 and nu = 0.001, whose gap is above that of F = 0.25, nu = 0.01 at every logged point from 10 to 38 passes; (c) at 38
-    passes the gap of F = 0.25, nu = 0.01 is the smallest of the four regimes that the figure draws, and below that without cache."""
+    passes the gap of F = 0.25, nu = 0.01 is the smallest of the four regimes that the figure draws, and below that without cache.
+    """
     rows = runs.rows()
     if "solver.cache.F" not in rows:
         raise Undecided("no run has a cache")
@@ -217,7 +223,8 @@ def cache_regimes(runs):
 )
 def path_is_certified(runs):
     """At every break point of every exact path (two splits, two methods, all seeds) the certified gap is at most eps = 0.1, break
-    points fall, and each path gets to lam = 1e-4. Random lam with a fresh gap are not in the runs; tests look at them."""
+    points fall, and each path gets to lam = 1e-4. Random lam with a fresh gap are not in the runs; tests look at them.
+    """
     rows = runs.rows(task="path")
     exact = rows[rows["task.exact"] == True]  # noqa: E712 - missing elsewhere
     if exact.empty:
@@ -241,7 +248,8 @@ def path_is_certified(runs):
 def warm_starts(runs):
     """On OCR-small and OCR-large, two methods: (a) every seed of the warm grid needs fewer passes in all than every seed of the
     cold one; (b) the median passes of the exact path are within a factor of 3 of those of the cold grid. One part per method
-    and split."""
+    and split.
+    """
     rows = [runs.rows(task=task) for task in ("path", "grid")]
     parts, numbers = {}, {}
     for split in ("ocr", "ocr2"):
@@ -261,7 +269,8 @@ def warm_starts(runs):
 @claim("G16-9", "There is a problem on which gap sampling is n times faster than Lipschitz sampling.")
 def constructed_example(runs):
     """On `fwexp.tasks.improvement.one_hard_example`, steps to a given suboptimality of Lipschitz sampling over those of gap
-    sampling, over n, tend to 1. It is no data set, so that no run is stored; tests/tasks/test_improvement.py looks at it."""
+    sampling, over n, tend to 1. It is no data set, so that no run is stored; tests/tasks/test_improvement.py looks at it.
+    """
     raise Undecided("the constructed problem is no data set, so no run is stored; a test looks at it")
 
 
@@ -274,7 +283,8 @@ def constructed_example(runs):
 def recommendation(runs):
     """On OCR and CoNLL, whose oracle is cheap: in the time at which the first of all runs ends, the median gap of BCFW + gap is the
     smallest of the eight methods, or within a factor of 1.5 of it, at every lam; one part per data set. No expensive oracle is
-    among the runs."""
+    among the runs.
+    """
     parts, numbers = {}, {}
     for dataset, lams in PLACES.items():
         good = []
@@ -300,7 +310,8 @@ def recommendation(runs):
 )
 def bounded_memory(runs):
     """In every logged row of every run with pairwise steps and cache: atoms <= n + oracle calls made (the true labelings are
-    there at the start), although the run took more steps than that; the second part says that the runs can tell."""
+    there at the start), although the run took more steps than that; the second part says that the runs can tell.
+    """
     rows = runs.rows()
     rows = rows[rows["atoms"].notna()]
     if rows.empty:

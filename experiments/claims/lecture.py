@@ -1,0 +1,67 @@
+"""Claims of the lecture note on Frank-Wolfe methods and structural SVMs."""
+
+import numpy as np
+
+from fwexp.experiments.claims.catalogue import Need, claim
+from fwexp.experiments.claims.icml2013 import FIG1, LAMS, OCR
+from fwexp.experiments.claims.icml2013_theory import batch_is_subgradient, corrective_is_cutting_plane
+from fwexp.experiments.claims.verdict import Finding, Undecided
+
+R3 = "review/fig3"
+CURVATURE = 4.0
+"""C_f of ||x||^2 on the simplex: L diam^2 = 2 * 2."""
+
+claim(
+    "L-1",
+    "Fully corrective Frank-Wolfe is constraint generation for the 1-slack formulation.",
+    Need("claims/icml2013", ("fcfw", "one_slack")),
+)(corrective_is_cutting_plane)
+claim("L-2", "Batch Frank-Wolfe on the dual takes the steps of a batch subgradient method.")(batch_is_subgradient)
+
+
+@claim(
+    "L-3",
+    "The smallest gap so far, and the weighted mean of the gaps, are at most three times the bound 2 C_f/(t+2) on the error.",
+    Need(R3),
+    figure=R3,
+)
+def gap_bound(runs):
+    """For ||x||^2 on the simplex, where C_f = 4, in every logged row, with line search and with predefined steps: the smallest gap
+    so far, and the mean of the gaps with weights s + 1, are at most 3 (2 C_f/(t+2)); one part per mean.
+    """
+    smallest, weighted = [], []
+    for _, run in runs.rows(task="convex").sort_values("step").groupby("key"):
+        t = run["step"].to_numpy(float)
+        if len(t) < 10 or not np.allclose(np.diff(t), 1):
+            raise Undecided("not every step is logged")
+        gaps, bound = run["gap"].to_numpy(), 6 * CURVATURE / (t + 2)
+        smallest.append((np.minimum.accumulate(gaps) / bound).max())
+        weighted.append((np.cumsum((t + 1) * gaps) / np.cumsum(t + 1) / bound).max())
+    parts = {"smallest gap": max(smallest) <= 1, "weighted mean": max(weighted) <= 1}
+    return Finding(parts, {"smallest gap over the bound, most": max(smallest), "weighted mean over it, most": max(weighted)})
+
+
+@claim(
+    "L-4",
+    "At the start D(a_0) = 0 and P(0) is the mean of the largest losses.",
+    Need(FIG1, ("bcfw", "fw", "one_slack"), where={"dataset": OCR, "lam": LAMS}),
+    figure=FIG1,
+)
+def start(runs):
+    """In the first row of every run that starts at w = 0 on OCR: the dual is 0 and the primal is 1, the largest normalised Hamming
+    loss, to 1e-9.
+    """
+    first = runs.rows()
+    first = first[first["passes"] == 0]
+    if first.empty:
+        raise Undecided("no run logged its start")
+    dual, primal = first["dual"].abs().max(), (first["primal"] - 1).abs().max()
+    return Finding({"D(a_0) = 0": dual <= 1e-9, "P(0) = 1": primal <= 1e-9}, {"|D(a_0)|, most": dual, "|P(0) - 1|, most": primal})
+
+
+@claim("L-5", "The weighted average of subgradient iterates has a primal error of at most 8 R^2/(lam (t+2)).")
+def subgradient_rate(runs):
+    """In every row of batch Frank-Wolfe with predefined steps, which are these iterates: P(weighted mean) - P* is at most the
+    bound. The bound needs R, which no stored run has.
+    """
+    raise Undecided("no stored run has R, the largest norm of psi")

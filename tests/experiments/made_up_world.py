@@ -16,15 +16,43 @@ LONG = np.arange(0.0, 2001.0, 20.0)
 
 # Suboptimality 0.9/(1 + c p) after p passes: c by variant, at large and at small lam.
 SPEED = {
-    **{"bcfw": 20, "bcfw-wavg": 40, "bcfw-tavg": 35, "ssg": 6, "ssg-wavg": 9, "ssg-tavg": 8, "ssg-avg": 3, "online_eg": 1},
-    **{"fw": 1, "one_slack": 1.2, "bccfw-accelerated": 1e6},
-    **{"bcfw-gap": 60, "bcfw-cache": 25, "bcfw-gap-cache": 65, "bcpfw": 45, "bcpfw-gap": 90, "bcpfw-cache": 50, "bcpfw-gap-cache": 95},
-    **{"bcfw-gap-1": 30, "bcfw-gap-5": 52, "bcfw-gap-10": 55},
-    **{"cache-local": 80, "cache-global": 40, "cache-rare": 30, "cache-eager": 10},
+    "bcfw": 20,
+    "bcfw-wavg": 40,
+    "bcfw-tavg": 35,
+    "ssg": 6,
+    "ssg-wavg": 9,
+    "ssg-tavg": 8,
+    "ssg-avg": 3,
+    "online_eg": 1,
+    "fw": 1,
+    "one_slack": 1.2,
+    "bccfw-accelerated": 1e6,
+    "bcfw-gap": 60,
+    "bcfw-cache": 25,
+    "bcfw-gap-cache": 65,
+    "bcpfw": 45,
+    "bcpfw-gap": 90,
+    "bcpfw-cache": 50,
+    "bcpfw-gap-cache": 95,
+    "bcfw-gap-1": 30,
+    "bcfw-gap-5": 52,
+    "bcfw-gap-10": 55,
+    "cache-local": 80,
+    "cache-global": 40,
+    "cache-rare": 30,
+    "cache-eager": 10,
 }
 SMALL = {
-    **{"bcfw": 3, "bcfw-wavg": 4, "bcfw-tavg": 3.5, "ssg": 0.7, "ssg-wavg": 0.9, "ssg-tavg": 0.8, "ssg-avg": 0.4, "online_eg": 0.1},
-    **{"fw": 1, "one_slack": 1.2},
+    "bcfw": 3,
+    "bcfw-wavg": 4,
+    "bcfw-tavg": 3.5,
+    "ssg": 0.7,
+    "ssg-wavg": 0.9,
+    "ssg-tavg": 0.8,
+    "ssg-avg": 0.4,
+    "online_eg": 0.1,
+    "fw": 1,
+    "one_slack": 1.2,
 }
 # Test error less 0.1 once it settles, by iterate.
 ERROR = {"last": 0.03, "wavg": 0.02, "tavg": 0.025, "avg": 0.04}
@@ -96,9 +124,11 @@ def columns(variant, iterate, config):
     dataset, solver = config["dataset"]["name"], config["solver"]
     task = config.get("task", {"name": "train"})
     name = task["name"] if isinstance(task, dict) else task
+    if name == "convex":
+        return _convex(config)
     if name in ("path", "grid"):
         return _walk(name, task, variant, config)
-    passes = LONG if config.get("max_passes") == 2000 else GRID[GRID <= config.get("max_passes", 200)]
+    passes = LONG if config.get("max_passes") == 2000 else GRID[config.get("max_passes", 200) >= GRID]
     n = N[dataset]
     calls = np.round(passes * n)
     noise = 1 + 0.01 * np.sin(1 + config["seed"] + np.log1p(passes)) * (passes > 0)
@@ -110,7 +140,7 @@ def columns(variant, iterate, config):
     cached = bool(solver.get("cache")) and dataset != "digits"
     hits = _share(solver.get("cache")) if cached else 0.0
     step = np.round(calls / (1 - hits)) if dataset != "digits" or solver["name"] == "kernel_bcfw" else passes
-    gap = 1.5 * distance
+    gap = distance * 10 / 9
     estimate = gap / (50 if solver.get("refresh") == 0 else 1.3)
     return {
         "iterate": iterate,
@@ -119,7 +149,7 @@ def columns(variant, iterate, config):
         "passes": passes,
         "time": passes * (0.05 if not cached else 0.12) * (3 if solver.get("step") == "pairwise" else 1),
         "primal": OPTIMUM + distance,
-        "dual": np.full_like(distance, np.nan) if solver["name"] == "ssg" else OPTIMUM - distance / 2,
+        "dual": np.full_like(distance, np.nan) if solver["name"] == "ssg" else OPTIMUM - distance / 9,
         "gap": np.full_like(distance, np.nan) if solver["name"] == "ssg" else gap,
         "test_error": test_error(variant, config, passes),
         "gap_estimate": estimate if solver.get("sampling") == "gap" else np.full_like(distance, np.nan),
@@ -142,7 +172,51 @@ def _walk(name, task, variant, config):
     exact = task.get("exact", True)
     nothing = np.full_like(lams, np.nan)
     return {
-        **{"iterate": "last", "at_lam": lams, "passes": passes, "time": passes / 10, "oracle_calls": passes * 1280, "step": passes * 1280},
-        **{"gap": np.full_like(lams, 0.09) if exact else nothing, "primal": nothing, "dual": nothing, "test_error": nothing},
-        **{"gap_estimate": nothing, "cache_hits": nothing, "atoms": nothing},
+        "iterate": "last",
+        "at_lam": lams,
+        "passes": passes,
+        "time": passes / 10,
+        "oracle_calls": passes * 1280,
+        "step": passes * 1280,
+        "gap": np.full_like(lams, 0.09) if exact else nothing,
+        "primal": nothing,
+        "dual": nothing,
+        "test_error": nothing,
+        "gap_estimate": nothing,
+        "cache_hits": nothing,
+        "atoms": nothing,
     }
+
+
+STEPS = np.unique(np.concatenate([np.arange(101.0), np.round(np.geomspace(100.0, 6000.0, 60))]))
+
+
+def _convex(config):
+    """A run on a convex set or of a game; its best gap so far is ``primal - dual``."""
+    dataset, solver = config["dataset"], config["solver"]
+    t = STEPS if dataset["name"] != "norm" else STEPS[STEPS <= 100]
+    inspected = 400.0 * t
+    match dataset["name"], solver["name"]:
+        case "triangle", "away":
+            gap = np.exp(-10 * t / dataset["divisor"])
+        case "triangle", _:
+            gap = 1 / (t + 1) if dataset["optimum"] == "edge" else np.exp(-t)
+        case "lasso", "random_away":
+            gap = np.exp(-(1 + solver["eta"]) / 40 * t) * (1 + 0.01 * config["seed"])
+            inspected = (400 * solver["eta"] + 20) * t
+        case "lasso", "away":
+            gap = np.exp(-t / 20)
+        case "norm", _:
+            gap = (3 if solver["step"] == "open_loop" else 2) / (t + 1)
+        case "ball_game", "sp_fw" if solver["step"] == "linear_rate" and dataset["offset"] == 3.0:
+            gap = np.exp(-t / 50)
+        case "ball_game", "sp_fw":
+            gap = 0.1 / (1 + 0.001 * t)
+        case _, "sp_away":
+            gap = np.exp(-t / 100)
+        case _:
+            gap = 1 / (t + 1)
+    gap = np.maximum(gap, 1e-12)
+    primal = gap / 2 if dataset["name"] == "norm" else gap
+    counts = {"step": t, "oracle_calls": t, "passes": t, "inspected": inspected, "time": t / 1000}
+    return {"iterate": "last", **counts, "primal": primal, "dual": primal - gap, "gap": gap, "test_error": 0 * t + np.nan}

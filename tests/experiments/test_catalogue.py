@@ -38,6 +38,7 @@ def _frame(name):
 
 def test_every_figure_has_a_preset_and_every_preset_a_figure():
     presets = {path.relative_to(PRESETS).with_suffix("").as_posix() for path in PRESETS.rglob("*.yaml")}
+    presets = {name for name in presets if not name.startswith("claims/")}  # see test_claims
     assert presets == {figure.preset for figure in FIGURES.values()}
 
 

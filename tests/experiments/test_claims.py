@@ -1,15 +1,10 @@
-import json
-import shutil
-
 import numpy as np
 import pytest
 
-from fwexp.cli import main
-from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
-from fwexp.experiments.claims import PAPERS, VERDICTS, Finding, all_claims, check, of_paper
+from fwexp.experiments.claims import PAPERS, VERDICTS, Finding, all_claims, check
 from fwexp.experiments.claims.catalogue import Need
-from fwexp.experiments.claims.check import decide, needed, read, save
+from fwexp.experiments.claims.check import decide, needed
 from fwexp.experiments.claims.runs import Curves, Runs, below, interval
 from fwexp.experiments.claims.verdict import Undecided, plain
 from fwexp.run import store
@@ -56,7 +51,21 @@ def distance(change, *variants):
         if (variants and variant not in variants) or "gap" not in columns:
             return columns
         d = change(columns["primal"] - world.OPTIMUM, columns["passes"])
-        return columns | {"primal": world.OPTIMUM + d, "gap": 1.5 * d, "dual": world.OPTIMUM - d / 2}
+        return columns | {"primal": world.OPTIMUM + d, "gap": d * 10 / 9, "dual": world.OPTIMUM - d / 9}
+
+    return alter
+
+
+def certified(change, **where):
+    """Change the gaps of runs on convex sets, ``change(gap, t)``, where a configuration has the given values."""
+
+    def alter(variant, config, columns):
+        flat = {"solver": config["solver"]["name"], **config["solver"], **config["dataset"]}
+        if any(flat.get(key) != value for key, value in where.items()):
+            return columns
+        gap = np.maximum(change(columns["gap"], columns["step"]), 1e-12)
+        primal = gap / 2 if config["dataset"]["name"] == "norm" else gap
+        return columns | {"gap": gap, "primal": primal, "dual": primal - gap}
 
     return alter
 
@@ -124,12 +133,12 @@ CONTRADICTIONS = {
     "G16-4": [
         altered("gap_estimate", lambda columns, _: columns["gap"] / 2),
         swapped(("bcfw-gap-10", "bcfw-gap-never")),
-        as_if(**{"bcfw__gap__1": "bcfw-gap-10", "bcfw__gap__5": "bcfw-gap-1"}),
+        as_if(bcfw__gap__1="bcfw-gap-10", bcfw__gap__5="bcfw-gap-1"),
     ],
     "G16-5": [altered("improvement", lambda columns, _: 0.5 * columns["improvement"])],
     "G16-6": [
         altered("cache_hits", lambda columns, _: 0.5 * columns["step"]),
-        as_if(**{"cache__local": "cache-rare", "cache__rare": "cache-local"}),
+        as_if(cache__local="cache-rare", cache__rare="cache-local"),
     ],
     "G16-7": [
         altered("gap", lambda columns, _: 0.2 + 0 * columns["gap"]),
@@ -144,11 +153,37 @@ CONTRADICTIONS = {
         altered("atoms", lambda columns, _: 10_000 + columns["step"]),
         altered("step", lambda columns, _: columns["oracle_calls"]),
     ],
+    "L-1": [distance(lambda d, _: 1.1 * d, "fcfw")],
+    "L-3": [certified(lambda gap, t: np.maximum(gap, 1.0))],
+    "L-4": [
+        altered("primal", lambda columns, _: columns["primal"] + 0.01),
+        altered("dual", lambda columns, _: columns["dual"] - 0.01),
+    ],
+    "R-1": [
+        certified(lambda gap, t: 1 / (t + 1), solver="away"),
+        certified(lambda gap, t: np.exp(-t), solver="frank_wolfe"),
+        certified(lambda gap, t: 1 / (t + 1), optimum="inside"),
+    ],
+    "R-2": [
+        certified(lambda gap, t: 1 / (t + 1), solver="random_away"),
+        altered("inspected", lambda columns, _: 400 * columns["step"]),
+    ],
+    "R-3": [certified(lambda gap, t: gap + 1)],
+    "R-4": [certified(lambda gap, t: 1.9 / (t + 1)), certified(lambda gap, t: 2.1 / (t + 1), step="auto")],
+    "R-6": [
+        certified(lambda gap, t: 1 / (t + 1), solver="sp_fw"),
+        certified(lambda gap, t: np.exp(-t / 50), solver="sp_fw"),
+        certified(lambda gap, t: 1 / np.sqrt(t + 1), solver="dual_extragradient"),
+    ],
+    "R-7": [certified(lambda gap, t: 1 / (t + 1)), altered("inspected", lambda columns, _: 400 * columns["step"])],
+    "R-8": [certified(lambda gap, t: 1 / (t + 1))],
 }
 # What the world has to be like where the papers' claims do not all hold in one.
 BASES = {
     "B13-16": distance(lambda d, passes: 0.9 / (1 + 400 * passes), "bcfw-wavg"),
-    "G16-10": distance(lambda d, passes: np.maximum(d, 0.9 / (1 + 30 * passes)), "bcpfw", *(f"bcpfw{x}" for x in ("-gap", "-cache", "-gap-cache"))),
+    "G16-10": distance(
+        lambda d, passes: np.maximum(d, 0.9 / (1 + 30 * passes)), "bcpfw", *(f"bcpfw{x}" for x in ("-gap", "-cache", "-gap-cache"))
+    ),
 }
 
 
@@ -227,9 +262,7 @@ def test_runs_that_end_early_leave_a_claim_undecided(id):
 
 def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypatch, tmp_path):
     chosen = {id: CLAIMS[id] for id in ("B13-1", "B13-2", "B13-4", "B13-9", "B13-10", "B13-16")}
-    deleted = next(
-        config for config in needed(CLAIMS["B13-10"]) if config["solver"]["name"] == "bcfw" and config["seed"] == 2
-    )
+    deleted = next(config for config in needed(CLAIMS["B13-10"]) if config["solver"]["name"] == "bcfw" and config["seed"] == 2)
     gone = store.run_key(deleted)
     users = {id for id, claim in chosen.items() if gone in map(store.run_key, needed(claim))}
     assert users == {"B13-9", "B13-10", "B13-16"}
@@ -255,8 +288,13 @@ def test_an_empty_store_leaves_all_undecided(tmp_path):
 
 
 def test_presets_of_claims_are_used():
-    presets = {path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix() for path in (conf_dir() / "experiment/claims").glob("*")}
-    assert presets == {need.preset for claim in CLAIMS.values() for need in claim.needs} - {figure.preset for figure in FIGURES.values()}
+    presets = {
+        path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix()
+        for path in (conf_dir() / "experiment/claims").glob("*")
+    }
+    assert presets == {need.preset for claim in CLAIMS.values() for need in claim.needs} - {
+        figure.preset for figure in FIGURES.values()
+    }
 
 
 @pytest.mark.parametrize(
@@ -323,6 +361,8 @@ def test_runs_that_are_not_there_are_undecided():
 
 def test_a_need_names_runs_by_method_and_values():
     found = needed(CLAIMS["B13-2"])
-    assert {(config["solver"]["name"], config["lam"]) for config in found} == {(s, "1/n") for s in ("ssg", "fw", "one_slack", "bcfw")}
+    assert {(config["solver"]["name"], config["lam"]) for config in found} == {
+        (s, "1/n") for s in ("ssg", "fw", "one_slack", "bcfw")
+    }
     assert sum(config["solver"]["name"] == "bcfw" for config in found) == 1  # the reference
     assert Need("x").methods == ()

@@ -1,0 +1,131 @@
+"""``fwexp claims``."""
+
+# ruff: noqa: T201
+
+import textwrap
+from collections import Counter
+from pathlib import Path
+
+from fwexp import _folders
+from fwexp.errors import OptionError, ParameterError, unknown
+
+USAGE = """\
+usage: fwexp claims [PAPER] [--run] [--strict] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [published=DIR]
+
+What stored runs say of the papers' claims: holds, holds in part, fails, or undecided where runs are missing.
+
+  PAPER             B13, G16, L or R (icml2013, icml2016, lecture, review), or one claim such as B13-1; without it, all
+  --run             first run what is missing
+  --strict          exit with 1 if a verdict is another than the published one
+  --preset smoke    look at the short runs of fwexp figure --preset smoke; most criteria look further than these go
+
+Writes DIR/claims/<paper>.json: statements, criteria, numbers, and the keys of the runs behind them. published=DIR is the
+folder that --strict compares with (default: results/published).
+"""
+KEYS = ("results_dir", "data_dir", "published")
+PRESETS = ("full", "smoke")
+WIDTH = 110
+
+
+def main(args: list[str]) -> int:
+    """Run ``fwexp claims`` with the arguments after ``claims``.
+
+    Returns
+    -------
+    int
+        The exit code: 0 whatever the verdicts are, 1 where runs failed or, if strict, a verdict changed.
+
+    Raises
+    ------
+    UserError
+        Unknown paper, flag or key.
+    """
+    if "-h" in args or "--help" in args:
+        print(USAGE, end="")
+        return 0
+    names, flags, preset, keys = _parse(args)
+    from fwexp.experiments.claims.catalogue import of_paper
+    from fwexp.experiments.claims.check import check_all, run_missing, save
+
+    claims = of_paper(*names)
+    results_dir = _folders.check_folder("results_dir", keys.get("results_dir", "results"))
+    published = _published(Path(keys.get("published", "results/published")), claims) if "--strict" in flags else None
+    failed = None
+    if "--run" in flags:
+        from fwexp.errors import RunsFailed
+
+        try:
+            run_missing(claims.values(), results_dir, keys.get("data_dir"), preset)
+        except RunsFailed as error:  # say what the others decide
+            failed = error
+    records = check_all(claims, results_dir, preset)
+    for record in records.values():
+        print(line(record))
+    counts = Counter(record["verdict"] for record in records.values())
+    print(f"{len(records)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    for path in save(records, results_dir, preset):
+        print(path)
+    if failed:
+        raise failed
+    changed = changes(records, published) if published is not None else []
+    print(*changed, sep="\n", end="\n" if changed else "")
+    return 1 if changed else 0
+
+
+def line(record: dict) -> str:
+    """What the terminal shows of a claim."""
+    text = f"{record['id']:7} {record['verdict']:14} "
+    said = textwrap.wrap(record["statement"], WIDTH - len(text))
+    why = textwrap.wrap(record["why"], WIDTH - len(text), initial_indent="- ", subsequent_indent="  ") if record["why"] else []
+    return text + ("\n" + " " * len(text)).join([*said, *why])
+
+
+def changes(records: dict, published: dict) -> list[str]:
+    """The lines that say which verdicts are others than the published ones."""
+    told = {id: record["verdict"] for id, record in published.items()}
+    return [
+        f"{id}: {told.get(id, 'not published')} is published, now it is {record['verdict']}"
+        for id, record in records.items()
+        if told.get(id) != record["verdict"]
+    ]
+
+
+def _published(folder: Path, claims) -> dict:
+    from fwexp.experiments.claims.catalogue import PAPERS
+    from fwexp.experiments.claims.check import read
+
+    found = {}
+    for paper in dict.fromkeys(claim.paper for claim in claims.values()):
+        path = folder / "claims" / f"{PAPERS[paper][0]}.json"
+        records = read(path)
+        if not records:
+            raise ParameterError(f"--strict needs published verdicts, found none in {path}")
+        found |= records
+    return found
+
+
+def _parse(args: list[str]) -> tuple[list[str], set[str], str, dict[str, str]]:
+    """Names, flags, preset and the key=value pairs."""
+    names, flags, preset, keys = [], set(), "full", {}
+    rest = iter(args)
+    for arg in rest:
+        if arg in ("--run", "--strict"):
+            flags.add(arg)
+        elif arg == "--preset" or arg.startswith("--preset="):
+            preset = arg.partition("=")[2] if "=" in arg else next(rest, "")
+            if preset not in PRESETS:
+                raise ParameterError(unknown("preset", preset, PRESETS))
+        elif arg.startswith("-"):
+            raise OptionError(unknown("flag of fwexp claims", arg, ("--run", "--strict", "--preset")))
+        elif "=" in arg:
+            key, _, value = arg.partition("=")
+            if key not in KEYS:
+                raise OptionError(unknown("key of fwexp claims", key, KEYS))
+            if not value:
+                raise ParameterError(f"{key} must not be empty")
+            keys[key] = _folders.folder_argument(key, value) if key in _folders.FOLDER_KEYS else value
+        else:
+            names.append(arg)
+    if len(names) > 1:
+        raise OptionError(f"fwexp claims takes one paper or claim, got {' '.join(names)}")
+    return names, flags, preset, keys
