@@ -149,6 +149,18 @@ def _claims(arguments: list[str]) -> int:
     return main(arguments)
 
 
+def _report(arguments: list[str]) -> int:
+    from fwexp.experiments.report.commands import main
+
+    return main(arguments)
+
+
+def _compare(arguments: list[str]) -> int:
+    from fwexp.experiments.comparing import main
+
+    return main(arguments)
+
+
 def _data(arguments: list[str]) -> int:
     from fwexp.data.commands import main
 
@@ -171,6 +183,8 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "run": _run,
     "figure": _figure,
     "claims": _claims,
+    "report": _report,
+    "compare": _compare,
     "ls": _ls,
     "data": _data,
     "doctor": _doctor,

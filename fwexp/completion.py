@@ -69,6 +69,13 @@ def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
             from fwexp.experiments.claims.commands import KEYS
 
             return [*PAPERS, "--run", "--strict", "--preset", *(f"{key}=" for key in KEYS)]
+        case "report":
+            return ["--preset", "results_dir="]
+        case "compare":
+            from fwexp.experiments.comparing import FLAGS
+            from fwexp.plots.style import METHODS
+
+            return [*METHODS, *FLAGS, "results_dir="]
         case "data":
             from fwexp.data import DATASETS
             from fwexp.data.commands import ACTIONS

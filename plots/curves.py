@@ -25,9 +25,10 @@ MEASURES = {
     "passes": ("effective passes so far", "log"),
     "time": ("solver time so far (s)", "log"),
     "cache_hits": ("share of steps answered by the cache", "linear"),
+    "share": ("share of problems solved", "linear"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
-AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected"}
+AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
 
 REFERENCE = "bccfw-accelerated"
 """The method of the run that presets name to bound the optimum from below."""
@@ -35,7 +36,10 @@ REFERENCE = "bccfw-accelerated"
 FLOOR = 1e-12
 """Differences of objectives below this are rounding; log axes end here."""
 
-STATISTICS = ["x", "median", "best", "worst", "runs", "diverged", "stopped", "keys"]
+POSITIONS = {"passes": "passes", "calls": "oracle_calls", "seconds": "time"}
+"""Where runs were on the way: columns of a figure's frame, by those of a trace."""
+
+STATISTICS = ["x", "median", "best", "worst", *POSITIONS, "runs", "diverged", "stopped", "keys"]
 COLUMNS = ["panel", "dataset", "lam", "variant", "axis", "measure", *STATISTICS]
 
 
@@ -144,11 +148,12 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
     at infinity, so that the band shows it.
     """
     log = MEASURES[measure][1] == "log"
-    curves, diverged, keys = [], [], []
+    curves, positions, diverged, keys = [], [], [], []
     for key, run in runs.groupby("key", sort=True):
         kept = run[np.isfinite(run[measure])].drop_duplicates(axis, keep="last").sort_values(axis)
         if len(kept):
             curves.append((kept[axis].to_numpy(float), kept[measure].to_numpy(float)))
+            positions.append(kept[list(POSITIONS.values())].to_numpy(float).T)
             diverged.append(run["status"].iloc[0] == "diverged")
             keys.append(key)
     if not curves:
@@ -160,6 +165,8 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
     values = np.stack([_interpolate(grid, x, y, log) for x, y in curves])
     stopped = runs[runs["status"].isin(["time_limit", "interrupted"])]["key"].nunique()
     counts = {"runs": len(curves), "diverged": sum(diverged), "stopped": stopped, "keys": " ".join(keys)}
+    ways = [[np.interp(grid, x, way) for way in at] for (x, _), at in zip(curves, positions)]
+    counts = dict(zip(POSITIONS, np.median(ways, axis=0))) | counts
     middle, best, worst = np.median(values, axis=0), values.min(axis=0), values.max(axis=0)
     return pd.DataFrame({"x": grid, "median": middle, "best": best, "worst": worst, **counts})
 

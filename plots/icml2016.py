@@ -78,6 +78,7 @@ def fig2_data(results):
                 "best": runs["hits"].min(),
                 "worst": runs["hits"].max(),
             }
+            values |= {name: runs[column].median() for name, column in curves.POSITIONS.items()}
             stopped = runs["status"].isin(["time_limit", "interrupted"]).sum()
             counts = {"runs": len(runs), "diverged": (runs["status"] == "diverged").sum(), "stopped": stopped}
             frames.append(pd.DataFrame([facts | values | counts | {"keys": " ".join(runs["key"])}]))

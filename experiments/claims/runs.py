@@ -85,7 +85,7 @@ class Curves:
 
     def until(self, level: float) -> np.ndarray:
         """The positions where each seed first reaches a level, infinite where it does not; between points a power law."""
-        return np.array([_first(x, y, level) for x, y in zip(self.x, self.y, strict=True)])
+        return np.array([first(x, y, level) for x, y in zip(self.x, self.y, strict=True)])
 
     def rate(self, low: float, high: float) -> Rate:
         """The exponent fitted in a range: least squares of the logarithms, seed by seed; the interval is over the seeds."""
@@ -118,7 +118,8 @@ def below(lower: Curves, upper: Curves, low: float, high: float) -> Ordering:
     return Ordering(share, float(np.median(ratios)), float(ratios.min()), float(ratios.max()), len(points))
 
 
-def _first(x, y, level):
+def first(x, y, level) -> float:
+    """The position where a curve first reaches a level, infinite where it does not; between its points a power law."""
     reached = np.flatnonzero(y <= level)
     if not len(reached):
         return np.inf

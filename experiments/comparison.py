@@ -1,0 +1,184 @@
+"""Comparing methods, option sets or stores: passes and time to given gaps, by problem.
+
+A problem is a data set (with its options), lam and a gap. The cost of a side is the median over the seeds until the certified
+gap, the lowest primal minus the highest dual of a run so far, gets there; a method without a dual takes the highest dual of
+all runs on the same data at the same lam.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.experiments.claims.runs import first
+from fwexp.plots import style
+
+GAPS = (0.1, 0.01, 0.001)
+COLUMNS = ["side", "problem", "gap", "seeds", "reached", "passes", "passes_low", "passes_high", "time", "time_low", "time_high", "keys"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is compared: runs of a method, of a solver with given options, or all those of a store."""
+
+    name: str
+    method: str = ""
+    solver: str = ""
+    options: dict = field(default_factory=dict)
+    store: Path | None = None
+
+    def rows(self, results: pd.DataFrame) -> pd.DataFrame:
+        """The rows of `results` that belong to it."""
+        if self.store is not None:
+            return results[results["store"] == str(self.store)]
+        if self.method:
+            return results[results["method"] == self.method]
+        found = results[results["solver"] == self.solver]
+        for option, value in self.options.items():
+            column = found.get(f"solver.{option}")
+            found = found[column.astype(str) == str(value)] if column is not None else found.iloc[:0]
+        return found
+
+
+def parse(text: str) -> Side:
+    """Return what a word of the command line stands for.
+
+    A folder is a store; ``bcfw-gap`` a method as in figures; ``bcfw:sampling=gap,step=pairwise`` a solver with options.
+
+    Raises
+    ------
+    UserError
+        It stands for nothing.
+    """
+    from fwexp.run.config import names
+
+    if "/" in text or Path(text).is_dir():
+        if not Path(text).is_dir():
+            raise ParameterError(f"there is no folder {text!r} to compare")
+        return Side(text, store=Path(text))
+    solver, colon, options = text.partition(":")
+    if not colon and text in style.METHODS:
+        return Side(text, method=text)
+    known = names("solver")
+    if solver not in known:
+        raise ParameterError(unknown("method", text, {*style.METHODS, *known}))
+    if not colon:
+        return Side(text, method=text)
+    pairs = [option.partition("=") for option in options.split(",")]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise OptionError(f"options of {solver} are given as {solver}:NAME=VALUE,NAME=VALUE, got {text!r}")
+    return Side(text, solver=solver, options={name: _plain(value) for name, _, value in pairs})
+
+
+def _plain(value: str):
+    return {"true": True, "false": False}.get(value, value)
+
+
+def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
+    """All stored training runs that the sides might mean, with columns ``store``, ``method`` and ``highest`` (dual)."""
+    from fwexp.run import store
+
+    folders = [side.store for side in sides if side.store is not None] or [Path(results_dir)]
+    frames = [store.load_results(folder, **filters).assign(store=str(folder)) for folder in dict.fromkeys(folders)]
+    results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    if results.empty:
+        return results
+    if "task" in results:
+        results = results[results["task"].fillna("train") == "train"]
+    results = results.assign(method=style.methods(results), problem=_problems(results))
+    return results.assign(highest=results.groupby("problem")["dual"].transform("max"))
+
+
+def _problems(results):
+    """The data set with its options, and lam: what has to be the same to be compared."""
+    options = [name for name in results if name.startswith("dataset.") and name != "dataset.split"]
+    names = results["dataset"] + results["split"].map(lambda split: f" {split}" if isinstance(split, str) else "")
+    for option in options:
+        names += results[option].map(lambda value, option=option: f", {option[8:]}={value:g}" if _is_number(value) else "")
+    return names + ", lam=" + results["lam_spec"].astype(str)
+
+
+def _is_number(value):
+    return isinstance(value, int | float) and np.isfinite(value)
+
+
+def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:
+    """The costs of all sides on the problems that all of them have runs of.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+    results : DataFrame
+        From `load`.
+    gaps : sequence of float
+        The gaps to reach.
+
+    Returns
+    -------
+    DataFrame
+        One row per side, problem and gap: median, least and largest passes and time over the seeds, infinite where a seed did not
+        get there, and how many did.
+
+    Raises
+    ------
+    ParameterError
+        A side has no runs, or they have no problem in common.
+    """
+    found = {side.name: side.rows(results) if len(results) else results for side in sides}
+    for name, rows in found.items():
+        if rows.empty:
+            raise ParameterError(f"there are no stored runs of {name} to compare")
+    stores = all(side.store is not None for side in sides)
+    if stores:  # method by method, as far as both have it
+        found = {name: rows.assign(problem=rows["problem"] + ", " + rows["method"]) for name, rows in found.items()}
+    common = set.intersection(*(set(rows["problem"]) for rows in found.values()))
+    if not common:
+        raise ParameterError(f"{' and '.join(found)} have no data set and lam in common")
+    rows = [
+        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(runs[runs["problem"] == problem], gap)}
+        for problem in sorted(common)
+        for gap in gaps
+        for name, runs in found.items()
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _costs(runs, gap):
+    """Passes and time to a gap, over the seeds; of runs that differ in length the longest counts."""
+    longest = runs.groupby(["seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
+    keys = longest.groupby("seed")["key"].last()
+    reached = np.array([_reached(runs[runs["key"] == key], gap) for key in keys])
+    costs = {"seeds": len(keys), "reached": int(np.isfinite(reached[:, 0]).sum()), "keys": " ".join(sorted(keys))}
+    for name, values in zip(("passes", "time"), reached.T, strict=True):
+        costs |= {name: np.median(values), f"{name}_low": values.min(), f"{name}_high": values.max()}
+    return costs
+
+
+def _reached(run, gap):
+    """Passes and time at which the certificate of a run is at a gap."""
+    run = run.sort_values("oracle_calls", kind="stable")
+    dual = run["dual"].cummax().ffill() if run["dual"].notna().any() else run["highest"]
+    certified = run.assign(certified=run["primal"].cummin() - dual).groupby("oracle_calls").last()
+    values = certified["certified"].to_numpy()
+    return [first(certified[axis].to_numpy(float), values, gap) for axis in ("passes", "time")]
+
+
+def table(costs: pd.DataFrame) -> str:
+    """The table for the terminal: one block per problem."""
+    head = ("problem", "method", "seeds", "passes", "(least - most)", "time", "(least - most)")
+    rows = [head]
+    for row in costs.to_dict("records"):
+        seeds = f"{row['reached']}/{row['seeds']}"
+        cells = [f"{row[name]:.3g}" if np.isfinite(row[name]) else "never" for name in ("passes", "time")]
+        spans = [_span(row[f"{name}_low"], row[f"{name}_high"]) for name in ("passes", "time")]
+        rows.append((row["problem"], row["side"], seeds, cells[0], spans[0], f"{cells[1]} s" if cells[1] != "never" else "never", spans[1]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def _span(low, high):
+    return "(" + " - ".join(f"{value:.3g}" if np.isfinite(value) else "never" for value in (low, high)) + ")"
