@@ -172,13 +172,18 @@ def table(costs: pd.DataFrame) -> str:
     head = ("problem", "method", "seeds", "passes", "(least - most)", "time", "(least - most)")
     rows = [head]
     for row in costs.to_dict("records"):
-        seeds = f"{row['reached']}/{row['seeds']}"
-        cells = [f"{row[name]:.3g}" if np.isfinite(row[name]) else "never" for name in ("passes", "time")]
-        spans = [_span(row[f"{name}_low"], row[f"{name}_high"]) for name in ("passes", "time")]
-        rows.append((row["problem"], row["side"], seeds, cells[0], spans[0], f"{cells[1]} s" if cells[1] != "never" else "never", spans[1]))
+        (passes, passes_span), (time, time_span) = shown(row, "passes"), shown(row, "time")
+        time = time if time == "never" else f"{time} s"
+        rows.append((row["problem"], row["side"], f"{row['reached']}/{row['seeds']}", passes, passes_span, time, time_span))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
-def _span(low, high):
-    return "(" + " - ".join(f"{value:.3g}" if np.isfinite(value) else "never" for value in (low, high)) + ")"
+def shown(row, cost: str) -> tuple[str, str]:
+    """The median of a cost and its span, as people read them."""
+    median, low, high = (_number(row[name]) for name in (cost, f"{cost}_low", f"{cost}_high"))
+    return median, f"({low} - {high})"
+
+
+def _number(value):
+    return f"{value:.3g}" if np.isfinite(value) else "never"

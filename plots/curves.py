@@ -138,7 +138,8 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
     Returns
     -------
     DataFrame
-        Columns `STATISTICS`, one row per position that any run logged; empty if no run has the measure. ``diverged``
+        Columns `STATISTICS`, one row per position that any run logged; empty if no run has the measure. ``passes``,
+        ``calls`` and ``seconds`` say where the runs were there, in the median. ``diverged``
         and ``stopped`` (by the clock or by hand) count runs, like ``runs``; ``keys`` names them, with spaces between.
 
     Notes
@@ -153,7 +154,7 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
         kept = run[np.isfinite(run[measure])].drop_duplicates(axis, keep="last").sort_values(axis)
         if len(kept):
             curves.append((kept[axis].to_numpy(float), kept[measure].to_numpy(float)))
-            positions.append(kept[list(POSITIONS.values())].to_numpy(float).T)
+            positions.append(kept.reindex(columns=list(POSITIONS.values())).to_numpy(float).T)
             diverged.append(run["status"].iloc[0] == "diverged")
             keys.append(key)
     if not curves:

@@ -1,0 +1,5 @@
+"""The report: one folder of pages with figures, claims and runs, that opens from disk without a network."""
+
+from fwexp.experiments.report.build import build
+
+__all__ = ["build"]

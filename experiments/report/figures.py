@@ -1,0 +1,106 @@
+"""The figures of the report: which files there are of each, and its curves as the page draws them."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from fwexp.experiments.catalogue import FIGURES, Figure
+from fwexp.plots import style
+from fwexp.plots.curves import AXES, MEASURES, POSITIONS
+
+DASHES = {"-": "solid"}
+SYMBOLS = {
+    **{"o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "<": "triangle-left", ">": "triangle-right"},
+    **{"D": "diamond", "d": "diamond-tall", "p": "pentagon", "h": "hexagon", "H": "hexagon2", "8": "octagon"},
+    **{"P": "cross", "X": "x", "*": "star"},
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of the catalogue with the files that were drawn of it.
+
+    Attributes
+    ----------
+    figure : Figure
+    stem : Path or None
+        The files' path without suffix; None if it is not drawn yet.
+    preset : str
+        Which runs it shows.
+    record : dict
+        What its JSON says.
+    """
+
+    figure: Figure
+    stem: Path | None = None
+    preset: str = ""
+    record: dict = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """A name that is one in HTML, too."""
+        return self.figure.name.replace("/", "-")
+
+    def path(self, suffix: str) -> Path:
+        """One of its files."""
+        return self.stem.with_name(self.stem.name + suffix)
+
+
+def drawn(results_dir: Path) -> list[Drawn]:
+    """All figures of the catalogue; of one that is drawn from full and from short runs, the full one."""
+    FIGURES.load_all()
+    return [_files(figure, results_dir) for _, figure in sorted(FIGURES.items())]
+
+
+def _files(figure, results_dir):
+    for preset in ("full", "smoke"):
+        name = figure.name if preset == "full" else f"{figure.name}-{preset}"
+        found = Drawn(figure, results_dir / "figures" / name, preset)
+        try:
+            record = json.loads(found.path(".json").read_text(encoding="utf-8"))
+            complete = isinstance(record, dict) and all(found.path(suffix).is_file() for suffix in figure.suffixes)
+        except (OSError, ValueError):
+            continue
+        if complete:
+            return Drawn(figure, found.stem, preset, record)
+    return Drawn(figure)
+
+
+def curves(found: Drawn) -> dict:
+    """The panels of a figure with all curves, from its CSV, as plain data."""
+    frame = pd.read_csv(found.path(".csv"), dtype={"variant": str, "panel": str})
+    lines = style.lines(frame["variant"])
+    titles = dict(re.findall(r"\((\w+)\) (.*?): ", str(found.record.get("description", ""))))
+    panels = []
+    for key, panel in frame.groupby("panel", sort=False):
+        measure, axis = panel["measure"].iloc[0], panel["axis"].iloc[0]
+        panels.append(
+            {
+                "key": key,
+                "title": f"({key}) {titles.get(key, '')}".strip(),
+                "measure": MEASURES.get(measure, (measure,))[0],
+                "axis": AXES.get(axis, axis),
+                "own": {"passes": "passes", "time": "seconds"}.get(axis, "x"),
+                "log": MEASURES.get(measure, ("", "linear"))[1] == "log",
+                "reversed": axis == "at_lam",
+                "curves": [_curve(panel, variant) for variant in style.in_table_order(panel["variant"])],
+            }
+        )
+    methods = [
+        {"name": name, "label": line.label, "color": line.color, "dash": _dash(line.dashes), "symbol": SYMBOLS.get(line.marker, "circle")}
+        for name, line in lines.items()
+    ]
+    return {"panels": panels, "methods": methods}
+
+
+def _curve(panel, variant):
+    rows = panel[panel["variant"] == variant].sort_values("x", kind="stable")
+    columns = [name for name in ("x", *POSITIONS, "median", "best", "worst") if name in rows]
+    return {"name": variant, "runs": int(rows["runs"].max()), **{name: rows[name].astype(float).tolist() for name in columns}}
+
+
+def _dash(dashes) -> str:
+    return DASHES[dashes] if isinstance(dashes, str) else ",".join(f"{2 * length:g}px" for length in dashes[1])

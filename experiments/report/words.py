@@ -1,0 +1,87 @@
+"""What the report says of each figure, in our words: what it shows here, and what the paper's figure showed."""
+
+CAPTIONS = {
+    "quickstart": (
+        "Three solvers on the handwritten dates that come with the package: distance of the objective to the best lower bound "
+        "above, test error below.",
+        "This figure is ours; it shows in two minutes that an installation works.",
+    ),
+    "icml2013/fig1": (
+        "How far the objective is from its minimum after so many passes over the data. Bands go from the best to the worst seed, "
+        "lines are medians; of the batch solvers the lowest value so far is drawn.",
+        "The same panels: the block-coordinate method and its weighted average were the lowest nearly everywhere, batch solvers "
+        "fell behind at large lam, and stochastic subgradient suffered at lam = 1/n. On CoNLL a fraction of a pass was enough.",
+    ),
+    "icml2013/fig2": (
+        "Line search against predefined steps, for the batch and the block-coordinate method.",
+        "Line search gained much for the block-coordinate method, which without it resembled the subgradient method.",
+    ),
+    "icml2013/fig3": (
+        "The stochastic solvers with all their averages on OCR: objective above, test error below.",
+        "Weighted averages helped in test error; uniform averages were slow; at small lam the test error rose again after an "
+        "early minimum.",
+    ),
+    "icml2013/fig4": (
+        "The same on CoNLL-2000, from a hundredth of a pass on.",
+        "The order of the solvers was that of OCR, already within the first pass.",
+    ),
+    "icml2013/fig5": (
+        "The same on word alignment. Features and training alignments of the paper are not public; these are stand-ins.",
+        "The order of the solvers was the same; the paper shows one lam in its figure 1.",
+    ),
+    "icml2013/table1": (
+        "Oracle calls of all methods: what theory guarantees, and what was measured on OCR, also on samples of its words.",
+        "The paper's table has the theory only; the measured columns are ours.",
+    ),
+    "icml2016/fig1": (
+        "Gap sampling with the block gaps recomputed more or less often: the gap, how far the estimate of it is off (true over "
+        "estimate), and the improvement that theory predicts.",
+        "Never refreshing stalled, refreshing in each pass wasted calls, and everything between was alike.",
+    ),
+    "icml2016/fig2": (
+        "What the two thresholds of the oracle cache do: the share of steps that it answers, and the gap in four regimes.",
+        "Large thresholds gave no hits, small ones starved the oracle; the local criterion did the work in the best regime.",
+    ),
+    "icml2016/fig3": (
+        "Eight block methods on OCR: gap against passes and against time. The other data sets of the paper are not here yet.",
+        "Gap sampling always helped, pairwise steps reached smaller gaps, and caching saved passes, and time where the oracle was "
+        "slow.",
+    ),
+    "icml2016/fig5": (
+        "The same on OCR and CoNLL-2000 at three strengths of the regularisation each; every method checks its gap each 10 passes.",
+        "Six data sets; the larger the data, the more gap sampling gained.",
+    ),
+    "icml2016/fig8": (
+        "Passes and time to follow the solutions from large to small lam: certified and heuristic paths, and grids with warm and "
+        "cold starts.",
+        "A path cost about as much as a grid; warm starts made the grid faster.",
+    ),
+    "review/fig1": (
+        "A triangle whose optimum lies on an edge that gets steeper, and one with the optimum inside.",
+        "The review announces the experiment and shows no figure: Frank-Wolfe zig-zags at the boundary, away steps do not.",
+    ),
+    "review/fig2": (
+        "The lasso: randomised away steps look at a part of the atoms in each iteration.",
+        "Announced without a figure: cheaper iterations against more of them.",
+    ),
+    "review/fig3": (
+        "The squared norm on the simplex, where the number of nonzeros bounds what can be reached.",
+        "Announced without a figure; line search is on the bound.",
+    ),
+    "review/fig4": (
+        "The dual of a small chain SVM with all labelings enumerated.",
+        "Announced without a figure.",
+    ),
+    "review/fig5": (
+        "Saddle points: matrix games, games on balls with steep and with vanishing gradients, and a chain SVM.",
+        "Announced without a figure: one linear minimisation per iteration against two projections.",
+    ),
+}
+
+BEYOND = (
+    "Not in any of the papers: corrective steps (after each oracle call the block is optimised over its stored labelings), outer "
+    "acceleration (after Catalyst by Lin, Mairal and Harchaoui 2015, and accelerated prox-SDCA by Shalev-Shwartz and Zhang 2014; "
+    "stored labelings as in the multi-plane method of Shah, Kolmogorov and Lampert 2015), and auto, the default, which chooses among "
+    "them by the problem and lam. Every result carries a certificate, also along regularisation paths. Below: passes and time to "
+    "a certified gap, for what is stored of the plain method, the accelerated one and auto."
+)
