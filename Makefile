@@ -5,6 +5,8 @@
 ## make figures             every figure and table of the papers that is there so far
 ## make fig-<paper>-<k>     one figure: make fig-icml2013-1
 ## make table-<paper>-<k>   one table: make table-icml2013-1
+## make claims              what stored runs say of the papers' claims
+## make report              figures, claims and runs as pages: results/report/index.html
 ## make bench               measure speed against hand-written code
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
@@ -35,7 +37,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format figures bench clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format figures claims report bench clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -68,6 +70,9 @@ fig-%: $(INSTALLED) FORCE
 
 table-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $(subst -,/table,$*) $(ARGS)
+
+claims report: $(INSTALLED)
+	$(BIN)/fwexp $@ $(ARGS)
 
 # Bytecode is kept even where that is turned off: tests start many processes, each of which would compile all sources again.
 test test-slow: export PYTHONDONTWRITEBYTECODE :=

@@ -17,7 +17,20 @@ from fwexp.experiments.claims.runs import first
 from fwexp.plots import style
 
 GAPS = (0.1, 0.01, 0.001)
-COLUMNS = ["side", "problem", "gap", "seeds", "reached", "passes", "passes_low", "passes_high", "time", "time_low", "time_high", "keys"]
+COLUMNS = [
+    "side",
+    "problem",
+    "gap",
+    "seeds",
+    "reached",
+    "passes",
+    "passes_low",
+    "passes_high",
+    "time",
+    "time_low",
+    "time_high",
+    "keys",
+]
 
 
 @dataclass(frozen=True)

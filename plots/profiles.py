@@ -55,7 +55,9 @@ def draw(frame: pd.DataFrame):
             ax.xaxis.set_major_formatter("{x:g}")
             ax.xaxis.set_minor_formatter("")
             for side, curve in steps.groupby("variant", sort=False):
-                ax.step(curve["x"], curve["median"], where="post", label=lines[side].label, **lines[side].properties() | {"marker": ""})
+                ax.step(
+                    curve["x"], curve["median"], where="post", label=lines[side].label, **lines[side].properties() | {"marker": ""}
+                )
         handles, labels = ax.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
     return figure

@@ -20,8 +20,8 @@ def needed(claim: Claim, preset: str = "full") -> list[dict]:
     return list(found.values())
 
 
-def check(claim: Claim, results_dir="results", preset: str = "full") -> dict:
-    """Return what stored runs say of a claim; nothing is run.
+def check(claim: Claim, results_dir="results", preset: str = "full", results=None) -> dict:
+    """Return what stored runs say of a claim; nothing is run. Without `results` these are read.
 
     Returns
     -------
@@ -49,7 +49,10 @@ def check(claim: Claim, results_dir="results", preset: str = "full") -> dict:
     }
     if missing:
         return record | {"why": f"{len(missing)} of {len(wanted)} runs are not stored"}
-    results = store.load_results(results_dir, key=keys) if keys else None
+    if results is None:
+        results = store.load_results(results_dir, key=keys) if keys else None
+    else:
+        results = results[results["key"].isin(keys)]
     if keys and results["key"].nunique() < len(keys):
         return record | {"why": f"{len(keys) - results['key'].nunique()} of {len(keys)} runs are damaged"}
     return record | decide(claim, results)
@@ -57,6 +60,9 @@ def check(claim: Claim, results_dir="results", preset: str = "full") -> dict:
 
 def decide(claim: Claim, results) -> dict:
     """Return verdict, reason, parts and numbers of a claim, given the results of its runs."""
+    if claim.needs:  # without options of runs that other claims need
+        options = [name for name in results if name.startswith(("solver.", "dataset.", "task"))]
+        results = results.drop(columns=[name for name in options if results[name].isna().all()])
     try:
         finding = claim.decide(Runs(results, claim.split_by) if claim.needs else None)
     except Undecided as error:
@@ -67,8 +73,12 @@ def decide(claim: Claim, results) -> dict:
 
 
 def check_all(claims: Mapping[str, Claim], results_dir="results", preset: str = "full") -> dict[str, dict]:
-    """Return the records of several claims, by id."""
-    return {id: check(claim, results_dir, preset) for id, claim in claims.items()}
+    """Return the records of several claims, by id; each run is read once."""
+    from fwexp.run import store
+
+    keys = {store.run_key(config) for claim in claims.values() for config in needed(claim, preset)}
+    results = store.load_results(results_dir, key=sorted(keys))
+    return {id: check(claim, results_dir, preset, results) for id, claim in claims.items()}
 
 
 def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full") -> None:

@@ -230,8 +230,8 @@ def line_search_helps_first(runs):
 def overfitting_persists(runs):
     """(a) On OCR at lam = 0.001, at every logged point from 200 to 1900 passes, the mean over seeds of the test error of BCFW-wavg
     less that seed's lowest one is at least half of what it is at the end, and that is positive by a 95 % interval and at least
-    1 % of the lowest; (b) on CoNLL, 1/n, from 1 to 12 passes, the test error of SSG-wavg, mean over points, is below that of BCFW-wavg by the same
-    interval.
+    1 % of the lowest; (b) on CoNLL, 1/n, from 1 to 12 passes, the test error of SSG-wavg, mean over points, is below that of
+    BCFW-wavg by the same interval.
     """
     found = runs.curves("bcfw-wavg", "test_error", dataset=OCR)
     lowest = np.array([y.min() for y in found.y])

@@ -136,7 +136,7 @@ def refreshing(runs):
     """On OCR, lam = 0.001. (a) Without refresh the true gap is at least 10 times the estimate at every logged point of the last
     50 passes, for every seed; (b) it stalls: over these its gap falls by less than a factor of 2, and every seed ends above every
     seed that refreshes each 10 passes; (c) refreshing in every pass: every seed is above all with 10, at every logged point from 50
-    to 190 passes; (d) 5 and 10 passes: the medians of their gaps are within a factor of 1.5, there. (50 is not run.)
+    to 190 passes; (d) 5 and 10 passes: the medians of their gaps are within a factor of 1.5, there; 50 is not run.
     """
     never = runs.rows(NEVER).assign(ratio=lambda rows: rows["gap"] / rows["gap_estimate"].where(rows["gap_estimate"] > 0))
     ratio = never[(never["passes"] >= 140) & (never["passes"] <= 190)]["ratio"].dropna()
@@ -184,8 +184,8 @@ def predicted_improvement(runs):
 
 @claim(
     "G16-6",
-    "With a large F or nu the cache hardly ever answers; with both small the oracle is hardly called and the method stalls; best is "
-    "where the local criterion dominates.",
+    "With a large F or nu the cache hardly ever answers; with both small the oracle is hardly called and the method stalls; best "
+    "is where the local criterion dominates.",
     Need(FIG2, split_by=("cache.F", "cache.nu")),
     figure=FIG2,
 )

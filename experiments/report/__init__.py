@@ -1,5 +1,1 @@
 """The report: one folder of pages with figures, claims and runs, that opens from disk without a network."""
-
-from fwexp.experiments.report.build import build
-
-__all__ = ["build"]

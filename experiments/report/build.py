@@ -48,8 +48,7 @@ def build(results_dir="results") -> Path:
     names = {name: pages.TITLES.get(name, name) for name in by_page}
     with replacing_folder(results_dir / "report") as folder:
         for name, found in by_page.items():
-            claims = {id: record for id, record in records.items() if PAPERS[record["paper"]][0] == name}
-            content = pages.paper(name, found, claims)
+            content = pages.paper(name, found, records)
             _write(folder / f"{name}.html", page(names[name], content, pages.navigation(names, name), scripts=True))
         index = pages.index(by_page, records, runs, pages.beyond(results_dir))
         _write(folder / "index.html", page("fwexp: the papers, run here", index, pages.navigation(names, "index")))

@@ -13,9 +13,21 @@ from fwexp.plots.curves import AXES, MEASURES, POSITIONS
 
 DASHES = {"-": "solid"}
 SYMBOLS = {
-    **{"o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "<": "triangle-left", ">": "triangle-right"},
-    **{"D": "diamond", "d": "diamond-tall", "p": "pentagon", "h": "hexagon", "H": "hexagon2", "8": "octagon"},
-    **{"P": "cross", "X": "x", "*": "star"},
+    "o": "circle",
+    "s": "square",
+    "^": "triangle-up",
+    "v": "triangle-down",
+    "<": "triangle-left",
+    ">": "triangle-right",
+    "D": "diamond",
+    "d": "diamond-tall",
+    "p": "pentagon",
+    "h": "hexagon",
+    "H": "hexagon2",
+    "8": "octagon",
+    "P": "cross",
+    "X": "x",
+    "*": "star",
 }
 
 
@@ -83,14 +95,20 @@ def curves(found: Drawn) -> dict:
                 "title": f"({key}) {titles.get(key, '')}".strip(),
                 "measure": MEASURES.get(measure, (measure,))[0],
                 "axis": AXES.get(axis, axis),
-                "own": {"passes": "passes", "time": "seconds"}.get(axis, "x"),
+                "logx": axis == "at_lam" or bool(panel["x"].min() > 0 and panel["x"].max() > 30 * panel["x"].min()),
                 "log": MEASURES.get(measure, ("", "linear"))[1] == "log",
                 "reversed": axis == "at_lam",
                 "curves": [_curve(panel, variant) for variant in style.in_table_order(panel["variant"])],
             }
         )
     methods = [
-        {"name": name, "label": line.label, "color": line.color, "dash": _dash(line.dashes), "symbol": SYMBOLS.get(line.marker, "circle")}
+        {
+            "name": name,
+            "label": line.label,
+            "color": line.color,
+            "dash": _dash(line.dashes),
+            "symbol": SYMBOLS.get(line.marker, "circle"),
+        }
         for name, line in lines.items()
     ]
     return {"panels": panels, "methods": methods}

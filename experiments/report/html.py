@@ -33,7 +33,9 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], label: str) 
     """Return a table that scrolls by itself where the screen is narrow, by touch and by key."""
     header = tag("tr", *(tag("th", cell, scope="col") for cell in head))
     body = join((tag("tr", *(tag("td", cell) for cell in row)) for row in rows), "\n")
-    return tag("div", tag("table", tag("thead", header), tag("tbody", body)), class_="wide", tabindex=0, role="region", aria_label=label)
+    return tag(
+        "div", tag("table", tag("thead", header), tag("tbody", body)), class_="wide", tabindex=0, role="region", aria_label=label
+    )
 
 
 def data(id: str, content: object) -> Html:

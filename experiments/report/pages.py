@@ -18,10 +18,7 @@ def navigation(names: Mapping[str, str], here: str) -> Html:
     """The links between the pages."""
     short = {"index": "Overview"} | {name: _short(name) for name in names}
     return join(
-        (
-            tag("a", words, href=f"{name}.html", aria_current="page" if name == here else None)
-            for name, words in short.items()
-        ),
+        (tag("a", words, href=f"{name}.html", aria_current="page" if name == here else None) for name, words in short.items()),
         " ",
     )
 
@@ -42,14 +39,15 @@ def counts(records: Mapping[str, Mapping]) -> Html:
     return join((join([text(found[verdict]), badge(verdict)], " ") for verdict in VERDICTS if found[verdict]), ", ")
 
 
-def paper(name: str, figures: Sequence[Drawn], records: Mapping[str, Mapping]) -> Html:
-    """The page of a paper: its figures in order, each with its claims, and the claims that no figure shows."""
+def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]) -> Html:
+    """The page of a paper: its figures in order, each with its claims, and the claims that none of them shows."""
+    records = {id: record for id, record in everything.items() if PAPERS[record["paper"]][0] == name}
     ids = {id for each in figures for id in each.figure.claims}
     elsewhere = {id: record for id, record in records.items() if id not in ids}
     parts = [tag("h1", TITLES.get(name, name))]
     if records:
         parts.append(tag("p", f"{len(records)} claims: ", counts(records), "."))
-    parts += [_figure(each, {id: records[id] for id in each.figure.claims if id in records}) for each in figures]
+    parts += [_figure(each, {id: everything[id] for id in each.figure.claims if id in everything}) for each in figures]
     if elsewhere:
         heading = "Claims that no figure of this page shows" if figures else "Claims"
         parts.append(tag("section", tag("h2", heading), _claims(elsewhere)))
@@ -68,7 +66,9 @@ def _figure(found: Drawn, records: Mapping[str, Mapping]) -> Html:
         parts.append(tag("p", tag("strong", "Reservation: "), found.record["note"], class_="note"))
     if records:
         parts.append(_claims(records))
-    parts.append(tag("p", "To redo it: ", tag("code", f"fwexp figure {figure.name}"), "; claims: ", tag("code", "fwexp claims --run")))
+    parts.append(
+        tag("p", "To redo it: ", tag("code", f"fwexp figure {figure.name}"), "; claims: ", tag("code", "fwexp claims --run"))
+    )
     if found.stem:
         links = (tag("a", suffix[1:].upper(), href=f"figures/{found.id}{suffix}") for suffix in figure.suffixes)
         parts.append(tag("p", "Files: ", join(links, ", "), f"; drawn at commit {found.record.get('commit', 'unknown')}."))
@@ -190,7 +190,13 @@ def beyond(results_dir) -> Html:
     except ParameterError as error:
         return tag("p", f"Nothing to compare yet: {error}.")
     rows = [
-        (row["problem"], row["side"], f"{row['reached']} of {row['seeds']}", *comparison.shown(row, "passes"), *comparison.shown(row, "time"))
+        (
+            row["problem"],
+            row["side"],
+            f"{row['reached']} of {row['seeds']}",
+            *comparison.shown(row, "passes"),
+            *comparison.shown(row, "time"),
+        )
         for row in costs.to_dict("records")
     ]
     head = ("problem", "method", "seeds that got there", "passes, median", "least - most", "seconds, median", "least - most")

@@ -39,8 +39,7 @@ function traces(panel, content, state) {
   for (const curve of panel.curves) {
     const method = content.methods.find((each) => each.name === curve.name);
     if (state.hidden.has(curve.name)) continue;
-    const name = state.position === "x" ? panel.own : state.position;
-    const x = curve[name] && curve[name].some((value) => value !== null) ? curve[name] : curve.x;
+    const x = (curve[state.position] || []).some((value) => value !== null) ? curve[state.position] : curve.x;
     const color = visible(method.color);
     if (curve.runs > 1) {
       const edge = { x, mode: "lines", line: { width: 0, color }, hoverinfo: "skip", showlegend: false };
@@ -57,22 +56,22 @@ function traces(panel, content, state) {
 }
 
 function layout(panel, state) {
-  const position = state.position === "x" ? panel.own : state.position;
   const axis = { gridcolor: css("--line"), linecolor: css("--dim"), zeroline: false, automargin: true, exponentformat: "power" };
-  const words = position === "x" || (state.position === "x") ? panel.axis : POSITIONS[position];
-  const flipped = panel.reversed && position === "x" ? { autorange: "reversed" } : {};
+  const asDrawn = state.position === "x";
+  const scale = (chosen, log) => (chosen === "own" ? (log ? "log" : "linear") : chosen);
+  const flipped = panel.reversed && asDrawn ? { autorange: "reversed" } : {};
   return {
-    title: { text: panel.title.replace(/[<>&]/g, " "), font: { size: 14 }, x: 0, xref: "paper" },
-    margin: { l: 55, r: 10, t: 40, b: 45 }, paper_bgcolor: css("--page"), plot_bgcolor: css("--page"),
+    margin: { l: 55, r: 10, t: 28, b: 45 }, paper_bgcolor: css("--page"), plot_bgcolor: css("--page"),
     font: { color: css("--ink"), size: 12 }, hovermode: "closest", showlegend: false,
-    xaxis: { ...axis, title: { text: words }, type: state.logx ? "log" : "linear", ...flipped },
-    yaxis: { ...axis, title: { text: panel.measure }, type: state.logy === "own" ? (panel.log ? "log" : "linear") : state.logy },
+    xaxis: { ...axis, title: { text: asDrawn ? panel.axis : POSITIONS[state.position] }, type: scale(state.logx, panel.logx), ...flipped },
+    yaxis: { ...axis, title: { text: panel.measure }, type: scale(state.logy, panel.log) },
   };
 }
 
 function chart(place) {
   const content = JSON.parse(document.getElementById(`data-${place.dataset.figure}`).textContent);
-  const state = { position: "x", logx: content.panels.some((panel) => panel.reversed), logy: "own", hidden: new Set() };
+  const state = { position: "x", logx: "own", logy: "own", hidden: new Set() };
+  const scales = [["own", "as drawn"], ["log", "logarithmic"], ["linear", "linear"]];
   const panels = content.panels.map((panel) => {
     const label = `Curves of ${panel.title}: ${panel.measure}`;
     return element("div", { class: "panel", role: "img", "aria-label": label });
@@ -87,13 +86,11 @@ function chart(place) {
     return element("label", {}, `${words} `, made);
   };
   const known = Object.entries(POSITIONS).filter(([name]) => content.panels.some((panel) => panel.curves.some((curve) => curve[name])));
-  const logx = element("input", { type: "checkbox", checked: state.logx });
-  logx.addEventListener("change", () => { state.logx = logx.checked; draw(); });
   const controls = element(
     "div", { class: "controls" },
     select("Against", known, (value) => { state.position = value; }),
-    element("label", {}, logx, " logarithmic positions"),
-    select("Values", [["own", "as drawn"], ["log", "logarithmic"], ["linear", "linear"]], (value) => { state.logy = value; }),
+    select("Positions", scales, (value) => { state.logx = value; }),
+    select("Values", scales, (value) => { state.logy = value; }),
   );
   const boxes = content.methods.map((method) => {
     const box = element("input", { type: "checkbox", checked: true });
@@ -111,7 +108,7 @@ function chart(place) {
   place.append(
     controls,
     element("fieldset", { class: "methods" }, element("legend", {}, "Methods"), ...boxes),
-    element("div", { class: "panels" }, ...panels),
+    element("div", { class: "panels" }, ...panels.map((made, k) => element("div", {}, element("h3", {}, content.panels[k].title), made))),
   );
   dark.addEventListener("change", draw);
   draw();

@@ -1,0 +1,144 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from fwexp.cli import main
+from fwexp.errors import OptionError, ParameterError
+from fwexp.experiments import comparison
+from fwexp.experiments.comparison import Side, compare, parse, table
+from fwexp.plots import profiles, style
+from fwexp.run import store
+from tests.plots.synthetic_results import concat, make_run
+
+
+def stored(*runs):
+    """Results as `comparison.load` gives them."""
+    found = concat(*runs).assign(store="results")
+    found = found.assign(method=style.methods(found), problem=comparison._problems(found))
+    return found.assign(highest=found.groupby("problem")["dual"].transform("max"))
+
+
+def two(lam=0.01, **options):
+    """BCFW, three seeds, and FW, which is 30 times slower."""
+    return [make_run("bcfw", lam, seed, level=0.1, **options) for seed in range(3)] + [make_run("fw", lam, level=3.0)]
+
+
+def costs(*runs, sides=("bcfw", "fw"), gaps=(0.1, 0.01)):
+    return compare([Side(name, method=name) for name in sides], stored(*runs), gaps)
+
+
+def test_costs_are_medians_over_seeds_with_their_span():
+    found = costs(*two(), gaps=(0.02,)).set_index("side")
+    block = found.loc["bcfw"]
+    assert (block["seeds"], block["reached"]) == (3, 3)
+    assert block["passes_low"] < block["passes"] < block["passes_high"]
+    assert found.loc["fw", "passes"] > 10 * block["passes"]
+    assert block["time"] == pytest.approx(0.05 * block["passes"], rel=0.1)
+
+
+def test_a_gap_that_is_not_reached_costs_infinitely_much():
+    found = costs(*two(), gaps=(1e-4,))
+    assert np.isinf(found["passes"]).all()
+    assert (found["reached"] == 0).all()
+    assert "never" in table(found)
+    assert "0/3" in table(found)
+
+
+def test_a_method_without_a_dual_is_measured_by_that_of_the_others():
+    runs = [*two(), make_run("ssg", level=0.2)]
+    found = costs(*runs, sides=("bcfw", "ssg"), gaps=(0.05,)).set_index("side")
+    assert np.isfinite(found.loc["ssg", "passes"])
+    assert np.isinf(costs(make_run("ssg", level=0.2), make_run("ssg", level=0.2, sampling="perm"), sides=("ssg",))["passes"]).all()
+
+
+def test_only_problems_that_all_sides_have_count():
+    found = costs(*two(0.01), *two(0.1)[:3], gaps=(0.1,))
+    assert set(found["problem"]) == {"ocr ocr2, lam=0.01, gap 0.1"}
+    with pytest.raises(ParameterError, match="bcfw and fw have no data set and lam in common"):
+        costs(*two(0.01)[:3], make_run("fw", 0.1))
+
+
+def test_a_longer_run_of_the_same_seed_counts_instead_of_a_shorter_one():
+    long, short = make_run("bcfw", level=0.1), make_run("bcfw", level=5.0)
+    short = short[short["passes"] <= 2].assign(key="short")
+    (row,) = costs(long, short, sides=("bcfw",), gaps=(0.1,)).to_dict("records")
+    assert row["seeds"] == 1
+    assert row["keys"] == long["key"].iloc[0]
+
+
+def test_option_sets_are_sides():
+    results = stored(*two(), *two(sampling="perm")[:3])
+    side = parse("bcfw:sampling=perm")
+    assert set(side.rows(results)["solver.sampling"]) == {"perm"}
+    assert parse("bcfw:step=nothing").rows(results).empty
+
+
+def test_two_stores_are_compared_method_by_method(tmp_path, monkeypatch):
+    folders = [tmp_path / name for name in ("old", "new")]
+    for folder in folders:
+        folder.mkdir()
+    levels = dict(zip(map(str, folders), (0.1, 0.2), strict=True))
+    monkeypatch.setattr(store, "load_results", lambda folder, **_: make_run("bcfw", level=levels[str(folder)]))
+    sides = [parse(str(folder)) for folder in folders]
+    found = compare(sides, comparison.load(sides, "unused"), (0.05,))
+    assert list(found["problem"]) == ["ocr ocr2, lam=0.01, bcfw, gap 0.05"] * 2
+    assert found["passes"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize("text", ["bcwf", "bcfw:sampling", "no/such/folder"])
+def test_what_stands_for_nothing_is_refused(text):
+    with pytest.raises((ParameterError, OptionError), match=text.partition(":")[0]):
+        parse(text)
+
+
+def test_profiles_are_shares_of_problems():
+    rows = [("a", "p", 1.0), ("b", "p", 2.0), ("a", "q", 6.0), ("b", "q", 3.0), ("a", "r", np.inf), ("b", "r", 5.0)]
+    rows += [("a", "s", np.inf), ("b", "s", np.inf)]  # solved by none: no problem
+    frame = pd.DataFrame(rows, columns=["side", "problem", "passes"]).assign(time=1.0, keys="k")
+    steps = profiles.data(frame)
+    one = steps[(steps["panel"] == "a") & (steps["variant"] == "a")]
+    assert one["problems"].unique().tolist() == [3]
+    assert one[["x", "median"]].to_numpy().tolist() == [[1, 1 / 3], [1, 1 / 3], [2, 2 / 3], [pytest.approx(2.4), 2 / 3]]
+    other = steps[(steps["panel"] == "a") & (steps["variant"] == "b")]
+    assert other["median"].iloc[-1] == 1
+
+
+def test_a_profile_is_drawn_with_a_line_for_each_side():
+    picture = profiles.draw(profiles.data(costs(*two(0.01), *two(0.1))))
+    assert [len(ax.lines) for ax in picture.axes] == [2, 2]
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == ["BCFW", "FW"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "takes two different methods or more, got none"),
+        (["bcfw"], "takes two different methods or more, got bcfw"),
+        (["bcfw", "bcfw"], "takes two different methods or more"),
+        (["bcfw", "fwx"], "unknown method 'fwx'; accepted: "),
+        (["bcfw", "fw", "--dataset", "ocd"], "unknown dataset 'ocd'; accepted: "),
+        (["bcfw", "fw", "--gaps", "0.1,-1"], "--gaps takes positive numbers with commas between, got '0.1,-1'"),
+        (["bcfw", "fw", "--lam", "nan"], "--lam takes positive numbers"),
+        (["bcfw", "fw", "--gap=1"], "unknown flag of fwexp compare '--gap'"),
+        (["bcfw", "fw", "--gaps"], "--gaps needs a value"),
+        (["bcfw", "."], "takes methods or folders, not both"),
+        (["bcfw", "fw", "seed=1"], "unknown key of fwexp compare 'seed'"),
+        (["bcfw", "fw"], "there are no stored runs of bcfw to compare"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(store, "load_results", lambda *_, **__: concat(*two()))
+    assert main(["compare", "bcfw", "fw", f"results_dir={tmp_path}", "--gaps=0.1,0.02"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].split() == ["problem", "method", "seeds", "passes", "(least", "-", "most)", "time", "(least", "-", "most)"]
+    assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw.json")
+    assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw.csv")) > 4

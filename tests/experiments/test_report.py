@@ -1,0 +1,221 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fwexp.cli import main
+from fwexp.errors import OptionError
+from fwexp.experiments import FIGURES, files
+from fwexp.experiments.figure import save_figure
+from fwexp.experiments.origin import Origin
+from fwexp.experiments.report import build as building
+from fwexp.experiments.report import figures, html, pages, words
+from fwexp.plots import style
+from fwexp.run import sweep
+from fwexp.run.store import StoredRun
+from tests.plots.synthetic_results import make_results
+
+NAMES = ("quickstart", "icml2016/fig8", "review/fig1")
+VOID = {"meta", "link", "img", "input", "br"}
+EVIL = '</script><script>alert("1")</script>&<b>'
+
+
+class Page(HTMLParser):
+    """The elements of a page; refuses those that do not close."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.words = [], [], ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def store_with_figures(tmp_path_factory):
+    """A store without runs, but with the files of three figures (empty pictures)."""
+    folder = tmp_path_factory.mktemp("results")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(files, "_drawn", lambda *_: [b"png", b"svg"])
+    for name in NAMES:
+        figure = FIGURES.find(name)
+        frame = figure.data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
+        save_figure(figure.draw(frame), frame, folder / "figures" / name, Origin(name, figure.title, "full"))
+    patch.undo()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(store_with_figures):
+    """The folder of a report."""
+    assert building.build(store_with_figures) == store_with_figures / "report" / "index.html"
+    return store_with_figures / "report"
+
+
+@pytest.fixture(scope="module")
+def parsed(report):
+    return {path.stem: Page(path.read_text()) for path in report.glob("*.html")}
+
+
+def test_there_is_a_page_for_each_paper_and_one_for_the_rest(parsed):
+    assert set(parsed) == {"index", "icml2013", "icml2016", "lecture", "review", "others"}
+
+
+def test_nothing_is_asked_of_the_network_and_no_link_is_broken(report, parsed):
+    for name, page in parsed.items():
+        ids = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+        assert len(ids) == sum("id" in attributes for _, attributes in page.elements)
+        for _, attributes in page.elements:
+            for target in (attributes.get("href"), attributes.get("src")):
+                if not target or target == "data:,":
+                    continue
+                assert "//" not in target
+                file, _, anchor = target.partition("#")
+                assert (report / (file or f"{name}.html")).is_file(), target
+                other = parsed[file.removesuffix(".html")] if anchor and file else page
+                assert not anchor or any(attributes.get("id") == anchor for _, attributes in other.elements), target
+    assert not re.search(r"https?:|//[a-z]", (report / "report.css").read_text())
+    assert not re.search(r"https?:|fetch\(|XMLHttp", (report / "report.js").read_text())
+
+
+def test_every_figure_and_every_claim_is_there(parsed):
+    everywhere = {attributes["id"] for page in parsed.values() for _, attributes in page.elements if "id" in attributes}
+    FIGURES.load_all()
+    assert everywhere >= {name.replace("/", "-") for name in FIGURES}
+    assert everywhere >= {
+        f"{paper}-{k}" for paper, count in (("B13", 22), ("G16", 11), ("L", 5), ("R", 9)) for k in range(1, count + 1)
+    }
+
+
+def test_pictures_have_words_and_stand_in_without_scripts(parsed):
+    page = parsed["review"]
+    assert all(len(image["alt"]) > 40 for image in page.all("img"))
+    inside = [tag for k, (tag, _) in enumerate(page.elements) if page.elements[k - 1][0] == "noscript"]
+    assert inside == ["img"]
+    assert "is not drawn yet" in page.words
+
+
+def test_curves_are_the_numbers_of_the_csv(report, parsed):
+    content = json.loads(re.search(r'id="data-review-fig1">(.*?)</script>', (report / "review.html").read_text())[1])
+    frame = pd.read_csv(report / "figures/review-fig1.csv")
+    shown = {(panel["key"], curve["name"]): curve for panel in content["panels"] for curve in panel["curves"]}
+    assert set(shown) == set(zip(frame["panel"], frame["variant"], strict=True))
+    for (panel, variant), curve in shown.items():
+        rows = frame[(frame["panel"] == panel) & (frame["variant"] == variant)].sort_values("x")
+        for name in ("x", "median", "best", "worst", "passes", "calls", "seconds"):
+            assert curve[name] == pytest.approx(rows[name].tolist(), rel=1e-5)
+    assert {method["label"] for method in content["methods"]} == {style.line(name).label for name in frame["variant"]}
+    assert all(panel["title"].startswith(f"({panel['key']}) triangle") for panel in content["panels"])
+
+
+def test_a_path_runs_to_smaller_lam(report):
+    content = json.loads(re.search(r'id="data-icml2016-fig8">(.*?)</script>', (report / "icml2016.html").read_text())[1])
+    assert all(panel["reversed"] for panel in content["panels"])
+
+
+def test_pages_can_be_used_by_key_and_by_voice(parsed):
+    for page in parsed.values():
+        assert page.all("html") == [{"lang": "en"}]
+        assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all("meta")
+        assert page.all("a")[0] == {"href": "#content", "class": "skip"}
+        assert len(page.all("h1")) == 1
+        regions = [attributes for attributes in page.all("div") if attributes.get("class") == "wide"]
+        assert all(attributes["tabindex"] == "0" and attributes["aria-label"] for attributes in regions)
+
+
+def test_equal_stores_give_equal_reports(report):
+    before = {path.name: path.read_bytes() for path in report.iterdir() if path.is_file()}
+    building.build(report.parent)
+    assert {path.name: path.read_bytes() for path in report.iterdir() if path.is_file()} == before
+
+
+def test_colours_have_contrast(report):
+    css = (report / "report.css").read_text()
+    light, dark = (dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", css, re.DOTALL))
+    for colors in (light, dark):
+        for front in ("ink", "dim", "link"):
+            for back in ("page", "shade"):
+                assert contrast(colors[front], colors[back]) >= 4.5, (front, back)
+        for k in range(4):
+            assert contrast(colors[f"v{k}"], colors[f"v{k}b"]) >= 4.5, k
+
+
+def contrast(one, other):
+    """Contrast of two colours as WCAG 2 defines it."""
+    light = []
+    for color in (one, other):
+        parts = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        light.append(linear @ [0.2126, 0.7152, 0.0722])
+    return (max(light) + 0.05) / (min(light) + 0.05)
+
+
+def test_text_of_configurations_and_data_is_escaped(tmp_path):
+    config = {"dataset": {"name": EVIL}, "solver": {"name": EVIL}, "lam": EVIL, "seed": 0}
+    run = StoredRun(tmp_path, EVIL, EVIL, config, {"passes": 1.0})
+    assert EVIL not in pages._runs([run])
+    assert "<b>" not in pages._runs([run])
+    assert "<" not in html.data("x", {"a": EVIL}).removeprefix('<script type="application/json" id="x">').removesuffix("</script>")
+    record = dict.fromkeys(("id", "statement", "criterion", "why"), EVIL) | {"verdict": "fails", "runs": [EVIL], "missing": 0}
+    assert "<b>" not in pages._claim(record | {"numbers": {EVIL: EVIL}})
+    assert html.tag("p", EVIL, title=EVIL).count("<") == 2
+
+
+def test_a_table_is_a_table(tmp_path):
+    figure = FIGURES.find("icml2013/table1")
+    stem = tmp_path / "table1"
+    stem.with_suffix(".md").write_text("| a | b\\|c |\n| --- | ---: |\n| <1 | 2 |\n\nSome words.\n")
+    page = Page(pages._markdown(figures.Drawn(figure, stem)))
+    assert page.words == "ab|c<12Some words."
+    assert [tag for tag, _ in page.elements].count("th") == 2
+
+
+def test_numbers_that_json_lacks_are_null():
+    assert html.data("x", [np.inf, np.nan, 1 / 3]).endswith(">[null,null,0.333333]</script>")
+
+
+def test_a_damaged_figure_counts_as_not_drawn(store_with_figures, tmp_path):
+    (tmp_path / "figures").mkdir()
+    for suffix, text in ((".png", ""), (".svg", ""), (".csv", ""), (".json", "{")):
+        (tmp_path / f"figures/quickstart{suffix}").write_text(text)
+    assert not any(each.stem for each in figures.drawn(tmp_path))
+    assert sum(each.stem is not None for each in figures.drawn(store_with_figures)) == len(NAMES)
+
+
+def test_every_figure_of_a_paper_has_a_caption():
+    assert set(words.CAPTIONS) == set(FIGURES)
+
+
+def test_a_figure_says_whether_it_is_reproduced(store_with_figures):
+    (found,) = (each for each in figures.drawn(store_with_figures) if each.figure.name == "review/fig1")
+    assert "no claims of its own" in pages._state(found, {})
+    assert "Its claims: 1" in pages._state(found, {"R-1": {"verdict": "holds"}})
+
+
+def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(building, "find_spec", lambda _: None)
+    with pytest.raises(OptionError, match="needs plotly, which is not installed"):
+        building.build(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("argument", ["icml2013", "--open", "seed=1", "results_dir="])
+def test_what_is_wrong_is_one_line(argument, capsys):
+    assert main(["report", argument]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
