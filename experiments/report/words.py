@@ -82,6 +82,6 @@ BEYOND = (
     "Not in any of the papers: corrective steps (after each oracle call the block is optimised over its stored labelings), outer "
     "acceleration (after Catalyst by Lin, Mairal and Harchaoui 2015, and accelerated prox-SDCA by Shalev-Shwartz and Zhang 2014; "
     "stored labelings as in the multi-plane method of Shah, Kolmogorov and Lampert 2015), and auto, the default, which chooses "
-    "among them by the problem and lam. Every result carries a certificate, also along regularisation paths. Below: passes and time to "
-    "a certified gap, for what is stored of the plain method, the accelerated one and auto."
+    "among them by the problem and lam. Every result carries a certificate, also along regularisation paths. Below: passes and "
+    "time to a certified gap, for what is stored of the plain method, the accelerated one and auto."
 )
