@@ -78,6 +78,13 @@ def main(args: list[str]) -> int:
     return 0
 
 
+def methods() -> list[str]:
+    """Return the methods that figures name."""
+    from fwexp.plots import style
+
+    return list(style.METHODS)
+
+
 def _numbers(flag: str, text: str) -> list[float]:
     """The positive numbers in a list."""
     found = []

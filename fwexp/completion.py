@@ -72,10 +72,9 @@ def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
         case "report":
             return ["--preset", "results_dir="]
         case "compare":
-            from fwexp.experiments.comparing import FLAGS
-            from fwexp.plots.style import METHODS
+            from fwexp.experiments.comparing import FLAGS, methods
 
-            return [*METHODS, *FLAGS, "results_dir="]
+            return [*methods(), *FLAGS, "results_dir="]
         case "data":
             from fwexp.data import DATASETS
             from fwexp.data.commands import ACTIONS
