@@ -76,7 +76,8 @@ function chart(place) {
     const label = `Curves of ${panel.title}: ${panel.measure}`;
     return element("div", { class: "panel", role: "img", "aria-label": label });
   });
-  const options = { displaylogo: false, responsive: true, plotlyServerURL: "", modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+  // Nothing leaves the page: plotly's button that uploads a chart is taken out.
+  const options = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["sendChartToCloud", "lasso2d", "select2d"] };
   const draw = () => panels.forEach((made, k) => {
     Plotly.react(made, traces(content.panels[k], content, state), layout(content.panels[k], state), options);
   });

@@ -91,7 +91,10 @@ def test_nothing_is_asked_of_the_network_and_no_link_is_broken(report, parsed):
                 other = parsed[file.removesuffix(".html")] if anchor and file else page
                 assert not anchor or any(attributes.get("id") == anchor for _, attributes in other.elements), target
     assert not re.search(r"https?:|//[a-z]", (report / "report.css").read_text())
-    assert not re.search(r"https?:|fetch\(|XMLHttp", (report / "report.js").read_text())
+    script = (report / "report.js").read_text()
+    assert not re.search(r"https?:|fetch\(|XMLHttp", script)
+    assert '"sendChartToCloud"' in script.partition("modeBarButtonsToRemove")[2]
+    assert 'name:"sendChartToCloud"' in (report / "plotly.min.js").read_text()  # else it has another name now
 
 
 def test_every_figure_and_every_claim_is_there(parsed):
