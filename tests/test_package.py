@@ -103,11 +103,13 @@ def test_every_import_is_a_declared_dependency():
     # Ourselves, twice; fwexp.data.digits.make_npz, a tool; and what installs the package.
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "setuptools"}
     needed, extras = PYPROJECT["project"]["dependencies"], PYPROJECT["project"]["optional-dependencies"]
-    always, images = ({canonicalize_name(Requirement(text).name) for text in texts} for texts in (needed, extras["images"]))
+    lists = needed, extras["images"], extras["report"]
+    always, images, report = ({canonicalize_name(Requirement(text).name) for text in texts} for texts in lists)
+    of_folders = {"data": always | images, "report": always | report}
     provided = packages_distributions()
     for folder in INSTALLED_AS:
         for path in (ROOT / folder).rglob("*.py"):
-            declared = always | images if path.parent.name == "data" else always
+            declared = of_folders.get(path.parent.name, always)
             for module in imported_modules(path) - not_needed - sys.stdlib_module_names:
                 assert declared & {canonicalize_name(name) for name in provided[module]}, f"{path} imports {module}"
 
@@ -191,7 +193,7 @@ def wheel(tmp_path_factory):
 
 
 def test_wheel_holds_all_modules_configurations_and_data(wheel):
-    kinds = {".py", ".yaml", ".npz"}
+    kinds = {".py", ".yaml", ".npz", ".css", ".js"}
     expected = {
         f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
         for folder, target in INSTALLED_AS.items()
