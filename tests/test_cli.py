@@ -40,10 +40,10 @@ def start(*argv, cwd, **options):
 
 
 BAD = [
-    ("runn", "unknown command 'runn'; accepted: data, doctor, figure, ls, run (did you mean 'run'?)"),
+    ("runn", "unknown command 'runn'; accepted: claims, compare, data, doctor, figure, ls, report, run (did you mean 'run'?)"),
     ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
     ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
-    ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: icml2013/fig1"),
+    ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: claims/icml2013, claims/"),
     ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb'; accepted: basic"),
     ("run dataset=ocr dataset.split=ocr3", "dataset ocr: split must be one of ocr2, ocr; got 'ocr3'"),
     ("run lma=1", "unknown key 'lma'; accepted: check, checkpoint, data_dir,"),
