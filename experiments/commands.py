@@ -2,9 +2,9 @@
 
 # ruff: noqa: T201
 
-from fwexp import _folders
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run.config import GROUPS
+from fwexp.experiments.arguments import parse
+from fwexp.run.config import GROUPS, PRESETS
 
 USAGE = """\
 usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
@@ -43,7 +43,9 @@ def main(args: list[str]) -> int:
     if "-h" in args or "--help" in args:
         print(USAGE, end="")
         return 0
-    names, preset, dry_run, keys = _parse(args)
+    names, flags, keys = parse("figure", args, switches=("--dry-run",), flags={"--preset": PRESETS}, keys=KEYS)
+    if len(names) > 1:
+        raise OptionError(f"fwexp figure makes one figure at a time, got {' '.join(names)}")
     if not names:
         FIGURES.load_all()
         width = max(map(len, FIGURES))
@@ -53,8 +55,8 @@ def main(args: list[str]) -> int:
     FIGURES.find(name)
     if keys.get("force", "false") not in FORCE:
         raise ParameterError(unknown("value of force", keys["force"], FORCE))
-    places = {"results_dir": keys.get("results_dir", "results"), "preset": preset}
-    if dry_run:
+    places = {"results_dir": keys.get("results_dir", "results"), "preset": flags.get("--preset", "full")}
+    if "--dry-run" in flags:
         missing, total = missing_runs(name, **places)
         for config in missing:
             print(describe(config))
@@ -73,30 +75,3 @@ def describe(config: dict) -> str:
     facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes") if key in config]
     options = [f"{group}.{key}={option}" for group, value in chosen.items() for key, option in value.items() if key != "name"]
     return " ".join([*names, *facts, *options])
-
-
-def _parse(args: list[str]) -> tuple[list[str], str, bool, dict[str, str]]:
-    """Names, preset, whether it is a dry run, and the key=value pairs."""
-    names, preset, dry_run, keys = [], "full", False, {}
-    rest = iter(args)
-    for arg in rest:
-        if arg == "--dry-run":
-            dry_run = True
-        elif arg == "--preset" or arg.startswith("--preset="):
-            preset = arg.partition("=")[2] if "=" in arg else next(rest, "")
-            if not preset:
-                raise ParameterError("--preset needs a value; accepted: full, smoke")
-        elif arg.startswith("-"):
-            raise OptionError(unknown("flag of fwexp figure", arg, ("--dry-run", "--preset")))
-        elif "=" in arg:
-            key, _, value = arg.partition("=")
-            if key not in KEYS:
-                raise OptionError(unknown("key of fwexp figure", key, KEYS))
-            if not value:
-                raise ParameterError(f"{key} must not be empty")
-            keys[key] = _folders.folder_argument(key, value) if key in _folders.FOLDER_KEYS else value
-        else:
-            names.append(arg)
-    if len(names) > 1:
-        raise OptionError(f"fwexp figure makes one figure at a time, got {' '.join(names)}")
-    return names, preset, dry_run, keys

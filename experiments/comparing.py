@@ -8,6 +8,7 @@ import re
 
 from fwexp import _folders
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.experiments.arguments import parse
 
 USAGE = """\
 usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [results_dir=DIR]
@@ -44,7 +45,8 @@ def main(args: list[str]) -> int:
     if "-h" in args or "--help" in args:
         print(USAGE, end="")
         return 0
-    words, flags, results_dir = _parse(args)
+    words, flags, keys = parse("compare", args, flags=dict.fromkeys(FLAGS, ()), keys=("results_dir",), in_words=":/")
+    results_dir = keys.get("results_dir", "results")
     if len(words) < 2 or len(set(words)) < len(words):
         raise OptionError(f"fwexp compare takes two different methods or more, got {' '.join(words) or 'none'}")
     gaps = _numbers("--gaps", flags.get("--gaps", "0.1,0.01,0.001"))
@@ -97,25 +99,3 @@ def _numbers(flag: str, text: str) -> list[float]:
             raise ParameterError(f"{flag} takes positive numbers with commas between, got {text!r}")
         found.append(number)
     return found
-
-
-def _parse(args: list[str]) -> tuple[list[str], dict[str, str], str]:
-    """The sides, the flags with their values, and the store."""
-    words, flags, results_dir = [], {}, "results"
-    rest = iter(args)
-    for arg in rest:
-        flag, equals, value = arg.partition("=")
-        if arg.startswith("-"):
-            if flag not in FLAGS:
-                raise OptionError(unknown("flag of fwexp compare", flag, FLAGS))
-            flags[flag] = value if equals else next(rest, "")
-            if not flags[flag]:
-                raise ParameterError(f"{flag} needs a value")
-        elif flag in _folders.FOLDER_KEYS and equals:
-            value = _folders.folder_argument(flag, value)
-            results_dir = value if flag == "results_dir" else results_dir
-        elif equals and ":" not in flag and "/" not in flag:
-            raise OptionError(unknown("key of fwexp compare", flag, ("results_dir",)))
-        else:
-            words.append(arg)
-    return words, flags, results_dir

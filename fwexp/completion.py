@@ -70,7 +70,7 @@ def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
 
             return [*PAPERS, "--run", "--strict", "--preset", *(f"{key}=" for key in KEYS)]
         case "report":
-            return ["--preset", "results_dir="]
+            return ["results_dir="]
         case "compare":
             from fwexp.experiments.comparing import FLAGS, methods
 

@@ -7,7 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 from fwexp import _folders
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.errors import OptionError, ParameterError
+from fwexp.experiments.arguments import parse
+from fwexp.run.config import PRESETS
 
 USAGE = """\
 usage: fwexp claims [PAPER] [--run] [--strict] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [published=DIR]
@@ -23,7 +25,6 @@ Writes DIR/claims/<paper>.json: statements, criteria, numbers, and the keys of t
 folder that --strict compares with (default: results/published).
 """
 KEYS = ("results_dir", "data_dir", "published")
-PRESETS = ("full", "smoke")
 WIDTH = 110
 
 
@@ -43,7 +44,10 @@ def main(args: list[str]) -> int:
     if "-h" in args or "--help" in args:
         print(USAGE, end="")
         return 0
-    names, flags, preset, keys = _parse(args)
+    names, flags, keys = parse("claims", args, switches=("--run", "--strict"), flags={"--preset": PRESETS}, keys=KEYS)
+    if len(names) > 1:
+        raise OptionError(f"fwexp claims takes one paper or claim, got {' '.join(names)}")
+    preset = flags.get("--preset", "full")
     from fwexp.experiments.claims.catalogue import of_paper
     from fwexp.experiments.claims.check import check_all, run_missing, save
 
@@ -102,30 +106,3 @@ def _published(folder: Path, claims) -> dict:
             raise ParameterError(f"--strict needs published verdicts, found none in {path}")
         found |= records
     return found
-
-
-def _parse(args: list[str]) -> tuple[list[str], set[str], str, dict[str, str]]:
-    """Names, flags, preset and the key=value pairs."""
-    names, flags, preset, keys = [], set(), "full", {}
-    rest = iter(args)
-    for arg in rest:
-        if arg in ("--run", "--strict"):
-            flags.add(arg)
-        elif arg == "--preset" or arg.startswith("--preset="):
-            preset = arg.partition("=")[2] if "=" in arg else next(rest, "")
-            if preset not in PRESETS:
-                raise ParameterError(unknown("preset", preset, PRESETS))
-        elif arg.startswith("-"):
-            raise OptionError(unknown("flag of fwexp claims", arg, ("--run", "--strict", "--preset")))
-        elif "=" in arg:
-            key, _, value = arg.partition("=")
-            if key not in KEYS:
-                raise OptionError(unknown("key of fwexp claims", key, KEYS))
-            if not value:
-                raise ParameterError(f"{key} must not be empty")
-            keys[key] = _folders.folder_argument(key, value) if key in _folders.FOLDER_KEYS else value
-        else:
-            names.append(arg)
-    if len(names) > 1:
-        raise OptionError(f"fwexp claims takes one paper or claim, got {' '.join(names)}")
-    return names, flags, preset, keys

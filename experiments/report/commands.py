@@ -2,8 +2,8 @@
 
 # ruff: noqa: T201
 
-from fwexp import _folders
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.errors import OptionError, unknown
+from fwexp.experiments.arguments import parse
 
 USAGE = """\
 usage: fwexp report [results_dir=DIR]
@@ -12,6 +12,7 @@ Writes DIR/report/: pages with all figures and tables that are drawn, what store
 sets, all runs and the environment. Open DIR/report/index.html; it needs no network. Nothing is run: fwexp figure NAME and
 fwexp claims --run do that. Needs plotly (pip install 'fwexp[report]').
 """
+KEYS = ("results_dir",)
 
 
 def main(args: list[str]) -> int:
@@ -30,15 +31,10 @@ def main(args: list[str]) -> int:
     if "-h" in args or "--help" in args:
         print(USAGE, end="")
         return 0
-    keys = {"results_dir": "results"}
-    for arg in args:
-        key, equals, value = arg.partition("=")
-        if not equals or arg.startswith("-") or key not in _folders.FOLDER_KEYS:
-            raise OptionError(unknown("argument of fwexp report", arg, ("results_dir=DIR",)))
-        if not value:
-            raise ParameterError(f"{key} must not be empty")
-        keys[key] = _folders.folder_argument(key, value)
+    words, _, keys = parse("report", args, keys=KEYS)
+    if words:
+        raise OptionError(unknown("argument of fwexp report", words[0], ("results_dir=DIR",)))
     from fwexp.experiments.report.build import build
 
-    print(build(keys["results_dir"]))
+    print(build(keys.get("results_dir", "results")))
     return 0

@@ -1,6 +1,5 @@
 """Checkpoints: now and then a run saves all that it has changed, and a later one goes on from there, bit for bit."""
 
-import contextlib
 import hashlib
 import json
 import time
@@ -81,11 +80,6 @@ class Checkpoint:
             return record.from_arrays(arrays) if np.array_equal(digest, self._digest(arrays)) else None
         except Exception:  # a damaged archive fails anywhere; the run starts anew
             return None
-
-    def remove(self) -> None:
-        """Remove the file, as far as there is one."""
-        with contextlib.suppress(OSError):
-            self.path.unlink()
 
     def _digest(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         digest = hashlib.sha256(self._identity)

@@ -26,6 +26,7 @@ EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "c
 STALE = "stale"  # the value of force that runs again what other sources made
 
 GROUPS = ("task", "dataset", "solver")
+PRESETS = ("full", "smoke")  # of an experiment: all of it, or just enough to see that it works
 TRAIN = "train"  # the task by default
 
 

@@ -200,13 +200,9 @@ def check_needs(cls: type[Solver], problem, options) -> None:
 
 def _constrained() -> list[str]:
     """Return the names of the solvers that keep weights nonnegative."""
-    found, classes = set(), [Solver]
-    while classes:
-        cls = classes.pop()
-        classes += cls.__subclasses__()
-        if cls.constraints and cls.__module__.startswith("fwexp.solvers."):
-            found.add(cls.name)
-    return sorted(found)
+    from fwexp.solvers import SOLVERS  # which loads them all
+
+    return sorted(name for name, cls in SOLVERS.items() if cls.constraints)
 
 
 @register_jitable
