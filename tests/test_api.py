@@ -121,6 +121,7 @@ def test_order_is_followed(solver):
     assert auto.trace.step.max() == 3 * tp.n
 
 
+@pytest.mark.slow
 def test_auto_calls_few_oracles():
     """Against every example once per pass: fewer calls to the same gap, of oracles that count them and of compiled ones."""
     for form in ("dense", "functions"):

@@ -310,6 +310,7 @@ def test_failures_and_interrupts_have_their_exit_codes(fwexp, monkeypatch):
     assert fwexp("run", "-m", "max_passes=1", "seed=0,1")[0] == 130
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sign", "seconds", "statuses"),
     [
@@ -506,6 +507,7 @@ def test_closed_streams_are_no_error(tmp_path, arguments, streams):
         assert len(store.find_runs(tmp_path / "results")) == 1
 
 
+@pytest.mark.slow
 def test_a_run_outlives_the_reader_of_its_progress(tmp_path):
     process = start("run", "max_passes=2", cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stderr.readline()

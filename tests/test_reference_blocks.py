@@ -25,6 +25,7 @@ def test_the_block_solver_in_its_plain_setting_is_bcfw():
     np.testing.assert_array_equal(ours.calls[::15], [1, 16 + tp.n, 31 + 2 * tp.n])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam", [1.0, 0.2])
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("cache", [None, (0.25, 0.01)])

@@ -30,6 +30,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("solver", "options", "method", "settings", "n"), PAIRS)
 def test_the_steps_are_the_same(solver, options, method, settings, n):
     svm, A, f = problem(n)

@@ -69,6 +69,7 @@ def test_training_links_are_translations(folder):
     assert right > 0.8 * possible
 
 
+@pytest.mark.slow
 def test_learning_on_synthetic_pairs(folder):
     train, test = load_dataset("hansards", data_dir=folder)
     result = fwexp.solve(train, lam=0.01, max_passes=20, test=test)

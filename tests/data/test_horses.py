@@ -60,6 +60,7 @@ def test_borders_against_a_count_by_hand():
     assert lengths.tolist() == [2, 3, 1]
 
 
+@pytest.mark.slow
 def test_a_rule_is_learned_and_scored(folder):
     train, test = load_dataset("horses", data_dir=folder)
     assert (train.n, test.n, train.d) == (4, 2, NUM_FEATURES + CONTRASTS)

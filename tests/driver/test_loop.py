@@ -510,6 +510,7 @@ COSTLY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("solver", "options"), COSTLY)
 def test_all_oracle_calls_are_counted_and_few_are_for_the_log(solver, options):
     """By default at most a quarter of the solver's, and start and end; with any schedule the same iterates."""
@@ -556,6 +557,7 @@ def test_refreshes_certify_for_nothing():
     np.testing.assert_array_equal(free.dual, evaluated.dual)
 
 
+@pytest.mark.slow
 def test_costly_runs_do_not_depend_on_the_clock(monkeypatch):
     traces = []
     for seconds in (1e-5, 0.003, 10.0):

@@ -106,6 +106,7 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         assert all(one == of_data_set[0] for one in of_data_set)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other", "solvers", "shared"),
     [
@@ -207,6 +208,7 @@ def check_texts(picture):
         assert box.y1 <= picture.bbox.y1, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "panel", "variants"),
     [

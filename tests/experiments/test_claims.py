@@ -216,6 +216,7 @@ def test_every_claim_with_runs_is_contradicted_here():
     assert set(CONTRADICTIONS) == {id for id in CLAIMS if id not in NO_RUNS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", CONTRADICTIONS)
 def test_a_verdict_flips_where_the_data_contradict_the_claim(id):
     told = verdict(id, BASES.get(id))
@@ -238,6 +239,7 @@ def test_what_no_run_decides_is_undecided_and_says_why(id):
     assert told["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["B13-1", "B13-7", "G16-1", "G16-3"])
 def test_swapping_seeds_changes_nothing_and_scaling_one_curve_does(id):
     claim = CLAIMS[id]

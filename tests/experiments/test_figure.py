@@ -227,6 +227,7 @@ def _fail(*_, **__):
     raise sweep.RunsFailed("1 run failed")
 
 
+@pytest.mark.slow
 def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, monkeypatch, capsys):
     shutil.copytree(made[0], tmp_path / "there")
     folder, keys, load = tmp_path / "there", _smoke_keys(), store.load_results
@@ -287,6 +288,7 @@ def test_a_kill_at_any_instant_leaves_whole_files(tmp_path):
     assert event > len(files)
 
 
+@pytest.mark.slow
 def test_an_interrupt_waits_until_the_figure_is_whole(made, monkeypatch, capsys):
     folder, paths = made
 
@@ -317,6 +319,7 @@ def test_an_interrupt_that_became_another_error_is_an_interrupt(monkeypatch, cap
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.slow
 def test_equal_pictures_are_equal_files(tmp_path):
     panels = icml2013.FIG1[:1]
     frame = curves.data(synthetic_results(seeds=range(3)), panels)

@@ -142,6 +142,7 @@ def test_pages_can_be_used_by_key_and_by_voice(parsed):
         assert all(attributes["tabindex"] == "0" and attributes["aria-label"] for attributes in regions)
 
 
+@pytest.mark.slow
 def test_equal_stores_give_equal_reports(report):
     before = {path.name: path.read_bytes() for path in report.iterdir() if path.is_file()}
     building.build(report.parent)

@@ -54,6 +54,7 @@ def test_long_sequences_keep_the_promises_of_the_protocol(monkeypatch, form, K):
         check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"step": "corrective"}])
 @pytest.mark.parametrize("form", ARRAYS)
 def test_iterates_without_gram_are_those_with_it(monkeypatch, form, options):
@@ -99,6 +100,7 @@ def test_kernels_need_no_gram_either(monkeypatch, kind):
         np.testing.assert_allclose(values[0], values[1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_sequence_without_any_nonzero_input_needs_no_columns(monkeypatch):
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
     problem = fwexp.chain_problem([sp.csr_array((4, 3)), sp.csr_array(np.eye(3))], [[0, 1, 1, 0], [0, 1, 1]])

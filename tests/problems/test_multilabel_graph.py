@@ -187,6 +187,7 @@ def chains(n=30, length=12):
     return [fwexp.segmentation_problem(X[a:b], edges, Z, y[a:b], num_labels=L) for a, b in ((0, n), (n, 2 * n))], (X, edges, Z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "bcfw", "ssg", "one_slack", "fw"])
 def test_trains_and_certifies_nothing(solver):
     (train, test), _ = chains()

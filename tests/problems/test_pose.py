@@ -108,6 +108,7 @@ def small():
     return problem, best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), METHODS, ids=str)
 def test_every_solver_reaches_the_optimum(small, monkeypatch, name, options):
     problem, best = small

@@ -140,6 +140,7 @@ def test_all_wrong_costs_one(example):
         assert fwexp.loss(problem, i, 1 - labels) == pytest.approx(1.0, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_training_finds_pairwise_weights():
     """Noisy nodes along a chain whose neighbours mostly agree: smoothing helps, and test error shows it."""
     rng = np.random.default_rng(11)

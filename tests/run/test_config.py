@@ -223,6 +223,7 @@ def test_every_option_of_every_group_composes(group):
         assert plain[group] == form[group]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "known"), [("solver", Convex.methods), ("dataset", Convex.instances)])
 def test_so_does_every_option_of_methods_and_instances(group, known):
     for name in known:

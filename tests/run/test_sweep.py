@@ -157,6 +157,7 @@ def test_stored_runs_are_not_run_again(tmp_path, solved):
     assert set(store.load_results(tmp_path)["key"]) == {run_key(c) for c in configs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("done", [0, 1, 3])
 def test_an_interrupted_sweep_continues_where_it_was(tmp_path, solved, done):
     configs = expand("lam=0.1,0.2", "seed=0,1")
@@ -240,6 +241,7 @@ def test_workers_store_the_same_bit_for_bit(tmp_path):
         assert records[0] == records[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
 def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, monkeypatch, capsys, launcher):
     monkeypatch.chdir(tmp_path)

@@ -138,6 +138,7 @@ def test_what_a_task_cannot_do_is_named_on_one_line(task, options, more, error, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "options", "settings"),
     [

@@ -56,6 +56,7 @@ def test_the_same_with_the_binary_features_written_out(lam):
     np.testing.assert_allclose(u, ref.dual_coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_both_forms_have_the_same_optimum():
     X, y = data(3)
     lam = 1.0

@@ -147,6 +147,7 @@ def test_averages_are_feasible_bounds(solver):
         assert point.w[NONNEGATIVE].min() >= 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(
     ("solver", "options"),
@@ -194,6 +195,7 @@ def test_block_steps_never_lower_the_dual(options):
         assert solver.total_gap(solver.fresh_gaps()) == pytest.approx(gap, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 @pytest.mark.parametrize("cache", [False, {"size": 6}], ids=["", "cache"])
 def test_no_other_length_of_a_step_has_a_higher_dual(step, cache):

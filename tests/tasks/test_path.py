@@ -212,6 +212,7 @@ def test_predefined_steps_are_refused():
         fwexp.grid_search(tiny_chain()[1], line_search=False, step="fw")
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_path_on_handwriting():
     """Certified at 50 random lam by dual points that the path knows nothing of."""
