@@ -13,10 +13,10 @@ from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
 
 
-def weighed(problem, w) -> tuple[Any, np.ndarray]:
+def with_weights(problem, w) -> tuple[Any, np.ndarray]:
     """Return the problem as the weights see it, and the internal weights, of a vector w or of a `Result`."""
     if isinstance(w, Result):
-        return prediction.weighed(w, problem)
+        return prediction.with_weights(w, problem)
     check_problem_type(problem)
     return problem, prediction.internal_weights(problem, w)
 
@@ -126,7 +126,7 @@ def max_oracle(problem, i: int, w) -> tuple[Any, float]:
     (1, 1.0)
     """
     i = check_index(problem, i)
-    problem, weights = weighed(protocol.original(problem), w)
+    problem, weights = with_weights(protocol.original(problem), w)
     check_labels(problem)
     evaluator = Evaluator(problem)
     value = evaluator.oracle(i, weights)
@@ -168,7 +168,7 @@ def predict(problem, w, **inputs) -> list:
         return w.predict(problem, **inputs)
     if inputs:
         raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
-    problem, weights = weighed(problem, w)
+    problem, weights = with_weights(problem, w)
     return Evaluator(problem).predict(weights)
 
 
@@ -200,7 +200,7 @@ def evaluate(problem, w) -> Evaluation:
     >>> fwexp.evaluate(problem, np.zeros(problem.d))
     Evaluation(hinge=1.0, norm_sq=0.0, error=0.5)
     """
-    problem, weights = weighed(problem, w)
+    problem, weights = with_weights(problem, w)
     labels = getattr(problem, "labels", None)
     known = labels is None or labels.min() >= 0
     return Evaluator(problem)(weights, hinge=known)

@@ -69,7 +69,7 @@ def _raise_radii(problem, w, work, radii_sq):
 def improvement_along_run(
     problem, *, lam: float, max_passes: float = 50, every: float = 1.0, seed: int = 0, **options
 ) -> "pd.DataFrame":
-    """Run bcfw and look, every so many passes, at the block gaps that an exact computation finds.
+    """Run bcfw and compute, every so many passes, its exact block gaps.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def improvement_along_run(
 
     every = settings.check_schedule(every)
     solver = start_bcfw(problem, lam, seed, options)
-    log, _ = run_and_look(solver, Bounds(settings.check_max_passes(max_passes)), every)
+    log, _ = run_with_block_gaps(solver, Bounds(settings.check_max_passes(max_passes)), every)
     return pd.DataFrame(log.rows, columns=["passes", *COLUMNS])
 
 
@@ -106,8 +106,8 @@ def start_bcfw(problem, lam: float | str, seed: int, options: Mapping) -> BCFW:
     return BCFW(problem, settings.check_lam(lam, problem.n), checked, settings.check_seed(seed))
 
 
-def run_and_look(solver: BCFW, bounds: Bounds, schedule, progress=None, checkpoint=None) -> tuple[Log, Status]:
-    """Run bcfw and look at its block gaps wherever the schedule has it; return the log and how the run ended."""
+def run_with_block_gaps(solver: BCFW, bounds: Bounds, schedule, progress=None, checkpoint=None) -> tuple[Log, Status]:
+    """Run bcfw, with its exact block gaps wherever the schedule has it; return the log and how the run ended."""
     log = Log(solver, BlockGaps(solver), iterate="last", progress=progress)
     return log, drive(solver, log, bounds, schedule, progress, checkpoint)
 
@@ -123,7 +123,7 @@ class Improvement(Task):
         running = start_bcfw(problem, self.given["lam"], self.given["seed"], options)
         progress = Progress(self.given["max_passes"], verbose, f"{self.name} lam={running.lam:.3g}")
         bounds = Bounds(self.given["max_passes"], self.given["gap_tol"], self.given["time_limit"])
-        log, status = run_and_look(running, bounds, self.given["schedule"], progress, checkpoint)
+        log, status = run_with_block_gaps(running, bounds, self.given["schedule"], progress, checkpoint)
         progress.close(str(status))
         w = to_public(problem, log.best[1].w)
         return result_of_rows(log.rows, w, status, running.lam, vars(running.options), self.given["seed"])

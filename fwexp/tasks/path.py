@@ -29,7 +29,7 @@ from fwexp.tasks.walk import OPTIONS, PathWalk, as_frame, check_bounds, run_walk
 if TYPE_CHECKING:
     import pandas as pd
 
-KAPPA = {True: 0.9, False: 0.7}  # of exact and of heuristic paths
+DEFAULT_KAPPA = {True: 0.9, False: 0.7}  # of exact and of heuristic paths
 
 
 @dataclass
@@ -170,7 +170,7 @@ def regularization_path(
 
 
 def _check_kappa(kappa, exact: bool) -> float:
-    kappa = KAPPA[exact] if kappa is None else check_positive("kappa", kappa)
+    kappa = DEFAULT_KAPPA[exact] if kappa is None else check_positive("kappa", kappa)
     if kappa >= 1.0:
         raise ParameterError(f"kappa must lie between 0 and 1, got {kappa!r}")
     return kappa

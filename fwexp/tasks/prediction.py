@@ -18,11 +18,11 @@ def predict(result, problem, inputs: Mapping) -> list:
         problem = unlabelled(result.structure, problem, inputs)
     elif inputs:
         raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
-    problem, weights = weighed(result, problem)
+    problem, weights = with_weights(result, problem)
     return Evaluator(problem).predict(weights)
 
 
-def weighed(result, problem) -> tuple[Any, np.ndarray]:
+def with_weights(result, problem) -> tuple[Any, np.ndarray]:
     """Return a problem as the weights of a result see it, and the internal weights."""
     check_problem_type(problem)
     if result.structure:  # unless made by hand

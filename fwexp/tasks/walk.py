@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("lam", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "certified")
 OPTIONS = [field.name for field in fields(BCFW.Options)]
-LOOKS = 10  # per pass, at the known gap
+CHECKS_PER_PASS = 10  # of the known gap
 START_PASSES = 3  # oracle calls / n that a path needs before its first break point
 
 
@@ -46,7 +46,15 @@ class Walk(Process):
     """
 
     certifies = False  # not across several lam: the rows have gaps of their own
-    changes: ClassVar[tuple[str, ...]] = ("weights", "gap", "event", "finished", "_before", "_target", "_look")  # beside the solver
+    changes: ClassVar[tuple[str, ...]] = (
+        "weights",
+        "gap",
+        "event",
+        "finished",
+        "_before",
+        "_target",
+        "_next_check",
+    )  # beside the solver
 
     def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
         check_problem_type(problem)
@@ -65,7 +73,7 @@ class Walk(Process):
         self.gap, self.event, self.finished = math.inf, False, False
         self._before = np.zeros(3, dtype=np.int64)  # steps, oracle calls and cache hits of solvers before this one
         self._target: float | None = None  # the gap to be reached at the present lam
-        self._look = 0  # step at which the gap is looked at next
+        self._next_check = 0  # step at which the gap is checked next
 
     @property
     def state(self):
@@ -103,8 +111,8 @@ class Walk(Process):
     def calls_per_step(self):
         if self.solver is None:
             return START_PASSES * self.size
-        looks = self.exact and self._target is not None and self.solver.step >= self._look
-        return max(self.size if looks else 1, self.solver.calls_per_step)
+        checks = self.exact and self._target is not None and self.solver.step >= self._next_check
+        return max(self.size if checks else 1, self.solver.calls_per_step)
 
     def advance(self, calls, max_steps):
         """Go on to the next row at most; the start may exceed ``calls``."""
@@ -119,26 +127,26 @@ class Walk(Process):
                 return
 
     def _reduce_gap(self, calls: int, max_steps: int) -> bool:
-        """Take steps up to the next look at the gap, or look; return whether there was room for it."""
+        """Take steps up to the next check of the gap, or check it; return whether there was room for it."""
         solver, before = self.solver, (self.step, self.oracle_calls)
-        if solver.step >= self._look:
+        if solver.step >= self._next_check:
             self.gap = solver.known_gap
             if self.exact and self.gap <= self._target:
                 if self.oracle_calls + self.size > calls:
                     return False
                 self.gap = solver.exact_gap()
-            self._look = solver.step + -(-self.size // LOOKS)
+            self._next_check = solver.step + -(-self.size // CHECKS_PER_PASS)
             if self.gap <= self._target:
                 self._target = None
                 self.arrive()
             return True
-        room = calls - int(self._before[1]), min(max_steps - int(self._before[0]), self._look)
+        room = calls - int(self._before[1]), min(max_steps - int(self._before[0]), self._next_check)
         solver.advance(*room)
         return (self.step, self.oracle_calls) != before
 
     def reach(self, target: float) -> None:
         """Have the gap brought down to ``target`` at the present lam."""
-        self._target, self._look = target, self.solver.step
+        self._target, self._next_check = target, self.solver.step
 
     def arrive(self) -> None:
         """Take note of the weights, for a row."""
