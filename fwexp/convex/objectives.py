@@ -242,12 +242,15 @@ class Quadratic(Function):
     Parameters
     ----------
     Q : array, sparse matrix or LinearOperator
+        Where it has a negative eigenvalue there is no certificate: that is seen at once up to dimension 300, and else when a
+        method moves in a direction of negative curvature.
     c : sequence of float, optional
         0 by default.
     """
 
     quadratic = True
     needs_direction = True
+    largest_decomposed = 300
 
     def __init__(self, Q, c=None) -> None:
         self.matrix = Matrix(Q, "Q")
@@ -256,6 +259,14 @@ class Quadratic(Function):
             raise ParameterError(f"Q must be a square matrix, got one of shape {self.matrix.shape}")
         self.c = np.zeros(self.dim) if c is None else vector("c", c, self.dim)
         self._check_symmetric()
+        if self.dim <= self.largest_decomposed:
+            eigenvalues = np.linalg.eigvalsh(self._columns(EVERYWHERE))
+            self._check_curvature(eigenvalues[0], np.abs(eigenvalues).max())
+
+    @staticmethod
+    def _check_curvature(curvature: float, scale: float) -> None:
+        if curvature < -1e-10 * scale:
+            raise ParameterError(f"Q must be positive semidefinite, got curvature {curvature:.3g} in some direction")
 
     def _check_symmetric(self) -> None:
         x = np.random.default_rng(0).standard_normal(self.dim)
@@ -283,7 +294,9 @@ class Quadratic(Function):
         return z[where] + self.c[where]
 
     def curvature(self, d, dz, block=EVERYWHERE):
-        return float(d @ dz[block])
+        curvature = float(d @ dz[block])
+        self._check_curvature(curvature, np.linalg.norm(d) * np.linalg.norm(dz[block]))
+        return curvature
 
     def hessian_times(self, dz):
         return dz

@@ -364,6 +364,11 @@ def too_small_a_gradient(x):
         (lambda: LeastSquares(np.eye(3), np.ones(2)), "b must be a vector of length 3, got an array of shape (2,)"),
         (lambda: LeastSquares([[np.nan]], [1.0]), "A must hold finite numbers, got one that is not"),
         (lambda: Quadratic([[0, 1], [0, 0]]), "Q must be symmetric, got a matrix that is not"),
+        (lambda: Quadratic([[1, 0], [0, -2]]), "Q must be positive semidefinite, got curvature -2 in some direction"),
+        (
+            lambda: minimize(Quadratic(scipy.sparse.diags_array(np.append(np.ones(400), -3.0))), Simplex(401), max_iter=500),
+            "Q must be positive semidefinite, got curvature -",
+        ),
         (lambda: Logistic(np.eye(2), [0, 1]), "y must hold the labels -1 and 1, got 0"),
     ],
 )
