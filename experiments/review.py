@@ -26,7 +26,7 @@ R3 = Figure(
 )
 R4 = Figure(
     name="review/fig4",
-    title="Batch and block-coordinate methods on the dual of a chain SVM, enumerated",
+    title="Batch, block-coordinate and randomised methods on the dual of a chain SVM, enumerated",
     data=review.r4_data,
     draw=review.r4_draw,
 )

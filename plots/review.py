@@ -36,7 +36,7 @@ R1 = (
 )
 R2 = (_panel("a", "lasso", "lasso"), _panel("b", "lasso", "lasso", axis="inspected", left=100.0))
 R3 = (_panel("a", "||x||² on the simplex", "norm", "value"), _panel("b", "||x||² on the simplex", "norm"))
-R4 = (_panel("a", "chain SVM, dual", "chain_dual"),)
+R4 = (_panel("a", "chain SVM, dual", "chain_dual"), _panel("b", "chain SVM, dual", "chain_dual", axis="inspected", left=1000.0))
 R5 = (
     _panel("a", "matrix game", "matrix_game"),
     _panel("b", "matrix game", "matrix_game", axis="time", left=1e-4),
@@ -113,13 +113,13 @@ def r3_draw(frame):
 
 
 def r4_data(results):
-    """Gap of the dual of a chain SVM by passes of linear minimisations."""
+    """Gap of the dual of a chain SVM by passes of linear minimisations and by atoms inspected."""
     return _data(results, R4)
 
 
 def r4_draw(frame):
     """Draw R4 from its tidy frame."""
-    return curves.draw(frame, R4, columns=1, height=2.6)
+    return curves.draw(frame, R4, columns=2, height=2.3)
 
 
 def r5_data(results):

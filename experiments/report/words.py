@@ -69,7 +69,7 @@ CAPTIONS = {
         "Announced without a figure; line search is on the bound.",
     ),
     "review/fig4": (
-        "The dual of a small chain SVM with all labelings enumerated.",
+        "The dual of a small chain SVM with all labelings enumerated, by passes and by labelings inspected.",
         "Announced without a figure.",
     ),
     "review/fig5": (

@@ -165,7 +165,7 @@ class Method(Process):
         """Return the size of the active set, the atoms inspected and the drop steps."""
         state = self.state
         atoms = {} if state.active is None else {"atoms": float(state.active.size), "drops": float(state.drops)}
-        return atoms | ({"inspected": float(state.inspected)} if self.set.num_atoms else {})
+        return atoms | ({"inspected": float(state.inspected)} if self.set.inspected else {})
 
     @abstractmethod
     def advance(self, calls: int, max_steps: int) -> None:

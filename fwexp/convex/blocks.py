@@ -145,6 +145,7 @@ class Block(BlockMethod):
         """Return the gaps of all blocks."""
         state = self.state
         g = self.f.gradient(state.x, state.z)
+        state.inspected += self.set.inspected or 0
         pairs = zip(self.set.factors, self.set.blocks, strict=True)
         return np.array([max(g[block] @ state.x[block] - factor.atom(g[block]).dot(g[block]), 0.0) for factor, block in pairs])
 
@@ -173,6 +174,7 @@ class Block(BlockMethod):
                 active.drop(k)
                 state.drops += 1
         state.calls += 1
+        state.inspected += self.set.factors[i].inspected or 0
         if "gaps" in state.more:
             state.more["gaps"][i] = max(gap, 0.0)
             state.more["since"] += 1
@@ -200,3 +202,7 @@ class BlockDescent(BlockMethod):
         d = s - state.x[block]
         self._move(d, self.f.image_at(d, block), block)
         state.calls += 1
+
+    def extras(self):
+        """Return nothing: projections look at no atoms."""
+        return {}

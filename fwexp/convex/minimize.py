@@ -101,8 +101,8 @@ def minimize(
     set : ConvexSet
         Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own.
     method : str
-        ``frank_wolfe``, ``away``, ``pairwise``, ``corrective``, ``random_away`` (on numbered atoms), ``block`` or ``block_descent``
-        (on a `Product`).
+        ``frank_wolfe``, ``away``, ``pairwise``, ``corrective``, ``random_away`` (on numbered atoms, and on products of such sets),
+        ``block`` or ``block_descent`` (on a `Product`).
     x0 : sequence of float, optional
         The start, a member of the set; by default a vertex.
     gap_tol : float

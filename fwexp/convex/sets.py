@@ -95,6 +95,11 @@ class ConvexSet(ABC):
         """Return the indices and the values, one row each, of numbered atoms."""
         raise OptionError(f"the atoms of {type(self).__name__} are not numbered; those of {', '.join(NUMBERED)} are")
 
+    @property
+    def inspected(self) -> int | None:
+        """How many atoms a linear minimisation looks at, where that can be said."""
+        return self.num_atoms
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dim={self.dim})"
 
@@ -297,7 +302,10 @@ class Product(ConvexSet):
         self.dim = int(ends[-1])
 
     def atom(self, g):
-        parts = [factor.atom(g[block]) for factor, block in zip(self.factors, self.blocks, strict=True)]
+        return self.join([factor.atom(g[block]) for factor, block in zip(self.factors, self.blocks, strict=True)])
+
+    def join(self, parts: Sequence[Atom]) -> Atom:
+        """Return the atom that has these in the factors."""
         if any(part.indices is None for part in parts):
             pairs = zip(parts, self.factors, strict=True)
             return Atom(None, np.concatenate([part.dense(factor.dim) for part, factor in pairs]))
@@ -313,6 +321,11 @@ class Product(ConvexSet):
 
     def random(self, rng):
         return np.concatenate([factor.random(rng) for factor in self.factors])
+
+    @property
+    def inspected(self):
+        counts = [factor.inspected for factor in self.factors]
+        return None if None in counts else sum(counts)
 
     @property
     def diameter(self):

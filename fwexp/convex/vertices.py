@@ -9,6 +9,8 @@ import numpy as np
 from fwexp.checks import number_option
 from fwexp.convex.atoms import Atom
 from fwexp.convex.base import Method, OpenLoopOptions, StepOptions, View
+from fwexp.convex.objectives import EVERYWHERE
+from fwexp.convex.sets import Product
 from fwexp.solvers.simplex_qp import SimplexQP
 
 
@@ -27,7 +29,7 @@ class LinearMinimisation(Method):
                 self._count_step()
             self._view = self.look()
             state.calls += self.size
-            state.inspected += self.set.num_atoms or 0
+            state.inspected += self.set.inspected or 0
             if self._view.gap <= self.gap_tol:
                 self.event = True
                 return
@@ -212,6 +214,9 @@ class RandomOptions(StepOptions):
 class RandomAway(Away):
     """Algorithm 5: away-step Frank-Wolfe whose linear minimisation is over a sample of the atoms and the active set.
 
+    The atoms of a product are too many to draw from. There the sample is a product: in every factor of some of its atoms and of
+    the parts of the active ones, so that a factor whose best atom is not among them loses nothing.
+
     Of the gradient only the coordinates that the sample needs are computed where atoms have few nonzeros. The gap over the
     sample certifies nothing: certificates are computed for the log, off the clock.
     """
@@ -221,38 +226,77 @@ class RandomAway(Away):
     stochastic = True
 
     def __init__(self, f, convex_set, *args, **named):
-        if convex_set.num_atoms is None:
-            convex_set.atoms(np.zeros(0, dtype=np.int64))  # says that there are none
+        product = isinstance(convex_set, Product)
+        self._factors = convex_set.factors if product else [convex_set]
+        self._blocks = convex_set.blocks if product else [EVERYWHERE]
+        for factor in self._factors:
+            if factor.num_atoms is None:
+                factor.atoms(np.zeros(0, dtype=np.int64))  # says that there are none
         super().__init__(f, convex_set, *args, **named)
 
     def advance(self, calls, max_steps):
         """Take steps, one sample each."""
         state = self.state
-        while state.calls + 1 <= calls and state.step + 1 <= max_steps:
+        while state.calls + self.size <= calls and state.step + 1 <= max_steps:
             self._view = None
             self._take_step(self._sampled())
-            state.calls += 1
+            state.calls += self.size
             self._count_step()
 
     def _sampled(self) -> View:
         """Minimise linearly over a sample of the atoms and the active set."""
         state, f, active = self.state, self.f, self.state.active
-        count = self.set.num_atoms
-        sample = state.rng.choice(count, math.ceil(self.options.eta * count), replace=False)
-        indices, values = self.set.atoms(sample)
-        state.inspected += len(sample) + active.size
-        if indices is None or active.start is not None:
+        samples = self._draw()
+        if active.indices is None or active.start is not None:
             g = f.gradient(state.x, state.z)
             gx = float(g @ state.x)
         else:  # the coordinates of the sample, and those where x is not 0
-            where = np.unique(np.concatenate((indices.ravel(), active.indices[: active.size].ravel())))
+            drawn = [indices.ravel() + (block.start or 0) for block, (indices, _) in zip(self._blocks, samples, strict=True)]
+            where = np.unique(np.concatenate((*drawn, active.indices[: active.size].ravel())))
             g = np.zeros(f.dim)
             g[where] = f.partial(state.x, state.z, where)
             gx = float(g[where] @ state.x[where])
-        dots = values @ g if indices is None else (values * g[indices]).sum(axis=1)
-        known, j = active.dots(g), int(np.argmin(dots))
+        parts = [_best(g[block], *sample) for block, sample in zip(self._blocks, samples, strict=True)]
+        atom = self.set.join(parts) if isinstance(self.set, Product) else parts[0]
+        known, gs = active.dots(g), atom.dot(g)
         value = 0.0 if self.line_search else f.value(state.x, state.z)
         k = int(np.argmin(known))
-        if known[k] < dots[j]:
-            return View(value, g, gx, active.copy_of(k), float(known[k]))
-        return View(value, g, gx, Atom(None if indices is None else indices[j], values[j]), float(dots[j]))
+        if known[k] < gs:
+            atom, gs = active.copy_of(k), float(known[k])
+        return View(value, g, gx, atom, gs)
+
+    def _draw(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
+        """Return indices and values of atoms of every factor, one row each: a sample, and of a product the active ones."""
+        state, active, samples, column = self.state, self.state.active, [], 0
+        rows = np.delete(np.arange(active.size), active.start_at) if active.start is not None else slice(active.size)
+        for factor, block in zip(self._factors, self._blocks, strict=True):
+            count = factor.num_atoms
+            indices, values = factor.atoms(state.rng.choice(count, math.ceil(self.options.eta * count), replace=False))
+            if len(self._factors) == 1:
+                state.inspected += active.size
+            elif active.indices is None:
+                values = np.unique(np.concatenate((_dense(indices, values, factor.dim), active.values[rows, block])), axis=0)
+                indices = None
+            else:
+                width = values.shape[1]
+                columns = slice(column, column := column + width)
+                parts = np.hstack((active.indices[rows, columns] - block.start, active.values[rows, columns]))
+                both = np.unique(np.concatenate((np.hstack((indices, values)), parts)), axis=0)
+                indices, values = both[:, :width].astype(np.int64), both[:, width:]
+            state.inspected += len(values)
+            samples.append((indices, values))
+        return samples
+
+
+def _dense(indices: np.ndarray | None, values: np.ndarray, dim: int) -> np.ndarray:
+    if indices is None:
+        return values
+    dense = np.zeros((len(values), dim))
+    np.put_along_axis(dense, indices, values, axis=1)
+    return dense
+
+
+def _best(g: np.ndarray, indices: np.ndarray | None, values: np.ndarray) -> Atom:
+    """Return the atom of the smallest <g, s>."""
+    j = int(np.argmin(values @ g if indices is None else (values * g[indices]).sum(axis=1)))
+    return Atom(None if indices is None else indices[j], values[j])

@@ -210,6 +210,45 @@ def test_blocks_that_depend_on_each_other_meet_the_optimum_of_the_whole(seed):
         assert result.value == pytest.approx(whole.value, abs=2e-7)
 
 
+PRODUCTS = {
+    "sparse": [Simplex(4), L1Ball(3), Simplex(2)],
+    "dense": [Simplex(3), Hull([[-1.0, 0.5], [0.0, 1.0], [1.0, 0.0]]), L1Ball(4)],
+}
+
+
+@pytest.mark.parametrize("kind", PRODUCTS)
+def test_a_sample_of_a_product_is_one_of_every_factor(kind):
+    product = Product(PRODUCTS[kind])
+    f = quadratic(np.random.default_rng(3), 12, 9)[0]
+    run = {"max_iter": 3000, "gap_tol": 1e-9, "schedule": 1}
+    away = minimize(f, product, method="away", **run)
+    whole = minimize(f, product, method="random_away", eta=1.0, **run)
+    # Where all atoms are in the sample, it is the method without one, and looks at as many.
+    steps = min(whole.trace["step"].iloc[-1], away.trace["step"].iloc[-1])
+    assert steps > 10
+    one, other = (trace[trace["step"] <= steps].drop_duplicates("step", keep="last") for trace in (away.trace, whole.trace))
+    np.testing.assert_allclose(other["primal"], one["primal"], atol=1e-10)
+    assert other["inspected"].iloc[-1] == steps * product.inspected
+    part = minimize(f, product, method="random_away", eta=0.3, seed=1, **run)
+    assert part.status == "converged"
+    assert part.value == pytest.approx(away.value, abs=2e-9)
+    assert part.trace["inspected"].iloc[-1] < part.trace["step"].iloc[-1] * product.inspected
+    # A start inside is an atom of no factor.
+    start = np.concatenate([factor.random(np.random.default_rng(k)) for k, factor in enumerate(product.factors)])
+    few = {"x0": start, "max_iter": 300, "gap_tol": 1e-9}
+    assert minimize(f, product, method="random_away", eta=0.3, **few).gap <= 3 * minimize(f, product, method="away", **few).gap
+
+
+def test_methods_of_a_product_count_the_atoms_of_its_factors():
+    product, f = Product(PRODUCTS["sparse"]), quadratic(np.random.default_rng(3), 12, 9)[0]
+    assert product.inspected == 4 + 6 + 2
+    run = {"max_iter": 5, "gap_tol": 0.0}
+    for options in ({"method": "frank_wolfe"}, {"method": "block", "rule": "cyclic"}):
+        assert minimize(f, product, **options, **run).trace["inspected"].iloc[-1] == 5 * 12
+    assert "inspected" not in minimize(f, product, method="block_descent", **run).trace
+    assert "inspected" not in minimize(f, Product([Simplex(4), Box(-np.ones(5), np.ones(5))]), method="block", **run).trace
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_matrix, aslinearoperator, np.asfortranarray])
 def test_matrices_of_every_kind_are_one(method, kind):
@@ -384,6 +423,8 @@ def test_options_that_do_not_fit_are_refused():
             minimize(never, Simplex(2), **options)
     with pytest.raises(TypeError, match="the atoms of L2Ball are not numbered"):
         minimize(never, L2Ball(2), method="random_away")
+    with pytest.raises(TypeError, match="the atoms of Box are not numbered"):
+        minimize(never, Product([Simplex(1), Box([0.0], [1.0])]), method="random_away")
     with pytest.raises(TypeError, match="UserFunction knows no Lipschitz constants"):
         minimize(never, Product([Simplex(2)]), method="block_descent")
     with pytest.raises(TypeError, match="excludes step open_loop"):

@@ -49,7 +49,7 @@ def test_every_instance_can_be_solved(name):
         saddle, blocks = hasattr(problem, "X"), hasattr(getattr(problem, "set", None), "factors")
         if saddle != (method in ("dual_extragradient", "sp_fw", "sp_away")):
             continue
-        if (method.startswith("block") and not blocks) or (method == "random_away" and problem.set.num_atoms is None):
+        if (method.startswith("block") and not blocks) or (method == "random_away" and problem.set.inspected is None):
             continue
         # Polytopes of parts have entropic projections alone.
         options = {"geometry": "entropic"} if name == "chain_game" and method == "dual_extragradient" else {}
