@@ -1,7 +1,8 @@
 """The catalogue of claims: what is claimed, which runs decide it, and by which criterion.
 
 A claim is a function in the module of its paper, under the decorator `claim`; its docstring is its criterion, which was
-written before the runs were looked at. It gets the `Runs` that it needs and returns a `Finding`, or raises `Undecided`.
+written before the runs were looked at. It gets the `Runs` that it needs and returns a `Finding`, or raises `Undecided`. A claim
+that needs no runs gets nothing: it computes what decides it, in a few seconds at most, mostly on `small` problems.
 """
 
 import inspect
@@ -59,9 +60,9 @@ class Claim:
     figure : str
         The figure of the catalogue that shows it; empty where none does.
     needs : tuple of Need
-        Its runs; nothing where no stored run can decide it.
+        Its runs; nothing where a computation decides it.
     decide : callable
-        From `Runs` to a `Finding`.
+        From `Runs`, or from nothing, to a `Finding`.
     """
 
     id: str

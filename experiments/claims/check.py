@@ -64,7 +64,7 @@ def decide(claim: Claim, results) -> dict:
         options = [name for name in results if name.startswith(("solver.", "dataset.", "task"))]
         results = results.drop(columns=[name for name in options if results[name].isna().all()])
     try:
-        finding = claim.decide(Runs(results, claim.split_by) if claim.needs else None)
+        finding = claim.decide(Runs(results, claim.split_by)) if claim.needs else claim.decide()
     except Undecided as error:
         return {"verdict": UNDECIDED, "why": str(error), "parts": {}, "numbers": {}}
     parts = {part: held if held is None else bool(held) for part, held in finding.parts.items()}

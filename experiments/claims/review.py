@@ -224,7 +224,7 @@ def saddle_away(runs):
     "R-9",
     "The review has misprints: signs of the gradient and of r_t in 4.1, a surplus sum in s_t, argmin for argmax in (1).",
 )
-def misprints(runs):
+def misprints():
     """They are read in the text: the signs of r_t in 4.1 against algorithm 7; a sum over i in the formula of s_t whose terms do not
     depend on i; argmin for argmax in (1); algorithm C.1, called accelerated elsewhere, is plain block descent.
     """

@@ -126,9 +126,9 @@ def _claim(record: Mapping) -> Html:
     if record["numbers"]:
         rows = [(name, "-" if value is None else value) for name, value in record["numbers"].items()]
         inside.append(table(("measured", "value"), rows, f"numbers of {record['id']}"))
-    inside.append(tag("p", f"Looks at {len(record['runs'])} runs, of which {record['missing']} are not stored. To decide it: "))
-    inside.append(tag("p", tag("code", f"fwexp claims {record['id']} --run")))
     if record["runs"]:
+        inside.append(tag("p", f"Looks at {len(record['runs'])} runs, of which {record['missing']} are not stored. To decide it: "))
+        inside.append(tag("p", tag("code", f"fwexp claims {record['id']} --run")))
         keys = " ".join(key[:12] for key in record["runs"])
         inside.append(tag("details", tag("summary", "Keys of these runs"), tag("p", tag("code", keys), class_="keys")))
     parts.append(tag("details", tag("summary", f"Criterion and numbers of {record['id']}"), *inside))

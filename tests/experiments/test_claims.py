@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fwexp.experiments import FIGURES
-from fwexp.experiments.claims import PAPERS, VERDICTS, Finding, all_claims, check
+from fwexp.experiments.claims import PAPERS, VERDICTS, Finding, all_claims, check, small
 from fwexp.experiments.claims.catalogue import Need
 from fwexp.experiments.claims.check import decide, needed
 from fwexp.experiments.claims.runs import Curves, Runs, below, interval
@@ -13,7 +13,8 @@ from tests.experiments import made_up_world as world
 
 CLAIMS = all_claims()
 COUNTS = {"B13": 22, "G16": 11, "L": 5, "R": 9}
-NO_RUNS = [id for id, claim in CLAIMS.items() if not claim.needs]
+NO_RUNS = {id for id, claim in CLAIMS.items() if not claim.needs}
+READ = "R-9"  # in the text, and not by a computation
 OCR_SMALL_LAM = {"dataset": "ocr", "lam": "1/n"}
 
 
@@ -232,9 +233,40 @@ def test_a_verdict_flips_where_the_data_contradict_the_claim(id):
     assert fallen == decided, decided - fallen
 
 
-@pytest.mark.parametrize("id", NO_RUNS)
-def test_what_no_run_decides_is_undecided_and_says_why(id):
+# Changes of `small`, (name, change of the function), under which computed claims fall.
+COMPUTED = {
+    "B13-12": [("Outputs.worst", lambda worst: lambda self, w: worst(self, -w))],
+    "B13-14": [("optimum", lambda optimum: lambda *given: optimum(*given) + 3.0)],
+    "B13-15": [
+        ("curvature", lambda curvature: lambda *given: 5.0 * curvature(*given)),
+        ("block_curvatures", lambda curvatures: lambda *given: 4.0 * curvatures(*given)),
+    ],
+    "B13-19": [("coordinate_descent", lambda descent: lambda X, *given: descent(1.01 * X, *given))],
+    "G16-9": [("iterates", lambda found: lambda *given, **options: found(*given, **options | {"sampling": "uniform"}))],
+    "L-5": [("optimum", lambda optimum: lambda *given: optimum(*given) - 100.0)],
+}
+SAME = {"B13-12": "L-2", "B13-15": "R-5"}
+
+
+@pytest.mark.parametrize("id", COMPUTED)
+def test_what_is_computed_holds_and_can_fall(id, monkeypatch):
     told = decide(CLAIMS[id], None)
+    assert told["verdict"] == "holds", told
+    assert told["numbers"]
+    fallen = set()
+    for name, change in COMPUTED[id]:
+        place, _, attribute = name.rpartition(".")
+        owner = getattr(small, place) if place else small
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, attribute, change(getattr(owner, attribute)))
+            fallen |= {part for part, held in decide(CLAIMS[id], None)["parts"].items() if not held}
+    assert fallen == set(told["parts"])
+
+
+def test_claims_without_runs_are_computed_or_read():
+    assert {*COMPUTED, *SAME.values(), READ} == NO_RUNS
+    assert all(CLAIMS[one].decide is CLAIMS[other].decide for one, other in SAME.items())
+    told = decide(CLAIMS[READ], None)
     assert told["verdict"] == "undecided"
     assert told["why"]
 
@@ -282,8 +314,8 @@ def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypa
     assert {told[id]["why"] for id in users} == {f"1 of {len(needed(CLAIMS[id]))} runs are not stored" for id in users}
 
 
-def test_an_empty_store_leaves_all_undecided(tmp_path):
-    records = [check(claim, tmp_path) for claim in CLAIMS.values()]
+def test_an_empty_store_leaves_all_that_need_runs_undecided(tmp_path):
+    records = [check(claim, tmp_path) for claim in CLAIMS.values() if claim.needs]
     assert {record["verdict"] for record in records} == {"undecided"}
     assert all(record["why"] for record in records)
     assert list(tmp_path.iterdir()) == []

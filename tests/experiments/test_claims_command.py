@@ -18,7 +18,7 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "B13-1   undecided" in out
     assert "runs are not stored" in out
-    assert "22 claims: 22 undecided" in out
+    assert "22 claims: 4 holds, 18 undecided" in out
     stored = json.loads(claims_path(tmp_path, "B13").read_text())
     assert list(stored) == list(of_paper("icml2013"))
     assert {"statement", "criterion", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(stored["B13-1"])

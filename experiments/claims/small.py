@@ -1,0 +1,141 @@
+"""Small problems with every output written out, on which claims that need no runs are decided when they are checked.
+
+A problem is n examples with m outputs each, the first of which is true. Solvers run on it by Python functions, without
+compilation; what theory needs besides, curvatures and optimum, is found by trying everything.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Outputs(NamedTuple):
+    """A problem: psi_i(y) and L_i(y), both 0 for the first output."""
+
+    psi: np.ndarray  # (n, m, d)
+    losses: np.ndarray  # (n, m)
+
+    @property
+    def n(self) -> int:
+        return len(self.psi)
+
+    @property
+    def radius_sq(self) -> float:
+        """R^2, the largest ||psi_i(y)||^2."""
+        return float((self.psi**2).sum(axis=2).max())
+
+    def worst(self, w: np.ndarray) -> np.ndarray:
+        """The output of largest H_i(w) of each example."""
+        return (self.losses - self.psi @ w).argmax(axis=1)
+
+
+def some_outputs(seed: int, n: int = 4, m: int = 3, d: int = 3) -> Outputs:
+    """Random psi and losses."""
+    rng = np.random.default_rng(seed)
+    psi, losses = rng.standard_normal((n, m, d)), rng.uniform(0.2, 1.0, (n, m))
+    psi[:, 0], losses[:, 0] = 0.0, 0.0
+    return Outputs(psi, losses)
+
+
+def mirrored(psi: np.ndarray) -> Outputs:
+    """The problem whose example i has the outputs 0, psi_i and -psi_i."""
+    return Outputs(np.stack([0.0 * psi, psi, -psi], axis=1), np.tile([0.0, 1.0, 1.0], (len(psi), 1)))
+
+
+def hard_outputs(n: int, m: int) -> Outputs:
+    """`fwexp.tasks.improvement.one_hard_example`; the wrong output of an easy example is there m times."""
+    from fwexp.tasks.improvement import one_hard_example
+
+    problem = one_hard_example(n, m)
+    ends = problem.part_ptr
+    rows = np.minimum(ends[:-1, None] + np.arange(m + 1), ends[1:, None] - 1)
+    return Outputs(problem.psi[rows], problem.losses[rows])
+
+
+def as_problem(outputs: Outputs):
+    """The problem as functions, on which solvers run without compilation."""
+    import fwexp
+
+    psi, losses = outputs
+    return fwexp.CallbackProblem(
+        [0] * outputs.n,
+        features=lambda i, y: -psi[i, y],
+        loss=lambda i, y: losses[i, y],
+        max_oracle=lambda i, w: int((losses[i] - psi[i] @ w).argmax()),
+    )
+
+
+def iterates(outputs: Outputs, solver: str, lam: float, steps: int, seed: int = 0, order: Sequence[int] | None = None, **options):
+    """w and b'a after 0, 1, ... steps of a solver of the package."""
+    from fwexp.solvers import SOLVERS, check_options
+
+    cls = SOLVERS[solver]
+    order = None if order is None else np.asarray(order, dtype=np.int64)
+    running = cls(as_problem(outputs), lam, check_options(cls, options), seed, ("last",), order)
+    ws, ells = [], []
+    for step in range(steps + 1):
+        running.advance(steps * running.calls_per_step, step)
+        point = running.point("last")
+        ws.append(np.array(point.w))
+        ells.append(point.dual + 0.5 * lam * float(point.w @ point.w))
+    return np.array(ws), np.array(ells)
+
+
+def subgradients(outputs: Outputs, lam: float, steps: Sequence[float], start=0.0) -> np.ndarray:
+    """The iterates of the subgradient method on P, with the given steps."""
+    ws = [start + np.zeros(outputs.psi.shape[2])]
+    for step in steps:
+        w = ws[-1]
+        ws.append(w - step * (lam * w - outputs.psi[np.arange(outputs.n), outputs.worst(w)].mean(axis=0)))
+    return np.array(ws)
+
+
+def coordinate_descent(X: np.ndarray, y: np.ndarray, C: float, order: Sequence[int]) -> np.ndarray:
+    """The iterates of dual coordinate descent on a binary SVM (Hsieh et al. 2008, algorithm 1)."""
+    a, ws = np.zeros(len(y)), [np.zeros(X.shape[1])]
+    for i in order:
+        gradient = y[i] * (ws[-1] @ X[i]) - 1.0
+        new = np.clip(a[i] - gradient / (X[i] @ X[i]), 0.0, C)
+        ws.append(ws[-1] + (new - a[i]) * y[i] * X[i])
+        a[i] = new
+    return np.array(ws)
+
+
+def block_curvatures(outputs: Outputs, lam: float) -> np.ndarray:
+    """C_f^(i), the largest ||psi_i(y) - psi_i(y')||^2/(lam n^2): the dual is quadratic."""
+    differences = outputs.psi[:, :, None] - outputs.psi[:, None]
+    return (differences**2).sum(axis=3).max(axis=(1, 2)) / (lam * outputs.n**2)
+
+
+def curvature(outputs: Outputs, lam: float) -> float:
+    """C_f, the same for the sum over examples, of all pairs of corners."""
+    corners = np.array([sum(rows) for rows in product(*outputs.psi)])
+    return float(((corners[:, None] - corners[None]) ** 2).sum(axis=2).max() / (lam * outputs.n**2))
+
+
+def optimum(outputs: Outputs, lam: float) -> float:
+    """D* to 1e-9, by cutting planes."""
+    import fwexp
+
+    return fwexp.solve(as_problem(outputs), "one_slack", lam=lam, gap_tol=1e-9, max_passes=1000, schedule=1).dual
+
+
+def primal(outputs: Outputs, w: np.ndarray, lam: float) -> np.ndarray:
+    """P of every row of w."""
+    hinges = (outputs.losses - np.einsum("imd,kd->kim", outputs.psi, w)).max(axis=2)
+    return hinges.mean(axis=1) + 0.5 * lam * (w**2).sum(axis=1)
+
+
+def dual(w: np.ndarray, ell: np.ndarray, lam: float) -> np.ndarray:
+    """D of points with A a = w and b'a = ell."""
+    return ell - 0.5 * lam * (w**2).sum(axis=-1)
+
+
+def averages(values: np.ndarray) -> dict[str, np.ndarray]:
+    """Means of the iterates up to step K = 1, 2, ...: with weights k, and of the second half."""
+    k = np.arange(1.0, len(values)).reshape(-1, *[1] * (values.ndim - 1))
+    weighted = np.cumsum(k * values[1:], axis=0) / np.cumsum(k, axis=0)
+    halves = np.array([values[(K + 1) // 2 : K + 1].mean(axis=0) for K in range(1, len(values))])
+    return {"weighted mean": weighted, "mean of the second half": halves}
