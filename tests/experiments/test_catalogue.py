@@ -14,7 +14,7 @@ from matplotlib.text import Text
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
 from fwexp.experiments.figure import PICTURE, save_figure
-from fwexp.plots import curves, icml2013, icml2016, quickstart, style
+from fwexp.plots import curves, icml2013, icml2013_table, icml2016, quickstart, style
 from fwexp.plots.curves import COLUMNS
 from fwexp.run import store, sweep
 from fwexp.run.config import conf_dir
@@ -121,6 +121,14 @@ def test_a_preset_compares_methods_on_equal_terms(name):
 def test_figures_share_runs(one, other, solvers, shared):
     keys = [{store.run_key(config) for config in _configs(name) if config["solver"]["name"] in solvers} for name in (one, other)]
     assert len(keys[0] & keys[1]) == shared
+
+
+def test_table_1_measures_every_method_on_all_words_and_on_samples():
+    sizes = {}
+    for config in _configs("icml2013/table1"):
+        sizes.setdefault(config["solver"]["name"], set()).add(config["dataset"].get("n"))
+    assert set(sizes) == set(icml2013_table.METHODS)
+    assert all(None in found and len(found) >= 4 for found in sizes.values())
 
 
 @pytest.mark.slow
