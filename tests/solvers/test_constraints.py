@@ -106,6 +106,7 @@ METHODS = [
     ("one_slack", {}),
     ("one_slack", {"cache": 0, "pull": 0.0, "removal": 0, "nonnegative": False}),
     ("one_slack", {"removal": 1}),
+    ("bmrm", {}),
     ("fcfw", {}),
     ("fcfw", {"start_atom": False}),
 ]
