@@ -20,6 +20,7 @@ import numpy as np
 import fwexp
 from fwexp.data import DATASETS, resolve_data_dir
 from fwexp.errors import DataError, UserError
+from fwexp.experiments.bench_convex import beside_copt
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import from_public
 from fwexp.solvers import SOLVERS, check_options
@@ -258,6 +259,7 @@ def main() -> int:
         time_to_gap(floor, unit)
         cutting_plane(floor, unit)
     beside_scikit_learn()
+    beside_copt()
     return 0
 
 
