@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.experiments.claims import small
 from fwexp.experiments.claims.catalogue import Need, claim
 from fwexp.experiments.claims.icml2013 import CONLL, END, FIG1, FIG2, FIG3, LAMS, OCR
-from fwexp.experiments.claims.runs import below, interval
+from fwexp.experiments.claims.runs import below, interval, reached
 from fwexp.experiments.claims.verdict import Finding, Undecided
 
 OWN = "claims/icml2013"
@@ -195,7 +195,7 @@ def approximate_oracles(runs):
     rows = runs.rows(solver="approx_bcfw")
     passes = {}
     for (nu, delta), found in rows.fillna({"solver.nu": 1.0, "solver.delta": 0.0}).groupby(["solver.nu", "solver.delta"]):
-        passes[nu, delta] = np.mean([_passes_to(run, 0.1) for _, run in found.groupby("key")])
+        passes[nu, delta] = np.mean([reached(run, 0.1, "passes", "gap") for _, run in found.groupby("key")])
     exact = passes.pop((1.0, 0.0), np.inf)
     if not passes or not np.isfinite(exact):
         raise Undecided("runs with the exact oracle do not get to a gap of 0.1")
@@ -203,11 +203,6 @@ def approximate_oracles(runs):
     parts = {f"nu = {nu:g}, delta = {delta:g}": passes[nu, delta] <= allowed[nu, delta] for nu, delta in passes}
     numbers = {f"passes, nu = {nu:g}, delta = {delta:g}": value for (nu, delta), value in passes.items()}
     return Finding(parts, {"passes, exact": exact} | numbers)
-
-
-def _passes_to(run, level):
-    reached = run[run["gap"] <= level]
-    return reached["passes"].min() if len(reached) else np.inf
 
 
 @claim(

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.claims import small
 from fwexp.experiments.claims.catalogue import Need, claim
-from fwexp.experiments.claims.runs import below, interval
+from fwexp.experiments.claims.runs import below, interval, is_linear
 from fwexp.experiments.claims.verdict import Finding, Undecided
 
 FIG1, FIG2, FIG3, FIG5, FIG8 = (f"icml2016/fig{k}" for k in (1, 2, 3, 5, 8))
@@ -14,8 +14,14 @@ PAIRS = (("bcfw", "bcfw-gap"), ("bcpfw", "bcpfw-gap"))
 CACHED = (("bcfw", "bcfw-cache"), ("bcfw-gap", "bcfw-gap-cache"), ("bcpfw", "bcpfw-cache"), ("bcpfw-gap", "bcpfw-gap-cache"))
 
 
-def _places():
-    return [(dataset, lam) for dataset, lams in PLACES.items() for lam in lams]
+def _places(*pairs):
+    """Every data set, lam and pair of methods of figure 5: what they are called, where their runs are, the pair."""
+    for dataset, lams in PLACES.items():
+        # the small OCR shares name and lam with the large one, and is compared in G16-1
+        split = {"split": "ocr2"} if dataset == "ocr" else {}
+        for lam in lams:
+            for plain, other in pairs:
+                yield f"{dataset}, lam = {lam}, {other}", {"dataset": dataset, "lam": lam, **split}, (plain, other)
 
 
 def _speedups(runs, plain, other, axis="passes", **where):
@@ -23,6 +29,7 @@ def _speedups(runs, plain, other, axis="passes", **where):
 
     That gap is the highest of those where the runs end, so that all of them get there.
     """
+    runs.curves(plain, "gap", **where).logged(4.0, END[where["dataset"]])
     curves = [runs.curves(name, "gap", axis, **where).lowest() for name in (plain, other)]
     level = max(y[-1] for found in curves for y in found.y)
     slow, fast = (found.until(level) for found in curves)
@@ -41,19 +48,13 @@ def gap_sampling_is_faster(runs):
     every seed without; with FW steps and with pairwise ones, on each data set and lam of figure 5; one part per data set and
     measure. More so for large n: on OCR at lam = 0.001, FW steps, the median ratio of passes at n = 6251 exceeds that at 626.
     """
-    parts, numbers = {}, {}
-    for dataset, lams in PLACES.items():
-        for axis in ("passes", "time"):
-            faster = []
-            for lam in lams:
-                for plain, sampled in PAIRS:
-                    # the small OCR shares name and lam with the large one, and is compared below
-                    where = {"dataset": dataset, "lam": lam} | ({"split": "ocr2"} if dataset == "ocr" else {})
-                    ratio = _speedups(runs, plain, sampled, axis, **where)
-                    faster.append(ratio.min() > 1)
-                    numbers[f"{dataset}, lam = {lam}, {sampled}: ratio of {axis}, median"] = np.median(ratio)
-                    runs.curves(plain, "gap", **where).logged(4.0, END[dataset])
-            parts[f"{dataset}, {axis}"] = all(faster)
+    faster, numbers = {}, {}
+    for axis in ("passes", "time"):
+        for name, where, pair in _places(*PAIRS):
+            ratio = _speedups(runs, *pair, axis, **where)
+            faster.setdefault(f"{where['dataset']}, {axis}", []).append(ratio.min() > 1)
+            numbers[f"{name}: ratio of {axis}, median"] = np.median(ratio)
+    parts = {name: all(found) for name, found in faster.items()}
     small, large = (np.median(_speedups(runs, *PAIRS[0], dataset="ocr", split=split, lam=0.001)) for split in ("ocr", "ocr2"))
     parts["the more so for large n"] = large > small
     return Finding(parts, numbers | {"n = 626, ratio of passes": small, "n = 6251, ratio of passes": large})
@@ -70,13 +71,10 @@ def cache_saves_passes(runs):
     ends with, the median over pairs of seeds of (passes without / with the cache) is above 1; and that of time is below 1 in
     most of them, for Viterbi is cheap. No expensive oracle is among the runs.
     """
-    passes, time = {}, {}
-    for dataset, lam in _places():
-        for plain, cached in CACHED:
-            where = {"dataset": dataset, "lam": lam}
-            runs.curves(plain, "gap", **where).logged(4.0, END[dataset])
-            passes[f"{dataset}, lam = {lam}, {cached}"] = np.median(_speedups(runs, plain, cached, **where))
-            time[f"{dataset}, lam = {lam}, {cached}"] = np.median(_speedups(runs, plain, cached, "time", **where))
+    passes, time = (
+        {name: np.median(_speedups(runs, *pair, axis, **where)) for name, where, pair in _places(*CACHED)}
+        for axis in ("passes", "time")
+    )
     parts = {
         "always fewer passes": all(ratio > 1 for ratio in passes.values()),
         "costs time where the oracle is cheap": np.mean([ratio < 1 for ratio in time.values()]) > 0.5,
@@ -98,28 +96,19 @@ def pairwise_steps(runs):
     largest lam of OCR the log gap of BCPFW + gap falls linearly in the passes from 10 to 95: a line explains it (R^2) better
     than a line in log passes does, for every seed.
     """
-    smaller, grows, numbers = [], [], {}
-    for dataset, lams in PLACES.items():
-        for plain, pairwise in (("bcfw", "bcpfw"), ("bcfw-gap", "bcpfw-gap")):
-            ratios = []
-            for lam in sorted(lams):
-                where = {"dataset": dataset, "lam": lam}
-                found = [runs.curves(name, "gap", **where).in_range(4.0, END[dataset])[:, -1] for name in (plain, pairwise)]
-                smaller.append(found[1].max() < found[0].min())
-                ratios.append(np.median(found[0]) / max(np.median(found[1]), 1e-12))
-                numbers[f"{dataset}, lam = {lam}: gap of {plain} over {pairwise}"] = ratios[-1]
-            grows.append(ratios[-1] > ratios[0])
+    smaller, ratios, numbers = [], {}, {}
+    for name, where, pair in _places(("bcfw", "bcpfw"), ("bcfw-gap", "bcpfw-gap")):
+        plain, pairwise = (runs.curves(each, "gap", **where).in_range(4.0, END[where["dataset"]])[:, -1] for each in pair)
+        smaller.append(pairwise.max() < plain.min())
+        ratio = np.median(plain) / max(np.median(pairwise), 1e-12)
+        ratios.setdefault((where["dataset"], pair), {})[where["lam"]] = ratio
+        numbers[f"{name}: gap without pairwise steps over it"] = ratio
+    grows = [by_lam[max(by_lam)] > by_lam[min(by_lam)] for by_lam in ratios.values()]
     gaps = runs.curves("bcpfw-gap", "gap", dataset="ocr", lam=0.1)
     points = gaps.logged(10.0, END["ocr"])
-    logs = np.log(np.maximum(gaps.at(points), 1e-12))
-    linear = [_explained(points, row) > _explained(np.log(points), row) for row in logs]
+    linear = [is_linear(points, row) for row in gaps.at(points)]
     parts = {"smaller gaps": all(smaller), "grows with lam": all(grows), "linear for large lam": all(linear)}
     return Finding(parts, numbers)
-
-
-def _explained(x, y):
-    """R^2 of a line."""
-    return np.corrcoef(x, y)[0, 1] ** 2
 
 
 NEVER, EVERY = "bcfw-gap-never", "bcfw-gap-1"

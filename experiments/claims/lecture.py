@@ -31,7 +31,7 @@ def gap_bound(runs):
     so far, and the mean of the gaps with weights s + 1, are at most 3 (2 C_f/(t+2)); one part per mean.
     """
     smallest, weighted = [], []
-    for _, run in runs.rows(task="convex").sort_values("step").groupby("key"):
+    for run in runs.each():
         run = run.drop_duplicates("step", keep="last")
         t = run["step"].to_numpy(float)
         if len(t) < 10 or not np.allclose(np.diff(t), 1):

@@ -5,32 +5,10 @@ import numpy as np
 from fwexp.experiments.claims.catalogue import Need, claim
 from fwexp.experiments.claims.icml2013_theory import curvature_bounds
 from fwexp.experiments.claims.lecture import CURVATURE
-from fwexp.experiments.claims.runs import interval
+from fwexp.experiments.claims.runs import interval, is_linear, reached
 from fwexp.experiments.claims.verdict import Finding, Undecided
 
 R1, R2, R3, R5 = (f"review/fig{k}" for k in (1, 2, 3, 5))
-
-
-def _runs(runs, **where):
-    """The runs with the given values, one frame each, with the best gap so far, sorted by step."""
-    found = [run.sort_values("step") for _, run in runs.rows(task="convex", **where).groupby("key", sort=True)]
-    return [run.assign(best=run["primal"].cummin() - run["dual"].cummax()) for run in found]
-
-
-def _first(run, level, axis="step"):
-    """Where a run first certifies a gap, infinite if it does not."""
-    reached = run[run["best"] <= level]
-    return float(reached[axis].iloc[0]) if len(reached) else np.inf
-
-
-def _is_linear(steps, gaps):
-    """Whether a line explains the logarithm of a gap better over the steps than over their logarithm."""
-    kept = (steps >= 1) & (gaps > 1e-11)
-    if kept.sum() < 6:
-        raise Undecided(f"{kept.sum()} logged points, a rate needs 6")
-    steps, logs = steps[kept], np.log(gaps[kept])
-    explained = [np.corrcoef(x, logs)[0, 1] ** 2 for x in (steps, np.log(steps))]
-    return bool(explained[0] > explained[1] and logs[-1] < logs[0])
 
 
 @claim(
@@ -45,20 +23,19 @@ def away_is_linear(runs):
     Frank-Wolfe certifies 1e-10.
     """
     steps, behind, numbers = {}, [], {}
-    for run in _runs(runs, solver="away", **{"dataset.optimum": "edge"}):
+    for run in runs.each("away", **{"dataset.optimum": "edge"}):
         divisor = run["dataset.divisor"].iloc[0]
-        steps[divisor] = _first(run, 1e-9)
-        where = {"dataset.optimum": "edge", "dataset.divisor": divisor}
-        (plain,) = _runs(runs, solver="frank_wolfe", **where)
+        steps[divisor] = reached(run, 1e-9)
+        plain = runs.one("frank_wolfe", **{"dataset.optimum": "edge", "dataset.divisor": divisor})
         behind.append(plain[plain["step"] <= steps[divisor]]["best"].iloc[-1] > 1e-5)
         numbers[f"steps of away to 1e-9, t = pi/{divisor:g}"] = steps[divisor]
     if len(steps) < 3:
         raise Undecided(f"{len(steps)} angles are stored")
-    reached = all(np.isfinite(list(steps.values())))
-    growth = np.polyfit(np.log(list(steps)), np.log(list(steps.values())), 1)[0] if reached else np.inf
-    (inside,) = _runs(runs, solver="frank_wolfe", **{"dataset.optimum": "inside"})
+    all_there = all(np.isfinite(list(steps.values())))
+    growth = np.polyfit(np.log(list(steps)), np.log(list(steps.values())), 1)[0] if all_there else np.inf
+    inside = runs.one("frank_wolfe", **{"dataset.optimum": "inside"})
     parts = {
-        "away certifies 1e-9": reached,
+        "away certifies 1e-9": all_there,
         "in O(1/t) steps": growth <= 1.2,
         "Frank-Wolfe is behind": all(behind),
         "inside Frank-Wolfe is linear, too": inside["best"].min() <= 1e-10,
@@ -68,7 +45,7 @@ def away_is_linear(runs):
 
 def _etas(runs):
     etas = sorted(runs.rows(task="convex", solver="random_away")["solver.eta"].unique())
-    return {eta: _runs(runs, solver="random_away", **{"solver.eta": eta}) for eta in etas}
+    return {eta: runs.each("random_away", **{"solver.eta": eta}) for eta in etas}
 
 
 @claim(
@@ -84,9 +61,9 @@ def random_away(runs):
     etas = _etas(runs)
     if 0.1 not in etas or len(etas) < 2:
         raise Undecided("the values of eta are not among the runs")
-    steps = {eta: [_first(run, 1e-6) for run in found] for eta, found in etas.items()}
-    inspected = [_first(run, 1e-6, "inspected") for run in etas[0.1]]
-    (away,) = (_first(run, 1e-6, "inspected") for run in _runs(runs, solver="away"))
+    steps = {eta: [reached(run, 1e-6) for run in found] for eta, found in etas.items()}
+    inspected = [reached(run, 1e-6, "inspected") for run in etas[0.1]]
+    away = reached(runs.one("away"), 1e-6, "inspected")
     medians = [float(np.median(found)) for found in steps.values()]
     parts = {
         "every eta certifies 1e-6": bool(np.isfinite(np.concatenate(list(steps.values()))).all()),
@@ -103,7 +80,7 @@ def best_gap(runs):
     kind. Of the last iterate the bound does not speak; its largest ratio is among the numbers.
     """
     parts, numbers = {}, {}
-    for run in _runs(runs, solver="frank_wolfe"):
+    for run in runs.each("frank_wolfe"):
         kind, run = _kind(run), run[run["step"] >= 1]
         bound = 2 * 27 / 8 * CURVATURE / (run["step"] + 2)
         parts[kind] = bool((run["best"] <= bound).all())
@@ -129,7 +106,7 @@ def sparsity(runs):
     from t = 2 on.
     """
     parts, numbers = {}, {}
-    for run in _runs(runs, solver="frank_wolfe"):
+    for run in runs.each("frank_wolfe"):
         kind, run = _kind(run), run[run["step"] < 99]
         k = run["step"] + 1
         if kind == "line search":
@@ -146,6 +123,11 @@ def sparsity(runs):
 claim("R-5", "The bound on the block curvature is n times smaller than that on the curvature of the batch.")(curvature_bounds)
 
 
+def _is_linear_to(run, level):
+    """Whether the best gap of a run gets to a level, linearly in the steps."""
+    return run["best"].min() <= level and is_linear(run["step"].to_numpy(float), run["best"].to_numpy())
+
+
 @claim(
     "R-6",
     "Saddle-point Frank-Wolfe is linear where both sets are strongly convex and gradients do not vanish; extragradient is O(1/t).",
@@ -159,11 +141,9 @@ def saddle_point(runs):
     """
     theorem, extragradient, numbers = {}, [], {}
     for offset in (3.0, 0.5):
-        where = {"dataset.offset": offset}
-        (run,) = _runs(runs, solver="sp_fw", **where, **{"solver.step": "linear_rate"})
-        theorem[offset] = run
-        numbers[f"offset {offset:g}: best gap, step of the theorem"] = run["best"].min()
-        (run,) = _runs(runs, solver="dual_extragradient", **where)
+        theorem[offset] = runs.one("sp_fw", **{"dataset.offset": offset, "solver.step": "linear_rate"})
+        numbers[f"offset {offset:g}: best gap, step of the theorem"] = theorem[offset]["best"].min()
+        run = runs.one("dual_extragradient", **{"dataset.offset": offset})
         run = run[(run["step"] >= 10) & (run["best"] > 1e-11)]
         if len(run) < 4:
             raise Undecided("extragradient has fewer than 4 logged points from 10 steps on")
@@ -171,8 +151,7 @@ def saddle_point(runs):
         numbers[f"offset {offset:g}: exponent of extragradient"] = extragradient[-1]
     steep = theorem[3.0]
     parts = {
-        "linear on steep balls": steep["best"].min() <= 1e-6
-        and _is_linear(steep["step"].to_numpy(float), steep["best"].to_numpy()),
+        "linear on steep balls": _is_linear_to(steep, 1e-6),
         "not where gradients vanish": theorem[0.5]["best"].min() > 1e-3,
         "extragradient is O(1/t)": max(extragradient) <= -0.9,
     }
@@ -194,7 +173,7 @@ def random_rate(runs):
         logs = [run.drop_duplicates("step", keep="last").set_index("step")["best"] for run in found]
         common = sorted(set.intersection(*(set(log.index) for log in logs)))
         mean = np.exp(np.mean([np.log(np.maximum(log.loc[common], 1e-12)) for log in logs], axis=0))
-        parts[f"linear, eta = {eta:g}"] = _is_linear(np.array(common, dtype=float), mean)
+        parts[f"linear, eta = {eta:g}"] = is_linear(np.array(common, dtype=float), mean)
         each = interval([run["inspected"].iloc[-1] / run["step"].iloc[-1] for run in found])
         inspected.append(each.exponent)
         numbers[f"atoms inspected per step, eta = {eta:g}"] = str(each)
@@ -213,10 +192,9 @@ def saddle_away(runs):
     over their logarithm; one part per problem.
     """
     parts, numbers = {}, {}
-    for run in _runs(runs, solver="sp_away"):
-        name, best = run["dataset"].iloc[0], run["best"]
-        parts[name] = best.min() <= 1e-6 and _is_linear(run["step"].to_numpy(float), best.to_numpy())
-        numbers[f"{name}: best gap"] = best.min()
+    for run in runs.each("sp_away"):
+        name = run["dataset"].iloc[0]
+        parts[name], numbers[f"{name}: best gap"] = _is_linear_to(run, 1e-6), run["best"].min()
     return Finding(parts, numbers)
 
 

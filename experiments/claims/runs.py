@@ -130,6 +130,22 @@ def first(x, y, level) -> float:
     return float(x[k - 1] * (x[k] / x[k - 1]) ** part)
 
 
+def reached(run: pd.DataFrame, level: float, axis: str = "step", measure: str = "best") -> float:
+    """Where a run first logged a measure of at most a level, infinite if it did not."""
+    there = run[run[measure] <= level]
+    return float(there[axis].iloc[0]) if len(there) else np.inf
+
+
+def is_linear(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether y falls, and a line explains its logarithm better (by R^2) over x than over the logarithm of x."""
+    kept = (x >= 1) & (y > 10 * curves.FLOOR)
+    if kept.sum() < 6:
+        raise Undecided(f"{kept.sum()} logged points, a rate needs 6")
+    x, logs = x[kept], np.log(y[kept])
+    line, power = (np.corrcoef(along, logs)[0, 1] ** 2 for along in (x, np.log(x)))
+    return bool(line > power and logs[-1] < logs[0])
+
+
 class Runs:
     """All results that a claim needs, and no other.
 
@@ -167,6 +183,19 @@ class Runs:
             named = ", ".join(f"{key}={value}" for key, value in {"lam": lam, **where}.items() if value is not None)
             raise Undecided(f"no run of {variant or 'any method'} ({named})")
         return found
+
+    def each(self, solver: str = "", task: str = "convex", **where) -> list[pd.DataFrame]:
+        """The runs that have the given values, one frame each by step, with ``best``, the gap that is certified so far."""
+        found = self.rows(task=task, **where, **({"solver": solver} if solver else {}))
+        runs = [run.sort_values("step", kind="stable") for _, run in found.groupby("key", sort=True)]
+        return [run.assign(best=run["primal"].cummin() - run["dual"].cummax()) for run in runs]
+
+    def one(self, solver: str, **where) -> pd.DataFrame:
+        """The only run on convex sets that has the given values."""
+        found = self.each(solver, **where)
+        if len(found) != 1:
+            raise Undecided(f"{len(found)} runs of {solver}, the criterion looks at one")
+        return found[0]
 
     def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", **where) -> Curves:
         """The curves of a variant, one per seed."""

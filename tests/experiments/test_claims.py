@@ -5,7 +5,7 @@ from fwexp.experiments import FIGURES
 from fwexp.experiments.claims import PAPERS, VERDICTS, Finding, all_claims, check, small
 from fwexp.experiments.claims.catalogue import Need
 from fwexp.experiments.claims.check import decide, needed
-from fwexp.experiments.claims.runs import Curves, Runs, below, interval
+from fwexp.experiments.claims.runs import Curves, Runs, below, interval, is_linear, reached
 from fwexp.experiments.claims.verdict import Undecided, plain
 from fwexp.run import store
 from fwexp.run.config import conf_dir
@@ -371,6 +371,27 @@ def test_a_rate_is_fitted_with_an_interval():
     assert exact == pytest.approx((-1.5, -1.5, -1.5))
     wide = interval([0.0, 1.0, 2.0])
     assert wide.low == pytest.approx(1 - 4.3027 / np.sqrt(3), abs=1e-4)
+
+
+def test_a_linear_rate_is_told_from_a_power_law():
+    x = np.arange(1.0, 50.0)
+    assert is_linear(x, np.exp(-x / 5))
+    assert not is_linear(x, 1 / x)
+    assert not is_linear(x, np.exp(x / 5))  # it rises
+    with pytest.raises(Undecided, match="5 logged points, a rate needs 6"):
+        is_linear(x[:5], np.exp(-x[:5]))
+
+
+def test_runs_are_told_apart_and_have_the_best_gap_so_far():
+    runs = Runs(world.make(CLAIMS["R-2"], None, few_seeds))
+    away = runs.one("away")
+    assert (away["step"].diff().dropna() >= 0).all()
+    assert (away["best"].diff().dropna() <= 0).all()
+    assert reached(away, 1e-3) == away[away["best"] <= 1e-3]["step"].min()
+    assert reached(away, 0.0, "inspected") == np.inf
+    assert {run["solver.eta"].iloc[0] for run in runs.each("random_away")} == {0.05, 0.1, 0.5, 1.0}
+    with pytest.raises(Undecided, match="12 runs of random_away, the criterion looks at one"):
+        runs.one("random_away")
 
 
 def test_levels_are_reached_by_a_power_law():
