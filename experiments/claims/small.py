@@ -116,10 +116,14 @@ def curvature(outputs: Outputs, lam: float) -> float:
 
 
 def optimum(outputs: Outputs, lam: float) -> float:
-    """D* to 1e-9, by cutting planes."""
-    import fwexp
+    """D* to 1e-9, by pairwise Frank-Wolfe on min lam/2 ||A a||^2 - b'a."""
+    from fwexp.convex import Product, Quadratic, Simplex, minimize
 
-    return fwexp.solve(as_problem(outputs), "one_slack", lam=lam, gap_tol=1e-9, max_passes=1000, schedule=1).dual
+    n, m, d = outputs.psi.shape
+    A = outputs.psi.reshape(n * m, d).T / (lam * n)
+    negative = Quadratic(lam * A.T @ A, -outputs.losses.ravel() / n)
+    result = minimize(negative, Product([Simplex(m)] * n), method="pairwise", gap_tol=1e-9, max_iter=100_000, schedule=10)
+    return -result.value
 
 
 def primal(outputs: Outputs, w: np.ndarray, lam: float) -> np.ndarray:
