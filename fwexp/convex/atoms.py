@@ -31,6 +31,12 @@ class Atom(NamedTuple):
         self.add_to(x)
         return x
 
+    def direction_from(self, x: np.ndarray) -> np.ndarray:
+        """Return the direction from x to the atom."""
+        d = -x
+        self.add_to(d)
+        return d
+
     @property
     def key(self) -> bytes:
         """What tells it from other atoms of the same set."""

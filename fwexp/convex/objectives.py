@@ -32,11 +32,14 @@ class Function(ABC):
         Whether the best step has a closed form.
     needs_direction : bool
         Whether ``curvature`` needs more of a direction than its image.
+    reads_point : bool
+        Whether ``value`` reads more of a point than its image.
     """
 
     dim: int
     quadratic: bool = False
     needs_direction: bool = False
+    reads_point: bool = True
 
     @abstractmethod
     def image(self, x: np.ndarray) -> np.ndarray:
@@ -103,7 +106,7 @@ class Matrix:
 
     def __init__(self, A, name: str = "A") -> None:
         if scipy.sparse.issparse(A):
-            self.A = scipy.sparse.csc_array(A, dtype=np.float64)  # products with either side cost the same, columns nothing
+            self.A = scipy.sparse.csc_array(A, dtype=np.float64)  # whose columns cost nothing
             entries = self.A.data
         elif isinstance(A, LinearOperator):
             self.A, entries = A, np.zeros(0)
@@ -117,11 +120,13 @@ class Matrix:
         if not np.isfinite(entries).all():
             raise ParameterError(f"{name} must hold finite numbers, got one that is not")
         self.shape = self.A.shape
-        self._transposed = self.A.T  # of a sparse matrix in the other format, made once
+        # Products with a wide sparse matrix take a third of the time by its rows, which are fewer.
+        self._products = self.A.tocsr() if scipy.sparse.issparse(self.A) and self.shape[0] < self.shape[1] else self.A
+        self._transposed = self._products.T
 
     def times(self, x: np.ndarray) -> np.ndarray:
         """Return A x."""
-        return self.A @ x
+        return self._products @ x
 
     def transposed_times(self, z: np.ndarray) -> np.ndarray:
         """Return A'z."""
@@ -151,6 +156,7 @@ class _Linear(Function):
     """phi(A x), z = A x."""
 
     matrix: Matrix
+    reads_point = False
 
     def image(self, x):
         return self.matrix.times(x)
@@ -314,6 +320,8 @@ class UserFunction(Function):
         ``fun(x)`` returns the value and the gradient. It may use one buffer for all gradients.
     dim : int
     """
+
+    reads_point = False
 
     def __init__(self, fun: Callable, dim: int) -> None:
         self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)

@@ -181,7 +181,8 @@ class L1Ball(Sized):
         return 2 * self.dim
 
     def atom(self, g):
-        j = int(np.argmax(np.abs(g)))
+        high, low = int(np.argmax(g)), int(np.argmin(g))  # without |g|, a vector of its own
+        j = high if (g[high], low) > (-g[low], high) else low
         return single(j, -self.radius if g[j] > 0.0 else self.radius)
 
     def contains(self, x):

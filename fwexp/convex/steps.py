@@ -51,16 +51,20 @@ def adaptive(
     norm_sq = float(d @ d)
     if slope <= 0.0 or norm_sq == 0.0:
         return 0.0, M
+
+    def value_at(gamma: float) -> float:
+        return f.value(x + gamma * d if f.reads_point else x, z + gamma * dz)
+
     if M == 0.0:
         eps = 1e-3 * most
-        M = 2.0 * (f.value(x + eps * d, z + eps * dz) - value + eps * slope) / (eps * eps * norm_sq)
+        M = 2.0 * (value_at(eps) - value + eps * slope) / (eps * eps * norm_sq)
         M = max(M, 1e-3 * slope / (most * norm_sq))
     M *= ETA
     rounding = 4.0 * np.finfo(float).eps * abs(value)
     for _ in range(TRIALS):
         gamma = min(slope / (M * norm_sq), most)
         promised = value - gamma * slope + 0.5 * gamma * gamma * M * norm_sq
-        if f.value(x + gamma * d, z + gamma * dz) <= promised + rounding:
+        if value_at(gamma) <= promised + rounding:
             return gamma, M
         M *= TAU
     raise CertificateError("no step decreases f along a direction of descent: the gradient is not that of the value")

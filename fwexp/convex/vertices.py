@@ -43,7 +43,7 @@ class LinearMinimisation(Method):
     def _towards(self, atom: Atom, slope: float, view: View, most: float = 1.0) -> float:
         """Go towards an atom; return the step."""
         image = self.f.image_of(atom)
-        gamma = self._gamma(slope, most, lambda: atom.dense(self.f.dim) - self.state.x, image - self.state.z, view)
+        gamma = self._gamma(slope, most, lambda: atom.direction_from(self.state.x), image - self.state.z, view)
         self._mix(atom, image, gamma)
         return gamma
 
@@ -93,7 +93,7 @@ class Active(LinearMinimisation):
         active, state = self.state.active, self.state
         weight, atom = active.weights[k], active.atom(k)
         most, image = weight / (1.0 - weight), self.f.image_of(atom)
-        gamma = self._gamma(gv - view.gx, most, lambda: state.x - atom.dense(self.f.dim), state.z - image, view)
+        gamma = self._gamma(gv - view.gx, most, lambda: -atom.direction_from(state.x), state.z - image, view)
         self._mix(atom, image, -gamma)
         active.mix(k, -gamma)
         if gamma == most:
@@ -105,7 +105,7 @@ class Active(LinearMinimisation):
         active, state = self.state.active, self.state
         worst, weight = active.atom(k), float(active.weights[k])
         dz = self.f.image_of(atom) - self.f.image_of(worst)
-        gamma = self._gamma(gv - gs, weight, lambda: atom.dense(self.f.dim) - worst.dense(self.f.dim), dz, view)
+        gamma = self._gamma(gv - gs, weight, lambda: atom.direction_from(worst.dense(self.f.dim)), dz, view)
         if gamma <= 0.0:
             return
         atom.add_to(state.x, gamma)

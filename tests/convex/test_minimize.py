@@ -264,6 +264,24 @@ def test_matrices_of_every_kind_are_one(method, kind):
     assert second.value == pytest.approx(first.value, abs=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(3, 12), (12, 3)])
+def test_products_with_a_sparse_matrix_of_any_shape(shape):
+    A = np.random.default_rng(0).standard_normal(shape)
+    A[np.abs(A) < 0.7] = 0.0
+    f, x, z = LeastSquares(scipy.sparse.csr_array(A), np.zeros(shape[0])), np.arange(shape[1]) + 1.0, np.arange(shape[0]) - 1.0
+    np.testing.assert_allclose(f.image(x), A @ x)
+    np.testing.assert_allclose(f.gradient(x, z), A.T @ z)
+    np.testing.assert_allclose(f.partial(x, z, slice(1, 3)), A.T[1:3] @ z)
+    np.testing.assert_allclose(f.image_of(L1Ball(shape[1]).atom(-x)), A[:, -1])
+
+
+def test_the_largest_coordinate_of_either_sign_is_the_atom_of_the_l1_ball():
+    for g in np.random.default_rng(0).integers(-3, 4, size=(200, 5)).astype(float):
+        j = int(np.argmax(np.abs(g)))
+        atom = L1Ball(5, 2.0).atom(g)
+        assert (atom.indices.tolist(), atom.values.tolist()) == ([j], [-2.0 if g[j] > 0 else 2.0])
+
+
 def test_sparsity_is_what_the_review_says():
     """||x||^2 over the simplex: after t steps at most t + 1 nonzeros; line search attains 1/k, 2/(t+2) does not."""
     f, n = Quadratic(2.0 * np.eye(10)), 10
