@@ -1,0 +1,1 @@
+"""Beside other people's tools, for who chooses one: ``make bench-peers``."""

@@ -1,0 +1,81 @@
+"""``python -m fwexp.experiments.peers``."""
+
+# ruff: noqa: T201
+
+import os
+import sys
+from collections.abc import Sequence
+
+from fwexp import _folders
+from fwexp.errors import OptionError, ParameterError, UserError, unknown
+from fwexp.experiments.arguments import parse
+
+USAGE = """\
+usage: python -m fwexp.experiments.peers [--only liblinear|dlib|crfsuite] [--rounds N] [results_dir=DIR] [data_dir=DIR]
+
+Trains with fwexp and with other tools in turns, on one core, and writes DIR/peers/peers.md, .csv and .json. The other tools are
+those of the extra peers: pip install 'fwexp[peers]'.
+
+  --only NAME     only the comparison with this tool
+  --rounds N      how often everything is trained (default: 5)
+"""
+KEYS = ("results_dir", "data_dir")
+
+
+def main(args: Sequence[str]) -> int:
+    """Compare, print the table, and write it.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown arguments, a tool or data that are not there.
+    """
+    from fwexp.experiments.files import save_figure
+    from fwexp.experiments.origin import Origin
+    from fwexp.experiments.peers.contests import CONTESTS
+    from fwexp.experiments.peers.table import frame, markdown
+    from fwexp.experiments.peers.tools import module
+
+    if "-h" in args or "--help" in args:
+        print(USAGE, end="")
+        return 0
+    words, flags, keys = parse("experiments.peers", args, flags={"--only": tuple(CONTESTS), "--rounds": ()}, keys=KEYS)
+    if words:
+        raise OptionError(unknown("argument of fwexp experiments.peers", words[0], ("--only", "--rounds")))
+    rounds = _rounds(flags.get("--rounds", "5"))
+    results_dir = _folders.check_folder("results_dir", keys.get("results_dir", "results"))
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    chosen = [CONTESTS[name] for name in ([flags["--only"]] if "--only" in flags else CONTESTS)]
+    for name in {name for _, needed in chosen for name in needed}:
+        module(name)
+    rows = []
+    for contest in [contest for contests, _ in chosen for contest in contests(keys.get("data_dir"))]:
+        print(contest.problem, file=sys.stderr)
+        rows += contest.measure(rounds)
+    found = frame(rows)
+    text = markdown(found)
+    print(text)
+    title = "fwexp beside LIBLINEAR, dlib and CRFsuite"
+    for path in save_figure(text, found, results_dir / "peers" / "peers", Origin("peers", title)):
+        print(path)
+    return 0
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ParameterError(f"--rounds must be an integer >= 1, got {text!r}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as error:
+        print(f"fwexp: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,219 @@
+"""Other people's tools trained on our problems: what each minimises, and how its weights and labels become ours.
+
+LIBLINEAR minimises 1/2 ||w||^2 + C sum_i H_i(w), which is ours at C = 1/(lam n); dlib minimises 1/2 ||w||^2 + C/n sum_i H_i(w),
+which is ours at C = 1/lam. CRFsuite's conditional random fields have another objective: only what they predict is compared.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+import fwexp
+from fwexp.errors import OptionError
+from fwexp.problems.features import BinaryFeatures, DenseFeatures
+
+PACKAGES = {"sklearn": "scikit-learn", "dlib": "dlib-bin", "pycrfsuite": "python-crfsuite"}
+"""The modules of the extra ``peers``, and the packages that have them."""
+
+
+class Trained(NamedTuple):
+    """What a training gave."""
+
+    seconds: float
+    w: np.ndarray | None = None  # in the order of our problem
+    calls: float = np.nan  # of an oracle in Python
+    test_error: float = np.nan
+
+
+def module(name: str):
+    """Return a module of another tool.
+
+    Raises
+    ------
+    OptionError
+        It is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = PACKAGES[name.partition(".")[0]]
+        raise OptionError(f"this comparison needs {package}, which is not installed: pip install 'fwexp[peers]'") from error
+
+
+def called(tool: str, name: str) -> str:
+    """Return what the table calls a tool of a module: with the version."""
+    return f"{tool} ({PACKAGES[name]} {metadata.version(PACKAGES[name])})"
+
+
+def timed(function: Callable[[], object]) -> tuple[float, object]:
+    """Return how long a call takes, in seconds, and what it returns."""
+    start = time.perf_counter()
+    found = function()
+    return time.perf_counter() - start, found
+
+
+def ours(problem, lam: float, gap_tol: float, test=None, **options) -> Trained:
+    """Train with ``auto``; the time is all of it, with the evaluations that the certificate needs."""
+    seconds, result = timed(lambda: fwexp.solve(problem, "auto", lam=lam, gap_tol=gap_tol, max_passes=100_000, **options))
+    error = np.nan if test is None else fwexp.evaluate(test, result.w).error
+    return Trained(seconds, result.w, result.trace["oracle_calls"].iloc[-1], error)
+
+
+def liblinear(X, y, lam: float, tol: float) -> Trained:
+    """Train the SVM of Crammer and Singer with LIBLINEAR, as scikit-learn has it, without a bias."""
+    model = module("sklearn.svm").LinearSVC(
+        multi_class="crammer_singer", C=1.0 / (lam * len(y)), fit_intercept=False, tol=tol, max_iter=100_000, random_state=0
+    )
+    seconds, _ = timed(lambda: model.fit(X, y))
+    return Trained(seconds, np.ascontiguousarray(model.coef_.T).ravel())
+
+
+def liblinear_binary(X, y, lam: float, tol: float) -> Trained:
+    """Train a binary SVM (classes 0 and 1) with LIBLINEAR's dual coordinate descent, without a bias.
+
+    It regularises u = w_1 - w_0, where ours are w_1 = -w_0 = u/2 at the optimum: ||w||^2 = ||u||^2 / 2, so C = 2/(lam n).
+    """
+    model = module("sklearn.svm").LinearSVC(
+        loss="hinge", C=2.0 / (lam * len(y)), fit_intercept=False, tol=tol, max_iter=100_000, random_state=0
+    )
+    seconds, _ = timed(lambda: model.fit(X, y))
+    (u,) = model.coef_
+    return Trained(seconds, np.column_stack([-u, u]).ravel() / 2.0)
+
+
+@dataclass
+class PythonOracle:
+    """The SVM of Crammer and Singer as Python functions of the example: what `CallbackProblem` and dlib both take.
+
+    Weights are rows of classes here, ``w[k*p + f]``.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    num_classes: int
+    calls: int = 0
+
+    @property
+    def d(self) -> int:
+        """The number of weights."""
+        return self.num_classes * self.X.shape[1]
+
+    def features(self, i: int, label: int) -> np.ndarray:
+        """The joint features of an example and a class."""
+        phi = np.zeros((self.num_classes, self.X.shape[1]))
+        phi[label] = self.X[i]
+        return phi.ravel()
+
+    def loss(self, i: int, label: int) -> float:
+        """0 or 1."""
+        return float(label != self.y[i])
+
+    def max_oracle(self, i: int, w: np.ndarray) -> int:
+        """The class of largest loss plus score."""
+        self.calls += 1
+        scores = w.reshape(self.num_classes, -1) @ self.X[i] + 1.0
+        scores[self.y[i]] -= 1.0
+        return int(scores.argmax())
+
+    def problem(self):
+        """It as our problem."""
+        return fwexp.CallbackProblem(self.y.tolist(), features=self.features, loss=self.loss, max_oracle=self.max_oracle)
+
+    def public(self, w: np.ndarray) -> np.ndarray:
+        """Weights in the order of `fwexp.multiclass_problem`."""
+        return np.ascontiguousarray(w.reshape(self.num_classes, -1).T).ravel()
+
+
+def ours_in_python(oracle: PythonOracle, lam: float, gap_tol: float) -> Trained:
+    """Train with ``auto`` and the oracle in Python."""
+    trained = ours(oracle.problem(), lam, gap_tol)
+    return trained._replace(w=oracle.public(trained.w))
+
+
+def dlib(oracle: PythonOracle, lam: float, epsilon: float) -> Trained:
+    """Train with dlib's cutting planes and the oracle in Python."""
+    problem = _DlibProblem(oracle, 1.0 / lam, epsilon)
+    before = oracle.calls
+    seconds, w = timed(lambda: module("dlib").solve_structural_svm_problem(problem))
+    return Trained(seconds, oracle.public(np.array(w)), oracle.calls - before)
+
+
+class _DlibProblem:
+    """An oracle under the names that dlib looks for."""
+
+    def __init__(self, oracle: PythonOracle, C: float, epsilon: float) -> None:
+        self.C, self.epsilon, self._oracle, self._vector = C, epsilon, oracle, module("dlib").vector
+        self.num_samples, self.num_dimensions = len(oracle.y), oracle.d
+
+    def get_truth_joint_feature_vector(self, i):
+        return self._vector(self._oracle.features(i, self._oracle.y[i]))
+
+    def separation_oracle(self, i, w):
+        label = self._oracle.max_oracle(i, np.array(w))
+        return self._oracle.loss(i, label), self._vector(self._oracle.features(i, label))
+
+
+def crfsuite(train: "Sequences", test: "Sequences", algorithm: str, parameters: dict) -> Trained:
+    """Train a model of CRFsuite; the file that it writes its model to counts, the time to hand over the data does not."""
+    pycrfsuite = module("pycrfsuite")
+    trainer = pycrfsuite.Trainer(algorithm=algorithm, params=parameters, verbose=False)
+    for items, labels in zip(train.items, train.labels, strict=True):
+        trainer.append(items, [str(label) for label in labels])
+    with tempfile.TemporaryDirectory() as folder:
+        model = str(Path(folder) / "model")
+        seconds, _ = timed(lambda: trainer.train(model))
+        tagger = pycrfsuite.Tagger()
+        tagger.open(model)
+        predicted = [[int(tag) for tag in tagger.tag(items)] for items in test.items]
+        tagger.close()
+    return Trained(seconds, test_error=test.error(predicted))
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """The sequences of one of our chain problems as CRFsuite takes them: the same features, by their numbers as names.
+
+    Our weights of the first and the last label are features of the first and the last position here.
+    """
+
+    items: Sequence
+    labels: Sequence[np.ndarray]
+
+    @classmethod
+    def of(cls, problem) -> "Sequences":
+        """Those of a problem."""
+        x, ptr = inputs(problem), problem.label_ptr
+        names = [str(f) for f in range(x.shape[1])]
+        ones = bool((x.data == 1.0).all())
+        items = [[_attributes(x, t, names, ones) for t in range(start, end)] for start, end in pairwise(ptr.tolist())]
+        for sequence in items:
+            for position, name in ((0, "first"), (-1, "last")):
+                sequence[position] = [*sequence[position], name] if ones else sequence[position] | {name: 1.0}
+        return cls(items, np.split(problem.labels, ptr[1:-1]))
+
+    def error(self, predicted: Sequence[Sequence[int]]) -> float:
+        """The mean share of wrong labels of a sequence, which is our test error."""
+        return float(np.mean([np.mean(labels != np.asarray(found)) for labels, found in zip(self.labels, predicted, strict=True)]))
+
+
+def _attributes(x, t: int, names: Sequence[str], ones: bool):
+    row = slice(x.indptr[t], x.indptr[t + 1])
+    here = [names[f] for f in x.indices[row]]
+    return here if ones else dict(zip(here, x.data[row].tolist(), strict=True))
+
+
+def inputs(problem) -> sp.csr_array:
+    """Return the features of a chain problem, a row per position."""
+    x, shape = problem.x, (len(problem.labels), problem.num_features)
+    if isinstance(x, DenseFeatures):
+        return sp.csr_array(x.values)
+    values = np.ones(len(x.indices)) if isinstance(x, BinaryFeatures) else x.values
+    return sp.csr_array((values, x.indices, x.indptr), shape=shape)
