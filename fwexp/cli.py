@@ -24,6 +24,8 @@ Frank-Wolfe methods for structural SVMs.
   claims    what runs say of the papers'      fwexp claims [B13] [--run] [--strict]
             claims
   report    all figures and claims as pages    fwexp report
+  reproduce everything of all papers           fwexp reproduce [--dry-run]
+  publish   small copies of it, to commit      fwexp publish
   compare   methods, or two stores             fwexp compare bcfw auto --dataset ocr
   ls        what is stored                     fwexp ls solver=bcfw lam=0.01
   data      the data sets                      fwexp data [list|fetch|verify]
@@ -155,6 +157,18 @@ def _report(arguments: list[str]) -> int:
     return main(arguments)
 
 
+def _reproduce(arguments: list[str]) -> int:
+    from fwexp.experiments.reproduce.commands import main
+
+    return main(arguments)
+
+
+def _publish(arguments: list[str]) -> int:
+    from fwexp.experiments.reproduce.commands import publish_main
+
+    return publish_main(arguments)
+
+
 def _compare(arguments: list[str]) -> int:
     from fwexp.experiments.comparing import main
 
@@ -184,6 +198,8 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "figure": _figure,
     "claims": _claims,
     "report": _report,
+    "reproduce": _reproduce,
+    "publish": _publish,
     "compare": _compare,
     "ls": _ls,
     "data": _data,

@@ -71,6 +71,14 @@ def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
             return [*PAPERS, "--run", "--strict", "--preset", *(f"{key}=" for key in KEYS)]
         case "report":
             return ["results_dir="]
+        case "reproduce":
+            from fwexp.experiments.reproduce.commands import KEYS, SWITCHES
+
+            return [*SWITCHES, "--preset", *(f"{key}=" for key in KEYS)]
+        case "publish":
+            from fwexp.experiments.reproduce.commands import PUBLISH_KEYS
+
+            return [f"{key}=" for key in PUBLISH_KEYS]
         case "compare":
             from fwexp.experiments.comparing import FLAGS, methods
 

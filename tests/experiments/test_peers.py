@@ -143,7 +143,10 @@ def row(kind, tool, seconds, **values):
 
 
 def test_the_table_says_where_we_lose():
-    objective = [row("same objective", "fwexp", 2.0, target=0.01, times=1.0), row("same objective", "x", 1.0, target=0.01, times=0.5)]
+    objective = [
+        row("same objective", "fwexp", 2.0, target=0.01, times=1.0),
+        row("same objective", "x", 1.0, target=0.01, times=0.5),
+    ]
     task = [row("same task", "fwexp", 1.0, test_error=0.2), row("same task", "x", 2.0, test_error=0.1)]
     assert losses(frame(objective)) == "Where fwexp loses: p to 0.01: 2 times slower."
     assert losses(frame(task)) == "Where fwexp loses: p: test error 0.2000 against 0.1000."

@@ -1,0 +1,145 @@
+"""``fwexp reproduce`` and ``fwexp publish``."""
+
+# ruff: noqa: T201
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from fwexp import _folders
+from fwexp.driver.progress import print_line
+from fwexp.errors import DataError, OptionError, RunsFailed, unknown
+from fwexp.experiments.arguments import Arguments, parse
+from fwexp.run.config import PRESETS
+
+USAGE = """\
+usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [hydra/launcher=basic|joblib]
+
+Runs what all figures and claims of all papers need and is not stored, draws the figures, checks the claims and writes the
+report. Interrupt it and repeat it as you like: finished runs are never repeated.
+
+  --dry-run         only say which runs are missing, and about how long they take
+  --preset smoke    few seeds and passes: does it all work?
+  hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and a
+                    figure shows no seconds
+
+What fails, or lacks its data, is named at the end, and the rest is done.
+"""
+PUBLISH_USAGE = """\
+usage: fwexp publish [results_dir=DIR] [published=DIR]
+
+Puts small copies of the figures that were drawn from the full runs, of the verdicts on the claims, and of the comparison with
+other tools into a folder that is committed (default: results/published), with their provenance. Nothing is run; what was in
+the folder is replaced.
+"""
+KEYS = ("results_dir", "data_dir", "hydra/launcher")
+PUBLISH_KEYS = ("results_dir", "published")
+SWITCHES = ("--dry-run",)
+
+
+def main(args: list[str]) -> int:
+    """Run ``fwexp reproduce`` with the arguments after ``reproduce``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown flags or keys.
+    RunsFailed
+        Experiments failed; the others are done.
+    """
+    if "-h" in args or "--help" in args:
+        print(USAGE, end="")
+        return 0
+    given = _without_words("reproduce", parse("reproduce", args, switches=SWITCHES, flags={"--preset": PRESETS}, keys=KEYS))
+    preset = given.flags.get("--preset", "full")
+    results_dir = _folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
+    from fwexp.experiments.reproduce.plan import plan, table
+
+    steps = plan(results_dir, preset)
+    print(table(steps))
+    if "--dry-run" in given.flags:
+        return 0
+    where = {"results_dir": results_dir, "data_dir": given.keys.get("data_dir"), "launcher": given.keys.get("hydra/launcher")}
+    failed = run(steps, preset, **where)
+    conclude(results_dir, preset)
+    if failed:
+        raise RunsFailed(f"{len(failed)} of {len(steps)} experiments failed: {', '.join(failed)}; repeat the command to try again")
+    return 0
+
+
+def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None) -> list[str]:
+    """Run what steps lack and draw their figures; return the names of those that failed."""
+    from fwexp.experiments.figure import make_figure
+    from fwexp.experiments.reproduce.plan import about
+    from fwexp.run import sweep
+
+    where = {"results_dir": results_dir, "data_dir": data_dir}
+    failed = []
+    for number, step in enumerate(steps, 1):
+        left = f"{len(step.missing)} runs, {about(step)}" if step.missing else "nothing to run"
+        print_line(f"== {number}/{len(steps)} {step.name}: {left}")
+        try:
+            if step.figure is None:
+                sweep.execute(step.configs, launcher=launcher or "basic", **where)
+            else:
+                for path in make_figure(step.name, preset=preset, launcher=launcher, **where):
+                    print(path)
+        except (RunsFailed, DataError) as error:
+            print_line(f"{step.name}: {error}")
+            failed.append(step.name)
+    return failed
+
+
+def conclude(results_dir: Path, preset: str) -> None:
+    """Check all claims and write the report, where plotly is installed."""
+    from fwexp.experiments.claims import all_claims, check_all
+    from fwexp.experiments.claims.check import save
+
+    records = check_all(all_claims(), results_dir, preset)
+    for path in save(records, results_dir, preset):
+        print(path)
+    counts = Counter(record["verdict"] for record in records.values())
+    print(f"{len(records)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    if find_spec("plotly"):
+        from fwexp.experiments.report.build import build
+
+        print(build(results_dir))
+    else:
+        print_line("no report: plotly is not installed (pip install 'fwexp[report]')")
+
+
+def publish_main(args: list[str]) -> int:
+    """Run ``fwexp publish`` with the arguments after ``publish``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown keys; no figure is drawn.
+    """
+    if "-h" in args or "--help" in args:
+        print(PUBLISH_USAGE, end="")
+        return 0
+    given = _without_words("publish", parse("publish", args, keys=PUBLISH_KEYS))
+    from fwexp.experiments.reproduce.publish import publish
+
+    folder = Path(given.keys.get("published", "results/published"))
+    paths = publish(_folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder)
+    print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
+    return 0
+
+
+def _without_words(command: str, given: Arguments) -> Arguments:
+    if given.words:
+        raise OptionError(unknown(f"argument of fwexp {command}", given.words[0], ("results_dir=DIR",)))
+    return given

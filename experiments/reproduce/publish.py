@@ -1,0 +1,180 @@
+"""Small copies of what was reproduced, for the repository: pictures, numbers, verdicts, and where they come from.
+
+Smaller than in the store: pictures have fewer colours and no SVG; tables of numbers no keys or commits, four digits, and at
+most `POINTS` positions per curve, the first and the last among them; records of runs and verdicts have the first 12 digits of
+keys, which ``fwexp ls key=...`` takes.
+"""
+
+import datetime
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fwexp._durable import replacing_folder
+from fwexp.errors import OptionError
+from fwexp.experiments.claims import PAPERS, all_claims, check_all
+from fwexp.experiments.claims.check import save
+from fwexp.experiments.files import PICTURE
+from fwexp.experiments.origin import commit_of
+from fwexp.experiments.report.figures import Drawn, drawn
+
+WIDTH, COLOURS = 1300, 64
+POINTS = 16
+DIGITS = 12
+DROPPED = ("keys", "commit", "preset")
+KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
+PEERS = ("peers.md", "peers.csv")
+
+
+def publish(results_dir: Path, folder: Path) -> list[Path]:
+    """Write the published copies of a store, in place of those that are there.
+
+    Parameters
+    ----------
+    results_dir : Path
+        The store; nothing is written to it.
+    folder : Path
+        Where the copies go.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    OptionError
+        No figure is drawn from the full runs.
+    """
+    figures = [each for each in drawn(results_dir) if each.preset == "full"]
+    if not figures:
+        raise OptionError(f"there is nothing to publish: no figure in {results_dir} is drawn from the full runs")
+    records = {id: short(record) for id, record in check_all(all_claims(), results_dir).items()}
+    with replacing_folder(folder) as temporary:
+        for each in figures:
+            write_figure(each, temporary / "figures" / each.figure.name)
+        save(records, temporary)
+        for name in PEERS:
+            if (results_dir / "peers" / name).is_file():
+                (temporary / name).write_bytes((results_dir / "peers" / name).read_bytes())
+        about = provenance(results_dir)
+        write_json(temporary / "provenance.json", about)
+        (temporary / "README.md").write_text(gallery(figures, records, about), encoding="utf-8")
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def write_figure(found: Drawn, stem: Path) -> None:
+    """Write the small files of a figure."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    if found.figure.suffixes == PICTURE:
+        stem.with_suffix(".png").write_bytes(small_picture(found.path(".png").read_bytes()))
+    else:
+        stem.with_suffix(".md").write_bytes(found.path(".md").read_bytes())
+    thinned(pd.read_csv(found.path(".csv"))).to_csv(stem.with_suffix(".csv"), index=False, float_format="%.4g", lineterminator="\n")
+    record = {name: found.record.get(name, "") for name in KEPT}
+    runs = {key[:DIGITS]: {name: run.get(name) for name in ("created", "commit")} for key, run in found.record["runs"].items()}
+    write_json(stem.with_suffix(".json"), record | {"runs": runs})
+
+
+def small_picture(content: bytes) -> bytes:
+    """Return a PNG of few colours and at most `WIDTH` pixels."""
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    picture = Image.open(io.BytesIO(content))
+    words = PngInfo()
+    for name in ("Title", "Description", "Software"):
+        if picture.info.get(name):
+            words.add_itxt(name, picture.info[name])
+    shown = picture.convert("RGB")
+    if shown.width > WIDTH:
+        shown = shown.resize((WIDTH, round(shown.height * WIDTH / shown.width)), Image.Resampling.LANCZOS)
+    small = io.BytesIO()
+    shown.quantize(COLOURS, dither=Image.Dither.NONE).save(small, format="PNG", optimize=True, pnginfo=words)
+    return small.getvalue()
+
+
+def thinned(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the numbers of a figure without keys, with at most `POINTS` positions per curve."""
+    frame = frame.drop(columns=list(DROPPED), errors="ignore")
+    if not {"panel", "variant", "x"} <= set(frame):
+        return frame
+    kept = []
+    for _, curve in frame.groupby(["panel", "variant"], sort=False, dropna=False):
+        chosen = np.unique(np.linspace(0, len(curve) - 1, min(POINTS, len(curve))).round().astype(int))
+        kept += curve.index[chosen].tolist()
+    return frame.loc[sorted(kept)]
+
+
+def short(record: Mapping) -> dict:
+    """Return the record of a claim with short keys."""
+    return {**record, "runs": [key[:DIGITS] for key in record["runs"]]}
+
+
+def provenance(results_dir: Path) -> dict:
+    """Return where what is published comes from: the command, this checkout, this machine, and the runs."""
+    from fwexp.experiments.reproduce.plan import plan
+    from fwexp.run import store
+    from fwexp.run.provenance import provenance as here
+
+    now, runs, steps = here(), store.find_runs(results_dir), plan(results_dir)
+    made = [run.record.get("provenance", {}) for run in runs]
+    dates = sorted(run.record["created"] for run in runs if run.record.get("created"))
+    return {
+        "command": "fwexp reproduce",
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": commit_of(now),
+        "versions": {"python": now["python"], **now["versions"]},
+        "system": now["system"],
+        "cpu": now["cpu"],
+        "cpu_kind": now["cpu_kind"],
+        "runs": {
+            "stored": len(runs),
+            "missing": sum(len(step.missing) for step in steps),
+            "solver_hours": round(sum(run.record.get("time") or 0.0 for run in runs) / 3600, 2),
+            "first": dates[0] if dates else None,
+            "last": dates[-1] if dates else None,
+            "commits": dict(Counter(commit_of(each) for each in made)),
+            "cpus": dict(Counter(each.get("cpu", "unknown") for each in made)),
+        },
+    }
+
+
+def gallery(figures: list[Drawn], records: Mapping[str, Mapping], about: Mapping) -> str:
+    """Return the page that shows what is published."""
+    parts = [
+        "# Published results",
+        "",
+        f"What `{about['command']}` gave on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}; written by",
+        "`fwexp publish`. [provenance.json](provenance.json) has versions and runs. Pictures, numbers and records are smaller than",
+        f"those of `fwexp figure`: few colours, at most {POINTS} positions per curve with four digits, and {DIGITS} digits of keys.",
+        "",
+        "| paper | claims | verdicts |",
+        "| --- | --- | --- |",
+    ]
+    for paper, (name, title) in PAPERS.items():
+        counts = Counter(record["verdict"] for record in records.values() if record["paper"] == paper)
+        told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+        parts.append(f"| {title} | {sum(counts.values())} | {told}: [claims/{name}.json](claims/{name}.json) |")
+    for each in figures:
+        name = each.figure.name
+        parts += ["", f"## {name}", "", f"{each.figure.title}."]
+        if each.record.get("note"):
+            parts += ["", f"*{each.record['note']}*"]
+        if each.figure.suffixes == PICTURE:
+            parts += ["", f"![{each.figure.title}](figures/{name}.png)"]
+        else:
+            parts += ["", f"[The table](figures/{name}.md)."]
+        for id in each.figure.claims:
+            parts += ["", f"{id} **{records[id]['verdict']}**: {records[id]['statement']}"] if id in records else []
+    return "\n".join(parts) + "\n"
+
+
+def write_json(path: Path, content: Mapping) -> None:
+    """Write a file."""
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
