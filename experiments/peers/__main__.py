@@ -13,17 +13,17 @@ from fwexp.experiments.arguments import parse
 USAGE = """\
 usage: python -m fwexp.experiments.peers [--only liblinear|dlib|crfsuite] [--rounds N] [results_dir=DIR] [data_dir=DIR]
 
-Trains with fwexp and with other tools in turns, on one core, and writes DIR/peers/peers.md, .csv and .json. The other tools are
+Trains with fwexp and with other tools in turns, on one core, and writes DIR/peers/NAME.md, .csv and .json. The other tools are
 those of the extra peers: pip install 'fwexp[peers]'.
 
-  --only NAME     only the comparison with this tool
+  --only NAME     only the comparison with this tool, whose files alone are written
   --rounds N      how often everything is trained (default: 5)
 """
 KEYS = ("results_dir", "data_dir")
 
 
 def main(args: Sequence[str]) -> int:
-    """Compare, print the table, and write it.
+    """Compare, print the tables, and write them.
 
     Returns
     -------
@@ -51,19 +51,20 @@ def main(args: Sequence[str]) -> int:
     results_dir = _folders.check_folder("results_dir", keys.get("results_dir", "results"))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    chosen = [CONTESTS[name] for name in ([flags["--only"]] if "--only" in flags else CONTESTS)]
-    for name in {name for _, needed in chosen for name in needed}:
-        module(name)
-    rows = []
-    for contest in [contest for contests, _ in chosen for contest in contests(keys.get("data_dir"))]:
-        print(contest.problem, file=sys.stderr)
-        rows += contest.measure(rounds)
-    found = frame(rows)
-    text = markdown(found)
-    print(text)
-    title = "fwexp beside LIBLINEAR, dlib and CRFsuite"
-    for path in save_figure(text, found, results_dir / "peers" / "peers", Origin("peers", title)):
-        print(path)
+    chosen = [flags["--only"]] if "--only" in flags else list(CONTESTS)
+    for needed in {needed for name in chosen for needed in CONTESTS[name][1]}:
+        module(needed)
+    contests = {name: CONTESTS[name][0](keys.get("data_dir")) for name in chosen}
+    for name, found in contests.items():
+        rows = []
+        for contest in found:
+            print(contest.problem, file=sys.stderr)
+            rows += contest.measure(rounds)
+        numbers = frame(rows)
+        text = markdown(numbers)
+        print(text)
+        for path in save_figure(text, numbers, results_dir / "peers" / name, Origin(f"peers/{name}", f"fwexp beside {name}")):
+            print(path)
     return 0
 
 

@@ -12,6 +12,7 @@ from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
 from fwexp.experiments.files import PICTURE
 from fwexp.experiments.peers import table as peers
+from fwexp.experiments.peers.contests import CONTESTS
 from fwexp.experiments.reproduce.publish import DIGITS, DROPPED, KEPT, PEERS
 from fwexp.plots.curves import COLUMNS
 
@@ -47,7 +48,7 @@ def faults(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    found = [f"{path.relative_to(folder).as_posix()}: {fault}" for path in files for fault in _faults(path, folder)]
+    found = [f"{path.relative_to(folder).as_posix()}: {fault}" for path in files for fault in faults_of(path, folder)]
     size = sum(path.stat().st_size for path in files)
     if size > MEGABYTES * 1e6:
         found.append(f"{size / 1e6:.2f} MB in all, at most {MEGABYTES:g} MB")
@@ -57,7 +58,8 @@ def faults(folder: Path) -> list[str]:
     return found
 
 
-def _faults(path: Path, folder: Path) -> Iterator[str]:
+def faults_of(path: Path, folder: Path) -> Iterator[str]:
+    """Yield what is wrong with one file of a folder of published results."""
     place = path.relative_to(folder)
     match place.parts:
         case ("README.md",):
@@ -66,7 +68,7 @@ def _faults(path: Path, folder: Path) -> Iterator[str]:
             yield from _record(path, PROVENANCE)
         case ("claims", name):
             yield from _claims(path, name.removesuffix(".json"))
-        case (name,) if name in PEERS:
+        case ("peers", name) if path.stem in CONTESTS and path.suffix in PEERS:
             if path.suffix == ".csv" and list(pd.read_csv(path, nrows=1)) != peers.COLUMNS:
                 yield "its columns are others than those of the comparison"
         case ("figures", *_):
@@ -111,6 +113,7 @@ def _numbers(path: Path, curves: bool) -> Iterator[str]:
         return
     if frame.empty:
         yield "has no rows"
+        return
     if set(frame) & set(DROPPED):
         yield f"has columns that are left out here: {', '.join(sorted(set(frame) & set(DROPPED)))}"
     if curves:

@@ -7,11 +7,14 @@ from functools import cached_property
 
 from fwexp.experiments.catalogue import FIGURES, Figure
 
-GUESS = {"full": 60.0, "smoke": 3.0}
-"""Seconds of a run of a preset of which no stored run tells anything."""
+GUESS, SMOKE_GUESS, QUICK_GUESS = 60.0, 3.0, 5.0
+"""Seconds of a run of which no stored run tells anything: of the full presets, of the smoke ones, and of `QUICK`."""
 
-OVERHEAD = 2.0
-"""Evaluation for the log, loading and compiling take about as long again as the solver, whose time is what runs record."""
+QUICK = ("quickstart", "review")
+"""Experiments on small problems, by the first part of their names."""
+
+OVERHEAD = 1.6
+"""What a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling."""
 
 
 @dataclass(frozen=True)
@@ -48,25 +51,23 @@ class Durations:
     ----------
     runs : sequence of StoredRun
         Finished runs.
-    preset : str
-        What `GUESS` is looked up for.
     """
 
-    def __init__(self, runs: Sequence, preset: str) -> None:
-        self._runs, self._preset = runs, preset
+    def __init__(self, runs: Sequence) -> None:
+        self._runs = runs
 
-    def of(self, config: Mapping) -> tuple[float, bool]:
-        """Return the seconds of a run, and whether they are known from others.
+    def of(self, config: Mapping) -> float | None:
+        """Return the seconds of a run, as far as others tell.
 
         Runs of as many passes by the same solver on the same data count; else those by it on the data set at all, by the
         passes that they made.
         """
         like, similar = self._by
         if found := like.get(_like(config)):
-            return OVERHEAD * statistics.median(found), True
+            return OVERHEAD * statistics.median(found)
         if (found := similar.get(_similar(config))) and config.get("max_passes"):
-            return OVERHEAD * statistics.median(found) * config["max_passes"], True
-        return GUESS[self._preset], False
+            return OVERHEAD * statistics.median(found) * config["max_passes"]
+        return None
 
     @cached_property
     def _by(self) -> tuple[dict, dict]:
@@ -84,21 +85,26 @@ class Durations:
 def plan(results_dir, preset: str = "full") -> list[Step]:
     """Return the steps to all figures and claims, in the order of the catalogue; a run that several share is in the first."""
     from fwexp.run import store, sweep
+    from fwexp.run.config import key_of
 
-    durations = Durations(store.find_runs(results_dir), preset)
-    found, planned = [], set()
+    runs = store.find_runs(results_dir)
+    durations, done = Durations(runs), {run.key for run in runs}
+    found = []
     for name, figure in experiments():
         configs = sweep.expand([f"+experiment={name}"], preset=preset)
-        missing = []
-        for config in configs:
-            key = store.run_key(config)
-            if key not in planned and not store.is_stored(results_dir, config):
-                planned.add(key)
-                missing.append(config)
-        times = [durations.of(config) for config in missing]
-        seconds, guessed = sum(time for time, _ in times), sum(not known for _, known in times)
-        found.append(Step(name, figure, configs, missing, seconds, guessed))
+        missing = {key_of(config): config for config in configs if key_of(config) not in done}
+        done |= set(missing)
+        times = [durations.of(config) for config in missing.values()]
+        seconds = sum(guess(name, preset) if time is None else time for time in times)
+        found.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
     return found
+
+
+def guess(name: str, preset: str) -> float:
+    """Return the seconds that a run of an experiment is taken to last where nothing is known."""
+    if preset == "smoke":
+        return SMOKE_GUESS
+    return QUICK_GUESS if name.partition("/")[0] in QUICK else GUESS
 
 
 def experiments() -> Iterator[tuple[str, Figure | None]]:

@@ -8,6 +8,7 @@ keys, which ``fwexp ls key=...`` takes.
 import datetime
 import io
 import json
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +20,9 @@ from fwexp._durable import replacing_folder
 from fwexp.errors import OptionError
 from fwexp.experiments.claims import PAPERS, all_claims, check_all
 from fwexp.experiments.claims.check import save
-from fwexp.experiments.files import PICTURE
+from fwexp.experiments.files import PICTURE, paths
 from fwexp.experiments.origin import commit_of
+from fwexp.experiments.peers.contests import CONTESTS
 from fwexp.experiments.report.figures import Drawn, drawn
 
 WIDTH, COLOURS = 1300, 64
@@ -28,7 +30,7 @@ POINTS = 16
 DIGITS = 12
 DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
-PEERS = ("peers.md", "peers.csv")
+PEERS = (".md", ".csv")
 
 
 def publish(results_dir: Path, folder: Path) -> list[Path]:
@@ -59,12 +61,15 @@ def publish(results_dir: Path, folder: Path) -> list[Path]:
         for each in figures:
             write_figure(each, temporary / "figures" / each.figure.name)
         save(records, temporary)
-        for name in PEERS:
-            if (results_dir / "peers" / name).is_file():
-                (temporary / name).write_bytes((results_dir / "peers" / name).read_bytes())
+        compared = [path for name in CONTESTS for path in paths(results_dir / "peers" / name, PEERS) if path.is_file()]
+        for path in compared:
+            (temporary / "peers").mkdir(exist_ok=True)
+            shutil.copyfile(path, temporary / "peers" / path.name)
         about = provenance(results_dir)
         write_json(temporary / "provenance.json", about)
-        (temporary / "README.md").write_text(gallery(figures, records, about), encoding="utf-8")
+        (temporary / "README.md").write_text(
+            gallery(figures, records, about, [path.stem for path in compared if path.suffix == ".md"]), encoding="utf-8"
+        )
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -145,22 +150,24 @@ def provenance(results_dir: Path) -> dict:
     }
 
 
-def gallery(figures: list[Drawn], records: Mapping[str, Mapping], about: Mapping) -> str:
+def gallery(figures: list[Drawn], records: Mapping[str, Mapping], about: Mapping, peers: list[str]) -> str:
     """Return the page that shows what is published."""
     parts = [
         "# Published results",
         "",
         f"What `{about['command']}` gave on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}; written by",
-        "`fwexp publish`. [provenance.json](provenance.json) has versions and runs. Pictures, numbers and records are smaller than",
-        f"those of `fwexp figure`: few colours, at most {POINTS} positions per curve with four digits, and {DIGITS} digits of keys.",
+        "`fwexp publish`. [provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
+        f"pictures have few colours, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
         "",
         "| paper | claims | verdicts |",
         "| --- | --- | --- |",
     ]
     for paper, (name, title) in PAPERS.items():
-        counts = Counter(record["verdict"] for record in records.values() if record["paper"] == paper)
-        told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-        parts.append(f"| {title} | {sum(counts.values())} | {told}: [claims/{name}.json](claims/{name}.json) |")
+        if counts := Counter(record["verdict"] for record in records.values() if record["paper"] == paper):
+            told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+            parts.append(f"| {title} | {sum(counts.values())} | {told}: [claims/{name}.json](claims/{name}.json) |")
+    if peers:
+        parts += ["", "Beside other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in peers) + "."]
     for each in figures:
         name = each.figure.name
         parts += ["", f"## {name}", "", f"{each.figure.title}."]

@@ -1,0 +1,314 @@
+"""Everything at once: what is planned, what fails, and the copies that are committed."""
+
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from fwexp.cli import main
+from fwexp.errors import DataError, OptionError, RunsFailed
+from fwexp.experiments import FIGURES, figure, files
+from fwexp.experiments.claims import of_paper
+from fwexp.experiments.figure import save_figure
+from fwexp.experiments.origin import Origin
+from fwexp.experiments.peers import table as peers
+from fwexp.experiments.reproduce import commands, plan, publish
+from fwexp.experiments.reproduce.check import faults, faults_of
+from fwexp.experiments.reproduce.plan import GUESS, OVERHEAD, QUICK_GUESS, SMOKE_GUESS, Durations, Step
+from fwexp.run import store, sweep
+from fwexp.run.store import StoredRun
+from tests.plots.synthetic_results import make_results
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "results" / "published"
+NAMES = ("quickstart", "review/fig1", "icml2013/table1")
+
+
+# -- the plan
+
+
+def stored(config, time=3.0, passes=10.0, key="k"):
+    return StoredRun(None, key, "max_passes", config, {"time": time, "passes": passes})
+
+
+@pytest.fixture(scope="module")
+def configs():
+    return sweep.expand(["solver=bcfw", "dataset=digits", "lam=0.1,0.01", "max_passes=10"])
+
+
+def test_a_run_is_estimated_by_others_like_it(configs):
+    one, other = configs
+    assert Durations([]).of(one) is None
+    assert Durations([stored(other, time) for time in (1.0, 3.0, 20.0)]).of(one) == 3.0 * OVERHEAD
+    longer = one | {"max_passes": 40.0}
+    assert Durations([stored(other, 3.0, passes=10.0)]).of(longer) == pytest.approx(12.0 * OVERHEAD)
+    assert Durations([stored(other | {"solver": {"name": "fw"}})]).of(one) is None
+    assert Durations([stored(other | {"task": {"name": "path"}})]).of(one) is None
+
+
+def test_what_nothing_is_known_of_is_guessed():
+    assert (plan.guess("icml2013/fig1", "full"), plan.guess("review/fig1", "full")) == (GUESS, QUICK_GUESS)
+    assert plan.guess("icml2013/fig1", "smoke") == SMOKE_GUESS
+
+
+def test_a_run_of_two_figures_is_planned_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "experiments", lambda: [(name, FIGURES.find(name)) for name in ("icml2013/fig2", "icml2013/fig3")])
+    first, second = plan.plan(tmp_path, "smoke")
+    assert len(first.missing) == len(first.configs)
+    shared = {store.run_key(c) for c in first.configs} & {store.run_key(c) for c in second.configs}
+    assert shared
+    assert len(second.missing) == len(second.configs) - len(shared)
+    assert (second.guessed, second.seconds) == (len(second.missing), SMOKE_GUESS * len(second.missing))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_stored_is_not_planned(tmp_path, monkeypatch, configs):
+    monkeypatch.setattr(plan, "experiments", lambda: [("quickstart", None)])
+    monkeypatch.setattr(sweep, "expand", lambda *_, **__: configs)
+    monkeypatch.setattr(store, "find_runs", lambda _: [stored(configs[0], key=store.run_key(configs[0]))])
+    (step,) = plan.plan(tmp_path)
+    assert step == Step("quickstart", None, configs, configs[1:], 3.0 * OVERHEAD, 0)
+    assert plan.table([step]).splitlines() == [
+        "experiment  runs  missing  about",
+        "quickstart  2     1        5 s",
+        "1 runs are missing, about 5 s one after the other",
+    ]
+
+
+def test_every_figure_and_every_claim_is_planned():
+    names = dict(plan.experiments())
+    assert set(names) == set(FIGURES) | {"claims/icml2013", "claims/icml2016"}
+    assert all(names[name] is FIGURES.find(name) for name in FIGURES)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(4, "4 s"), (90, "1.5 min"), (1800, "30 min"), (5400, "1.5 h"), (1e5, "28 h")])
+def test_durations_are_said_as_people_do(seconds, words):
+    assert plan.duration(seconds) == words
+
+
+# -- running
+
+
+def steps(*names):
+    return [Step(name, FIGURES.find(name) if name in FIGURES else None, [], [{}], 5.0, 1) for name in names]
+
+
+def test_what_fails_does_not_hold_up_the_rest(tmp_path, monkeypatch, capsys):
+    done = []
+    monkeypatch.setattr(commands, "conclude", lambda *_: done.append("concluded"))
+
+    def make(name, **_):
+        done.append(name)
+        if name == "quickstart":
+            raise RunsFailed("1 of 2 runs failed")
+        if name == "icml2013/fig5":
+            raise DataError("dataset hansards needs hansards/x")
+        return [Path(f"{name}.png")]
+
+    monkeypatch.setattr(figure, "make_figure", make)
+    monkeypatch.setattr(sweep, "execute", lambda *_, **__: done.append("claims"))
+    names = ("quickstart", "icml2013/fig5", "review/fig1", "claims/icml2013")
+    monkeypatch.setattr(plan, "plan", lambda *_: steps(*names))
+    assert main(["reproduce", f"results_dir={tmp_path}"]) == 1
+    captured = capsys.readouterr()
+    assert done == [*names[:3], "claims", "concluded"]
+    assert "review/fig1.png" in captured.out
+    assert "== 1/4 quickstart: 1 runs, 5 s ?\n" in captured.err
+    assert captured.err.endswith("fwexp: 2 of 4 experiments failed: quickstart, icml2013/fig5; repeat the command to try again\n")
+
+
+def test_a_dry_run_only_tells(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(plan, "plan", lambda *_: steps("quickstart"))
+    monkeypatch.setattr(commands, "run", lambda *_, **__: pytest.fail("it runs"))
+    assert main(["reproduce", "--dry-run", f"results_dir={tmp_path}"]) == 0
+    assert "quickstart  0     1        5 s ?" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(plan, "experiments", lambda: [("review/fig3", FIGURES.find("review/fig3"))])
+    monkeypatch.setattr("fwexp.experiments.claims.all_claims", lambda: of_paper("L"))
+    monkeypatch.setattr(commands, "find_spec", lambda _: None)
+    line = ["reproduce", "--preset", "smoke", "hydra/launcher=basic", f"results_dir={tmp_path}"]
+    assert main(line) == 0
+    captured = capsys.readouterr()
+    assert (tmp_path / "figures/review/fig3-smoke.png").is_file()
+    assert (tmp_path / "claims/lecture-smoke.json").is_file()
+    assert "5 claims: " in captured.out
+    assert "no report: plotly is not installed" in captured.err
+    assert main(line) == 0
+    assert "0 runs are missing\n" in capsys.readouterr().out
+
+
+# -- what is published
+
+
+def picture():
+    """A PNG of many colours."""
+    image, made = Image.radial_gradient("L").convert("RGB").resize((1500, 300)), io.BytesIO()
+    image.save(made, "PNG")
+    return made.getvalue()
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """A folder as `publish` writes it, from a store without runs that has the files of three figures and a comparison."""
+    results, folder = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("published") / "there"
+    patch = pytest.MonkeyPatch()
+    patch.setattr(files, "_drawn", lambda *_: [picture(), b"svg"])
+    for name in NAMES:
+        found = FIGURES.find(name)
+        frame = found.data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
+        runs = {key: {"commit": "c" * 40, "created": "2026-01-01"} for key in set(" ".join(frame["keys"]).split())}
+        drawn = "| method |\n| --- |\n" if found.suffixes == files.TABLE else found.draw(frame)
+        save_figure(drawn, frame, results / "figures" / name, Origin(name, found.title, "full", runs))
+    save_figure("| a |", peers.frame([{"kind": "same task"}]), results / "peers/dlib", Origin("peers/dlib"))
+    patch.setattr(publish, "all_claims", lambda: of_paper("L"))
+    patch.setattr(plan, "plan", lambda *_: [])
+    before = sorted(results.rglob("*"))
+    written = publish.publish(results, folder)
+    patch.undo()
+    assert written == sorted(path for path in folder.rglob("*") if path.is_file())
+    assert sorted(results.rglob("*")) == before
+    return folder
+
+
+def test_what_is_published_is_small_and_whole(published):
+    assert faults(published) == []
+    assert (published / "figures/review/fig1.png").stat().st_size < len(picture()) / 2
+    frame = pd.read_csv(published / "figures/quickstart.csv")
+    assert frame.groupby(["panel", "variant"]).size().max() <= publish.POINTS
+    assert not {"keys", "commit"} & set(frame)
+    assert {len(key) for key in json.loads((published / "figures/quickstart.json").read_text())["runs"]} == {12}
+    assert list(json.loads((published / "claims/lecture.json").read_text())) == list(of_paper("L"))
+    page = (published / "README.md").read_text()
+    assert "![BCFW, SSG and batch FW on handwritten dates](figures/quickstart.png)" in page
+    assert "[dlib](peers/dlib.md)" in page
+
+
+def test_strict_reads_it(published, tmp_path, capsys):
+    assert main(["claims", "L", "--strict", f"results_dir={tmp_path}", f"published={published}"]) == 0
+
+
+def test_thinned_curves_keep_their_ends():
+    long = pd.DataFrame({"panel": "a", "variant": ["v"] * 100 + ["w"] * 3, "x": [*range(100), *range(3)], "keys": "k"})
+    kept = publish.thinned(long)
+    assert kept[kept["variant"] == "v"]["x"].tolist()[:: publish.POINTS - 1] == [0, 99]
+    assert (kept["variant"] == "w").sum() == 3
+    assert len(kept) == publish.POINTS + 3
+    table = pd.DataFrame({"method": ["m"] * 50, "keys": "k"})
+    assert publish.thinned(table).shape == (50, 1)
+
+
+def edit(file, change):
+    """Break one file."""
+
+    def broken(folder):
+        path = folder / file
+        content = json.loads(path.read_text()) if path.suffix == ".json" else path.read_text()
+        changed = change(content)
+        path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+
+    return broken
+
+
+def without(name):
+    return lambda record: {key: value for key, value in record.items() if key != name}
+
+
+def first_claim(**changes):
+    return lambda records: {id: record | (changes if id == "L-1" else {}) for id, record in records.items()}
+
+
+BROKEN = [
+    (lambda folder: (folder / "figures/quickstart.csv").unlink(), r"figures/quickstart.json: .csv is missing beside it"),
+    (lambda folder: (folder / "quickstart.png").touch(), "quickstart.png: does not belong here"),
+    (lambda folder: (folder / "figures/fig99.png").touch(), "figures/fig99.png: there is no figure 'fig99'"),
+    (lambda folder: (folder / "figures/quickstart.svg").touch(), "figures/quickstart.svg: quickstart has files .png, .csv, .json"),
+    (lambda folder: (folder / "figures/quickstart.png").write_text("x"), "figures/quickstart.png: is no PNG"),
+    (lambda folder: (folder / "figures/quickstart.png").write_bytes(picture() + bytes(400_000)), "bytes, at most 300000"),
+    (lambda folder: (folder / "README.md").write_bytes(bytes(4_000_000)), "4.* MB in all, at most 3 MB"),
+    (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
+    (edit("provenance.json", without("cpu")), "provenance.json: must have the keys command"),
+    (edit("provenance.json", lambda record: record | {"commit": None}), "provenance.json: commit of another kind"),
+    (edit("provenance.json", lambda _: "{"), "provenance.json: is no JSON object"),
+    (edit("figures/quickstart.json", lambda record: record | {"preset": "smoke"}), "from the smoke runs, expected 'quickstart'"),
+    (edit("figures/quickstart.json", lambda record: record | {"runs": {"k": {}}}), "runs must be named by 12 digits"),
+    (edit("figures/quickstart.csv", lambda text: text.splitlines()[0]), "figures/quickstart.csv: has no rows"),
+    (edit("figures/quickstart.csv", lambda text: text.replace("median", "mean", 1)), "lacks columns median"),
+    (edit("figures/quickstart.csv", lambda text: text.replace("best", "keys", 1)), "columns that are left out here: keys"),
+    (edit("figures/quickstart.csv", lambda _: ""), "figures/quickstart.csv: cannot be read"),
+    (edit("claims/lecture.json", lambda records: {"L-9": records["L-1"]}), "there is no claim 'L-9' of lecture"),
+    (edit("claims/lecture.json", lambda records: {"R-1": records["L-1"]}), "there is no claim 'R-1' of lecture"),
+    (edit("claims/lecture.json", first_claim(verdict="true")), "L-1: id, verdict or figure are none of a claim"),
+    (edit("claims/lecture.json", first_claim(figure="review/fig9")), "L-1: id, verdict or figure are none of a claim"),
+    (edit("claims/lecture.json", first_claim(missing="3")), "L-1: missing of another kind than expected"),
+    (edit("claims/lecture.json", lambda _: "[]"), "claims/lecture.json: is no JSON object of verdicts"),
+    (lambda folder: (folder / "claims/B13.json").write_text("{}"), "claims/B13.json: there is no such paper"),
+    (edit("peers/dlib.csv", lambda text: text.replace("tool", "peer", 1)), "peers/dlib.csv: its columns are others"),
+    (edit("README.md", lambda text: text + "[x](gone.png)"), "README.md: points to gone.png, which is not there"),
+]
+
+
+@pytest.mark.parametrize(("breaks", "message"), BROKEN, ids=[message[:40] for _, message in BROKEN])
+def test_what_is_broken_is_found(published, tmp_path, breaks, message):
+    shutil.copytree(published, tmp_path / "there")
+    breaks(tmp_path / "there")
+    found = faults(tmp_path / "there")
+    assert any(re.search(message, fault) for fault in found), found
+
+
+def test_nothing_is_wrong_with_nothing(tmp_path):
+    assert faults(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(path for path in PUBLISHED.rglob("*") if path.is_file()), ids=lambda path: str(path.relative_to(PUBLISHED))
+)
+def test_what_is_committed_belongs_to_what_there_is(path):
+    assert list(faults_of(path, PUBLISHED)) == []
+
+
+def test_what_is_committed_is_whole():
+    assert faults(PUBLISHED) == []
+
+
+def test_readme_shows_what_is_published():
+    shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert shown
+    assert [name for name in shown if not (ROOT / name).is_file()] == []
+    assert all(name.startswith("results/published/figures/") for name in shown)
+
+
+# -- mistakes
+
+
+def test_without_figures_there_is_nothing_to_publish(tmp_path):
+    with pytest.raises(OptionError, match=r"there is nothing to publish: no figure in .* is drawn from the full runs"):
+        publish.publish(tmp_path, tmp_path / "published")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "icml2013"], "unknown argument of fwexp reproduce 'icml2013'; accepted: results_dir=DIR"),
+        (["reproduce", "--dry"], "unknown flag of fwexp reproduce '--dry'; accepted: --dry-run, --preset"),
+        (["reproduce", "--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
+        (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),
+        (["publish", "preset=full"], "unknown key of fwexp publish 'preset'; accepted: published, results_dir"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
