@@ -7,7 +7,10 @@
 ## make table-<paper>-<k>   one table: make table-icml2013-1
 ## make claims              what stored runs say of the papers' claims
 ## make report              figures, claims and runs as pages: results/report/index.html
+## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
+## make publish             small copies of that for the repository: results/published
 ## make bench               measure speed against hand-written code
+## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
 ## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
@@ -37,7 +40,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format figures claims report bench clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-peers clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -71,7 +74,7 @@ fig-%: $(INSTALLED) FORCE
 table-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $(subst -,/table,$*) $(ARGS)
 
-claims report: $(INSTALLED)
+claims report reproduce publish: $(INSTALLED)
 	$(BIN)/fwexp $@ $(ARGS)
 
 # Bytecode is kept even where that is turned off: tests start many processes, each of which would compile all sources again.
@@ -95,6 +98,9 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m fwexp.experiments.bench $(ARGS)
+
+bench-peers: $(INSTALLED)
+	$(BIN)/python -m fwexp.experiments.peers $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -161,43 +161,6 @@ def cutting_plane(floor: Callable[[], float], unit: str) -> None:
         print(f"{name:44}{there['passes']:7.0f} passes {there['time']:8.2f} s {2 * there['time'] / (before + after):8.0f} {unit}")
 
 
-def beside_scikit_learn() -> None:
-    """Print the times of ``auto`` and of scikit-learn's linear SVMs to the same objective on scikit-learn's digits."""
-    try:
-        from sklearn.datasets import load_digits
-        from sklearn.svm import LinearSVC
-    except ImportError:
-        print("scikit-learn is not installed: no comparison of linear SVMs")
-        return
-    X, y = load_digits(return_X_y=True)
-    X, lam_n = X / 16.0, 20.0
-    for name, labels, theirs, factor in (
-        ("Crammer-Singer", y, {"multi_class": "crammer_singer"}, 1.0),
-        ("hinge", y % 2, {"loss": "hinge"}, 2.0),  # of two classes, w_1 - w_0 is what is regularised
-    ):
-        problem, lam = fwexp.multiclass_problem(X, labels), factor * lam_n / len(y)
-        optimum = fwexp.solve(problem, lam=lam, gap_tol=1e-7, max_passes=5000, schedule=10).dual
-
-        def ours(problem=problem, lam=lam, tol=1e-4 * optimum):
-            return fwexp.solve(problem, lam=lam, gap_tol=tol, max_passes=5000, schedule=1).trace["time"].iloc[-1]
-
-        def fit(tol, labels=labels, theirs=theirs):
-            model = LinearSVC(**theirs, C=1.0 / lam_n, fit_intercept=False, tol=tol, max_iter=100_000, random_state=0)
-            return seconds(lambda: model.fit(X, labels)), model.coef_
-
-        # the loosest tolerance with which they are as close to the optimum
-        for tol in 10.0 ** np.arange(0, -7, -0.5):
-            coef = fit(tol)[1]
-            w = coef if len(coef) > 1 else np.vstack([-coef, coef]) / 2.0
-            value = fwexp.evaluate(problem, np.ascontiguousarray(w.T).ravel())
-            if 0.5 * lam * value.norm_sq + value.hinge <= optimum * (1.0 + 1e-4):
-                break
-        times = [(ours(), fit(tol)[0]) for _ in range(ROUNDS)]
-        mine, other = (statistics.median(column) for column in zip(*times, strict=True))
-        name += ", digits of scikit-learn, to 1e-4"
-        print(f"{name:44}{mine * 1e3:8.2f} ms, LinearSVC(tol={tol:.0e}) {other * 1e3:8.2f} ms")
-
-
 def child(code: str) -> str:
     """Run Python code in a fresh interpreter and return what it prints."""
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -258,7 +221,6 @@ def main() -> int:
         floor = floor or measures[unit]
         time_to_gap(floor, unit)
         cutting_plane(floor, unit)
-    beside_scikit_learn()
     beside_copt()
     return 0
 

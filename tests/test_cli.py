@@ -40,7 +40,7 @@ def start(*argv, cwd, **options):
 
 
 BAD = [
-    ("runn", "unknown command 'runn'; accepted: claims, compare, data, doctor, figure, ls, report, run (did you mean 'run'?)"),
+    ("runn", "unknown command 'runn'; accepted: claims, compare, data, doctor, figure, ls, publish, report, reproduce, run (did"),
     ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
     ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
     ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: claims/icml2013, claims/"),
@@ -386,6 +386,9 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
         ("fwexp data fe", ["fetch"]),
         ("fwexp ls gap", ["gap_tol="]),
         ("fwexp doc", ["doctor"]),
+        ("fwexp rep", ["report", "reproduce"]),
+        ("fwexp reproduce --", ["--dry-run", "--preset"]),
+        ("fwexp publish ", ["published=", "results_dir="]),
         ("fwexp doctor ", ["data_dir=", "results_dir="]),
         ("fwexp nothing ", []),
         ("", []),
