@@ -211,14 +211,16 @@ def crfsuite(data_dir=None) -> list[SameTask]:
     ]
 
 
-def labelling(name: str, train, test, lams: Sequence, gap_tol: float = 1e-2, most: int | None = None) -> SameTask:
-    """Return the comparison of ours, at several lam, and CRFsuite, at several c2; ``most`` limits the iterations of the latter."""
+def labelling(name: str, train, test, lams: Sequence, gap_tol: float = 1e-2, iterations: int = 100) -> SameTask:
+    """Return the comparison of ours, at several lam, and CRFsuite, at several c2, with as many iterations as people give it."""
     tool = tools.called("CRFsuite", "pycrfsuite")
     theirs_train, theirs_test = tools.Sequences.of(train), tools.Sequences.of(test)
-    limit = {} if most is None else {"max_iterations": most}
+    limit = {"max_iterations": iterations}
     mine = {f"lam={lam}, gap {gap_tol:g}": partial(tools.ours, train, lam, gap_tol, test) for lam in lams}
     theirs = {
-        (tool, f"CRF by L-BFGS, c2={c2:g}"): partial(tools.crfsuite, theirs_train, theirs_test, "lbfgs", {"c2": c2} | limit)
+        (tool, f"CRF by L-BFGS, {iterations} iterations, c2={c2:g}"): partial(
+            tools.crfsuite, theirs_train, theirs_test, "lbfgs", {"c2": c2} | limit
+        )
         for c2 in (1.0, 0.1)
     }
     theirs[tool, "averaged perceptron"] = partial(tools.crfsuite, theirs_train, theirs_test, "ap", limit)

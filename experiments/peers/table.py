@@ -37,11 +37,11 @@ def markdown(found: pd.DataFrame) -> str:
 def losses(rows: pd.DataFrame) -> str:
     """Return the sentence that says where ours loses."""
     found = []
-    for (problem, target), group in rows.groupby(["problem", "target"], dropna=False, sort=False):
-        to = "" if np.isnan(target) else f" to {target:g}"
+    for (described, target), group in rows.groupby(["problem", "target"], dropna=False, sort=False):
+        problem = described.partition(":")[0]
         ours, theirs = group[group["ours"]], group[~group["ours"]]
         if (theirs["times"] < 1).any():
-            found.append(f"{problem}{to}: {_number(1 / theirs['times'].min())} times slower")
+            found.append(f"{problem}, to {target:g}: {_number(1 / theirs['times'].min())} times slower")
         if theirs["test_error"].min() < ours["test_error"].min():
             found.append(f"{problem}: test error {ours['test_error'].min():.4f} against {theirs['test_error'].min():.4f}")
         if np.isnan(target) and theirs["seconds"].min() < ours["seconds"].min():

@@ -25,8 +25,8 @@ from fwexp.experiments.origin import commit_of
 from fwexp.experiments.peers.contests import CONTESTS
 from fwexp.experiments.report.figures import Drawn, drawn
 
-WIDTH, COLOURS = 1300, 64
-POINTS = 16
+WIDTH, COLOURS = 1100, 64
+POINTS = 12
 DIGITS = 12
 DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")

@@ -118,7 +118,7 @@ def test_the_loosest_setting_that_suffices_is_measured():
     text = markdown(frame(rows))
     assert "| p | 0.01 | ours | tol=" in text
     assert "|  | 0.01 | hopeless | none reaches it | - | - | - |" in text
-    assert "Where fwexp loses: p to 0.01: " in text
+    assert "Where fwexp loses: p, to 0.01: " in text
 
 
 def test_everything_takes_its_turn():
@@ -147,7 +147,7 @@ def test_the_table_says_where_we_lose():
         row("same objective", "x", 1.0, target=0.01, times=0.5),
     ]
     task = [row("same task", "fwexp", 1.0, test_error=0.2), row("same task", "x", 2.0, test_error=0.1)]
-    assert losses(frame(objective)) == "Where fwexp loses: p to 0.01: 2 times slower."
+    assert losses(frame(objective)) == "Where fwexp loses: p, to 0.01: 2 times slower."
     assert losses(frame(task)) == "Where fwexp loses: p: test error 0.2000 against 0.1000."
     assert losses(frame([task[0], task[1] | {"seconds": 0.5, "test_error": 0.3}])) == "Where fwexp loses: p: 1 s against 0.5 s."
     assert losses(frame([objective[0], objective[1] | {"times": 3.0}])) == "fwexp loses nowhere here."
@@ -159,7 +159,7 @@ def test_the_table_says_where_we_lose():
 def test_the_command_writes_a_table_and_its_numbers(tmp_path, monkeypatch, capsys):
     oracle = contests.python_oracle("made up", X, Y, LAM, "dlib", targets=(1e-1,))
     train = sequences(False)
-    labelling = contests.labelling("sequences", train, train, (0.1,), most=5)
+    labelling = contests.labelling("sequences", train, train, (0.1,), iterations=5)
     monkeypatch.setattr(contests, "CONTESTS", {"dlib": (lambda _: [oracle, labelling], ("dlib",))})
     monkeypatch.setattr("os.sched_setaffinity", lambda *_: None, raising=False)
     assert main(["--rounds", "2", f"results_dir={tmp_path}"]) == 0
