@@ -40,6 +40,7 @@ def main(args: Sequence[str]) -> int:
     from fwexp.experiments.peers.contests import CONTESTS
     from fwexp.experiments.peers.table import frame, markdown
     from fwexp.experiments.peers.tools import module
+    from fwexp.run.provenance import provenance
 
     if "-h" in args or "--help" in args:
         print(USAGE, end="")
@@ -60,10 +61,10 @@ def main(args: Sequence[str]) -> int:
         for contest in found:
             print(contest.problem, file=sys.stderr)
             rows += contest.measure(rounds)
-        numbers = frame(rows)
-        text = markdown(numbers)
+        numbers, origin = frame(rows), Origin(f"peers/{name}", f"fwexp beside {name}")
+        text = f"{markdown(numbers)} {origin.software}, on {provenance()['cpu']}.\n"
         print(text)
-        for path in save_figure(text, numbers, results_dir / "peers" / name, Origin(f"peers/{name}", f"fwexp beside {name}")):
+        for path in save_figure(text, numbers, results_dir / "peers" / name, origin):
             print(path)
     return 0
 

@@ -31,7 +31,7 @@ def markdown(found: pd.DataFrame) -> str:
         if len(rows):
             parts.append(f"## The {kind}\n\n{text}\n{table(rows)}\n\n{losses(rows)}\n")
     rounds = int(found["rounds"].max())
-    return "\n".join([*parts, f"Medians, and least - most, of {rounds} rounds, in turns on one core."])
+    return "\n".join([*parts, f"Medians, and least - most, of {rounds} round{'s' * (rounds > 1)}, in turns on one core."])
 
 
 def losses(rows: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fwexp import _folders
 from fwexp.driver.progress import print_line
-from fwexp.errors import DataError, OptionError, RunsFailed, unknown
+from fwexp.errors import OptionError, RunsFailed, UserError, unknown
 from fwexp.experiments.arguments import Arguments, parse
 from fwexp.run.config import PRESETS
 
@@ -60,12 +60,14 @@ def main(args: list[str]) -> int:
     preset = given.flags.get("--preset", "full")
     results_dir = _folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
     from fwexp.experiments.reproduce.plan import plan, table
+    from fwexp.run import store
 
     steps = plan(results_dir, preset)
     print(table(steps))
     if "--dry-run" in given.flags:
         return 0
     where = {"results_dir": results_dir, "data_dir": given.keys.get("data_dir"), "launcher": given.keys.get("hydra/launcher")}
+    store.check_writable(results_dir)
     failed = run(steps, preset, **where)
     conclude(results_dir, preset)
     if failed:
@@ -90,7 +92,7 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
             else:
                 for path in make_figure(step.name, preset=preset, launcher=launcher, **where):
                     print(path)
-        except (RunsFailed, DataError) as error:
+        except (RunsFailed, UserError) as error:  # of data or extras that are not there, for instance
             print_line(f"{step.name}: {error}")
             failed.append(step.name)
     return failed
