@@ -177,8 +177,9 @@ def gallery(figures: list[Drawn], records: Mapping[str, Mapping], about: Mapping
             parts += ["", f"![{each.figure.title}](figures/{name}.png)"]
         else:
             parts += ["", f"[The table](figures/{name}.md)."]
-        for id in each.figure.claims:
-            parts += ["", f"{id} **{records[id]['verdict']}**: {records[id]['statement']}"] if id in records else []
+        for record in (records[id] for id in each.figure.claims if id in records):
+            parts += ["", f"{record['id']} **{record['verdict']}**: {record['statement']}"]
+            parts += [f"*{record['why']}.*"] if record["why"] else []
     return "\n".join(parts) + "\n"
 
 
