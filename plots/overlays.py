@@ -116,7 +116,7 @@ def _draw(frame, shown, measures, painters, keys, aspect, about=""):
 
     rows = -(-len(shown.pictures) // 2)
     with style.context():
-        figure = Figure(figsize=(style.TEXT, rows * (style.TEXT / 4 * aspect + 0.2) + 0.6), layout="constrained")
+        figure = Figure(figsize=(style.TEXT, rows * (style.TEXT / 4 * aspect + 0.2) + 0.9), layout="constrained")
         grid = figure.subplots(rows, 4, squeeze=False).reshape(-1, 2)
         for ax in grid.flat:
             ax.set_axis_off()
@@ -127,13 +127,12 @@ def _draw(frame, shown, measures, painters, keys, aspect, about=""):
                 paint(ax, picture)
                 ax.set_title(title, loc=place, fontsize=7)
         overall = frame[frame["panel"] == OVERALL].groupby("variant", sort=False)
-        ranks = f"At equal ranks by {SCORES[measures[0]]}, from the best to the worst of {shown.count} test images."
         lines = [
-            f"{ranks}{about} Means, with the range over seeds:",
+            f"At equal ranks by {SCORES[measures[0]]}, from the best to the worst of {shown.count} test images.{about}",
+            "Means, with the range over seeds:",
             *(f"{variant}: {_means(runs, measures)}" for variant, runs in overall),
         ]
-        figure.supxlabel("\n".join(lines), fontsize=7)
-        figure.legend(handles=keys, loc="outside upper center", ncols=len(keys))
+        figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), title="\n".join(lines))
     return figure
 
 

@@ -59,10 +59,10 @@ def test_scores_stand_over_the_pictures_and_below_them(horses):
     picture = overlays.draw_segmentations(overlays.data(RESULTS, horses), horses)
     assert [ax.get_title(loc="left") for ax in picture.axes[::2]] == [f"({c}) horse{k}: truth" for k, c in enumerate("abcdef")]
     assert picture.axes[1].get_title() == "IoU 0.80, no edges 0.75"  # not that of nothing
-    below = picture.get_supxlabel().splitlines()
-    assert "worst of 40 test images" in below[0]
-    assert below[1] == "edges: IoU 0.900 (0.900 to 0.900), pixel accuracy 0.900 (0.900 to 0.900)"
-    assert below[3] == "nothing: IoU 0.850, pixel accuracy 0.850"
+    below = picture.legends[0].get_title().get_text().splitlines()
+    assert "worst of 40 test images." in below[0]
+    assert below[2] == "edges: IoU 0.900 (0.900 to 0.900), pixel accuracy 0.900 (0.900 to 0.900)"
+    assert below[4] == "nothing: IoU 0.850, pixel accuracy 0.850"
     check_texts(picture)
 
 
