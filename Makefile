@@ -5,6 +5,7 @@
 ## make figures             every figure and table of the papers that is there so far
 ## make fig-<paper>-<k>     one figure: make fig-icml2013-1
 ## make table-<paper>-<k>   one table: make table-icml2013-1
+## make overlays-horses     what was learned, drawn over test images; also overlays-pose
 ## make claims              what stored runs say of the papers' claims
 ## make report              figures, claims and runs as pages: results/report/index.html
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
@@ -73,6 +74,9 @@ fig-%: $(INSTALLED) FORCE
 
 table-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $(subst -,/table,$*) $(ARGS)
+
+overlays-%: $(INSTALLED) FORCE
+	$(BIN)/fwexp figure $*/overlays $(ARGS)
 
 claims report reproduce publish: $(INSTALLED)
 	$(BIN)/fwexp $@ $(ARGS)

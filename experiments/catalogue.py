@@ -44,6 +44,9 @@ class Figure:
         Whether it shows seconds: then its runs take turns.
     suffixes : tuple of str
         `PICTURE` or `TABLE`.
+    shows : callable, optional
+        From the finished runs (`StoredRun`) and the folder of the data to what is shown beside numbers, such as images and what
+        the stored weights predict for them; ``data`` and ``draw`` then take it as second argument.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Figure:
     claims: tuple[str, ...] = ()
     timed: bool = False
     suffixes: tuple[str, ...] = PICTURE
+    shows: Callable | None = None
 
     @property
     def preset(self) -> str:

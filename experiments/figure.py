@@ -68,16 +68,18 @@ def make_figure(
         failure = error
     results = stored_results(configs, results_dir)
     if len(results):
-        frame = figure.data(results)
+        stored = _runs(configs, results_dir, set(results["key"]))
+        shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
+        frame = figure.data(results, *shown)
         notes = [] if preset == "full" else [f"{preset} preset"]
-        runs = _facts(configs, results_dir, set(results["key"]))
+        runs = {run.key: facts(run) for run in stored}
         lacking = len(configs) - len(runs)
         notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
         notes += reservations(runs.values())
         origin = Origin(name, figure.title, preset, runs)
         if not (lacking and _shows_more(stem, figure.suffixes, {store.run_key(c) for c in configs}, set(runs))):
             with uninterrupted():  # matplotlib's C code does not bear an interrupt
-                save_figure(figure.draw(frame), frame, stem, origin, note=", ".join(notes))
+                save_figure(figure.draw(frame, *shown), frame, stem, origin, note=", ".join(notes))
     if failure is not None:
         raise failure
     return paths(stem, figure.suffixes)
@@ -111,9 +113,9 @@ def stored_results(configs: Sequence[dict], results_dir="results"):
     return store.load_results(results_dir, key=[store.run_key(config) for config in configs])
 
 
-def _facts(configs, results_dir, keys) -> dict[str, dict]:
-    """What is known of the runs with these keys."""
+def _runs(configs, results_dir, keys) -> list:
+    """The stored runs with these keys, sorted by key."""
     from fwexp.run import store
 
     runs = [store.read_run(store.run_dir(results_dir, config)) for config in configs]
-    return {run.key: facts(run) for run in sorted(runs, key=lambda run: run.key) if run.key in keys}
+    return sorted((run for run in runs if run.key in keys), key=lambda run: run.key)

@@ -5,6 +5,7 @@ import pandas as pd
 
 from fwexp.plots import style
 from fwexp.plots.curves import AXES, MEASURES
+from fwexp.plots.overlays import SCORES
 
 
 def describe(frame: pd.DataFrame, titles: dict[str, str]) -> str:
@@ -13,10 +14,12 @@ def describe(frame: pd.DataFrame, titles: dict[str, str]) -> str:
     Parameters
     ----------
     frame : DataFrame
-        The tidy frame of a figure, as from `curves.data`.
+        The tidy frame of a figure, as from `curves.data` or `overlays.data`.
     titles : dict
         The titles of the panels, by their key.
     """
+    if "axis" not in frame:
+        return _scores(frame, titles)
     sentences = []
     for key, panel in frame.groupby("panel", sort=False):
         measure, axis = MEASURES[panel["measure"].iloc[0]][0], AXES[panel["axis"].iloc[0]]
@@ -31,3 +34,13 @@ def _end(curve):
     """The value where the curve ends; curves against lambda run to smaller ones."""
     place = curve["x"].idxmin() if curve["axis"].iloc[0] == "at_lam" else curve["x"].idxmax()
     return float(curve.loc[place, "median"])
+
+
+def _scores(frame, titles):
+    """Say of every picture what was scored, in the median over the runs."""
+    sentences = []
+    for key, panel in frame.groupby("panel", sort=False):
+        values = panel.groupby(["measure", "variant"], sort=False)["value"].median()
+        scores = "; ".join(f"{SCORES[measure]} of {variant}: {value:.3f}" for (measure, variant), value in values.items())
+        sentences.append(f"({key}) {titles.get(key, 'all test images')}. {scores}.")
+    return " ".join(sentences)

@@ -58,7 +58,7 @@ def _figure(found: Drawn, records: Mapping[str, Mapping]) -> Html:
     figure = found.figure
     caption, paper = CAPTIONS.get(figure.name, (figure.title, ""))
     parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, records))]
-    parts += [_interactive(found) if figure.suffixes == PICTURE else _markdown(found)] if found.stem else []
+    parts += [_content(found)] if found.stem else []
     parts.append(tag("p", caption))
     if paper:
         parts.append(tag("p", tag("strong", "In the paper: "), paper))
@@ -85,10 +85,23 @@ def _state(found: Drawn, records) -> Html:
     return join([shown, "Its claims: ", counts(records), "."])
 
 
+def _content(found: Drawn) -> Html:
+    """A table, curves, or a picture that has none."""
+    if found.figure.suffixes != PICTURE:
+        return _markdown(found)
+    return _interactive(found) if found.figure.shows is None else tag("figure", _image(found))
+
+
+def _image(found: Drawn) -> Html:
+    return Html(f'<img src="{text(f"figures/{found.id}.png")}" alt="{text(_described(found))}" loading="lazy">')
+
+
+def _described(found: Drawn) -> str:
+    return str(found.record.get("description") or found.figure.title)
+
+
 def _interactive(found: Drawn) -> Html:
-    picture = f"figures/{found.id}.png"
-    described = str(found.record.get("description") or found.figure.title)
-    image = Html(f'<img src="{text(picture)}" alt="{text(described)}" loading="lazy">')
+    described, image = _described(found), _image(found)
     content = curves(found)
     return tag(
         "figure",

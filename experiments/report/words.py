@@ -56,6 +56,17 @@ CAPTIONS = {
         "cold starts.",
         "A path cost about as much as a grid; warm starts made the grid faster.",
     ),
+    "horses/overlays": (
+        "Left the true figure, cut out, and right what was found, on six test images at equal ranks from the best to the worst; "
+        "with the scores of all test images, with edges between superpixels and without.",
+        "This figure is ours; the paper's HorseSeg has other images and features.",
+    ),
+    "pose/overlays": (
+        "Left the true pose and right the one found, on six test images of synthetic_lsp at equal ranks from the best to the "
+        "worst, drawn over the score of the most likely joint at every cell. Photos are not shown: the part scores of our own in "
+        "the data set lsp are too weak to learn poses from; no run there was better than weights of 0.",
+        "This figure is ours; the paper's poses are in photos, with part scores of a convolutional network.",
+    ),
     "review/fig1": (
         "A triangle whose optimum lies on an edge that gets steeper, and one with the optimum inside.",
         "The review announces the experiment and shows no figure: Frank-Wolfe zig-zags at the boundary, away steps do not.",

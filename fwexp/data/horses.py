@@ -11,12 +11,13 @@ Graphs and features are computed once, with scikit-image (extra ``images``), and
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from fwexp.data.dataset import DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
-from fwexp.data.parsed import parsed_arrays
+from fwexp.data.parsed import cache_folder, parsed_arrays
 from fwexp.errors import DataError
 
 PARTS = ("train", "test")
@@ -31,6 +32,15 @@ class Options:
 
     loss: str = field(default="hamming", metadata={"choices": ("hamming", "balanced")})
     pairwise: bool = field(default=True, metadata={"choices": (True, False)})  # without, nodes are classified one by one
+
+
+class Picture(NamedTuple):
+    """A test image."""
+
+    name: str
+    image: np.ndarray  # uint8 (height, width, 3)
+    mask: np.ndarray  # bool (height, width)
+    segments: np.ndarray  # int64 (height, width), the superpixel of every pixel
 
 
 def read(options: Options, data_dir: Path):
@@ -55,10 +65,36 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
     """
     from fwexp.data.metrics import segmentation_scores
 
+    sizes, inside = sizes_of_test(data_dir)
+    return lambda predictions: segmentation_scores(sizes, inside, predictions)._asdict()
+
+
+def sizes_of_test(data_dir: str | Path | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return for every test image the pixels of its superpixels, and how many of them are the horse's."""
     arrays = _parsed(resolve_data_dir(data_dir))
     ends = np.cumsum(arrays["test_counts"])[:-1]
     sizes, inside = (np.split(arrays[f"test_{name}"], ends) for name in ("sizes", "inside"))
-    return lambda predictions: segmentation_scores(sizes, inside, predictions)._asdict()
+    return sizes, inside
+
+
+def pictures_of_test(chosen: Sequence[int], data_dir: str | Path | None = None) -> list[Picture]:
+    """Return some test images, by their numbers in the test problem.
+
+    Raises
+    ------
+    DataError
+        This version of scikit-image finds other superpixels than those that are kept.
+    """
+    from fwexp.data.superpixels import segment
+
+    folder = list(DATASET.locate(resolve_data_dir(data_dir)).values())[PARTS.index("test")]
+    images, sizes = read_images(folder), sizes_of_test(data_dir)[0]
+    found = [Picture(*images[number], segment(images[number][1], SUPERPIXELS)) for number in chosen]
+    for number, picture in zip(chosen, found, strict=True):
+        if not np.array_equal(np.bincount(picture.segments.ravel()), sizes[number]):
+            what = f"{folder}: scikit-image finds other superpixels in {picture.name} than those that are kept"
+            raise DataError(f"{what}; remove {cache_folder()}")
+    return found
 
 
 def read_images(folder: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:

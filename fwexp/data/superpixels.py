@@ -41,13 +41,9 @@ def describe(image: np.ndarray, superpixels: int) -> Graph:
     DataError
         scikit-image is not installed.
     """
-    try:
-        from skimage.color import rgb2gray, rgb2lab
-        from skimage.segmentation import slic
-    except ImportError:
-        raise DataError("superpixels need scikit-image, which is not installed: pip install 'fwexp[images]'") from None
-    segments = slic(image, n_segments=superpixels, compactness=10.0, start_label=0).astype(np.int64)
-    segments = np.unique(segments, return_inverse=True)[1].reshape(segments.shape)
+    segments = segment(image, superpixels)
+    from skimage.color import rgb2gray, rgb2lab
+
     lab = rgb2lab(image)
     sizes = np.bincount(segments.ravel()).astype(np.float64)
     maps = _maps(lab, rgb2gray(image))
@@ -60,6 +56,16 @@ def describe(image: np.ndarray, superpixels: int) -> Graph:
     blocks = [np.sqrt(found) for found in shares.values()]
     x = np.column_stack([*blocks, mean / 50.0, spread / 10.0, *map(_ranks, cues), np.ones(len(sizes))])
     return Graph(segments, x, edges, _binned(lengths, contrast))
+
+
+def segment(image: np.ndarray, superpixels: int) -> np.ndarray:
+    """Return the superpixel of every pixel, ``Graph.segments``; arguments and errors as of `describe`."""
+    try:
+        from skimage.segmentation import slic
+    except ImportError:
+        raise DataError("superpixels need scikit-image, which is not installed: pip install 'fwexp[images]'") from None
+    segments = slic(image, n_segments=superpixels, compactness=10.0, start_label=0).astype(np.int64)
+    return np.unique(segments, return_inverse=True)[1].reshape(segments.shape)
 
 
 def borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

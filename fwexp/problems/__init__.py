@@ -6,6 +6,7 @@ from fwexp.problems import (  # noqa: F401
     chain_parts,
     dense_parts,
     enumerated,
+    graph_parts,
     labelings,
     matching_parts,
     multiclass,

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
+from fwexp.oracles.max_flow import incidence
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
 
 LOSSES = ("hamming", "balanced")
@@ -32,6 +33,32 @@ def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> np.ndarra
     classes, place = np.unique(own, return_inverse=True)
     counts = np.bincount(classes // num_labels)
     return share / (np.repeat(counts, lengths) * np.bincount(place, share)[place])
+
+
+def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) -> dict:
+    """Return the fields of a problem that hold its graphs, its labels and what these cost; arguments are right.
+
+    Parameters
+    ----------
+    edges : list of int arrays (E_i, 2)
+        Of every example, with nodes from 0.
+    labels, sizes, label_ptr, num_labels, loss
+        As for `node_loss`.
+    """
+    label_ptr = np.ascontiguousarray(label_ptr, dtype=np.int64)
+    ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
+    graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, np.diff(label_ptr), strict=True)]
+    return {
+        "n": len(label_ptr) - 1,
+        "num_labels": num_labels,
+        "label_ptr": label_ptr,
+        "edge_ptr": np.concatenate(([0], np.cumsum([len(pairs) for pairs in edges]))).astype(np.int64),
+        "ends": np.concatenate(ends),
+        "first": np.concatenate([first for first, _ in graphs]),
+        "out": np.concatenate([out for _, out in graphs]),
+        "labels": np.ascontiguousarray(labels, dtype=np.int32),
+        "node_loss": node_loss(labels, sizes, label_ptr, num_labels, loss),
+    }
 
 
 def node_features(X) -> list:

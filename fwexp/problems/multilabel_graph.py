@@ -22,9 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.oracles.max_flow import incidence
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, padded_width
-from fwexp.problems.graphs import node_loss
+from fwexp.problems.graphs import graph_fields
 
 
 class MultiLabelProblem(NamedTuple):
@@ -66,27 +65,16 @@ def multilabel_from_arrays(
     num_labels : int
         L.
     """
-    label_ptr = np.ascontiguousarray(label_ptr, dtype=np.int64)
-    n, width = len(label_ptr) - 1, padded_width(num_labels)
-    ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
-    graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, np.diff(label_ptr), strict=True)]
+    fields, width = graph_fields(edges, labels, sizes, label_ptr, num_labels, loss), padded_width(num_labels)
     num_weights = width * num_features + num_pairwise
     return MultiLabelProblem(
-        n=n,
+        **fields,
         d=num_labels * num_features + num_pairwise,
-        num_labels=num_labels,
         width=width,
         num_features=num_features,
         num_pairwise=num_pairwise,
         num_weights=num_weights,
-        part_ptr=label_ptr * width + np.arange(n + 1) * num_pairwise,
-        label_ptr=label_ptr,
-        edge_ptr=np.concatenate(([0], np.cumsum([len(pairs) for pairs in edges]))).astype(np.int64),
-        ends=np.concatenate(ends),
-        first=np.concatenate([first for first, _ in graphs]),
-        out=np.concatenate([out for _, out in graphs]),
-        labels=np.ascontiguousarray(labels, dtype=np.int32),
-        node_loss=node_loss(labels, sizes, label_ptr, num_labels, loss),
+        part_ptr=fields["label_ptr"] * width + np.arange(fields["n"] + 1) * num_pairwise,
         x=x,
         z=z,
         nonnegative=np.arange(width * num_features, num_weights, dtype=np.int64),

@@ -1,7 +1,8 @@
 """What solvers ask of segmentations into more than two classes: the oracle, the losses, and vectors of parts.
 
 A vector of parts holds, per node, 1 at the true label less the share of every label, then for every edge feature how much
-more of it is cut than by the truth. Inner products of node features go through R^{p x L}, as examples have many nodes.
+more of it is cut than by the truth (``graph_parts``). Inner products of node features go through R^{p x L}, as examples
+have many nodes.
 """
 
 import numpy as np
@@ -10,9 +11,9 @@ import scipy.sparse as sp
 from fwexp._jit import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import product_bound, row_entries, row_product, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.features import row_entries, row_product, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.graph_parts import add_cuts, cut_score, graph, product_bounds, subtract_cuts
 from fwexp.problems.multilabel_graph import MultiLabelProblem
-from fwexp.problems.segmentation_parts import cut_change
 
 
 @protocol.workspace.register(MultiLabelProblem)
@@ -47,13 +48,12 @@ def _(problem, i, w, theta):
 def _expand(problem, i, theta, y, scratch):
     """Write a labeling of high sum_v score[v, y_v] - sum_e <u, z_e> [y_a != y_b], the scores being those in scratch."""
     nodes, edges = problem.label_ptr[i + 1] - problem.label_ptr[i], problem.edge_ptr[i + 1] - problem.edge_ptr[i]
-    start, node, arc = problem.edge_ptr[i], problem.label_ptr[i] + i, 2 * problem.edge_ptr[i]
+    start, (ends, first, out) = problem.edge_ptr[i], graph(problem, i)
     size = nodes * problem.width
     weight, u = scratch[size : size + edges], theta[size : size + problem.num_pairwise]
     for e in range(edges):
         weight[e] = row_product(problem.z, start + e, u)
-    ends, out = problem.ends[arc : arc + 2 * edges], problem.out[arc : arc + 2 * edges]
-    first, rest = problem.first[node : node + nodes + 1], scratch[size + edges :]
+    rest = scratch[size + edges :]
     expand_labels(scratch[:size], problem.width, problem.num_labels, weight, ends, first, out, y[:nodes], rest)
 
 
@@ -88,11 +88,7 @@ def _(problem, i, y, c, direction):
     for v in range(nodes):
         direction[v * width + problem.labels[start + v]] += c
         direction[v * width + y[v]] -= c
-    pairwise = direction[nodes * width : nodes * width + problem.num_pairwise]
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = cut_change(problem, i, y, e)
-        if change != 0:
-            row_scatter_label(problem.z, e, 0, c * change, 1, pairwise)
+    add_cuts(problem, i, y, c, direction[nodes * width : nodes * width + problem.num_pairwise])
 
 
 @protocol.psi_score.register(MultiLabelProblem)
@@ -101,12 +97,7 @@ def _(problem, i, y, theta):
     nodes = problem.label_ptr[i + 1] - start
     for v in range(nodes):
         total += theta[v * width + problem.labels[start + v]] - theta[v * width + y[v]]
-    u = theta[nodes * width : nodes * width + problem.num_pairwise]
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = cut_change(problem, i, y, e)
-        if change != 0:
-            total += change * row_product(problem.z, e, u)
-    return total
+    return total + cut_score(problem, i, y, theta[nodes * width : nodes * width + problem.num_pairwise])
 
 
 @register_jitable
@@ -135,10 +126,7 @@ def _(problem, i, y, c, w):
         if y[v] != truth:
             row_scatter_label(problem.x, start + v, truth, c, problem.width, w[:own])
             row_scatter_label(problem.x, start + v, y[v], -c, problem.width, w[:own])
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = cut_change(problem, i, y, e)
-        if change != 0:
-            row_scatter_label(problem.z, e, 0, c * change, 1, w[own:])
+    add_cuts(problem, i, y, c, w[own:])
 
 
 @register_jitable
@@ -174,10 +162,7 @@ def _(problem, i, direction):
 
 @protocol.radii_sq.register(MultiLabelProblem)
 def _(problem):
-    of_nodes, of_edges = (
-        np.array([product_bound(rows, ptr[i], ptr[i + 1]) for i in range(problem.n)])
-        for rows, ptr in ((problem.x, problem.label_ptr), (problem.z, problem.edge_ptr))
-    )
+    of_nodes, of_edges = product_bounds(problem)
     return 2.0 * of_nodes + of_edges  # every node is in the sums of two labels, so all in the same two is the most
 
 
@@ -201,8 +186,5 @@ def _(problem, i, y):
     for v, label in enumerate(y):
         columns, values = row_entries(problem.x, problem.label_ptr[i] + v)
         phi[columns * L + label] += values
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        if y[problem.ends[2 * e]] != y[problem.ends[2 * e + 1]]:
-            columns, values = row_entries(problem.z, e)
-            phi[L * problem.num_features + columns] -= values
+    subtract_cuts(problem, i, y, phi)
     return sp.csr_array(phi[np.newaxis])

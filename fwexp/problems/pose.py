@@ -12,6 +12,7 @@ an oracle call costs many times as much. What solvers do with such problems is i
 Huttenlocher, "Pictorial structures for object recognition", IJCV 61 (2005).
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -136,6 +137,13 @@ def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, unit=
         reach=_reach(reach, n),
     )
     return constrained(problem, _squares(edges) if nonnegative is None else nonnegative)
+
+
+def part_maps(problem: PoseProblem, i: int, w: np.ndarray) -> np.ndarray:
+    """Return how well every part fits to every cell of image i by its features alone: (P, rows, columns)."""
+    x, ptr = problem.x[problem.cell_ptr[i] : problem.cell_ptr[i + 1]], problem.feature_ptr
+    maps = [x[:, problem.features[a:b]] @ w[a:b] for a, b in pairwise(ptr)]
+    return np.reshape(maps, (problem.num_labels, -1, problem.columns[i]))
 
 
 def check_tree(parents) -> tuple[np.ndarray, np.ndarray]:

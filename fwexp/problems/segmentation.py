@@ -26,7 +26,6 @@ import numpy as np
 
 from fwexp.checks import check_choice, check_integer
 from fwexp.errors import ParameterError, shown
-from fwexp.oracles.max_flow import incidence
 from fwexp.problems.arrays import as_list, check_num_labels
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.graphs import (
@@ -34,9 +33,9 @@ from fwexp.problems.graphs import (
     check_edges,
     check_labels,
     check_sizes,
+    graph_fields,
     matrices,
     node_features,
-    node_loss,
     stack,
 )
 from fwexp.problems.multilabel_graph import MultiLabelProblem, multilabel_from_arrays
@@ -138,7 +137,7 @@ def segmentation_problem(
         edges[i] = check_edges(f"edges[{i}]", edges[i], x.shape[0])
         if Z[i].shape != (len(edges[i]), Z[0].shape[1]):
             raise ParameterError(f"Z[{i}] must have shape {(len(edges[i]), Z[0].shape[1])} like edges[{i}], got {Z[i].shape}")
-        if Z[i].shape[0] and Z[i].min() < 0:
+        if 0 not in Z[i].shape and Z[i].min() < 0:
             raise ParameterError(f"Z must be >= 0, got {Z[i].min():g} in Z[{i}]")
         labels.append(check_labels(f"y[{i}]", y[i], x.shape[0], num_labels))
         sizes.append(np.ones(x.shape[0]) if node_weight is None else check_sizes(f"node_weight[{i}]", node_weight[i], x.shape[0]))
@@ -181,28 +180,17 @@ def segmentation_from_arrays(
     loss, foreground_only
         As for `segmentation_problem`.
     """
-    label_ptr = np.ascontiguousarray(label_ptr, dtype=np.int64)
-    width, n = 1 if foreground_only else 2, len(label_ptr) - 1
-    lengths = np.diff(label_ptr)
-    ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
-    graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, lengths, strict=True)]
+    fields = graph_fields(edges, labels, sizes, label_ptr, 2, loss)
+    width = 1 if foreground_only else 2
     d = width * num_features + num_pairwise
     return SegmentationProblem(
-        n=n,
+        **fields,
         d=d,
-        num_labels=2,
         width=width,
         num_features=num_features,
         num_pairwise=num_pairwise,
         num_weights=d,
-        part_ptr=label_ptr + np.arange(n + 1) * num_pairwise,
-        label_ptr=label_ptr,
-        edge_ptr=np.concatenate(([0], np.cumsum([len(pairs) for pairs in edges]))).astype(np.int64),
-        ends=np.concatenate(ends),
-        first=np.concatenate([first for first, _ in graphs]),
-        out=np.concatenate([out for _, out in graphs]),
-        labels=np.ascontiguousarray(labels, dtype=np.int32),
-        node_loss=node_loss(labels, sizes, label_ptr, 2, loss),
+        part_ptr=fields["label_ptr"] + np.arange(fields["n"] + 1) * num_pairwise,
         x=x,
         z=z,
         nonnegative=np.arange(width * num_features, d, dtype=np.int64),

@@ -1,8 +1,8 @@
 """What solvers ask of segmentations: the oracle, the losses, and vectors of parts.
 
 A vector of parts holds a number per node, the expected true label minus the expected one, then for every edge feature how
-much more of it is cut than by the truth. What is the same for more labels is registered for both; the rest of that is in
-``multilabel_parts``. Examples have many nodes, so inner products of node features go through R^p.
+much more of it is cut than by the truth (``graph_parts``). Examples have many nodes, so inner products of node features go
+through R^p.
 """
 
 import numpy as np
@@ -12,9 +12,8 @@ from fwexp._jit import register_jitable
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import product_bound, row_entries, row_product, row_scatter_label
-from fwexp.problems.graphs import check_labels
-from fwexp.problems.multilabel_graph import MultiLabelProblem
+from fwexp.problems.features import row_entries, row_product, row_scatter_label
+from fwexp.problems.graph_parts import add_cuts, cut_score, graph, product_bounds, subtract_cuts
 from fwexp.problems.segmentation import SegmentationProblem
 
 
@@ -28,16 +27,6 @@ def _(problem):
         y=np.zeros(nodes, dtype=np.int32),
         scratch=np.zeros(nodes + 2 * edges + scratch_size(nodes, edges)),
     )
-
-
-@protocol.check_weights.register(SegmentationProblem, MultiLabelProblem)
-def _(problem, w):
-    start = problem.d - problem.num_pairwise
-    negative = np.flatnonzero(w[start:] < 0.0)
-    if len(negative):
-        place = start + int(negative[0])
-        what = f"w must be >= 0 for edge features, w[{start}] .. w[{problem.d - 1}], or no minimum cut is the best labeling"
-        raise ParameterError(f"{what}, got {w[place]:g} at {place}")
 
 
 @protocol.scores.register(SegmentationProblem)
@@ -59,12 +48,10 @@ def _(problem, i, w, theta):
 def _cut(problem, i, theta, y, scratch):
     """Write the labeling of highest sum_v scratch[v] y_v - sum_e <u, z_e> [y_a != y_b]; it has as few 1 as possible."""
     nodes, edges = problem.label_ptr[i + 1] - problem.label_ptr[i], problem.edge_ptr[i + 1] - problem.edge_ptr[i]
-    start, node, arc = problem.edge_ptr[i], problem.label_ptr[i] + i, 2 * problem.edge_ptr[i]
+    start, (ends, first, out) = problem.edge_ptr[i], graph(problem, i)
     capacity, u = scratch[nodes : nodes + 2 * edges], theta[nodes : nodes + problem.num_pairwise]
     for e in range(edges):
         capacity[2 * e] = capacity[2 * e + 1] = row_product(problem.z, start + e, u)
-    ends, out = problem.ends[arc : arc + 2 * edges], problem.out[arc : arc + 2 * edges]
-    first = problem.first[node : node + nodes + 1]
     min_cut(scratch[:nodes], capacity, ends, first, out, y[:nodes], scratch[nodes + 2 * edges :])
 
 
@@ -86,33 +73,13 @@ def _(problem, i, theta, y, scratch):
     _cut(problem, i, theta, y, scratch)
 
 
-@protocol.loss.register(SegmentationProblem, MultiLabelProblem)
-def _(problem, i, y):
-    start, total = problem.label_ptr[i], 0.0
-    for v in range(problem.label_ptr[i + 1] - start):
-        if y[v] != problem.labels[start + v]:
-            total += problem.node_loss[start + v]
-    return total
-
-
-@register_jitable
-def cut_change(problem, i, y, e):
-    """Return whether y cuts edge e less whether the truth does."""
-    start, a, b = problem.label_ptr[i], problem.ends[2 * e], problem.ends[2 * e + 1]
-    return int(y[a] != y[b]) - int(problem.labels[start + a] != problem.labels[start + b])
-
-
 @protocol.add_psi.register(SegmentationProblem)
 def _(problem, i, y, c, direction):
     start = problem.label_ptr[i]
     nodes = problem.label_ptr[i + 1] - start
     for v in range(nodes):
         direction[v] += c * (problem.labels[start + v] - y[v])
-    pairwise = direction[nodes : nodes + problem.num_pairwise]
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = cut_change(problem, i, y, e)
-        if change != 0:
-            row_scatter_label(problem.z, e, 0, c * change, 1, pairwise)
+    add_cuts(problem, i, y, c, direction[nodes : nodes + problem.num_pairwise])
 
 
 @protocol.psi_score.register(SegmentationProblem)
@@ -121,12 +88,7 @@ def _(problem, i, y, theta):
     nodes = problem.label_ptr[i + 1] - start
     for v in range(nodes):
         total += theta[v] * (problem.labels[start + v] - y[v])
-    u = theta[nodes : nodes + problem.num_pairwise]
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = cut_change(problem, i, y, e)
-        if change != 0:
-            total += change * row_product(problem.z, e, u)
-    return total
+    return total + cut_score(problem, i, y, theta[nodes : nodes + problem.num_pairwise])
 
 
 @protocol.scatter.register(SegmentationProblem)
@@ -152,10 +114,7 @@ def _(problem, i, y, c, w):
             row_scatter_label(problem.x, start + v, 0, c * difference, 1, w[own : own + p])
             if own > 0:
                 row_scatter_label(problem.x, start + v, 0, -c * difference, 1, w[:p])
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = cut_change(problem, i, y, e)
-        if change != 0:
-            row_scatter_label(problem.z, e, 0, c * change, 1, w[own + p :])
+    add_cuts(problem, i, y, c, w[own + p :])
 
 
 @register_jitable
@@ -194,16 +153,8 @@ def _(problem, i, direction):
 
 @protocol.radii_sq.register(SegmentationProblem)
 def _(problem):
-    of_nodes, of_edges = (
-        np.array([product_bound(rows, ptr[i], ptr[i + 1]) for i in range(problem.n)])
-        for rows, ptr in ((problem.x, problem.label_ptr), (problem.z, problem.edge_ptr))
-    )
+    of_nodes, of_edges = product_bounds(problem)
     return problem.width * of_nodes + of_edges
-
-
-@protocol.as_labeling.register(SegmentationProblem, MultiLabelProblem)
-def _(problem, i, y):
-    return check_labels("y", y, int(problem.label_ptr[i + 1] - problem.label_ptr[i]), problem.num_labels)
 
 
 @protocol.all_labelings.register(SegmentationProblem)
@@ -212,11 +163,6 @@ def _(problem, i, limit):
     if 2**nodes > limit:
         raise ParameterError(f"example {i} has 2^{nodes} labelings, more than the {limit} that can be written out")
     return np.indices((2,) * nodes, dtype=np.int32).reshape(nodes, -1).T.copy()  # subsets before what contains them
-
-
-@protocol.public_labeling.register(SegmentationProblem, MultiLabelProblem)
-def _(problem, i, y):
-    return np.array(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]], dtype=np.int64)
 
 
 @protocol.to_public.register(SegmentationProblem)
@@ -240,8 +186,5 @@ def _(problem, i, y):
             phi[columns * 2 + label] += values
         elif label == 1:
             phi[columns] += values
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        if y[problem.ends[2 * e]] != y[problem.ends[2 * e + 1]]:
-            columns, values = row_entries(problem.z, e)
-            phi[width * problem.num_features + columns] -= values
+    subtract_cuts(problem, i, y, phi)
     return sp.csr_array(phi[np.newaxis])

@@ -114,8 +114,8 @@ def unlabelled(wanted: Mapping, X, inputs: Mapping):
     """
     family = wanted.get("family")
     if family not in UNLABELLED:
-        has = f"{family} has no inputs apart from its labelings"
-        raise ParameterError(f"problem must come from the constructor of {family}, got {type(X).__name__}: {has}")
+        why = "inputs alone do not say all of such a problem"
+        raise ParameterError(f"problem must come from the constructor of {family}, got {type(X).__name__}: {why}")
     build, names = UNLABELLED[family]
     for name in inputs:
         if name not in names:

@@ -6,6 +6,7 @@
 import dataclasses
 import functools
 import hashlib
+import io
 import math
 from collections.abc import Mapping
 from numbers import Real
@@ -60,6 +61,13 @@ class StoredRun:
     def columns(self) -> dict[str, Any]:
         """Return the values that are the same in all rows of the run, by their column in `load_results`."""
         return dict(self._columns)
+
+    def weights(self):
+        """Return the public weights, float64 (d,), which must be as they were stored."""
+        import numpy as np
+
+        with np.load(io.BytesIO(_verified_file(self.path / MODEL, self.record)), allow_pickle=False) as model:
+            return model["w"]
 
     @functools.cached_property
     def _columns(self) -> dict[str, Any]:

@@ -305,7 +305,7 @@ class BCFW(Solver):
         """Have all kernels compiled that this run may need."""
         self._run(0, 0)
         if self.options.refresh_passes or self.options.needs_gaps:
-            self._kernel_of_gaps(0, 0, self.work)
+            specialise(block.exact_gaps, self.problem)(self.problem, 0, 0, self.state.iterate, self.state.dual, self.work)
         if self.sets is not None:
             active_set.copied(self.problem, self.sets)
 
@@ -361,22 +361,25 @@ class BCFW(Solver):
 
     # --- gaps ---
 
-    def _kernel_of_gaps(self, start: int, end: int, work, iterate=None) -> None:
-        specialise(block.exact_gaps, self.problem)(self.problem, start, end, iterate or self.state.iterate, self.state.dual, work)
+    def _set_exact_gaps(self, iterate) -> None:
+        """Set all G_i of an iterate to their values at w: one oracle call per example, in parallel."""
+        problem, dual = self.problem, self.state.dual
+        if self._chunk_work is None:
+            chunks = min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1
+            self._chunk_work = [workspace(problem) for _ in range(chunks)]
+        kernel, work = specialise(block.exact_gaps, problem), self._chunk_work
+        parallel_for(lambda k, start, end: kernel(problem, start, end, iterate, dual, work[k]), problem.n, len(work))
 
     def fresh_gaps(self) -> np.ndarray:
         """Return all G_i at w, exactly, by n oracle calls that are not counted; the run does not notice."""
         iterate = self.state.iterate._replace(gaps=np.zeros(self.problem.n))
-        self._kernel_of_gaps(0, self.problem.n, workspace(self.problem), iterate)
+        self._set_exact_gaps(iterate)
         return iterate.gaps
 
     def _refresh(self) -> None:
-        """Compute all block gaps exactly: one oracle call per example, in parallel."""
+        """Compute all block gaps exactly."""
         problem, state = self.problem, self.state
-        if self._chunk_work is None:
-            chunks = min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1
-            self._chunk_work = [workspace(problem) for _ in range(chunks)]
-        parallel_for(lambda k, start, end: self._kernel_of_gaps(start, end, self._chunk_work[k]), problem.n, len(self._chunk_work))
+        self._set_exact_gaps(state.iterate)
         self._note_exact_gaps()
         state.iterate.counts[ORACLE_CALLS] += problem.n
         state.refreshed = self.step

@@ -28,9 +28,15 @@ def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type]
     for solver in SOLVERS.values() if solvers is None else solvers:
         for needs, settings in _by_needs(solver).items():
             options = f" with {', '.join(f'`{setting}`' for setting in settings)}" if settings else ""
-            runs = ["yes" if set(needs) <= set(tiers_of(cls)) else "no" for cls in classes]
+            runs = ["yes" if _runs(solver, needs, cls) else "no" for cls in classes]
             rows.append([f"`{solver.name}`{options}", ", ".join(("required", *needs)), *runs])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _runs(solver: type[Solver], needs: Iterable[str], family: type) -> bool:
+    """Whether a family has the tiers, and if all its problems have weights that must not be negative, the solver keeps them so."""
+    always = "nonnegative" in set(getattr(family, "_fields", ())) - set(getattr(family, "_field_defaults", ()))
+    return set(needs) <= set(tiers_of(family)) and (solver.constraints or not always)
 
 
 def _by_needs(solver: type[Solver]) -> dict[tuple[str, ...], list[str]]:

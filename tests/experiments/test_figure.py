@@ -1,3 +1,4 @@
+import dataclasses
 import errno
 import functools
 import itertools
@@ -68,6 +69,31 @@ def test_the_table_is_what_is_drawn(made):
     curves = [curve[["x", "median"]].to_numpy() for _, curve in frame.groupby(["panel", "variant"])]
     assert len(drawn) == len(curves)
     assert sorted(map(np.ndarray.tolist, drawn)) == sorted(map(np.ndarray.tolist, curves))
+
+
+def test_a_figure_may_show_what_the_weights_of_its_runs_say(made, tmp_path, monkeypatch, undrawn):
+    """Beside results, `data` and `draw` get what `shows` makes of the stored runs and the folder of the data."""
+    folder, _ = made
+    (tmp_path / "runs").symlink_to(folder / "runs")
+    plain, given = FIGURES[NAME], []
+
+    def shows(runs, data_dir):
+        assert data_dir == "data"
+        return {run.key: run.weights() for run in runs}
+
+    def data(results, weights):
+        given.append(weights)
+        assert set(weights) == set(results["key"]) == set(_smoke_keys())
+        return plain.data(results)
+
+    def draw(frame, weights):
+        given.append(weights)
+        return plain.draw(frame)
+
+    monkeypatch.setitem(FIGURES.loaded, NAME, dataclasses.replace(plain, shows=shows, data=data, draw=draw))
+    make_figure(NAME, tmp_path, "data", preset="smoke", launcher="basic")
+    assert given[0] is given[1]
+    assert len({w.shape for w in given[0].values()}) == 1
 
 
 def test_a_second_call_runs_nothing_and_gives_the_same_files(made, monkeypatch):

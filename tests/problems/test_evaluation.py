@@ -45,7 +45,8 @@ def test_thread_count_does_not_matter(n, monkeypatch):
         monkeypatch.setattr(_threads, "num_threads", lambda threads=threads: threads)
         evaluator = Evaluator(problem)
         values.append((evaluator(w), evaluator.oracles(w)[0].tobytes(), evaluator.labelings.tobytes()))
-        results = [fwexp.solve(problem, name, lam=0.1, max_passes=5, gap_tol=0) for name in ("bcfw", "fw")]
+        solvers = (("bcfw", {}), ("bcfw", {"sampling": "gap", "refresh": 1}), ("fw", {}))
+        results = [fwexp.solve(problem, name, lam=0.1, max_passes=5, gap_tol=0, **options) for name, options in solvers]
         runs.append([result.w.tobytes() for result in results])
     assert values[1:] == values[:1] * 4
     assert runs[1:] == runs[:1] * 4

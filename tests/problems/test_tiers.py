@@ -20,7 +20,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol, sparse_parts, tiers
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.chain import ChainProblem
-from fwexp.solvers import SOLVERS, resolve_auto
+from fwexp.solvers import SOLVERS, check_needs, resolve_auto
 from fwexp.solvers.ssg import SSG
 from fwexp.solvers.table import table
 from fwexp.testing import CheckFailed, check_problem
@@ -586,6 +586,22 @@ def test_the_table_says_what_is_refused():
         "| `choosy` | required | yes | yes |",
         "| `choosy` with `sampling=perm` | required, sets | no | yes |",
     ]
+
+
+@pytest.mark.parametrize("solver", ["n_slack", "one_slack"])
+def test_the_table_says_where_weights_that_must_not_be_negative_are_refused(solver):
+    """Those of edges always are; those of poses only by default."""
+    graphs = fwexp.segmentation_problem([np.ones((2, 1))], [[(0, 1)]], [np.ones((1, 1))], [[0, 1]])
+    poses = fwexp.pose_problem([np.zeros((2, 2, 1))], [[(0, 0), (1, 1)]], [-1, 0], nonnegative=[])
+    (row, *_) = table([SOLVERS[solver]], [type(graphs), type(poses)]).splitlines()[2:]
+    check_needs(SOLVERS[solver], poses, SOLVERS[solver].Options())
+    if SOLVERS[solver].constraints:
+        assert row.endswith("| yes | yes |")
+        check_needs(SOLVERS[solver], graphs, SOLVERS[solver].Options())
+    else:
+        assert row.endswith("| no | yes |")
+        with pytest.raises(OptionError, match="cannot keep weights nonnegative"):
+            check_needs(SOLVERS[solver], graphs, SOLVERS[solver].Options())
 
 
 def test_readme_has_the_table():

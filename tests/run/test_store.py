@@ -36,7 +36,7 @@ def test_a_stored_run_comes_back_as_it_was(tmp_path, config, make_result):
     assert run.record["data"] == {"letters": "abc"}
     assert run.record["dual"] is None  # JSON has no NaN
     assert run.record["provenance"]["versions"]["numpy"] == np.__version__
-    np.testing.assert_array_equal(np.load(folder / "model.npz")["w"], result.w)
+    np.testing.assert_array_equal(run.weights(), result.w)
     pd.testing.assert_frame_equal(store.load_results(tmp_path)[list(TRACE_COLUMNS)], result.trace, check_dtype=False)
 
 

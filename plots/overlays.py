@@ -1,0 +1,153 @@
+"""What was found on images, beside the truth: segmentations and poses, drawn over the images they are of.
+
+A figure has a frame of scores like any other; images and what is drawn on them come beside it, as `Shown`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fwexp.plots import style
+
+COLUMNS = ["panel", "dataset", "lam", "variant", "image", "measure", "value", "keys"]
+OVERALL = "all"
+"""What panel and image are where scores are those of all test images."""
+
+# What the labels of scores are.
+SCORES = {"iou": "IoU", "pixel_accuracy": "pixel accuracy", "pdj": "PDJ", "pcp": "PCP"}
+RIGHT, EXTRA, MISSED = "#009E73", "#D55E00", "#0072B2"  # Okabe and Ito's
+SIDES = {"right": "#D55E00", "left": "#56B4E9", "middle": "#F0E442"}
+
+
+class Segmentation(NamedTuple):
+    """A photo with figure and ground."""
+
+    name: str
+    image: np.ndarray  # uint8 (height, width, 3)
+    truth: np.ndarray  # bool (height, width)
+    found: np.ndarray  # bool (height, width)
+
+
+class Pose(NamedTuple):
+    """A map with a tree of joints."""
+
+    name: str
+    image: np.ndarray  # float (rows, columns)
+    truth: np.ndarray  # (P, 2), rows and columns
+    found: np.ndarray  # (P, 2)
+    parents: np.ndarray  # (P,), -1 for the root
+    sides: Sequence[str]  # one of `SIDES` per joint
+
+
+class Shown(NamedTuple):
+    """What a figure of overlays shows."""
+
+    scores: pd.DataFrame  # columns keys, variant, image, measure, value
+    pictures: Sequence[Segmentation | Pose]
+    count: int  # of test images
+
+
+def data(results: pd.DataFrame, shown: Shown) -> pd.DataFrame:
+    """The tidy frame of a figure: `COLUMNS`, one row per image, run and measure; no key where nothing was run."""
+    panels = {picture.name: chr(ord("a") + k) for k, picture in enumerate(shown.pictures)}
+    facts = results.drop_duplicates("key").set_index("key")
+    frame = shown.scores.assign(panel=shown.scores["image"].map(panels | {OVERALL: OVERALL}), dataset=results["dataset"].iloc[0])
+    lam = frame["keys"].map(facts["lam_spec"].astype(str)).fillna("")
+    return frame.assign(lam=lam)[COLUMNS]
+
+
+def draw_segmentations(frame: pd.DataFrame, shown: Shown):
+    """Draw photos: the true figure cut out, and beside it what was found, in colours by whether that is right."""
+    from matplotlib.patches import Patch
+
+    def truth(ax, picture):
+        ax.imshow(_blend(picture.image / 255.0, {"white": ~picture.truth}, 0.8))
+
+    def found(ax, picture):
+        both, either = picture.truth & picture.found, picture.truth ^ picture.found
+        gray = np.repeat(picture.image.mean(axis=2, keepdims=True) / 255.0, 3, axis=2)
+        ax.imshow(_blend(gray, {RIGHT: both, EXTRA: either & picture.found, MISSED: either & picture.truth}, 0.5))
+
+    words = {RIGHT: "horse, found", EXTRA: "ground, taken for horse", MISSED: "horse, missed"}
+    keys = [Patch(color=color, label=word) for color, word in words.items()]
+    return _draw(frame, shown, ("iou", "pixel_accuracy"), (truth, found), keys, 0.74)
+
+
+def draw_poses(frame: pd.DataFrame, shown: Shown):
+    """Draw the scores of the most likely joint at every cell, with the true pose on it, and beside it the one found."""
+    from matplotlib.lines import Line2D
+
+    def skeleton(ax, picture, joints):
+        ax.imshow(picture.image, cmap="gray")
+        for part, parent in enumerate(picture.parents):
+            color = SIDES[picture.sides[part]]
+            if parent >= 0:
+                ax.plot(*joints[[parent, part]].T[::-1], color=color, linewidth=1.4)
+            ax.plot(*joints[part][::-1], "o", color=color, markersize=2.6)
+
+    def truth(ax, picture):
+        skeleton(ax, picture, picture.truth)
+
+    def found(ax, picture):
+        skeleton(ax, picture, picture.found)
+        wrong = (picture.truth != picture.found).any(axis=1)
+        ax.plot(*picture.truth[wrong].T[::-1], "x", color="white", markersize=4, markeredgewidth=0.9)
+
+    keys = [Line2D([], [], color=color, marker="o", markersize=2.6, label=side) for side, color in SIDES.items()]
+    keys.append(Line2D([], [], color="gray", marker="x", markersize=4, linestyle="", label="where a joint should be"))
+    return _draw(frame, shown, ("pdj", "pcp"), (truth, found), keys, 1.0, " Brightness: learned score of the likeliest joint.")
+
+
+def _blend(image, masks, share):
+    """An image, float (height, width, 3), with a share of a colour where its mask is true."""
+    from matplotlib.colors import to_rgb
+
+    image = image.copy()
+    for color, mask in masks.items():
+        image[mask] = (1 - share) * image[mask] + share * np.array(to_rgb(color))
+    return image
+
+
+def _draw(frame, shown, measures, painters, keys, aspect, about=""):
+    """Two axes per picture, two pictures per row: the truth and what was found, with scores; below them those of all images."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(shown.pictures) // 2)
+    with style.context():
+        figure = Figure(figsize=(style.TEXT, rows * (style.TEXT / 4 * aspect + 0.2) + 0.9), layout="constrained")
+        grid = figure.subplots(rows, 4, squeeze=False).reshape(-1, 2)
+        for ax in grid.flat:
+            ax.set_axis_off()
+        for picture, axes in zip(shown.pictures, grid):
+            scores = frame[frame["image"] == picture.name]
+            titles = f"({scores['panel'].iloc[0]}) {picture.name}: truth", _title(scores, measures[0])
+            for ax, paint, title, place in zip(axes, painters, titles, ("left", "center"), strict=True):
+                paint(ax, picture)
+                ax.set_title(title, loc=place, fontsize=7)
+        overall = frame[frame["panel"] == OVERALL].groupby("variant", sort=False)
+        lines = [
+            f"At equal ranks by {SCORES[measures[0]]}, from the best to the worst of {shown.count} test images.{about}",
+            "Means, with the range over seeds:",
+            *(f"{variant}: {_means(runs, measures)}" for variant, runs in overall),
+        ]
+        figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), title="\n".join(lines))
+    return figure
+
+
+def _title(scores, measure):
+    """The score of the run that is drawn, and those of other variants beside it."""
+    scores = scores[(scores["measure"] == measure) & (scores["keys"] != "")].drop_duplicates("variant")
+    (_, drawn), *others = scores[["variant", "value"]].itertuples(index=False)
+    return ", ".join([f"{SCORES[measure]} {drawn:.2f}", *(f"{variant} {value:.2f}" for variant, value in others)])
+
+
+def _means(runs, measures):
+    """The mean over runs of every measure, with the lowest and the highest."""
+    found = []
+    for measure in measures:
+        values = runs["value"][runs["measure"] == measure]
+        spread = f" ({values.min():.3f} to {values.max():.3f})" if len(values) > 1 else ""
+        found.append(f"{SCORES[measure]} {values.mean():.3f}{spread}")
+    return ", ".join(found)
