@@ -235,3 +235,15 @@ def test_wrong_labelings(y):
 def test_solvers_that_do_not_keep_weights_nonnegative_refuse(solver):
     with pytest.raises(OptionError, match=solver):
         fwexp.solve(fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS), solver, lam=1.0)
+
+
+@pytest.mark.parametrize("num_labels", [2, 3])
+def test_without_edge_features_every_node_is_for_itself(num_labels):
+    rng = np.random.default_rng(num_labels)
+    X, edges = [rng.normal(size=(4, 2)) for _ in range(3)], [[(0, 1), (1, 3)], np.empty((0, 2), int), [(2, 3)]]
+    Z, y = [np.empty((len(pairs), 0)) for pairs in edges], [rng.integers(num_labels, size=4) for _ in range(3)]
+    problem = fwexp.segmentation_problem(X, edges, Z, y, num_labels=num_labels)
+    w = rng.normal(size=problem.d)
+    wanted = [np.argmax(x @ w.reshape(2, num_labels), axis=1) for x in X]
+    assert [found.tolist() for found in fwexp.predict(problem, w)] == [labels.tolist() for labels in wanted]
+    assert fwexp.solve(problem, lam=0.1, max_passes=100).primal < 1.0
