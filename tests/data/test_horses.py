@@ -147,7 +147,7 @@ def test_missing_folders_are_one_line(tmp_path):
 
 
 def test_without_scikit_image_a_line_says_what_to_install(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skimage.color", None)
+    monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
     with pytest.raises(DataError, match=r"superpixels need scikit-image, which is not installed: pip install 'fwexp\[images\]'"):
         load_dataset("horses", data_dir=folder)
 

@@ -49,7 +49,9 @@ def test_figures_know_their_names(name):
 
 
 def test_an_unknown_figure_is_one_line_that_names_the_known_ones():
-    with pytest.raises(ParameterError, match=r"^unknown figure 'icml2013/fig9'; accepted: icml2013/fig1, .*quickstart"):
+    with pytest.raises(
+        ParameterError, match=r"^unknown figure 'icml2013/fig9'; accepted: horses/overlays, icml2013/fig1, .*quickstart"
+    ):
         FIGURES.find("icml2013/fig9")
     assert "icml2013/fig9" not in FIGURES
 

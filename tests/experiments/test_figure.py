@@ -392,7 +392,7 @@ def test_the_command_prints_the_files(made, tmp_path, undrawn, capsys):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["quickstar"], "unknown figure 'quickstar'; accepted: icml2013/fig1, "),
+        (["quickstar"], "unknown figure 'quickstar'; accepted: horses/overlays, icml2013/fig1, "),
         ([NAME, "--preset", "smok"], "unknown preset 'smok'; accepted: full, smoke (did you mean 'smoke'?)"),
         ([NAME, "--dry"], "unknown flag of fwexp figure '--dry'; accepted: --dry-run, --preset"),
         ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, force, hydra/launcher, "),
