@@ -19,6 +19,7 @@ from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.any_labelings import can_be_kept, equal_labelings, snapshot
 from fwexp.problems.constraints import internal_indices
+from fwexp.problems.psi_cache import PsiCache
 from fwexp.problems.sparse_vector import SparseVector
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
@@ -105,6 +106,7 @@ class CallbackProblem:
         self.n, self.d = len(self.y), int(first.shape[-1])
         self.num_weights = self.d
         self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_indices(self, nonnegative)
+        self.forget()
         self._truth_checked = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
 
     def __repr__(self) -> str:
@@ -143,7 +145,7 @@ class CallbackProblem:
         return phi
 
     def psi(self, i: int, y: Any):
-        """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y).
+        """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y), computed once for a labeling that is kept.
 
         Parameters
         ----------
@@ -155,7 +157,15 @@ class CallbackProblem:
         Returns
         -------
         ndarray (d,) or SparseVector
+            Read-only.
         """
+        return self._psi.get(i, y, self._compute_psi)
+
+    def forget(self) -> None:
+        """Compute features anew from here on: between two runs somebody may have changed what the functions look at."""
+        self._psi = PsiCache()
+
+    def _compute_psi(self, i: int, y: Any):
         return self.phi(i, self.y[i]) - self.phi(i, y)
 
     def task_loss(self, i: int, y: Any) -> float:
@@ -260,7 +270,7 @@ class CallbackProblem:
         """Check what must hold of the true labeling of example i."""
         if (loss := self.task_loss(i, self.y[i])) != 0.0:
             raise ParameterError(f"loss({i}, y) must be 0 at the truth y[{i}], got {loss:.6g}")
-        psi, phi = self.psi(i, self.y[i]), self.phi(i, self.y[i])
+        psi, phi = self._compute_psi(i, self.y[i]), self.phi(i, self.y[i])
         if np.abs(_values(psi)).sum() > ROUNDING * np.abs(_values(phi)).sum():
             raise ParameterError(f"features({i}, y) must be the same when called again with the same labeling, here the truth")
         self._truth_checked[i] = True
@@ -296,6 +306,7 @@ def _(problem):
 
 @protocol.workspace.register(CallbackProblem)
 def _(problem):
+    problem.forget()
     return protocol.Workspace(theta=[None], direction=[None], image=[None], y=[None], scratch=None)
 
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp.errors import CertificateError, ParameterError
+from fwexp.problems import psi_cache
 from fwexp.problems.any_labelings import equal_labelings, snapshot
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.testing import CheckFailed, check_problem, problem_checks
@@ -114,6 +115,27 @@ def test_bad_features_are_named_on_one_line(features, message):
     with pytest.raises(ParameterError, match=message) as error:
         use()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("nbytes", [0, 100, 1 << 20])
+def test_features_are_computed_once_and_what_is_kept_is_bounded(nbytes, monkeypatch):
+    monkeypatch.setattr(psi_cache, "NBYTES", nbytes)
+    calls = []
+
+    def features(plain, i, y):
+        calls.append(i)
+        return scale * plain(i, y)
+
+    def problem():
+        return three_way(features=features, max_oracle=lambda plain, i, w: plain(i, scale * w))
+
+    scale, settings = 1.0, {"lam": 0.01, "max_passes": 30, "gap_tol": 0, "step": "pairwise", "cache": {"size": 3}}
+    asked = problem()
+    result = fwexp.solve(asked, "bcfw", **settings)
+    np.testing.assert_array_equal(result.w, fwexp.solve(three_way(), "bcfw", **settings).w)
+    assert (len(calls) < 1000) == (nbytes > 100)
+    scale = 2.0  # another run sees that
+    np.testing.assert_array_equal(fwexp.solve(asked, "bcfw", **settings).w, fwexp.solve(problem(), "bcfw", **settings).w)
 
 
 def test_no_examples_are_refused():
