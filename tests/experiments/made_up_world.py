@@ -128,12 +128,15 @@ def columns(variant, iterate, config):
         return _convex(config)
     if name in ("path", "grid"):
         return _walk(name, task, variant, config)
-    passes = LONG if config.get("max_passes") == 2000 else GRID[config.get("max_passes", 200) >= GRID]
+    corrective = solver["name"] in ("fcfw", "one_slack") and dataset == "digits"
+    passes = GRID[config.get("max_passes", 200) >= GRID]
+    if corrective or config.get("max_passes") == 2000:
+        passes = np.arange(41.0) if corrective else LONG
     n = N[dataset]
     calls = np.round(passes * n)
     noise = 1 + 0.01 * np.sin(1 + config["seed"] + np.log1p(passes)) * (passes > 0)
     distance = suboptimality(variant, config, passes) * noise
-    if solver["name"] in ("fcfw", "one_slack") and dataset == "digits":
+    if corrective:
         distance = 0.9 / (1 + passes)
     if solver["name"] == "approx_bcfw":
         distance = 0.9 / (1 + 20 * solver.get("nu", 1.0) ** 2 * 1.2 * passes)
@@ -148,7 +151,8 @@ def columns(variant, iterate, config):
         "oracle_calls": calls,
         "passes": passes,
         "time": passes * (0.05 if not cached else 0.12) * (3 if solver.get("step") == "pairwise" else 1),
-        "primal": OPTIMUM + distance,
+        # The cutting plane knows the primal of all iterations but the last.
+        "primal": OPTIMUM + (np.append(0.9, distance[:-1]) if corrective and solver["name"] == "one_slack" else distance),
         "dual": np.full_like(distance, np.nan) if solver["name"] == "ssg" else OPTIMUM - distance / 9,
         "gap": np.full_like(distance, np.nan) if solver["name"] == "ssg" else gap,
         "test_error": test_error(variant, config, passes),
