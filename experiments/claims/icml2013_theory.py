@@ -67,7 +67,8 @@ def corrective_is_cutting_plane(runs):
     """On digits at lam = 0.01, at every iteration that both logged while the gap is above 1e-6, dual and primal agree to 1e-6 of
     the objective at w = 0; without constraint removal and cache, with the start corner an atom and xi >= 0. The cutting plane
     logs the lowest primal that its oracle calls have shown, which are those of all iterations but the last: that is compared
-    with the lowest of FCFW's at the iterations before. (First written as if both logged the last primal, which fails.)
+    with the lowest of FCFW's at the iterations before. First written as if both logged the last
+    primal, which fails.
     """
     one, other = (runs.rows(name).set_index("step") for name in ("fcfw", "one_slack"))
     if not np.array_equal(one.index, np.arange(len(one))):
