@@ -2,8 +2,8 @@
 
 # ruff: noqa: T201
 
-from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.experiments.arguments import parse
+from fwexp._arguments import Arguments, command
+from fwexp.errors import ParameterError, unknown
 from fwexp.run.config import GROUPS, PRESETS
 
 USAGE = """\
@@ -20,11 +20,18 @@ usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [
 Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
 from: commit, versions, runs); a table: .md instead of the pictures.
 """
-KEYS = ("results_dir", "data_dir", "hydra/launcher", "force")
 FORCE = {"stale": "stale", "true": True, "false": False}
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": ("hydra/launcher", "force")}
 
 
-def main(args: list[str]) -> int:
+def _figures() -> list[str]:
+    from fwexp.experiments import FIGURES
+
+    return list(FIGURES)
+
+
+@command("fwexp figure", USAGE, words=1, offers=_figures, **ACCEPTED)
+def main(given: Arguments) -> int:
     """Run ``fwexp figure`` with the arguments after ``figure``.
 
     Returns
@@ -40,12 +47,7 @@ def main(args: list[str]) -> int:
     from fwexp.experiments import FIGURES, make_figure
     from fwexp.experiments.figure import missing_runs
 
-    if "-h" in args or "--help" in args:
-        print(USAGE, end="")
-        return 0
-    names, flags, keys = parse("figure", args, switches=("--dry-run",), flags={"--preset": PRESETS}, keys=KEYS)
-    if len(names) > 1:
-        raise OptionError(f"fwexp figure makes one figure at a time, got {' '.join(names)}")
+    names, flags, keys = given
     if not names:
         FIGURES.load_all()
         width = max(map(len, FIGURES))

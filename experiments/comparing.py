@@ -7,8 +7,8 @@ import math
 import re
 
 from fwexp import _folders
+from fwexp._arguments import Arguments, command
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.experiments.arguments import parse
 
 USAGE = """\
 usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [results_dir=DIR]
@@ -29,7 +29,14 @@ Prints a table, and writes performance profiles over data sets, lam and gaps to 
 FLAGS = ("--dataset", "--lam", "--gaps")
 
 
-def main(args: list[str]) -> int:
+def _methods() -> list[str]:
+    from fwexp.plots import style
+
+    return list(style.METHODS)
+
+
+@command("fwexp compare", USAGE, words=math.inf, offers=_methods, flags=dict.fromkeys(FLAGS, ()), in_words=":/")
+def main(given: Arguments) -> int:
     """Run ``fwexp compare`` with the arguments after ``compare``.
 
     Returns
@@ -42,10 +49,7 @@ def main(args: list[str]) -> int:
     UserError
         Unknown methods, flags or keys; nothing to compare.
     """
-    if "-h" in args or "--help" in args:
-        print(USAGE, end="")
-        return 0
-    words, flags, keys = parse("compare", args, flags=dict.fromkeys(FLAGS, ()), keys=("results_dir",), in_words=":/")
+    words, flags, keys = given
     results_dir = keys.get("results_dir", "results")
     if len(words) < 2 or len(set(words)) < len(words):
         raise OptionError(f"fwexp compare takes two different methods or more, got {' '.join(words) or 'none'}")
@@ -78,13 +82,6 @@ def main(args: list[str]) -> int:
     for path in save_figure(profiles.draw(frame), frame, folder / name, Origin(f"compare/{name}", title)):
         print(path)
     return 0
-
-
-def methods() -> list[str]:
-    """Return the methods that figures name."""
-    from fwexp.plots import style
-
-    return list(style.METHODS)
 
 
 def _numbers(flag: str, text: str) -> list[float]:

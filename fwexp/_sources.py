@@ -8,11 +8,18 @@ that imports; imports inside functions count where that is asked for.
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
+# What begins a statement with one of the words, to the end of a line, or of parentheses, where comments may hold others.
+IMPORT = re.compile(
+    rb"""(?P<before>^[ \t]*|[;:][ \t]*)
+    (?P<statement>(?:from|import)\b(?:\((?:\#[^\n]*|[^)\#])*\)|\\\r?\n|[^\n;(\\])*)""",
+    re.MULTILINE | re.VERBOSE,
+)
 
 
 def digest(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> str:
@@ -60,22 +67,21 @@ def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
 
 @cache
 def _imported(source: bytes) -> tuple[tuple[int, str, str | None, bool], ...]:
-    """Return what a source imports: dots, a module, a name in it (None: the module itself), and whether at the top level."""
+    """Return what a source imports: dots, a module, a name in it (None: the module itself), and whether at the top level.
+
+    Text that reads like an import counts as well: to parse whole files would take most of the time of a short command.
+    """
     found = []
-    for node, at_top in _statements(ast.parse(source), at_top=True):
+    for match in IMPORT.finditer(source):
+        try:
+            (node,) = ast.parse(match["statement"]).body
+        except (SyntaxError, ValueError):  # prose
+            continue
         if isinstance(node, ast.Import):
-            found += [(0, alias.name, None, at_top) for alias in node.names]
+            found += [(0, alias.name, None, not match["before"]) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [(node.level, node.module or "", alias.name, at_top) for alias in node.names]
+            found += [(node.level, node.module or "", alias.name, not match["before"]) for alias in node.names]
     return tuple(found)
-
-
-def _statements(node: ast.AST, *, at_top: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """Yield all statements below a node, and whether they are its own; expressions hold none."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-            yield child, at_top
-            yield from _statements(child, at_top=False)
 
 
 def _absolute(level: int, base: str, module: str) -> str:

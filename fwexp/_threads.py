@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -36,12 +37,25 @@ def _pool(process_id: int, threads: int) -> ThreadPoolExecutor:
 def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
     """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one chunk after the other or at once.
 
-    ``kernel`` must release the interpreter lock and write to what belongs to its own range only.
+    ``kernel`` must release the interpreter lock and write to what belongs to its own range only. This thread takes chunks like
+    the others, and does not wait for those that have not begun: of work for microseconds it does all.
     """
-    bounds = [(chunk, chunk * n // chunks, (chunk + 1) * n // chunks) for chunk in range(chunks)]
-    threads = min(num_threads(), chunks)
-    if threads == 1:
-        for bound in bounds:
-            kernel(*bound)
-    else:
-        list(_pool(os.getpid(), threads).map(lambda bound: kernel(*bound), bounds))
+    todo = deque((chunk, chunk * n // chunks, (chunk + 1) * n // chunks) for chunk in range(chunks))
+
+    def take() -> None:
+        while todo:
+            try:
+                bounds = todo.popleft()
+            except IndexError:  # another thread was faster
+                return
+            kernel(*bounds)
+
+    helpers = min(num_threads(), chunks) - 1
+    others = [_pool(os.getpid(), helpers).submit(take) for _ in range(helpers)]
+    try:
+        take()
+    finally:
+        todo.clear()
+        for other in others:
+            if not other.cancel():
+                other.result()

@@ -2,7 +2,10 @@
 
 # ruff: noqa: T201
 
+import atexit
 import contextlib
+import gc
+import importlib
 import os
 import signal
 import sys
@@ -11,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fwexp import completion
 from fwexp.errors import OptionError, RunsFailed, UserError, unknown
+
+atexit.register(gc.freeze)  # to collect once more what goes anyway takes 0.3 s after some commands
 
 USAGE = """\
 usage: fwexp COMMAND [ARGUMENT ...]
@@ -128,82 +133,38 @@ def _dispatch(argv: list[str]) -> int:
     from fwexp._threads import num_threads
 
     num_threads()  # else a bad OMP_NUM_THREADS would be found in the middle of a run
+    gc.set_threshold(50_000, 20, 20)  # what is imported stays, and is gone through less often
+    if name == "run" and any(completion.is_asked_for(argument) for argument in arguments):  # as of any command of Hydra
+        return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)], COMMANDS)
     return COMMANDS[name](arguments)
 
 
-def _run(arguments: list[str]) -> int:
-    if any(completion.is_asked_for(argument) for argument in arguments):
-        return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)], COMMANDS)
-    from fwexp.run.command import main
+class Command:
+    """A function ``module:name``, which is imported when it is called."""
 
-    return main(arguments)
+    def __init__(self, place: str) -> None:
+        self._module, _, self._name = place.partition(":")
 
+    def __call__(self, arguments: list[str]) -> int:
+        """Run it, and return the exit code."""
+        return self.load()(arguments)
 
-def _figure(arguments: list[str]) -> int:
-    from fwexp.experiments.commands import main
-
-    return main(arguments)
-
-
-def _claims(arguments: list[str]) -> int:
-    from fwexp.experiments.claims.commands import main
-
-    return main(arguments)
+    def load(self) -> Callable[[list[str]], int]:
+        """Import it."""
+        return getattr(importlib.import_module(self._module), self._name)
 
 
-def _report(arguments: list[str]) -> int:
-    from fwexp.experiments.report.commands import main
-
-    return main(arguments)
-
-
-def _reproduce(arguments: list[str]) -> int:
-    from fwexp.experiments.reproduce.commands import main
-
-    return main(arguments)
-
-
-def _publish(arguments: list[str]) -> int:
-    from fwexp.experiments.reproduce.commands import publish_main
-
-    return publish_main(arguments)
-
-
-def _compare(arguments: list[str]) -> int:
-    from fwexp.experiments.comparing import main
-
-    return main(arguments)
-
-
-def _data(arguments: list[str]) -> int:
-    from fwexp.data.commands import main
-
-    return main(arguments)
-
-
-def _ls(arguments: list[str]) -> int:
-    from fwexp.run.listing import main
-
-    return main(arguments)
-
-
-def _doctor(arguments: list[str]) -> int:
-    from fwexp.doctor import main
-
-    return main(arguments)
-
-
-COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    "run": _run,
-    "figure": _figure,
-    "claims": _claims,
-    "report": _report,
-    "reproduce": _reproduce,
-    "publish": _publish,
-    "compare": _compare,
-    "ls": _ls,
-    "data": _data,
-    "doctor": _doctor,
+COMMANDS = {
+    "run": Command("fwexp.run.command:main"),
+    "figure": Command("fwexp.experiments.commands:main"),
+    "claims": Command("fwexp.experiments.claims.commands:main"),
+    "report": Command("fwexp.experiments.report.commands:main"),
+    "reproduce": Command("fwexp.experiments.reproduce.commands:main"),
+    "publish": Command("fwexp.experiments.reproduce.commands:publish_main"),
+    "compare": Command("fwexp.experiments.comparing:main"),
+    "ls": Command("fwexp.run.listing:main"),
+    "data": Command("fwexp.data.commands:main"),
+    "doctor": Command("fwexp.doctor:main"),
 }
 
 

@@ -8,9 +8,8 @@ The flag and its words are Hydra's, and so are the completions of ``fwexp run``;
 import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from fwexp import _folders
 from fwexp.errors import OptionError, UserError
 
 INSTALL = """\
@@ -30,8 +29,8 @@ def is_asked_for(argument: str) -> bool:
     return argument == "-sc" or (argument.startswith("--s") and "--shell-completion".startswith(argument))
 
 
-def main(arguments: list[str], commands: Iterable[str]) -> int:
-    """Do what follows ``--shell-completion``, ``install=bash`` and so on, given the names of all ``commands``."""
+def main(arguments: list[str], commands: Mapping) -> int:
+    """Do what follows ``--shell-completion``, ``install=bash`` and so on, given all ``commands`` by their names."""
     match arguments:
         case ["install=bash"]:
             print(INSTALL, end="")
@@ -45,7 +44,7 @@ def main(arguments: list[str], commands: Iterable[str]) -> int:
     return 0
 
 
-def _query(line: str, commands: Iterable[str]) -> None:
+def _query(line: str, commands: Mapping) -> None:
     """Print the completions of the last word of a command line, which is empty after a space."""
     *before, word = re.split(r"\s+", line.lstrip())
     if before[1:2] == ["run"]:
@@ -54,47 +53,11 @@ def _query(line: str, commands: Iterable[str]) -> None:
         print(" ".join(sorted(name for name in _words(before, commands) if name.startswith(word))))
 
 
-def _words(before: list[str], commands: Iterable[str]) -> Iterable[str]:
-    """Return what may follow; of the commands, what stands in their usage."""
+def _words(before: list[str], commands: Mapping) -> Iterable[str]:
+    """Return what may follow."""
     if len(before) < 2:
         return [*commands, "--help", "--version"] if before else ()
-    match before[1]:
-        case "figure":
-            from fwexp.experiments import FIGURES
-            from fwexp.experiments.commands import KEYS
-
-            return [*FIGURES, "--dry-run", "--preset", *(f"{key}=" for key in KEYS)]
-        case "claims":
-            from fwexp.experiments.claims import PAPERS
-            from fwexp.experiments.claims.commands import KEYS
-
-            return [*PAPERS, "--run", "--strict", "--preset", *(f"{key}=" for key in KEYS)]
-        case "report":
-            return ["results_dir="]
-        case "reproduce":
-            from fwexp.experiments.reproduce.commands import KEYS, SWITCHES
-
-            return [*SWITCHES, "--preset", *(f"{key}=" for key in KEYS)]
-        case "publish":
-            from fwexp.experiments.reproduce.commands import PUBLISH_KEYS
-
-            return [f"{key}=" for key in PUBLISH_KEYS]
-        case "compare":
-            from fwexp.experiments.comparing import FLAGS, methods
-
-            return [*methods(), *FLAGS, "results_dir="]
-        case "data":
-            from fwexp.data import DATASETS
-            from fwexp.data.commands import ACTIONS
-
-            return [*ACTIONS, *DATASETS, "data_dir="]
-        case "ls":
-            from fwexp.run.store import RUN_COLUMNS
-
-            return [*(f"{key}=" for key in RUN_COLUMNS), "results_dir=", "--stale"]
-        case "doctor":
-            return [f"{key}=" for key in _folders.FOLDER_KEYS]
-    return ()
+    return commands[before[1]].load().completions() if before[1] in commands else ()
 
 
 def _query_hydra(rest: str) -> None:

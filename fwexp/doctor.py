@@ -13,7 +13,8 @@ from importlib import metadata
 from pathlib import Path
 
 from fwexp import _folders
-from fwexp.errors import OptionError, ParameterError, UserError, unknown
+from fwexp._arguments import Arguments, command
+from fwexp.errors import UserError
 
 USAGE = """\
 usage: fwexp doctor [results_dir=DIR] [data_dir=DIR]
@@ -30,7 +31,8 @@ LAM, OPTIMUM, TOLERANCE, GAP_TOL, MOST_ERRORS = 0.1, 0.0671726, 1e-6, 1e-3, 0.12
 Found = Iterator[tuple[bool, str]]  # whether it is right, and a text: what was found, or what is wrong and what to do
 
 
-def main(arguments: list[str]) -> int:
+@command("fwexp doctor", USAGE)
+def main(given: Arguments) -> int:
     """Run ``fwexp doctor`` with the arguments after ``doctor``.
 
     Returns
@@ -38,10 +40,7 @@ def main(arguments: list[str]) -> int:
     int
         The exit code: 1 if something is wrong, else 0.
     """
-    if "-h" in arguments or "--help" in arguments:
-        print(USAGE, end="")
-        return 0
-    folders = {"results_dir": "results", "data_dir": None} | _parsed(arguments)
+    folders = {"results_dir": "results", "data_dir": None} | given.keys
     checks: dict[str, Callable[[], Found]] = {
         "packages": _packages,
         "processor": _processor,
@@ -57,18 +56,6 @@ def main(arguments: list[str]) -> int:
             print(f"{name:10} {'' if is_right else 'WRONG: '}{' '.join(text.split())}", flush=True)
     print("sound" if not wrong else f"{wrong} {'thing is' if wrong == 1 else 'things are'} wrong")
     return int(wrong > 0)
-
-
-def _parsed(arguments: list[str]) -> dict[str, str | None]:
-    folders = {}
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if key not in _folders.FOLDER_KEYS:
-            raise OptionError(unknown("key of fwexp doctor", key, _folders.FOLDER_KEYS))
-        if not equals or not value:
-            raise ParameterError(f"{key} must not be empty")
-        folders[key] = _folders.folder_argument(key, value)
-    return folders
 
 
 def _caught(check: Callable[[], Found]) -> Found:

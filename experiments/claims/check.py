@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -99,6 +100,12 @@ def claims_path(results_dir, paper: str, preset: str = "full") -> Path:
     """Return the file in the store that holds the verdicts on a paper."""
     name = PAPERS[paper][0]
     return check_folder("results_dir", results_dir) / "claims" / f"{name if preset == 'full' else f'{name}-{preset}'}.json"
+
+
+def summary(records: Mapping[str, Mapping]) -> str:
+    """Return a line with how many claims have which verdict."""
+    counts = Counter(record["verdict"] for record in records.values())
+    return f"{len(records)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
 
 
 def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:

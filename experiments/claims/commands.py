@@ -3,12 +3,11 @@
 # ruff: noqa: T201
 
 import textwrap
-from collections import Counter
 from pathlib import Path
 
 from fwexp import _folders
-from fwexp.errors import OptionError, ParameterError
-from fwexp.experiments.arguments import parse
+from fwexp._arguments import Arguments, command
+from fwexp.errors import ParameterError
 from fwexp.run.config import PRESETS
 
 USAGE = """\
@@ -24,11 +23,18 @@ What stored runs say of the papers' claims: holds, holds in part, fails, or unde
 Writes DIR/claims/<paper>.json: statements, criteria, numbers, and the keys of the runs behind them. published=DIR is the
 folder that --strict compares with (default: results/published).
 """
-KEYS = ("results_dir", "data_dir", "published")
+ACCEPTED = {"switches": ("--run", "--strict"), "flags": {"--preset": PRESETS}, "keys": ("published",)}
 WIDTH = 110
 
 
-def main(args: list[str]) -> int:
+def _papers() -> list[str]:
+    from fwexp.experiments.claims.catalogue import PAPERS
+
+    return list(PAPERS)
+
+
+@command("fwexp claims", USAGE, words=1, offers=_papers, **ACCEPTED)
+def main(given: Arguments) -> int:
     """Run ``fwexp claims`` with the arguments after ``claims``.
 
     Returns
@@ -41,15 +47,10 @@ def main(args: list[str]) -> int:
     UserError
         Unknown paper, flag or key.
     """
-    if "-h" in args or "--help" in args:
-        print(USAGE, end="")
-        return 0
-    names, flags, keys = parse("claims", args, switches=("--run", "--strict"), flags={"--preset": PRESETS}, keys=KEYS)
-    if len(names) > 1:
-        raise OptionError(f"fwexp claims takes one paper or claim, got {' '.join(names)}")
+    names, flags, keys = given
     preset = flags.get("--preset", "full")
     from fwexp.experiments.claims.catalogue import of_paper
-    from fwexp.experiments.claims.check import check_all, run_missing, save
+    from fwexp.experiments.claims.check import check_all, run_missing, save, summary
 
     claims = of_paper(*names)
     results_dir = _folders.check_folder("results_dir", keys.get("results_dir", "results"))
@@ -65,8 +66,7 @@ def main(args: list[str]) -> int:
     records = check_all(claims, results_dir, preset)
     for record in records.values():
         print(line(record))
-    counts = Counter(record["verdict"] for record in records.values())
-    print(f"{len(records)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    print(summary(records))
     for path in save(records, results_dir, preset):
         print(path)
     if failed:

@@ -4,11 +4,11 @@
 
 import os
 import sys
-from collections.abc import Sequence
 
 from fwexp import _folders
-from fwexp.errors import OptionError, ParameterError, UserError, unknown
-from fwexp.experiments.arguments import parse
+from fwexp._arguments import Arguments, command
+from fwexp.errors import ParameterError, UserError
+from fwexp.experiments.peers import contests
 
 USAGE = """\
 usage: python -m fwexp.experiments.peers [--only liblinear|dlib|crfsuite] [--rounds N] [results_dir=DIR] [data_dir=DIR]
@@ -19,10 +19,11 @@ those of the extra peers: pip install 'fwexp[peers]'.
   --only NAME     only the comparison with this tool, whose files alone are written
   --rounds N      how often everything is trained (default: 5)
 """
-KEYS = ("results_dir", "data_dir")
+ACCEPTED = {"--only": tuple(contests.CONTESTS), "--rounds": ()}
 
 
-def main(args: Sequence[str]) -> int:
+@command("python -m fwexp.experiments.peers", USAGE, flags=ACCEPTED)
+def main(given: Arguments) -> int:
     """Compare, print the tables, and write them.
 
     Returns
@@ -37,26 +38,21 @@ def main(args: Sequence[str]) -> int:
     """
     from fwexp.experiments.files import save_figure
     from fwexp.experiments.origin import Origin
-    from fwexp.experiments.peers.contests import CONTESTS
     from fwexp.experiments.peers.table import frame, markdown
     from fwexp.experiments.peers.tools import module
     from fwexp.run.provenance import provenance
 
-    if "-h" in args or "--help" in args:
-        print(USAGE, end="")
-        return 0
-    words, flags, keys = parse("experiments.peers", args, flags={"--only": tuple(CONTESTS), "--rounds": ()}, keys=KEYS)
-    if words:
-        raise OptionError(unknown("argument of fwexp experiments.peers", words[0], ("--only", "--rounds")))
+    _, flags, keys = given
     rounds = _rounds(flags.get("--rounds", "5"))
     results_dir = _folders.check_folder("results_dir", keys.get("results_dir", "results"))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    chosen = [flags["--only"]] if "--only" in flags else list(CONTESTS)
-    for needed in {needed for name in chosen for needed in CONTESTS[name][1]}:
+    known = contests.CONTESTS
+    chosen = [flags["--only"]] if "--only" in flags else list(known)
+    for needed in {needed for name in chosen for needed in known[name][1]}:
         module(needed)
-    contests = {name: CONTESTS[name][0](keys.get("data_dir")) for name in chosen}
-    for name, found in contests.items():
+    data = {name: known[name][0](keys.get("data_dir")) for name in chosen}
+    for name, found in data.items():
         rows = []
         for contest in found:
             print(contest.problem, file=sys.stderr)

@@ -2,15 +2,14 @@
 
 # ruff: noqa: T201
 
-from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from fwexp import _folders
+from fwexp._arguments import Arguments, command
 from fwexp.driver.progress import print_line
-from fwexp.errors import OptionError, RunsFailed, UserError, unknown
-from fwexp.experiments.arguments import Arguments, parse
+from fwexp.errors import RunsFailed, UserError
 from fwexp.run.config import PRESETS
 
 USAGE = """\
@@ -33,12 +32,11 @@ Puts small copies of the figures that were drawn from the full runs, of the verd
 other tools into a folder that is committed (default: results/published), with their provenance. Nothing is run; what was in
 the folder is replaced.
 """
-KEYS = ("results_dir", "data_dir", "hydra/launcher")
-PUBLISH_KEYS = ("results_dir", "published")
-SWITCHES = ("--dry-run",)
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": ("hydra/launcher",)}
 
 
-def main(args: list[str]) -> int:
+@command("fwexp reproduce", USAGE, **ACCEPTED)
+def main(given: Arguments) -> int:
     """Run ``fwexp reproduce`` with the arguments after ``reproduce``.
 
     Returns
@@ -53,10 +51,6 @@ def main(args: list[str]) -> int:
     RunsFailed
         Experiments failed; the others are done.
     """
-    if "-h" in args or "--help" in args:
-        print(USAGE, end="")
-        return 0
-    given = _without_words("reproduce", parse("reproduce", args, switches=SWITCHES, flags={"--preset": PRESETS}, keys=KEYS))
     preset = given.flags.get("--preset", "full")
     results_dir = _folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
     from fwexp.experiments.reproduce.plan import plan, table
@@ -101,13 +95,12 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
 def conclude(results_dir: Path, preset: str) -> None:
     """Check all claims and write the report, where plotly is installed."""
     from fwexp.experiments.claims import all_claims, check_all
-    from fwexp.experiments.claims.check import save
+    from fwexp.experiments.claims.check import save, summary
 
     records = check_all(all_claims(), results_dir, preset)
     for path in save(records, results_dir, preset):
         print(path)
-    counts = Counter(record["verdict"] for record in records.values())
-    print(f"{len(records)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    print(summary(records))
     if find_spec("plotly"):
         from fwexp.experiments.report.build import build
 
@@ -116,7 +109,8 @@ def conclude(results_dir: Path, preset: str) -> None:
         print_line("no report: plotly is not installed (pip install 'fwexp[report]')")
 
 
-def publish_main(args: list[str]) -> int:
+@command("fwexp publish", PUBLISH_USAGE, keys=("published",))
+def publish_main(given: Arguments) -> int:
     """Run ``fwexp publish`` with the arguments after ``publish``.
 
     Returns
@@ -129,19 +123,9 @@ def publish_main(args: list[str]) -> int:
     UserError
         Unknown keys; no figure is drawn.
     """
-    if "-h" in args or "--help" in args:
-        print(PUBLISH_USAGE, end="")
-        return 0
-    given = _without_words("publish", parse("publish", args, keys=PUBLISH_KEYS))
     from fwexp.experiments.reproduce.publish import publish
 
     folder = Path(given.keys.get("published", "results/published"))
     paths = publish(_folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder)
     print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
     return 0
-
-
-def _without_words(command: str, given: Arguments) -> Arguments:
-    if given.words:
-        raise OptionError(unknown(f"argument of fwexp {command}", given.words[0], ("results_dir=DIR",)))
-    return given

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from fwexp.checks import check_function, check_integer
 from fwexp.convex.atoms import Atom
@@ -64,6 +63,8 @@ class Birkhoff(ConvexSet):
         self.dim = n * n
 
     def atom(self, g):
+        from scipy.optimize import linear_sum_assignment
+
         rows, columns = linear_sum_assignment(g.reshape(self.n, self.n))
         return Atom(rows * self.n + columns, np.ones(self.n))
 

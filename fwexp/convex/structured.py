@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from fwexp.checks import check_integer, check_positive
 from fwexp.convex.atoms import Atom
@@ -73,6 +72,8 @@ class ChainPolytope(ConvexSet):
         return np.concatenate((pairs, unary))
 
     def contains(self, x):
+        from scipy.optimize import linprog
+
         x = self._in(x)
         if x is None or x.min() < -ROUNDING:
             return False

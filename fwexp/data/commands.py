@@ -2,14 +2,15 @@
 
 # ruff: noqa: T201
 
+import math
 import sys
 from pathlib import Path
 
-from fwexp import _folders
+from fwexp._arguments import Arguments, command
 from fwexp.data import DATASETS, check_options
 from fwexp.data.dataset import DataFile
 from fwexp.data.files import resolve_data_dir
-from fwexp.errors import DataError, OptionError, ParameterError, unknown
+from fwexp.errors import DataError, ParameterError, unknown
 
 USAGE = """\
 usage: fwexp data [list|fetch|verify|prepare] [DATASET ...] [data_dir=DIR]
@@ -23,7 +24,8 @@ Without DATASET: all of them. DIR is FWEXP_DATA if that is set, else ~/.cache/fw
 """
 
 
-def main(args: list[str]) -> int:
+@command("fwexp data", USAGE, words=math.inf, offers=lambda: [*ACTIONS, *DATASETS])
+def main(given: Arguments) -> int:
     """Run ``fwexp data`` with the arguments after ``data``.
 
     Returns
@@ -36,24 +38,12 @@ def main(args: list[str]) -> int:
     UserError
         Unknown action, data set or key.
     """
-    if "-h" in args or "--help" in args:
-        print(USAGE, end="")
-        return 0
-    words = [arg for arg in args if "=" not in arg]
-    settings = dict(arg.split("=", 1) for arg in args if "=" in arg)
-    action = words[0] if words else "list"
+    action, *names = given.words or ["list"]
     if action not in ACTIONS:
         raise ParameterError(unknown("action of fwexp data", action, ACTIONS))
-    for name in words[1:]:
+    for name in names:
         DATASETS.find(name)
-    for key in settings:
-        if key not in ("data_dir", "results_dir"):  # the two that mean the same in every subcommand
-            raise OptionError(unknown("key of fwexp data", key, ("data_dir",)))
-        if not settings[key]:
-            raise ParameterError(f"{key} must not be empty")
-        settings[key] = _folders.folder_argument(key, settings[key])
-    names = list(dict.fromkeys(words[1:])) or list(DATASETS)
-    return ACTIONS[action](names, resolve_data_dir(settings.get("data_dir")))
+    return ACTIONS[action](list(dict.fromkeys(names)) or list(DATASETS), resolve_data_dir(given.keys.get("data_dir")))
 
 
 def _list(names: list[str], data_dir: Path) -> int:

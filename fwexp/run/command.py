@@ -11,7 +11,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import hydra
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -96,8 +95,33 @@ def _checked() -> Iterator[None]:
         check_hydra(config)
         return config
 
-    with mock.patch.object(ConfigLoaderImpl, "load_configuration", checked):
+    with _replaced(ConfigLoaderImpl, "load_configuration", checked):
         yield
+
+
+@contextlib.contextmanager
+def _replaced(owner, name: str, value) -> Iterator[None]:
+    """Give something another attribute for a while; `unittest.mock` would take longer to import than most commands to start."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextlib.contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextlib.contextmanager
@@ -122,10 +146,10 @@ def hydra_arguments(arguments: list[str]) -> Iterator[None]:
         return RunMode.MULTIRUN if parsed_flags[-1].multirun else RunMode.RUN
 
     with (
-        mock.patch.object(sys, "argv", ["fwexp run", *arguments]),
-        mock.patch.dict(os.environ, HYDRA_FULL_ERROR="1"),
-        mock.patch.object(argparse.ArgumentParser, "error", refuse),
-        mock.patch.object(argparse.ArgumentParser, "parse_args", parse),
-        mock.patch.object(Hydra, "get_mode", mode),
+        _replaced(sys, "argv", ["fwexp run", *arguments]),
+        _environment(HYDRA_FULL_ERROR="1"),
+        _replaced(argparse.ArgumentParser, "error", refuse),
+        _replaced(argparse.ArgumentParser, "parse_args", parse),
+        _replaced(Hydra, "get_mode", mode),
     ):
         yield

@@ -6,12 +6,13 @@ import contextlib
 import math
 
 from fwexp import _folders
+from fwexp._arguments import Arguments, command
 from fwexp.driver.trace import Status
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.errors import ParameterError, unknown
 from fwexp.run.config import names
 from fwexp.run.names import differing
 from fwexp.run.paths import Entry, entries
-from fwexp.run.store import StoredRun, find_runs
+from fwexp.run.store import RUN_COLUMNS, StoredRun, find_runs
 
 USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
@@ -33,22 +34,10 @@ NUMBERS = {
 COLUMNS = ("status", "solver", "dataset", "lam", "seed", "gap", "passes", "time", "key")
 
 
-def main(arguments: list[str]) -> int:
+@command("fwexp ls", USAGE, switches=("--stale",), keys=None, offers=lambda: [f"{key}=" for key in RUN_COLUMNS])
+def main(given: Arguments) -> int:
     """Run ``fwexp ls`` with the arguments after ``ls``, and return the exit code."""
-    if "-h" in arguments or "--help" in arguments:
-        print(USAGE, end="")
-        return 0
-    filters = {}
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if argument == "--stale":
-            filters["stale"] = "true"
-            continue
-        if not equals or argument.startswith("-"):
-            raise OptionError(f"fwexp ls takes key=value or --stale, got {argument!r}")
-        if not value:
-            raise ParameterError(f"{key} must not be empty")
-        filters[key] = _folders.folder_argument(key, value) if key in _folders.FOLDER_KEYS else value
+    filters = {**given.keys, **({"stale": "true"} if "--stale" in given.flags else {})}
     filters.pop("data_dir", None)  # accepted by all commands; nothing to do with it here
     results_dir = filters.pop("results_dir", "results")
     stored = list(entries(_folders.check_folder("results_dir", results_dir)))

@@ -288,7 +288,7 @@ def test_help(capsys):
             "unknown dataset 'orc'; accepted: conll2000, digits, hansards, horses, horseseg, lsp, ocr",
         ),
         (["list", "data-dir=x"], OptionError, "unknown key of fwexp data 'data-dir'; accepted: data_dir"),
-        (["list", "--data_dir", "x"], ParameterError, "unknown dataset '--data_dir'"),
+        (["list", "--data_dir", "x"], OptionError, "unknown flag of fwexp data '--data_dir'"),
     ],
 )
 def test_wrong_arguments(args, kind, message, tmp_path, monkeypatch):

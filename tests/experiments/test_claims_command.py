@@ -90,7 +90,7 @@ def test_a_line_tells_verdict_and_reason():
     [
         (["B14"], "unknown paper or claim 'B14'; accepted: B13, G16, L, R, icml2013, icml2016, lecture, review"),
         (["B13-99"], "unknown paper or claim 'B13-99'"),
-        (["B13", "G16"], "takes one paper or claim, got B13 G16"),
+        (["B13", "G16"], "takes at most 1 name, got B13 G16"),
         (["--what"], "unknown flag of fwexp claims '--what'; accepted: --preset, --run, --strict"),
         (["--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["seed=0"], "unknown key of fwexp claims 'seed'"),

@@ -397,7 +397,7 @@ def test_the_command_prints_the_files(made, tmp_path, undrawn, capsys):
         ([NAME, "--dry"], "unknown flag of fwexp figure '--dry'; accepted: --dry-run, --preset"),
         ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, force, hydra/launcher, "),
         ([NAME, "results_dir="], "results_dir must not be empty"),
-        ([NAME, "icml2013/fig1"], "fwexp figure makes one figure at a time, got quickstart icml2013/fig1"),
+        ([NAME, "icml2013/fig1"], "fwexp figure takes at most 1 name, got quickstart icml2013/fig1"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(args, message, tmp_path, monkeypatch):

@@ -185,8 +185,11 @@ def test_a_tool_that_is_not_there_is_named(name, monkeypatch):
     [
         (["--only", "crf"], "unknown only 'crf'; accepted: crfsuite, dlib, liblinear"),
         (["--rounds", "0"], "--rounds must be an integer >= 1, got '0'"),
-        (["dlib"], "unknown argument of fwexp experiments.peers 'dlib'; accepted: --only, --rounds"),
-        (["seed=1"], "unknown key of fwexp experiments.peers 'seed'"),
+        (
+            ["dlib"],
+            "unknown argument of python -m fwexp.experiments.peers 'dlib'; accepted: --only, --rounds",
+        ),
+        (["seed=1"], "unknown key of python -m fwexp.experiments.peers 'seed'"),
     ],
 )
 def test_what_is_wrong_is_one_line(args, message, tmp_path, monkeypatch):

@@ -300,11 +300,14 @@ def test_without_figures_there_is_nothing_to_publish(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["reproduce", "icml2013"], "unknown argument of fwexp reproduce 'icml2013'; accepted: results_dir=DIR"),
+        (
+            ["reproduce", "icml2013"],
+            "unknown argument of fwexp reproduce 'icml2013'; accepted: --dry-run, --preset",
+        ),
         (["reproduce", "--dry"], "unknown flag of fwexp reproduce '--dry'; accepted: --dry-run, --preset"),
         (["reproduce", "--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),
-        (["publish", "preset=full"], "unknown key of fwexp publish 'preset'; accepted: published, results_dir"),
+        (["publish", "preset=full"], "unknown key of fwexp publish 'preset'; accepted: data_dir, published, results_dir"),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):

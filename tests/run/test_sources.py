@@ -1,5 +1,6 @@
 """Runs of other sources than those that are here."""
 
+import ast
 import subprocess
 import sys
 
@@ -76,6 +77,40 @@ def test_a_solver_of_somebody_else_counts_with_what_it_imports(tmp_path, monkeyp
     monkeypatch.setattr(_sources, "_source", _sources._source.__wrapped__)
     (tmp_path / "my_method.py").write_text("from fwexp.solvers.ssg import SSG\n\nX = 1\n")
     assert _sources.digest(["my_method"]) != before
+
+
+STYLES = """\
+import a
+import b, b.c as d
+from . import e
+from ..f.g import h as i, j
+from k import (  # not (l)
+    m,  # and n)
+    o,
+)
+from p import q, \\
+    r
+x = 1; import s
+if x: import t
+def f():
+    from u import v
+    return from_w or important
+"from prose we import nothing that"
+"""
+
+
+@pytest.mark.parametrize("source", [STYLES, *(path.read_text() for path in sorted(_sources.PACKAGE.rglob("*.py")))])
+def test_every_import_is_found(source):
+    expected = set()
+    for node in ast.walk(tree := ast.parse(source)):
+        at_top = node in tree.body and source.splitlines()[node.lineno - 1][: node.col_offset] == ""
+        if isinstance(node, ast.Import):
+            expected |= {(0, alias.name, None, at_top) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            expected |= {(node.level, node.module or "", alias.name, at_top) for alias in node.names}
+    found = set(_sources._imported(source.encode()))
+    assert expected <= found
+    assert found == expected or ">>> " in source  # the one example in a docstring
 
 
 def test_to_find_the_sources_imports_no_other_package():
