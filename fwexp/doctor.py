@@ -8,6 +8,7 @@ import platform
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -169,18 +170,19 @@ def _data(data_dir: str | None) -> Found:
 
 
 def _results(results_dir: str) -> Found:
-    from fwexp.run.paths import entries
+    from fwexp.run.store import find_runs
 
     folder = _folders.check_folder("results_dir", results_dir)
     nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    found = list(entries(folder))
-    counts = {kind: sum(entry.kind == kind and not entry.trouble for entry in found) for kind in ("finished", "partial", "failed")}
+    runs = find_runs(folder, include=("partial", "failed", "damaged"))
+    unfinished = Counter(run.status for run in runs if run.status in ("interrupted", "failed", "damaged"))
+    counts = {"finished": len(runs) - unfinished.total(), "partial": unfinished["interrupted"], "failed": unfinished["failed"]}
     yield True, f"{folder}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}"
     if reason := _cannot_write(nearest):
         yield False, f"{nearest} cannot be written to ({reason}): name another folder with results_dir="
-    for entry in found:
-        if entry.trouble:
-            yield False, f"{entry.path} {entry.trouble}: move it away"
+    for run in runs:
+        if run.damage:
+            yield False, f"{run.path}: {run.damage}; move it away"
 
 
 def _training() -> Found:

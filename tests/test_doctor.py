@@ -121,9 +121,11 @@ def test_real_data_are_complete():
 def test_results(examine, tmp_path):
     (tmp_path / "results" / "runs").mkdir(parents=True)
     (tmp_path / "results" / "runs" / "notes").write_text("")
+    (tmp_path / "results" / "runs" / "digits" / "bcfw" / "stray").mkdir(parents=True)
     assert examine()[1]["results"] == [
         "results: 0 finished, 0 partial, 0 failed",
-        "WRONG: results/runs/notes is no folder of runs (Not a directory): move it away",
+        "WRONG: results/runs/digits/bcfw/stray: run.json is missing; move it away",
+        "WRONG: results/runs/notes: notes is no folder of runs (Not a directory); move it away",
     ]
     line = examine("results_dir=data/../results/runs/notes")[1]["results"][-1]
     assert "cannot be written to (Not a directory)" in line

@@ -122,7 +122,7 @@ def short(record: Mapping) -> dict:
 
 
 def provenance(results_dir: Path) -> dict:
-    """Return where what is published comes from: the command, this checkout, this machine, and the runs."""
+    """Return where what is published comes from: what wrote it, this checkout, this machine, and the runs."""
     from fwexp.experiments.reproduce.plan import plan
     from fwexp.run import store
     from fwexp.run.provenance import provenance as here
@@ -131,7 +131,7 @@ def provenance(results_dir: Path) -> dict:
     made = [run.record.get("provenance", {}) for run in runs]
     dates = sorted(run.record["created"] for run in runs if run.record.get("created"))
     return {
-        "command": "fwexp reproduce",
+        "command": "fwexp publish",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": commit_of(now),
         "versions": {"python": now["python"], **now["versions"]},
@@ -155,8 +155,9 @@ def gallery(figures: list[Drawn], records: Mapping[str, Mapping], about: Mapping
     parts = [
         "# Published results",
         "",
-        f"What `{about['command']}` gave on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}; written by",
-        "`fwexp publish`. [provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
+        f"What {about['runs']['stored']} stored runs say; of those that `fwexp reproduce` makes, {about['runs']['missing']} are missing.",
+        f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
+        "[provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
         f"pictures have few colours, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
         "",
         "| paper | claims | verdicts |",
