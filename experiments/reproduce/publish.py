@@ -155,7 +155,7 @@ def gallery(figures: list[Drawn], records: Mapping[str, Mapping], about: Mapping
     parts = [
         "# Published results",
         "",
-        f"What {about['runs']['stored']} stored runs say; of those that `fwexp reproduce` makes, {about['runs']['missing']} are missing.",
+        f"What {about['runs']['stored']} stored runs say; {about['runs']['missing']} that `fwexp reproduce` makes are missing.",
         f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
         "[provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
         f"pictures have few colours, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
