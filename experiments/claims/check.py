@@ -13,12 +13,11 @@ from fwexp.experiments.claims.runs import Runs
 from fwexp.experiments.claims.verdict import UNDECIDED, Undecided, plain
 
 
-def needed(claim: Claim, preset: str = "full") -> list[dict]:
-    """Return the configurations of the runs that a claim needs, each once."""
-    from fwexp.run.config import run_key
+def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
+    """Return the configurations of the runs that a claim needs, by their keys."""
+    from fwexp.run.config import key_of
 
-    found = {run_key(config): config for need in claim.needs for config in _configs_of(need, preset)}
-    return list(found.values())
+    return {key_of(config): config for need in claim.needs for config in _configs_of(need, preset)}
 
 
 def check(claim: Claim, results_dir="results", preset: str = "full", results=None) -> dict:
@@ -33,8 +32,7 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
     from fwexp.run import store
 
     wanted = needed(claim, preset)
-    keys = [store.run_key(config) for config in wanted]
-    missing = [config for config in wanted if not store.is_stored(results_dir, config)]
+    missing = [config for config in wanted.values() if store.stored(results_dir, config) is None]
     record = {
         "id": claim.id,
         "paper": claim.paper,
@@ -45,17 +43,17 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         "why": "",
         "parts": {},
         "numbers": {},
-        "runs": sorted(keys),
+        "runs": sorted(wanted),
         "missing": len(missing),
     }
     if missing:
         return record | {"why": f"{len(missing)} of {len(wanted)} runs are not stored"}
     if results is None:
-        results = store.load_results(results_dir, key=keys) if keys else None
+        results = store.load_results(results_dir, key=list(wanted)) if wanted else None
     else:
-        results = results[results["key"].isin(keys)]
-    if keys and results["key"].nunique() < len(keys):
-        return record | {"why": f"{len(keys) - results['key'].nunique()} of {len(keys)} runs are damaged"}
+        results = results[results["key"].isin(wanted)]
+    if wanted and results["key"].nunique() < len(wanted):
+        return record | {"why": f"{len(wanted) - results['key'].nunique()} of {len(wanted)} runs are damaged"}
     return record | decide(claim, results)
 
 
@@ -77,7 +75,7 @@ def check_all(claims: Mapping[str, Claim], results_dir="results", preset: str = 
     """Return the records of several claims, by id; each run is read once."""
     from fwexp.run import store
 
-    keys = {store.run_key(config) for claim in claims.values() for config in needed(claim, preset)}
+    keys = {key for claim in claims.values() for key in needed(claim, preset)}
     results = store.load_results(results_dir, key=sorted(keys))
     return {id: check(claim, results_dir, preset, results) for id, claim in claims.items()}
 
@@ -90,9 +88,9 @@ def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, p
     RunsFailed
         Runs failed; the others have finished.
     """
-    from fwexp.run import store, sweep
+    from fwexp.run import sweep
 
-    wanted = {store.run_key(config): config for claim in claims for config in needed(claim, preset)}
+    wanted = {key: config for claim in claims for key, config in needed(claim, preset).items()}
     sweep.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir)
 
 

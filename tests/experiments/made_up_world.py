@@ -103,7 +103,7 @@ def make(claim, change: Callable | None = None, drop: Callable | None = None) ->
     drop : callable
         From a configuration to whether its run is left out.
     """
-    found = [_run(config, claim.split_by, change) for config in needed(claim) if not (drop and drop(config))]
+    found = [_run(config, claim.split_by, change) for config in needed(claim).values() if not (drop and drop(config))]
     return pd.concat(found, ignore_index=True)
 
 
