@@ -78,7 +78,7 @@ def _figure(found: Drawn, records: Mapping[str, Mapping]) -> Html:
 def _state(found: Drawn, records) -> Html:
     """Whether it was reproduced, in one sentence."""
     if not found.stem:
-        return text("is not drawn yet.")
+        return text("Not drawn yet.")
     shown = text("Drawn from the full runs. " if found.preset == "full" else "A short try: not the full runs. ")
     if not records:
         return join([shown, "It has no claims of its own."])

@@ -74,7 +74,7 @@ function chart(place) {
   const scales = [["own", "as drawn"], ["log", "logarithmic"], ["linear", "linear"]];
   const panels = content.panels.map((panel) => {
     const label = `Curves of ${panel.title}: ${panel.measure}`;
-    return element("div", { class: "panel", role: "img", "aria-label": label });
+    return element("div", { class: "panel", role: "group", "aria-label": label });
   });
   // Nothing leaves the page: plotly's button that uploads a chart is taken out.
   const options = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["sendChartToCloud", "lasso2d", "select2d"] };
@@ -101,7 +101,11 @@ function chart(place) {
       draw();
     });
     const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
-    const paint = () => { swatch.style.borderTopColor = visible(method.color); };
+    const dashes = method.dash === "solid" ? "none" : method.dash;
+    const paint = () => {
+      const line = `<path d="M0 3h28" stroke="${visible(method.color)}" stroke-width="3" stroke-dasharray="${dashes}"/>`;
+      swatch.innerHTML = `<svg width="28" height="6">${line}</svg>`;
+    };
     dark.addEventListener("change", paint);
     paint();
     return element("label", {}, box, swatch, method.label);
