@@ -31,7 +31,7 @@ def result(problem):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("solver", ["auto", "bcfw", "fw", "ssg"])
+@pytest.mark.parametrize("solver", [pytest.param("auto", marks=pytest.mark.slow), "bcfw", "fw", "ssg"])
 def test_solutions_come_near_the_optimum(form, solver):
     tp, problem = chain(form, 1)
     optimum = ref.qp_optimum(tp, LAM)

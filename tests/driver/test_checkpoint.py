@@ -66,6 +66,7 @@ def many_opportunities(monkeypatch):
     monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)])
 def test_every_solver_goes_on(tmp_path, name, options):
     problem = small_chains()

@@ -285,6 +285,7 @@ def test_swapping_seeds_changes_nothing_and_scaling_one_curve_does(id):
     assert scaled["parts"] != before["parts"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["B13-1", "B13-10", "G16-4"])
 def test_runs_that_end_early_leave_a_claim_undecided(id):
     claim = CLAIMS[id]
@@ -315,6 +316,7 @@ def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypa
     assert {told[id]["why"] for id in users} == {f"1 of {len(needed(CLAIMS[id]))} runs are not stored" for id in users}
 
 
+@pytest.mark.slow
 def test_an_empty_store_leaves_all_that_need_runs_undecided(tmp_path):
     records = [check(claim, tmp_path) for claim in CLAIMS.values() if claim.needs]
     assert {record["verdict"] for record in records} == {"undecided"}

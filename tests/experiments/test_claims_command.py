@@ -44,6 +44,7 @@ def test_equal_stores_give_equal_files(tmp_path):
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_strict_tells_a_change_and_nothing_else(tmp_path, capsys):
     published = tmp_path / "published"
     save(check_all(of_paper("L"), tmp_path), published)

@@ -18,6 +18,8 @@ from fwexp.run import sweep
 from fwexp.run.store import StoredRun
 from tests.plots.synthetic_results import make_results
 
+pytestmark = pytest.mark.slow  # pages of all claims are built
+
 NAMES = ("quickstart", "icml2016/fig8", "review/fig1")
 VOID = {"meta", "link", "img", "input", "br"}
 EVIL = '</script><script>alert("1")</script>&<b>'

@@ -119,6 +119,7 @@ def test_problems_and_blocks_take_bytes_per_position(form):
     assert nbytes(blocks) <= 24 * (n + 1) + 12 * max(sparse_parts.SMALLEST_POOL, sparse_parts.FIRST_ROOM * positions)
 
 
+@pytest.mark.slow
 def test_blocks_grow_with_what_is_in_use(monkeypatch):
     monkeypatch.setattr(sparse_parts, "FIRST_ROOM", 1)
     monkeypatch.setattr(sparse_parts, "SMALLEST_POOL", 64)

@@ -201,6 +201,7 @@ def test_trains_and_certifies_nothing(solver):
     assert fwexp.evaluate(test, result.w).error < 0.25 * start
 
 
+@pytest.mark.slow
 def test_the_dual_is_a_lower_bound():
     """Of the optimum for all labelings, by its definition: of P at any w with the true maximum."""
     (X, edges, Z, _, sizes), problem, planted = searched(False)
@@ -233,6 +234,7 @@ def test_ways_through_several_lam_need_certificates():
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_prediction_needs_no_labels():
     (train, test), (X, edges, Z) = chains()
     result = fwexp.solve(train, lam=0.01, max_passes=5)

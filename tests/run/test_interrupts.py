@@ -89,6 +89,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("everybody", [True, False])
 def test_a_worker_hears_it_once_from_a_terminal_or_from_its_parent(tmp_path, everybody):
     script = tmp_path / "parent.py"

@@ -174,6 +174,7 @@ def test_an_interrupted_sweep_continues_where_it_was(tmp_path, solved, done):
     assert len(store.find_runs(tmp_path, include={"partial", "failed", "damaged"})) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ZeroDivisionError("by nought"), MemoryError(), OptionError("not on this problem")])
 def test_a_failed_run_does_not_stop_the_others(tmp_path, solved, capsys, error):
     configs = expand("seed=0,1,2")
@@ -258,6 +259,7 @@ def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, mon
     assert all(store.is_stored("my results", config) for config in configs)
 
 
+@pytest.mark.slow
 def test_a_failure_in_a_worker_is_recorded_there(tmp_path):
     """The test error has to come from what is run itself: the workers are other processes."""
     configs = expand("seed=0,1")

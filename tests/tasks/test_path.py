@@ -244,7 +244,7 @@ def padded_or_not(family, K):
 
 
 @pytest.mark.parametrize("K", [1, 2, 3, 8, 24])
-@pytest.mark.parametrize("family", ["multiclass", "chain", "matching", "enumerated"])
+@pytest.mark.parametrize("family", ["multiclass", "chain", pytest.param("matching", marks=pytest.mark.slow), "enumerated"])
 def test_what_is_handed_out_stays_as_it_was(family, K):
     """Weights are copies whether K is padded or not: those of a path are certified one by one."""
     problem = padded_or_not(family, K)
