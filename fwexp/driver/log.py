@@ -11,7 +11,8 @@ from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import CertificateError, Stopped
 
 EVALUATION_SHARE = 0.25  # of the process's oracle calls, by default and where these are costly: the most that the log may make
-CHANGES = ("rows", "best", "dual", "dual_is_last", "_scale", "_extra_calls", "_calls_at_start", "_place", "_written")  # while a log is written
+# What changes while a log is written.
+CHANGES = ("rows", "best", "dual", "dual_is_last", "_scale", "_extra_calls", "_calls_at_start", "_place", "_written")
 ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
 
 
