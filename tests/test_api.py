@@ -352,7 +352,7 @@ def test_bad_weights_indices_and_labelings_are_named_on_one_line():
     _, problem = chain("dense", 0, n=2, lengths=(2,))
     w = np.zeros(problem.d)
     calls = [
-        (lambda: fwexp.evaluate(problem, "abc"), r"w must be a Result or hold numbers, shape \(21,\), got text such as 'abc'"),
+        (lambda: fwexp.evaluate(problem, "abc"), r"w must be a Result or hold numbers, shape \(21,\), got str 'abc'$"),
         (lambda: fwexp.evaluate(problem, w[1:]), r"w must have shape \(21,\), got \(20,\)"),
         (lambda: fwexp.predict(problem, w[None]), r"w must have shape \(21,\), got \(1, 21\)"),
         (lambda: fwexp.max_oracle(problem, 0, w + np.nan), "w must be finite, got NaN or infinity"),

@@ -245,8 +245,8 @@ def test_a_clone_works_beside_any_script(tmp_path):
         "import fwexp, fwexp.experiments, fwexp.plots\n"
         "print(fwexp.__version__, fwexp.__file__, fwexp.experiments.__file__)\n"
     )
-    for command in ([str(script)], ["-c", script.read_text()]):  # -S: without the fwexp that runs this test
-        run = subprocess.run([sys.executable, "-S", *command], capture_output=True, text=True, cwd=script.parent)
+    for command in ([str(script)], ["-c", script.read_text()]):  # -S, -E: without the fwexp that runs this test
+        run = subprocess.run([sys.executable, "-S", "-E", *command], capture_output=True, text=True, cwd=script.parent)
         assert run.returncode == 0, run.stderr
         assert run.stdout.split() == [
             fwexp.__version__,

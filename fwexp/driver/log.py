@@ -11,7 +11,8 @@ from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import CertificateError, Stopped
 
 EVALUATION_SHARE = 0.25  # of the process's oracle calls, by default and where these are costly: the most that the log may make
-CHANGES = ("rows", "best", "dual", "dual_is_last", "_scale", "_calls_at_start", "_place", "_written")  # while a log is written
+# What changes while a log is written.
+CHANGES = ("rows", "best", "dual", "dual_is_last", "_scale", "_extra_calls", "_calls_at_start", "_place", "_written")
 ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
 
 
@@ -47,7 +48,7 @@ class Log:
         self.dual, self.dual_is_last = -math.inf, False
         self.stop: Callable[[], bool] | None = None  # says when there is no time for more than the iterate that is wanted
         self._scale = 0.0  # of the objective
-        self._calls_at_start = 0
+        self._extra_calls = self._calls_at_start = 0
         self._place, self._written = None, []  # where the process was last, and the iterates that were logged there
 
     @property
@@ -78,14 +79,19 @@ class Log:
         return self.primal - self.dual if self.process.certifies else math.nan
 
     @property
+    def calls(self) -> int:
+        """Oracle calls made for the log so far."""
+        return self.objective.calls + self._extra_calls
+
+    @property
     def cost(self) -> int:
         """Oracle calls that the next logged point takes."""
-        return len(self._missing()) * self.objective.cost()
+        return len(self._missing()) * (self.objective.cost() + self.process.calls_for_extras)
 
     @property
     def affordable(self) -> bool:
         """Whether these are within the share of the process's; the start is free."""
-        spent = self.objective.calls - self._calls_at_start
+        spent = self.calls - self._calls_at_start
         return spent + self.cost <= EVALUATION_SHARE * self.process.oracle_calls
 
     def _missing(self) -> list[str]:
@@ -116,7 +122,7 @@ class Log:
                 self._append(name, point, value, seconds)
             self._written.append(name)
         if at_start:
-            self._calls_at_start = self.objective.calls
+            self._calls_at_start = self.calls
 
     def write_known(self, seconds: float) -> None:
         """Append a row for the last iterate if the process's own oracle calls have just shown its objective.
@@ -138,13 +144,14 @@ class Log:
 
     def _append(self, name: str, point: Point, value: Value, seconds: float) -> None:
         """Append a row and keep the certificate if it is the best."""
-        process, primal = self.process, value.primal
+        process, primal, extras = self.process, value.primal, self.process.extras()
+        self._extra_calls += process.calls_for_extras
         with quiet():
             gap = primal - point.dual if process.certifies else math.nan
         row = {"iterate": name, "step": process.step, "oracle_calls": process.oracle_calls}
-        row |= {"passes": process.oracle_calls / process.size, "evaluation_calls": self.objective.calls, "time": seconds}
+        row |= {"passes": process.oracle_calls / process.size, "evaluation_calls": self.calls, "time": seconds}
         row |= {"primal": primal, "dual": point.dual, "gap": gap}
-        row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | process.extras() | value.columns
+        row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | extras | value.columns
         row = {name: plain(value) for name, value in row.items()}
         self.rows.append(row)
         self._keep_best(name, point, value)

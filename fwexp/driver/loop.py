@@ -76,7 +76,7 @@ class TimeLimit:
         if not self._wall or self.seconds == math.inf:
             return self.met()
         process, log, elapsed = self._log.process, self._log, self.spent
-        ahead = (log.cost + process.calls_per_step) * elapsed / max(log.objective.calls + process.oracle_calls, 1)
+        ahead = (log.cost + process.calls_per_step) * elapsed / max(log.calls + process.oracle_calls, 1)
         return elapsed + min(ahead, 0.5 * self.seconds) >= self.seconds
 
 

@@ -91,6 +91,7 @@ class Process(ABC):
     has_cache: bool = False  # whether there may be steps that need no oracle call
     cache_hits: int = 0  # such steps so far
     calls_per_step: int = 1  # the fewest oracle calls by which the process can advance
+    calls_for_extras: int = 0  # oracle calls that ``extras`` makes each time, which are for the log
     pauses: bool = False  # whether ``advance`` is to return wherever the objective is known without an evaluation
     event: bool = False  # whether ``advance`` has come to where a row must be logged
     finished: bool = False  # whether there is nothing left to do

@@ -126,6 +126,8 @@ def _why_not(value, array: np.ndarray, kinds: str) -> str:
             return f"{_kind(item)}: {NAMES}"
         return _kind(item) if array.ndim == 0 else f"objects such as {shown(item)}: convert them to numbers first"
     if array.dtype.kind in "US":
+        if array.ndim == 0:  # no features or labels, but a word in the place of an array
+            return _kind(value)
         hint = f": {NAMES}" if "f" in kinds else ": number them first, from 0"
         return f"text such as {shown(str(array.flat[0]))}{hint}"
     return f"{array.dtype}" + (f" of shape {array.shape}" if array.ndim != 1 else "")
