@@ -15,34 +15,6 @@ FIG1 = (
     Panel("c", f"OCR, λ = {LAM}", "ocr", LAM, "improvement", task="improvement"),
 )
 FIG2_B = Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")
-FIG3 = tuple(
-    Panel(f"{letter}{row}", f"{title}, λ = {lam:g}", dataset, lam, "gap", axis, full=1.0 if axis == "passes" else 0.1)
-    for row, axis in enumerate(("passes", "time"), 1)
-    for letter, title, dataset, lam in (
-        ("a", "OCR", "ocr", LAM),
-        ("b", "Weizmann horses", "horses", 0.01),
-        ("c", "synthetic LSP", "synthetic_lsp", 0.01),
-    )
-)
-FIG5 = tuple(
-    Panel(f"{letter}{row}", f"{title}, λ = {lam:g}", dataset, lam, "gap", axis, full=1.0 if axis == "passes" else 0.1)
-    for row, dataset, title, lams in ((1, "ocr", "OCR", (0.1, 0.001, 0.0001)), (3, "conll2000", "CoNLL", (0.1, 0.01, 0.0001)))
-    for row, axis in ((row, "passes"), (row + 1, "time"))
-    for letter, lam in zip("abc", lams)
-)
-# Panels of methods instead of data sets, at all lam down to the smallest.
-FIG8 = tuple(
-    Panel(letter, f"{title}, {style.METHODS[method].label}", method, "", measure, "at_lam", left=1e-4, full=0.0, split=split)
-    for letter, (split, title, measure, method) in zip(
-        "abcdefgh",
-        [
-            (split, title, measure, method)
-            for split, title in (("ocr", "OCR-small"), ("ocr2", "OCR-large"))
-            for measure in ("passes", "time")
-            for method in ("bcfw-gap", "bcpfw-gap-cache")
-        ],
-    )
-)
 
 
 def fig1_data(results):
@@ -125,54 +97,3 @@ def _draw_hits(frame, ax, figure):
     ax.tick_params(length=0)
     bar = figure.colorbar(image, ax=ax, format=lambda value, _: f"{100 * value:.0f} %", ticks=[0, 0.5, 1], aspect=30)
     bar.outline.set_visible(False)
-
-
-def fig3_data(results):
-    """Gap of the eight methods against passes and time, on three structures."""
-    return curves.data(results, FIG3)
-
-
-def fig3_draw(frame):
-    """Draw figure 3 from its tidy frame."""
-    return curves.draw(frame, FIG3)
-
-
-def fig5_data(results):
-    """Gap of the eight methods against passes and time, on two data sets at three lam each."""
-    return curves.data(results, FIG5)
-
-
-def fig5_draw(frame):
-    """Draw figure 5 from its tidy frame."""
-    return curves.draw(frame, FIG5)
-
-
-def fig8_data(results):
-    """Passes and time so far on the way to smaller lam: paths, and grids with warm and cold starts."""
-    names = style.methods(results)
-    frames = []
-    for panel in FIG8:
-        rows = results[(results["split"] == panel.split) & (names == panel.dataset)]
-        variants = _ways(rows)
-        for variant in style.in_table_order(variants):
-            runs = rows[variants == variant].assign(position=lambda rows: np.log10(rows["at_lam"]))
-            band = curves.bands(runs, panel.measure, "position")
-            band["x"] = 10.0 ** band["x"]
-            facts = {"panel": panel.key, "dataset": "ocr", "lam": "", "variant": variant}
-            frames.append(band.assign(**facts, axis=panel.axis, measure=panel.measure))
-    return pd.concat(frames, ignore_index=True)[curves.COLUMNS]
-
-
-def _ways(rows):
-    """The name of each row's way to smaller lam."""
-    path = np.where(rows["task.exact"] == True, "path", "heuristic_path")  # noqa: E712 (missing elsewhere)
-    grid = np.where(rows["task.warm"] == True, "warm_grid", "cold_grid")  # noqa: E712
-    return pd.Series(np.where(rows["task"] == "path", path, grid), index=rows.index)
-
-
-def fig8_draw(frame):
-    """Draw figure 8 from its tidy frame; lam falls from left to right, as the runs go."""
-    figure = curves.draw(frame, FIG8, columns=2)
-    for ax in figure.axes:
-        ax.invert_xaxis()
-    return figure
