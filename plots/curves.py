@@ -97,15 +97,16 @@ class Panel:
         same = by_rule if self.lam == "1/n" else ~by_rule & np.isclose(results["lam"], float(self.lam), rtol=1e-9)
         if "task" in results:
             same &= results["task"].fillna("train") == self.task
-        return self.on_data(results[same])
+        return on_data(results[same], self.dataset, self.options)
 
-    def on_data(self, results: pd.DataFrame) -> pd.DataFrame:
-        """The rows of `results` that are on this panel's data, at whatever lam."""
-        same = results["dataset"] == self.dataset
-        for option, value in self.options.items():
-            column = option if option == "split" else f"dataset.{option}"
-            same &= (results[column] == value) if column in results else False
-        return results[same]
+
+def on_data(results: pd.DataFrame, dataset: str, options: Mapping[str, str]) -> pd.DataFrame:
+    """The rows of `results` that are on a data set with these options."""
+    same = results["dataset"] == dataset
+    for option, value in options.items():
+        column = option if option == "split" else f"dataset.{option}"
+        same &= (results[column] == value) if column in results else False
+    return results[same]
 
 
 def suboptimality(results: pd.DataFrame) -> pd.DataFrame:

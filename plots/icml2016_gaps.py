@@ -21,6 +21,10 @@ class Place(NamedTuple):
     lams: tuple[float, float, float]
     options: Mapping[str, str] = {}
 
+    def among(self, results):
+        """Return the rows of results that are on this data."""
+        return curves.on_data(results, self.dataset, self.options)
+
 
 PLACES = {
     "OCR-large": Place("ocr", (0.1, 0.001, 0.0001), {"split": "ocr2"}),

@@ -26,7 +26,7 @@ class Paths:
         names = style.methods(results)
         frames = [pd.DataFrame(columns=curves.COLUMNS)]
         for panel, method in self.panels:
-            rows = panel.on_data(results[names == method])
+            rows = curves.on_data(results[names == method], panel.dataset, panel.options)
             variants = _ways(rows)
             for variant in style.in_table_order(variants):
                 runs = rows[variants == variant].assign(position=lambda rows: np.log10(rows["at_lam"]))
