@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import pandas as pd
+
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Panel
 
@@ -30,14 +32,25 @@ PLACES = {
     "OCR-large": Place("ocr", (0.1, 0.001, 0.0001), {"split": "ocr2"}),
     "OCR-small": Place("ocr", (0.1, 0.001, 0.0001), {"split": "ocr"}),
     "CoNLL": Place("conll2000", (0.1, 0.01, 0.0001)),
-    "HorseSeg-small (synthetic)": Place("synthetic_horseseg", (1000.0, 100.0, 0.1), {"size": "small"}),
-    "HorseSeg-medium (synthetic)": Place("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "medium"}),
-    "HorseSeg-large (synthetic)": Place("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "large"}),
+    "synth. HorseSeg-small": Place("synthetic_horseseg", (1000.0, 100.0, 0.1), {"size": "small"}),
+    "synth. HorseSeg-medium": Place("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "medium"}),
+    "synth. HorseSeg-large": Place("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "large"}),
     "Weizmann horses": Place("horses", (10.0, 1.0, 0.1)),
-    "LSP (synthetic)": Place("synthetic_lsp", (1.0, 0.1, 0.01)),
+    "synth. LSP": Place("synthetic_lsp", (1.0, 0.1, 0.01)),
 }
 """By what panels call them. The lam are the paper's; for horses those of its larger HorseSeg, for LSP smaller ones, as fit features
 about as long as 1."""
+
+
+def with_auto(results):
+    """Return results in which the runs of ``auto`` have it as solver; where it takes no cache, it is what it stands beside."""
+    from fwexp.solvers import CACHE
+
+    chosen = pd.Series(True, index=results.index)
+    for option, value in CACHE.items():
+        column = f"solver.cache.{option}"
+        chosen &= (results[column] == value) if column in results else False
+    return results.assign(solver=results["solver"].where(~chosen, "auto"))
 
 
 @dataclass(frozen=True)
@@ -49,16 +62,21 @@ class Gaps:
 
     def data(self, results):
         """Return the tidy frame: the gap of all methods among the runs."""
-        return curves.data(results, self.panels)
+        return curves.data(with_auto(results), self.panels)
 
     def draw(self, frame):
         """Draw the tidy frame; panels are as large in all these figures."""
         return curves.draw(frame, self.panels, columns=self.columns, width=style.TEXT * self.columns / 3)
 
 
+def short(name: str) -> str:
+    """Return a name of `PLACES` as titles have it, with a star instead of a word; a note says what that means."""
+    return f"{name.removeprefix('synth. ')}*" if name.startswith("synth. ") else name
+
+
 def _panel(key, name, lam, axis):
     place = PLACES[name]
-    return Panel(key, f"{name}, λ = {lam:g}", place.dataset, lam, "gap", axis, full=FULL[axis], options=place.options)
+    return Panel(key, f"{short(name)}, λ = {lam:g}", place.dataset, lam, "gap", axis, full=FULL[axis], options=place.options)
 
 
 def _at_middle_lam(*names):
@@ -86,7 +104,7 @@ def _at_all_lam(*names):
 
 
 _NAMES = list(PLACES)
-FIG3 = _at_middle_lam("OCR-large", "HorseSeg-large (synthetic)", "Weizmann horses", "LSP (synthetic)")
+FIG3 = _at_middle_lam("OCR-large", "synth. HorseSeg-large", "Weizmann horses", "synth. LSP")
 FIG5 = _at_all_lam(*_NAMES[:3])
 FIG6 = _at_all_lam(*_NAMES[3:])
 AUTO = _at_all_lam(*_NAMES)

@@ -7,10 +7,10 @@ import pandas as pd
 
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Panel
-from fwexp.plots.icml2016_gaps import PLACES
+from fwexp.plots.icml2016_gaps import PLACES, short
 
 METHODS = ("bcfw-gap", "bcpfw-gap-cache")
-LAM_MIN = {"HorseSeg-small (synthetic)": 0.01, "OCR-small": 1e-4, "HorseSeg-medium (synthetic)": 10.0, "OCR-large": 1e-4}
+LAM_MIN = {"synth. HorseSeg-small": 0.01, "OCR-small": 1e-4, "synth. HorseSeg-medium": 10.0, "OCR-large": 1e-4}
 """Where paths and grids end."""
 
 
@@ -60,10 +60,10 @@ def _panels(*names):
         place = PLACES[name]
         for measure in ("passes", "time"):
             for method in METHODS:
-                title = f"{name.removesuffix(' (synthetic)')}, {style.METHODS[method].label}"
+                title = f"{short(name)}, {style.METHODS[method].label}"
                 options = {"left": LAM_MIN[name], "full": 0.0, "options": place.options}
                 yield Panel(next(keys), title, place.dataset, "", measure, "at_lam", **options), method
 
 
-FIG4 = Paths(tuple(_panels("HorseSeg-small (synthetic)")), columns=2)
+FIG4 = Paths(tuple(_panels("synth. HorseSeg-small")), columns=2)
 FIG8 = Paths(tuple(_panels(*LAM_MIN)), columns=4)

@@ -24,21 +24,21 @@ FACTS = {
     "OCR-large": Facts("n 6251, d 4082", _VITERBI),
     "OCR-small": Facts("n 626, d 4082", _VITERBI),
     "CoNLL": Facts("n 8936, d 1643026", _VITERBI),
-    "HorseSeg-small (synthetic)": Facts("n 147, d 2069", _CUT),
-    "HorseSeg-medium (synthetic)": Facts("n 6121, d 2069", _CUT),
-    "HorseSeg-large (synthetic)": Facts("n 25438, d 2069", _CUT),
+    "synth. HorseSeg-small": Facts("n 147, d 2069", _CUT),
+    "synth. HorseSeg-medium": Facts("n 6121, d 2069", _CUT),
+    "synth. HorseSeg-large": Facts("n 25438, d 2069", _CUT),
     "Weizmann horses": Facts("-", _CUT),
-    "LSP (synthetic)": Facts("n 100, d 2677", _TREE),
+    "synth. LSP": Facts("n 100, d 2677", _TREE),
 }
 
 _NOTES = """\
-Ours of the names of the paper are other data where *synthetic* is written, drawn to its sizes; the horses are images of another set.
+*synth.*: drawn to the size of the paper's data set, which is not at hand; the horses are images of another set.
 A call: scores of the example's parts, loss-augmented decoding and loss, on one thread, at the weights with which the run of BCFW
 ended (middle lam of figures 5 and 6, seed 0). Mean: over all examples, in one pass; least and most: of up to {sampled} examples
 spread evenly, each the least of {repeats} calls, less what a call costs that decodes nothing.
-Share: mean cost times the oracle calls of a run, over its solver time. Calls of runs cost more or less at their earlier weights, and
-those that refresh all gaps run on two threads, so this is an estimate, which may exceed 100 %. Measured after the runs, on the machine
-that drew the table. A dash: not run.
+Share: mean cost times the oracle calls of a run, over its solver time. Calls of a run cost more or less at its earlier weights, and
+those that refresh all gaps run on two threads, so this is an estimate, which may exceed 100 %. Measured after the runs, on the
+machine that made the table. A dash: not run, or not in the paper.
 """
 SAMPLED, REPEATS = 500, 5
 

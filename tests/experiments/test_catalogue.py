@@ -248,7 +248,7 @@ def check_texts(picture):
         ("icml2016/fig3", "d2", EIGHT),
         ("icml2016/fig5", "f3", EIGHT),
         ("icml2016/fig6", "c5", EIGHT),
-        ("icml2016/auto", "e8", {"auto", "bccfw-gap-cache-accelerated", "bcpfw-gap-cache", "bcfw-gap"}),
+        ("icml2016/auto", "e8", {"auto", "bccfw-accelerated", "bcpfw-gap-cache", "bcfw-gap"}),
         ("icml2016/fig4", "d", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
         ("icml2016/fig8", "p", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
     ],

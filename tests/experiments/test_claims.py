@@ -143,7 +143,7 @@ CONTRADICTIONS = {
     ],
     "G16-7": [
         altered("gap", lambda columns, _: 0.2 + 0 * columns["gap"]),
-        altered("at_lam", lambda columns, _: 100 * columns["at_lam"]),
+        altered("at_lam", lambda columns, _: 1 / columns["at_lam"]),
     ],
     "G16-8": [
         altered("passes", lambda columns, config: columns["passes"] * (5 if kinds(config)[0] else 1)),
