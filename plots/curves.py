@@ -25,6 +25,8 @@ MEASURES = {
     "passes": ("effective passes so far", "log"),
     "time": ("solver time so far (s)", "log"),
     "cache_hits": ("share of steps answered by the cache", "linear"),
+    "cache_local": ("share of steps let through by the local criterion", "linear"),
+    "cache_global": ("share of steps let through by the global criterion", "linear"),
     "share": ("share of problems solved", "linear"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}

@@ -1,5 +1,7 @@
 """Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), some on data of ours."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 
@@ -14,6 +16,11 @@ FIG1 = (
     Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap_ratio"),
     Panel("c", f"OCR, λ = {LAM}", "ocr", LAM, "improvement", task="improvement"),
 )
+FIG2_A = {
+    "a1": ("cache_hits", "steps answered by the cache: both let them"),
+    "a2": ("cache_local", "steps that the local criterion lets through"),
+    "a3": ("cache_global", "steps that the global criterion lets through"),
+}
 FIG2_B = Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")
 
 
@@ -32,24 +39,20 @@ def fig1_draw(frame):
 
 
 def fig2_data(results):
-    """Share of steps that the cache answered, by F and nu (panel a), and the gap in some of these regimes (panel b).
+    """Shares of steps that the cache answered, and that each criterion let through, by F and nu (a), and some regimes' gap (b).
 
-    In panel a the variants are the values of F, and the positions those of nu.
+    In the panels a the variants are the values of F, and the positions those of nu.
     """
     names = style.methods(results, split_by=["cache.F", "cache.nu"])
     shown = curves.data(results[names.isin(list(style.METHODS))], [FIG2_B], split_by=["cache.F", "cache.nu"])
-    frames, facts = [], {"panel": "a", "dataset": "ocr", "lam": str(LAM), "axis": "nu", "measure": "cache_hits"}
+    frames, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}
     if "solver.cache.F" in results:  # else all runs with a cache failed
         end = results[results["cache_hits"].notna()].groupby("key").last().reset_index()
-        end = end.assign(hits=end["cache_hits"] / end["step"])
-        for (F, nu), runs in end.groupby(["solver.cache.F", "solver.cache.nu"]):
-            values = {
-                "variant": f"F = {F:g}",
-                "x": nu,
-                "median": runs["hits"].median(),
-                "best": runs["hits"].min(),
-                "worst": runs["hits"].max(),
-            }
+        regimes = end.groupby(["solver.cache.F", "solver.cache.nu"])
+        for (panel, (measure, _)), ((F, nu), runs) in itertools.product(FIG2_A.items(), regimes):
+            shares = runs[measure] / runs["step"]
+            values = {"panel": panel, "measure": measure, "variant": f"F = {F:g}", "x": nu}
+            values |= {"median": shares.median(), "best": shares.min(), "worst": shares.max()}
             values |= {name: runs[column].median() for name, column in curves.POSITIONS.items()}
             stopped = runs["status"].isin(["time_limit", "interrupted"]).sum()
             counts = {"runs": len(runs), "diverged": (runs["status"] == "diverged").sum(), "stopped": stopped}
@@ -63,19 +66,20 @@ def fig2_draw(frame):
     from matplotlib.figure import Figure
 
     with style.context():
-        figure = Figure(figsize=(style.TEXT, 2.9), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
-        _draw_hits(frame[frame["panel"] == "a"], left, figure)
-        curves.draw_panel(frame, FIG2_B, right)
+        figure = Figure(figsize=(style.TEXT, 5.2), layout="constrained")
+        *maps, last = figure.subplots(2, 2).flat
+        for (panel, (_, title)), ax in zip(FIG2_A.items(), maps, strict=True):
+            _draw_shares(frame[frame["panel"] == panel], f"({panel}) {title}", ax, figure)
+        curves.draw_panel(frame, FIG2_B, last)
         curves.legend(figure, frame[frame["panel"] == "b"], style.TEXT)
     return figure
 
 
-def _draw_hits(frame, ax, figure):
-    """A map of the shares of hits, with the regimes of panel b marked as they are there."""
+def _draw_shares(frame, title, ax, figure):
+    """A map of shares, with the regimes of panel b marked as they are there."""
     frame = frame.assign(F=frame["variant"].str.removeprefix("F = ").astype(float))
     share = frame.pivot(index="F", columns="x", values="median")
-    ax.set(xlabel="ν (global criterion)", ylabel="F (local criterion)", title=f"(a) steps answered by the cache, λ = {LAM}")
+    ax.set(xlabel="ν (global criterion)", ylabel="F (local criterion)", title=title)
     if share.empty:
         ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center", color="#444444")
         return
