@@ -335,6 +335,8 @@ def _draw_curves(frame, panel, ax, lines):
             **line.properties(),
         )
         _mark_end(curve, line, ax, middle=right / 2)
+    if not panel.left and panel.axis == "time":  # the longest numbers
+        ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     if panel.left:
         ax.xaxis.set_major_locator(LogLocator(numticks=6))
         if panel.left >= 1e-3:  # else powers of ten: numbers with many zeros would touch
