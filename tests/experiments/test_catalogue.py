@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from fwexp import solvers
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
 from fwexp.experiments.figure import PICTURE, save_figure
@@ -144,6 +145,10 @@ def test_table_1_measures_every_method_on_all_words_and_on_samples():
         sizes.setdefault(config["solver"]["name"], set()).add(config["dataset"].get("n"))
     assert set(sizes) == set(icml2013_table.METHODS)
     assert all(None in found and len(found) >= 4 for found in sizes.values())
+
+
+def test_figures_know_the_runs_of_auto():
+    assert icml2016_gaps.CACHE_OF_AUTO == solvers.CACHE
 
 
 @pytest.mark.slow
