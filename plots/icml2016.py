@@ -17,9 +17,9 @@ FIG1 = (
     Panel("c", f"OCR, λ = {LAM}", "ocr", LAM, "improvement", task="improvement"),
 )
 FIG2_A = {
-    "a1": ("cache_hits", "steps answered by the cache: both let them"),
-    "a2": ("cache_local", "steps that the local criterion lets through"),
-    "a3": ("cache_global", "steps that the global criterion lets through"),
+    "a1": ("cache_hits", "steps answered by the cache"),
+    "a2": ("cache_local", "steps let through by the local criterion"),
+    "a3": ("cache_global", "steps let through by the global criterion"),
 }
 FIG2_B = Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")
 
