@@ -6,6 +6,7 @@
 ## make figures-<paper>     those of one paper: make figures-icml2013, figures-icml2016, figures-review
 ## make fig-<paper>-<k>     one figure: make fig-icml2013-1
 ## make table-<paper>-<k>   one table: make table-icml2013-1
+## make auto-icml2016       the solver auto beside the methods of that paper
 ## make overlays-horses     what was learned, drawn over test images; also overlays-pose
 ## make claims              what stored runs say of the papers' claims
 ## make report              figures, claims and runs as pages: results/report/index.html
@@ -88,6 +89,9 @@ table-%: $(INSTALLED) FORCE
 
 overlays-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $*/overlays $(ARGS)
+
+auto-%: $(INSTALLED) FORCE
+	$(BIN)/fwexp figure $*/auto $(ARGS)
 
 claims report reproduce publish: $(INSTALLED)
 	$(BIN)/fwexp $@ $(ARGS)
