@@ -3,8 +3,10 @@
 
 ## make quickstart          train on the embedded digits and draw results/figures/quickstart.png
 ## make figures             every figure and table of the papers that is there so far
+## make figures-<paper>     those of one paper: make figures-icml2013, figures-icml2016, figures-review
 ## make fig-<paper>-<k>     one figure: make fig-icml2013-1
 ## make table-<paper>-<k>   one table: make table-icml2013-1
+## make auto-icml2016       the solver auto beside the methods of that paper
 ## make overlays-horses     what was learned, drawn over test images; also overlays-pose
 ## make claims              what stored runs say of the papers' claims
 ## make report              figures, claims and runs as pages: results/report/index.html
@@ -19,7 +21,8 @@
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
 ## make clean               remove .venv, caches and build files; results stay
 ##
-## make test ARGS="-k viterbi"                   more arguments for the command behind a target
+## make figures-icml2016 ARGS="--preset smoke"   more arguments for the command behind a target
+## make test ARGS="-k viterbi"                   likewise
 ## make test ARGS="--random-order"               in another order every time; it prints the seed that repeats it
 ## make test WORKERS=0                           in one process, for a debugger
 ## make test PYTHON=python3.12 VENV=.venv-3.12   another Python, in an environment of its own
@@ -65,9 +68,18 @@ venv: $(INSTALLED)
 quickstart: $(INSTALLED)
 	$(BIN)/fwexp figure quickstart $(ARGS)
 
+# The names come from the catalogue; of one paper, those below its folder.
+define draw
+@names=$$($(BIN)/python -c 'from fwexp.experiments import FIGURES; print(*[n for n in FIGURES if n.startswith("$(1)")])'); \
+    test -n "$$names" || { echo "there are no figures $(1)*" >&2; exit 2; }; \
+    for name in $$names; do echo "fwexp figure $$name $(ARGS)"; $(BIN)/fwexp figure $$name $(ARGS) || exit; done
+endef
+
 figures: $(INSTALLED)
-	@for name in $$($(BIN)/python -c 'from fwexp.experiments import FIGURES; print(*FIGURES)'); do \
-	    echo "fwexp figure $$name $(ARGS)"; $(BIN)/fwexp figure $$name $(ARGS) || exit; done
+	$(call draw)
+
+figures-%: $(INSTALLED) FORCE
+	$(call draw,$*/)
 
 fig-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $(subst -,/fig,$*) $(ARGS)
@@ -77,6 +89,9 @@ table-%: $(INSTALLED) FORCE
 
 overlays-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $*/overlays $(ARGS)
+
+auto-%: $(INSTALLED) FORCE
+	$(BIN)/fwexp figure $*/auto $(ARGS)
 
 claims report reproduce publish: $(INSTALLED)
 	$(BIN)/fwexp $@ $(ARGS)

@@ -71,7 +71,7 @@ def make_figure(
         stored = _runs(configs, results_dir, set(results["key"]))
         shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
         frame = figure.data(results, *shown)
-        notes = [] if preset == "full" else [f"{preset} preset"]
+        notes = ([figure.note] if figure.note else []) + ([] if preset == "full" else [f"{preset} preset"])
         runs = {run.key: facts(run) for run in stored}
         lacking = len(configs) - len(runs)
         notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []

@@ -4,8 +4,8 @@ A figure is a tuple of `Panel`. `data` gives one row per panel, variant and posi
 and the worst of them. `draw` reads that frame and nothing else.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,8 @@ MEASURES = {
     "passes": ("effective passes so far", "log"),
     "time": ("solver time so far (s)", "log"),
     "cache_hits": ("share of steps answered by the cache", "linear"),
+    "cache_local": ("share of steps let through by the local criterion", "linear"),
+    "cache_global": ("share of steps let through by the global criterion", "linear"),
     "share": ("share of problems solved", "linear"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
@@ -63,8 +65,8 @@ class Panel:
         From this position on the panel shows all of every curve; before it, one may leave the panel.
     yscale : {"linear", "log"}, optional
         Scale of the measure; without it, the usual one in `MEASURES`.
-    split : str, optional
-        Split of the data set, where runs on several are in the figure.
+    options : mapping
+        Options of the data set, where runs with several values are in the figure: ``{"split": "ocr"}``.
     task : str
         What the runs did.
     """
@@ -78,7 +80,7 @@ class Panel:
     left: float = 0.0
     full: float = 1.0
     yscale: str = ""
-    split: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
     task: str = "train"
 
     def __post_init__(self):
@@ -86,15 +88,27 @@ class Panel:
             if value not in known:
                 raise ParameterError(unknown(f"{what} of panel {self.key}", value, known))
 
+    @property
+    def place(self) -> str:
+        """The data set with its options."""
+        return " ".join([self.dataset, *(f"{option}={value}" for option, value in self.options.items())])
+
     def rows(self, results: pd.DataFrame) -> pd.DataFrame:
         """The rows of `results` that belong to this panel."""
         by_rule = results["lam_spec"].astype(str) == "1/n"
         same = by_rule if self.lam == "1/n" else ~by_rule & np.isclose(results["lam"], float(self.lam), rtol=1e-9)
-        if self.split:
-            same &= results["split"] == self.split
         if "task" in results:
             same &= results["task"].fillna("train") == self.task
-        return results[(results["dataset"] == self.dataset) & same]
+        return on_data(results[same], self.dataset, self.options)
+
+
+def on_data(results: pd.DataFrame, dataset: str, options: Mapping[str, str]) -> pd.DataFrame:
+    """The rows of `results` that are on a data set with these options."""
+    same = results["dataset"] == dataset
+    for option, value in options.items():
+        column = option if option == "split" else f"dataset.{option}"
+        same &= (results[column] == value) if column in results else False
+    return results[same]
 
 
 def suboptimality(results: pd.DataFrame) -> pd.DataFrame:
@@ -225,7 +239,7 @@ def data(
         for variant in style.in_table_order(rows["variant"]):
             runs = rows[rows["variant"] == variant]
             _check_seeds(runs, variant, panel)
-            facts = {"panel": panel.key, "dataset": panel.dataset, "lam": str(panel.lam), "variant": variant}
+            facts = {"panel": panel.key, "dataset": panel.place, "lam": str(panel.lam), "variant": variant}
             frames.append(bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure))
     filled = [frame for frame in frames if len(frame)] or frames[:1]
     return pd.concat(filled, ignore_index=True)[COLUMNS]
@@ -245,20 +259,20 @@ def _check_seeds(runs, variant, panel):
         raise ValueError(f"panel {panel.key}: {keys.max()} runs of {variant} have seed {keys.idxmax()}, expected one")
 
 
-def draw(frame: pd.DataFrame, panels: Sequence[Panel], *, columns: int = 3, height: float = 1.75):
+def draw(frame: pd.DataFrame, panels: Sequence[Panel], *, columns: int = 3, height: float = 1.75, width: float = style.TEXT):
     """Draw all panels of a figure, `columns` to a row, with one legend for all; return the matplotlib Figure."""
     from matplotlib.figure import Figure
 
     rows = -(-len(panels) // columns)
     with style.context():
-        figure = Figure(figsize=(style.TEXT, height * rows + 0.5), layout="constrained")
+        figure = Figure(figsize=(width, height * rows + 0.5), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
         for panel, ax in zip(panels, grid.flat):
             _draw_curves(frame[frame["panel"] == panel.key], panel, ax, style.lines(frame["variant"]))
         for ax in grid.flat[len(panels) :]:
             ax.set_axis_off()
         _share_labels(grid)
-        legend(figure, frame, style.TEXT)
+        legend(figure, frame, width)
     return figure
 
 
@@ -321,6 +335,8 @@ def _draw_curves(frame, panel, ax, lines):
             **line.properties(),
         )
         _mark_end(curve, line, ax, middle=right / 2)
+    if not panel.left and panel.axis == "time":  # the longest numbers
+        ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     if panel.left:
         ax.xaxis.set_major_locator(LogLocator(numticks=6))
         if panel.left >= 1e-3:  # else powers of ten: numbers with many zeros would touch

@@ -1,5 +1,7 @@
 """Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), some on data of ours."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 
@@ -14,35 +16,12 @@ FIG1 = (
     Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap_ratio"),
     Panel("c", f"OCR, λ = {LAM}", "ocr", LAM, "improvement", task="improvement"),
 )
+FIG2_A = {
+    "a1": ("cache_hits", "steps answered by the cache"),
+    "a2": ("cache_local", "steps let through by the local criterion"),
+    "a3": ("cache_global", "steps let through by the global criterion"),
+}
 FIG2_B = Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")
-FIG3 = tuple(
-    Panel(f"{letter}{row}", f"{title}, λ = {lam:g}", dataset, lam, "gap", axis, full=1.0 if axis == "passes" else 0.1)
-    for row, axis in enumerate(("passes", "time"), 1)
-    for letter, title, dataset, lam in (
-        ("a", "OCR", "ocr", LAM),
-        ("b", "Weizmann horses", "horses", 0.01),
-        ("c", "synthetic LSP", "synthetic_lsp", 0.01),
-    )
-)
-FIG5 = tuple(
-    Panel(f"{letter}{row}", f"{title}, λ = {lam:g}", dataset, lam, "gap", axis, full=1.0 if axis == "passes" else 0.1)
-    for row, dataset, title, lams in ((1, "ocr", "OCR", (0.1, 0.001, 0.0001)), (3, "conll2000", "CoNLL", (0.1, 0.01, 0.0001)))
-    for row, axis in ((row, "passes"), (row + 1, "time"))
-    for letter, lam in zip("abc", lams)
-)
-# Panels of methods instead of data sets, at all lam down to the smallest.
-FIG8 = tuple(
-    Panel(letter, f"{title}, {style.METHODS[method].label}", method, "", measure, "at_lam", left=1e-4, full=0.0, split=split)
-    for letter, (split, title, measure, method) in zip(
-        "abcdefgh",
-        [
-            (split, title, measure, method)
-            for split, title in (("ocr", "OCR-small"), ("ocr2", "OCR-large"))
-            for measure in ("passes", "time")
-            for method in ("bcfw-gap", "bcpfw-gap-cache")
-        ],
-    )
-)
 
 
 def fig1_data(results):
@@ -60,24 +39,20 @@ def fig1_draw(frame):
 
 
 def fig2_data(results):
-    """Share of steps that the cache answered, by F and nu (panel a), and the gap in some of these regimes (panel b).
+    """Shares of steps that the cache answered, and that each criterion let through, by F and nu (a), and some regimes' gap (b).
 
-    In panel a the variants are the values of F, and the positions those of nu.
+    In the panels a the variants are the values of F, and the positions those of nu.
     """
     names = style.methods(results, split_by=["cache.F", "cache.nu"])
     shown = curves.data(results[names.isin(list(style.METHODS))], [FIG2_B], split_by=["cache.F", "cache.nu"])
-    frames, facts = [], {"panel": "a", "dataset": "ocr", "lam": str(LAM), "axis": "nu", "measure": "cache_hits"}
+    frames, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}
     if "solver.cache.F" in results:  # else all runs with a cache failed
         end = results[results["cache_hits"].notna()].groupby("key").last().reset_index()
-        end = end.assign(hits=end["cache_hits"] / end["step"])
-        for (F, nu), runs in end.groupby(["solver.cache.F", "solver.cache.nu"]):
-            values = {
-                "variant": f"F = {F:g}",
-                "x": nu,
-                "median": runs["hits"].median(),
-                "best": runs["hits"].min(),
-                "worst": runs["hits"].max(),
-            }
+        regimes = end.groupby(["solver.cache.F", "solver.cache.nu"])
+        for (panel, (measure, _)), ((F, nu), runs) in itertools.product(FIG2_A.items(), regimes):
+            shares = runs[measure] / runs["step"]
+            values = {"panel": panel, "measure": measure, "variant": f"F = {F:g}", "x": nu}
+            values |= {"median": shares.median(), "best": shares.min(), "worst": shares.max()}
             values |= {name: runs[column].median() for name, column in curves.POSITIONS.items()}
             stopped = runs["status"].isin(["time_limit", "interrupted"]).sum()
             counts = {"runs": len(runs), "diverged": (runs["status"] == "diverged").sum(), "stopped": stopped}
@@ -91,19 +66,20 @@ def fig2_draw(frame):
     from matplotlib.figure import Figure
 
     with style.context():
-        figure = Figure(figsize=(style.TEXT, 2.9), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
-        _draw_hits(frame[frame["panel"] == "a"], left, figure)
-        curves.draw_panel(frame, FIG2_B, right)
+        figure = Figure(figsize=(style.TEXT, 5.2), layout="constrained")
+        *maps, last = figure.subplots(2, 2).flat
+        for (panel, (_, title)), ax in zip(FIG2_A.items(), maps, strict=True):
+            _draw_shares(frame[frame["panel"] == panel], f"({panel}) {title}", ax, figure)
+        curves.draw_panel(frame, FIG2_B, last)
         curves.legend(figure, frame[frame["panel"] == "b"], style.TEXT)
     return figure
 
 
-def _draw_hits(frame, ax, figure):
-    """A map of the shares of hits, with the regimes of panel b marked as they are there."""
+def _draw_shares(frame, title, ax, figure):
+    """A map of shares, with the regimes of panel b marked as they are there."""
     frame = frame.assign(F=frame["variant"].str.removeprefix("F = ").astype(float))
     share = frame.pivot(index="F", columns="x", values="median")
-    ax.set(xlabel="ν (global criterion)", ylabel="F (local criterion)", title=f"(a) steps answered by the cache, λ = {LAM}")
+    ax.set(xlabel="ν (global criterion)", ylabel="F (local criterion)", title=title)
     if share.empty:
         ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center", color="#444444")
         return
@@ -125,54 +101,3 @@ def _draw_hits(frame, ax, figure):
     ax.tick_params(length=0)
     bar = figure.colorbar(image, ax=ax, format=lambda value, _: f"{100 * value:.0f} %", ticks=[0, 0.5, 1], aspect=30)
     bar.outline.set_visible(False)
-
-
-def fig3_data(results):
-    """Gap of the eight methods against passes and time, on three structures."""
-    return curves.data(results, FIG3)
-
-
-def fig3_draw(frame):
-    """Draw figure 3 from its tidy frame."""
-    return curves.draw(frame, FIG3)
-
-
-def fig5_data(results):
-    """Gap of the eight methods against passes and time, on two data sets at three lam each."""
-    return curves.data(results, FIG5)
-
-
-def fig5_draw(frame):
-    """Draw figure 5 from its tidy frame."""
-    return curves.draw(frame, FIG5)
-
-
-def fig8_data(results):
-    """Passes and time so far on the way to smaller lam: paths, and grids with warm and cold starts."""
-    names = style.methods(results)
-    frames = []
-    for panel in FIG8:
-        rows = results[(results["split"] == panel.split) & (names == panel.dataset)]
-        variants = _ways(rows)
-        for variant in style.in_table_order(variants):
-            runs = rows[variants == variant].assign(position=lambda rows: np.log10(rows["at_lam"]))
-            band = curves.bands(runs, panel.measure, "position")
-            band["x"] = 10.0 ** band["x"]
-            facts = {"panel": panel.key, "dataset": "ocr", "lam": "", "variant": variant}
-            frames.append(band.assign(**facts, axis=panel.axis, measure=panel.measure))
-    return pd.concat(frames, ignore_index=True)[curves.COLUMNS]
-
-
-def _ways(rows):
-    """The name of each row's way to smaller lam."""
-    path = np.where(rows["task.exact"] == True, "path", "heuristic_path")  # noqa: E712 (missing elsewhere)
-    grid = np.where(rows["task.warm"] == True, "warm_grid", "cold_grid")  # noqa: E712
-    return pd.Series(np.where(rows["task"] == "path", path, grid), index=rows.index)
-
-
-def fig8_draw(frame):
-    """Draw figure 8 from its tidy frame; lam falls from left to right, as the runs go."""
-    figure = curves.draw(frame, FIG8, columns=2)
-    for ax in figure.axes:
-        ax.invert_xaxis()
-    return figure

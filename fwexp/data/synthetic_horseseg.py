@@ -20,7 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.checks import integer_option
 from fwexp.data.dataset import Dataset
+from fwexp.errors import ParameterError
 
 SIZES = {"small": 147, "medium": 6121, "large": 25438}
 NUM_TEST = 241
@@ -36,10 +38,14 @@ NUM_PAIRWISE = 1 + LEVELS * COMPARISONS
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``synthetic_horseseg``."""
+    """The options of ``synthetic_horseseg``; with ``n``, training is on the first so many images of that size."""
 
     size: str = field(default="small", metadata={"choices": tuple(SIZES)})
     loss: str = field(default="hamming", metadata={"choices": ("hamming", "balanced")})
+    n: int | None = field(
+        default=None,
+        metadata={"check": integer_option("n of dataset synthetic_horseseg", 1, optional=True), "added_later": True},
+    )
 
 
 class Image(NamedTuple):
@@ -54,7 +60,13 @@ class Image(NamedTuple):
 
 def read(options: Options, data_dir: Path):
     """Return the training and the test problem."""
-    return _problem(0, SIZES[options.size], options.loss), _problem(SIZES["large"], NUM_TEST, options.loss)
+    count = SIZES[options.size]
+    if options.n is not None:
+        if options.n > count:
+            size = f"{count}, that of size={options.size}"
+            raise ParameterError(f"n of dataset synthetic_horseseg must be at most {size}, got {options.n}")
+        count = options.n
+    return _problem(0, count, options.loss), _problem(SIZES["large"], NUM_TEST, options.loss)
 
 
 def draw(number: int) -> Image:

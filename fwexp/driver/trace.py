@@ -16,6 +16,8 @@ TRACE_COLUMNS = (
     "test_error",
     "gap_estimate",
     "cache_hits",
+    "cache_local",
+    "cache_global",
     "atoms",
 )
 

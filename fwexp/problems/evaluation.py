@@ -130,9 +130,13 @@ class Evaluator:
     def oracle(self, i: int, w: np.ndarray) -> float:
         """Return H_i(w) and keep the labeling of the max-oracle of example i."""
         hinges, losses = np.zeros(self.problem.n), np.zeros(self.problem.n)
-        self._kernel(self.problem, i, i + 1, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings)
-        self.calls += 1
+        self.oracles_in_range(i, i + 1, w, hinges, losses)
         return float(hinges[i])
+
+    def oracles_in_range(self, start: int, end: int, w: np.ndarray, hinges: np.ndarray, losses: np.ndarray) -> None:
+        """Set H_i(w) and L_i of the examples start .. end, and keep the labelings of the max-oracle; on this thread."""
+        self._kernel(self.problem, start, end, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings)
+        self.calls += end - start
 
     def contradiction(self, w: np.ndarray, others: Sequence[np.ndarray]) -> tuple[int, float, float] | None:
         """Return the example whose max-oracle fails most at w: what it returns at one of ``others`` is better there.

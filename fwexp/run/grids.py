@@ -11,7 +11,7 @@ for instance), and smaller values for a quick look::
         smoke: {max_passes: 2, seed: [0, 1]}
 
 A value is a list of values, or text in Hydra's syntax for sweeps. Values of ``smoke`` (used with ``hydra.sweeper.preset=smoke``)
-replace those of every grid, and values on the command line replace both.
+replace those of every grid, those of a grid's own ``smoke`` replace them there, and values on the command line replace all.
 """
 
 import copy
@@ -147,9 +147,14 @@ def _grids(config: DictConfig, parser: OverridesParser) -> Iterator[Axes]:
         raise ParameterError(unknown("preset", sweeper["preset"], PRESETS))
     if not isinstance(sweeper["grids"], list) or not sweeper["grids"]:
         raise ParameterError(f"hydra.sweeper.grids must be a list of mappings, got {sweeper['grids']!r}")
-    smoke = _axes("smoke", sweeper["smoke"], parser) if sweeper["preset"] == "smoke" else {}
+    is_smoke = sweeper["preset"] == "smoke"
+    smoke = _axes("smoke", sweeper["smoke"], parser)
     for grid in sweeper["grids"]:
-        yield _axes("grids", grid, parser) | smoke
+        if not isinstance(grid, Mapping):
+            raise ParameterError(f"hydra.sweeper.grids must map keys to values, got {grid!r}")
+        axes = _axes("grids", {key: values for key, values in grid.items() if key != "smoke"}, parser)
+        own = _axes("grids.smoke", grid.get("smoke", {}), parser)
+        yield axes | smoke | own if is_smoke else axes
 
 
 def _axes(name: str, grid, parser: OverridesParser) -> Axes:

@@ -37,8 +37,8 @@ from fwexp.solvers.acceleration import (
 from fwexp.solvers.active_set import ActiveSets
 from fwexp.solvers.averaging import Averages, averaged, new_averages
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, GAPS_KNOWN, ORACLE_CALLS, STEPS_TAKEN
-from fwexp.solvers.sampling import Draws, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
+from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, GAPS_KNOWN, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
+from fwexp.solvers.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 MAX_STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
@@ -55,7 +55,7 @@ class CacheOptions:
 
 
 CONSTRAINED_SEARCHES = ("exact", "published")
-SAMPLING = ("uniform", "perm", "cyclic", "gap", "max_gap", "lipschitz")
+SAMPLING = ("uniform", "perm", "cyclic", "gap", "max_gap", "max_gain", "lipschitz")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Options:
     @property
     def needs_gaps(self) -> bool:
         """Whether the last known block gaps steer the run."""
-        return self.sampling in ("gap", "max_gap") or self.cache is not False
+        return self.sampling in ("gap", "max_gap", "max_gain") or self.cache is not False
 
     @property
     def refresh_passes(self) -> float:
@@ -139,11 +139,11 @@ class BCFW(Solver):
 
     @classmethod
     def needs(cls, options):
-        """Steps other than ``fw`` and the cache store labelings; Lipschitz sampling and the choice of kap bound their features."""
+        """Steps other than ``fw`` and the cache store labelings; rules with curvatures, and kap, bound their features."""
         accelerate = options.accelerate
         kap_is_open = accelerate is not False and (accelerate is True or accelerate.get("kap") is None)
         sets = options.step != "fw" or options.cache is not False
-        return ("sets",) * sets + ("bounds",) * (options.sampling == "lipschitz" or kap_is_open)
+        return ("sets",) * sets + ("bounds",) * (options.sampling in ("lipschitz", "max_gain") or kap_is_open)
 
     @classmethod
     def available_iterates(cls, options):
@@ -167,7 +167,7 @@ class BCFW(Solver):
             w_sq=np.zeros(1),
             gaps=np.full(problem.n, np.inf),
             exact_gap=np.zeros(1),
-            counts=np.zeros(5, dtype=np.int64),
+            counts=np.zeros(7, dtype=np.int64),
         )
         self.state = State(
             lam=self.lam,
@@ -192,6 +192,8 @@ class BCFW(Solver):
     def prepare(self):
         self.work = workspace(self.problem)
         self._chunk_work = self._radii_sq = None
+        # C_i is in proportion to R_i^2: the examples of largest G_i^2/C_i are the ideal rule of G16, section 3.1.
+        self._curvature = at_least_some(radii_sq(self.problem)) if self.options.sampling == "max_gain" else np.empty(0)
 
     def new_dual(self):
         """Return the dual variables of the start, all blocks at their true labelings."""
@@ -232,7 +234,8 @@ class BCFW(Solver):
 
     @property
     def _rule_kind(self) -> int:
-        return {"gap": block.BY_GAP, "max_gap": block.LARGEST_GAP}.get(self.options.sampling, block.IN_ORDER)
+        rules = {"gap": block.BY_GAP, "max_gap": block.LARGEST_GAP, "max_gain": block.LARGEST_GAP}
+        return rules.get(self.options.sampling, block.IN_ORDER)
 
     def _draws(self, seed, order) -> Draws:
         """Set up the choice of examples; unknown gaps count as infinite, so gap rules visit all examples first."""
@@ -327,7 +330,7 @@ class BCFW(Solver):
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, state.late_start if state.centre is None else state.centre.next_step, max_steps)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
-        rule = block.SamplingRule(self._rule_kind, np.arange(self.problem.n), np.empty(0), state.tree)
+        rule = block.SamplingRule(self._rule_kind, np.arange(self.problem.n), np.empty(0), state.tree, self._curvature)
         ended = specialise(block.run_steps, self.problem)(
             self.problem,
             state.iterate,
@@ -391,7 +394,8 @@ class BCFW(Solver):
         iterate = self.state.iterate
         iterate.exact_gap[0], iterate.counts[GAPS_KNOWN] = iterate.gaps.mean(), 1
         if self._rule_kind != block.IN_ORDER:
-            gap_tree.fill(self.state.tree, iterate.gaps)
+            worth = iterate.gaps**2 / self._curvature if len(self._curvature) else iterate.gaps
+            gap_tree.fill(self.state.tree, worth)
 
     def exact_gap(self) -> float:
         """Compute all block gaps exactly, for n oracle calls, and return the gap P(w) - D(a)."""
@@ -475,7 +479,9 @@ class BCFW(Solver):
         if self.options.needs_gaps:
             known["gap_estimate"] = float(np.mean(self.state.iterate.gaps))
         if self.has_cache:
+            counts = self.state.iterate.counts
             known["cache_hits"] = self.cache_hits
+            known |= {"cache_local": int(counts[MET_LOCAL]), "cache_global": int(counts[MET_GLOBAL])}
         if isinstance(self.state.dual, ActiveSets):
             known["atoms"] = float(np.count_nonzero(self.state.dual.weight))
         return known

@@ -43,7 +43,8 @@ class SamplingRule(NamedTuple):
     kind: int
     order: np.ndarray  # int64, IN_ORDER: the examples to visit; else those of the first pass
     uniforms: np.ndarray  # float64, draws for BY_GAP
-    tree: gap_tree.Tree  # over G_i
+    tree: gap_tree.Tree  # over what each example is worth
+    curvature: np.ndarray  # float64 (n,), C_i up to a factor where an example is worth G_i^2/C_i; empty where it is worth G_i
 
 
 class Iterate(NamedTuple):
@@ -55,7 +56,7 @@ class Iterate(NamedTuple):
     w_sq: np.ndarray  # float64 (1,), ||w||^2, kept up to date by Frank-Wolfe steps on active sets
     gaps: np.ndarray  # float64 (n,), the last known G_i
     exact_gap: np.ndarray  # float64 (1,), mean of all G_i when they were last computed exactly; before, the largest loss met
-    counts: np.ndarray  # int64 (5,), see `fwexp.solvers.counts`
+    counts: np.ndarray  # int64 (7,), see `fwexp.solvers.counts`
 
 
 @njit
@@ -84,7 +85,7 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
             counts[ORACLE_CALLS] += 1
             iterate.gaps[i] = max(gap, 0.0)
             if rule.kind != IN_ORDER:
-                gap_tree.update(rule.tree, i, iterate.gaps[i])
+                gap_tree.update(rule.tree, i, worth(rule.curvature, i, iterate.gaps[i]))
         add_change(projection, problem, i, work.direction, gamma / lam_n, iterate.w)
         times = search(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work)
         if times != 1.0:
@@ -116,6 +117,12 @@ def _(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work):
     slope = loss_change - gamma * dot(problem, i, work.direction, work.theta)
     curvature = gamma * gamma * norm_sq(problem, i, work.direction) / lam_n
     return stretch(projection, slope, curvature, furthest(dual, i, step_rule, gamma), lam_n)
+
+
+@register_jitable
+def worth(curvature, i, gap):
+    """Return what the example counts in a rule that looks at gaps."""
+    return gap * gap / curvature[i] if len(curvature) > 0 else gap
 
 
 @register_jitable

@@ -10,7 +10,7 @@ import numpy as np
 from fwexp._jit import dispatched, register_jitable
 from fwexp.problems.protocol import loss, max_oracle
 from fwexp.solvers import active_set
-from fwexp.solvers.counts import GAPS_KNOWN
+from fwexp.solvers.counts import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL
 from fwexp.solvers.duals import corner_gap
 
 UNSTORED, NO_ROOM = -1, -2  # in place of a slot: the labeling is in the workspace only; the active set is full
@@ -65,16 +65,24 @@ def _(corners, dual, problem, i, k, iterate, work):
 def _(corners, dual, problem, i, k, iterate, work):
     sets = corners.sets
     active_set.score_all(problem, i, work.theta, sets)
+    met_local = met_global = False
     if corners.on:
         slot = active_set.best_stored(i, sets)
         y = active_set.labeling_at(sets, i, slot)
         gap = corner_gap(dual, problem, i, slot, y, iterate, work)
         # Before the first exact gap nothing is known, and a gap of 0 moves nothing.
-        if gap > 0.0 and gap >= max(corners.F * iterate.gaps[i], corners.nu * iterate.exact_gap[0]):
+        met_local = gap > 0.0 and gap >= corners.F * iterate.gaps[i]
+        met_global = gap > 0.0 and gap >= corners.nu * iterate.exact_gap[0]
+        if met_local and met_global:
+            iterate.counts[MET_LOCAL] += 1
+            iterate.counts[MET_GLOBAL] += 1
             for t in range(len(y)):
                 work.y[t] = y[t]
             return slot, True
     slot = call_and_store(problem, i, corners.size, sets, work)
+    if slot != NO_ROOM:  # else the step is taken again
+        iterate.counts[MET_LOCAL] += met_local
+        iterate.counts[MET_GLOBAL] += met_global
     if slot >= 0 and iterate.counts[GAPS_KNOWN] == 0:  # the gap of the start, if all examples are alike
         iterate.exact_gap[0] = max(iterate.exact_gap[0], sets.loss[sets.first[i] + slot])
     return slot, False

@@ -1,3 +1,6 @@
-"""Places in the counts of block methods: steps, oracle calls, cache hits, draws used up in this stretch, exact gaps known."""
+"""Places in the counts of block methods: steps, oracle calls, cache hits, draws used up in this stretch, exact gaps known.
 
-STEPS_TAKEN, ORACLE_CALLS, CACHE_HITS, DRAWS_USED, GAPS_KNOWN = 0, 1, 2, 3, 4
+The last two are of steps at which a stored labeling met the local criterion of the cache (F), or the global one (nu).
+"""
+
+STEPS_TAKEN, ORACLE_CALLS, CACHE_HITS, DRAWS_USED, GAPS_KNOWN, MET_LOCAL, MET_GLOBAL = 0, 1, 2, 3, 4, 5, 6

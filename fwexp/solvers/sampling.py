@@ -101,6 +101,11 @@ def uniform_draws(seed: int) -> Draws:
 LEAST_WEIGHT = 0.01  # times the mean: the least weight of an example in ``lipschitz_draws``
 
 
+def at_least_some(curvature: np.ndarray) -> np.ndarray:
+    """Return bounds >= 0 on curvatures with those below `LEAST_WEIGHT` times the mean raised to that; 1 where all are 0."""
+    return np.maximum(curvature, LEAST_WEIGHT * np.mean(curvature)) if np.any(curvature > 0.0) else np.ones(len(curvature))
+
+
 def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
     """Return example indices drawn in proportion to bounds >= 0 on their curvature.
 
@@ -109,7 +114,7 @@ def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
     """
     least = LEAST_WEIGHT * np.mean(curvature)
     if least > 0.0:
-        draws = order_draws("lipschitz", len(curvature), seed, np.maximum(curvature, least))
+        draws = order_draws("lipschitz", len(curvature), seed, at_least_some(curvature))
         draws.put_first(np.flatnonzero(curvature < least))
         return draws
     draws = order_draws("uniform", len(curvature), seed)

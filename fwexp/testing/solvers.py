@@ -216,7 +216,7 @@ def the_seed_decides(probe):
     options = vars(probe.options)
     if not probe.cls.stochastic:
         require(runs[0] == runs[2], "the seed must not matter where stochastic is False")
-    elif options.get("sampling") not in ("cyclic", "max_gap"):
+    elif options.get("sampling") not in ("cyclic", "max_gap", "max_gain"):
         require(runs[0] != runs[2], "the seed must matter where stochastic is True")
 
 

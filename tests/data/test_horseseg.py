@@ -9,7 +9,7 @@ import scipy.io
 
 import fwexp
 from fwexp.data import DATASETS, load_dataset, synthetic_horseseg
-from fwexp.errors import DataError
+from fwexp.errors import DataError, ParameterError
 
 P, Q = 4, 2
 
@@ -179,3 +179,11 @@ def test_words_and_contrasts_tell_the_planted_labels():
     for comparison in range(synthetic_horseseg.COMPARISONS):
         w[start + 1 + 11 * comparison : start + 1 + 11 * comparison + 5] = 0.5
     assert fwexp.evaluate(test, w).error < 0.6 * nodes < 0.2
+
+
+def test_the_synthetic_training_set_can_be_cut_short():
+    (train, test), (cut, same) = load_dataset("synthetic_horseseg"), load_dataset("synthetic_horseseg", n=3)
+    assert (cut.n, same.n, cut.d) == (3, test.n, train.d)
+    np.testing.assert_array_equal(cut.labels, train.labels[: cut.label_ptr[-1]])
+    with pytest.raises(ParameterError, match=r"^n of dataset synthetic_horseseg must be at most 147, .*, got 148$"):
+        load_dataset("synthetic_horseseg", n=148)

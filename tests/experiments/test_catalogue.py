@@ -11,10 +11,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from fwexp import solvers
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
 from fwexp.experiments.figure import PICTURE, save_figure
-from fwexp.plots import curves, icml2013, icml2013_table, icml2016, quickstart, style
+from fwexp.plots import curves, icml2013, icml2013_table, icml2016, icml2016_gaps, icml2016_paths, quickstart, style
 from fwexp.plots.curves import COLUMNS
 from fwexp.run import store, sweep
 from fwexp.run.config import conf_dir
@@ -70,8 +71,16 @@ def test_a_preset_fits_on_a_screen(path):
 PANELS = {
     "quickstart": quickstart.PANELS,
     **{f"icml2013/fig{k}": getattr(icml2013, f"FIG{k}") for k in (1, 2, 3, 4, 5)},
-    **{f"icml2016/fig{k}": getattr(icml2016, f"FIG{k}") for k in (1, 3, 5)},
+    "icml2016/fig1": icml2016.FIG1,
+    **{f"icml2016/{name.lower()}": getattr(icml2016_gaps, name).panels for name in ("FIG3", "FIG5", "FIG6", "AUTO")},
 }
+
+
+def _place(config, panels):
+    """What the panels call the data of a run."""
+    dataset = config["dataset"]
+    same = {panel.place for panel in panels if panel.dataset == dataset["name"] and panel.options.items() <= dataset.items()}
+    return same.pop() if len(same) == 1 else dataset
 
 
 @pytest.mark.slow
@@ -82,12 +91,13 @@ def test_a_preset_compares_methods_on_equal_terms(name):
     runs = {}
     for config in _configs(name):
         if "task" not in config:
-            runs.setdefault((config["dataset"]["name"], config["lam"]), []).append(config)
-    places = [(panel.dataset, panel.lam) for panel in PANELS[name]]
+            runs.setdefault((_place(config, PANELS[name]), config["lam"]), []).append(config)
+    places = [(panel.place, panel.lam) for panel in PANELS[name]]
     assert set(runs) == set(places)
     drawn = {}
     for place, configs in runs.items():
-        compared = [config for config in configs if not config["solver"].get("accelerate")]
+        bounds = any(panel.measure == "suboptimality" for panel, at in zip(PANELS[name], places) if at == place)
+        compared = [config for config in configs if not (bounds and config["solver"].get("accelerate"))]
         (passes,) = {config["max_passes"] for config in compared}
         assert {config["gap_tol"] for config in configs} == {0}
         seeds = {}
@@ -97,13 +107,13 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         assert {tuple(of_method) for (_, random), of_method in seeds.items() if not random} <= {(0,)}
         (of_random,) = {tuple(of_method) for (_, random), of_method in seeds.items() if random}
         assert of_random == tuple(range(len(of_random)))
-        assert len(of_random) >= 3
+        assert len(of_random) >= (1 if place[0] == "synthetic_horseseg size=large" else 3)  # a pass there takes seconds
         # One run more bounds the optimum where panels need one; gaps are their own bound.
-        wanted = any(panel.measure == "suboptimality" for panel, at in zip(PANELS[name], places) if at == place)
-        references = [config for config in configs if config["solver"].get("accelerate")]
-        assert len(references) == wanted
+        references = [config for config in configs if bounds and config["solver"].get("accelerate")]
+        assert len(references) == bounds
         assert all(config["max_passes"] >= 3 * passes for config in references)
-        drawn.setdefault(place[0], []).append((passes, set(seeds), of_random))
+        methods = set(seeds) - {("bccfw-gap-cache-accelerated", True)}  # auto, where it is not accelerated corrective
+        drawn.setdefault(place[0], []).append((passes, methods, of_random))
     for of_data_set in drawn.values():
         assert all(one == of_data_set[0] for one in of_data_set)
 
@@ -117,7 +127,11 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         ("icml2013/fig1", "icml2013/fig4", {"ssg"}, 10),
         ("icml2013/fig1", "icml2013/fig5", {"ssg"}, 10),
         ("icml2013/fig1", "icml2013/table1", {"bcfw", "ssg", "online_eg", "fw", "one_slack"}, 1 + 30 + 2),
-        ("icml2016/fig5", "icml2016/fig3", {"bcfw"}, 40),
+        ("icml2016/fig5", "icml2016/fig3", {"bcfw"}, 8 * 3),
+        ("icml2016/fig6", "icml2016/fig3", {"bcfw"}, 8 * (1 + 3 + 3)),
+        ("icml2016/fig5", "icml2016/auto", {"bcfw"}, 2 * 3 * 3 * 3),
+        ("icml2016/fig6", "icml2016/auto", {"bcfw"}, 2 * 3 * (4 * 3 + 1)),
+        ("icml2016/fig8", "icml2016/fig4", {"bcfw"}, 24),
     ],
 )
 def test_figures_share_runs(one, other, solvers, shared):
@@ -133,16 +147,22 @@ def test_table_1_measures_every_method_on_all_words_and_on_samples():
     assert all(None in found and len(found) >= 4 for found in sizes.values())
 
 
+def test_figures_know_the_runs_of_auto():
+    assert icml2016_gaps.CACHE_OF_AUTO == solvers.CACHE
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
     full, smoke = _configs(name), _configs(name, "smoke")
     assert len({store.run_key(config) for config in full}) == len(full) > 0
     assert max(config["max_passes"] for config in smoke) < min(config["max_passes"] for config in full)
-    assert {config["max_passes"] for config in smoke} == {30 if name == "icml2016/fig8" else 10 if name.startswith("review") else 2}
+    walks = name in ("icml2016/fig4", "icml2016/fig8")
+    assert max(config["max_passes"] for config in smoke) <= (30 if walks else 10 if name.startswith("review") else 2)
     assert {config["seed"] for config in smoke} <= {0, 1}
 
     def curves(configs):
+        configs = [config | {"dataset": {k: v for k, v in config["dataset"].items() if k != "n"}} for config in configs]
         return {tuple(str(config.get(key)) for key in ("task", "dataset", "solver", "lam")) for config in configs}
 
     assert curves(smoke) == curves(full)
@@ -158,7 +178,7 @@ def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path, monkeypatch):
     assert not any(text.get_text() == "no run" for ax in titled for text in ax.texts)
     assert list(frame.columns) == COLUMNS
     assert not frame.isna().any(axis=None)
-    variants = frame["variant"][frame["measure"] != "cache_hits"].unique()
+    variants = frame["variant"][frame["axis"] != "nu"].unique()
     assert set(variants) <= set(style.LINES)
     (legend,) = picture.legends
     assert [text.get_text() for text in legend.get_texts()] == [style.line(name).label for name in style.in_table_order(variants)]
@@ -192,7 +212,7 @@ def test_tick_labels_of_lambda_do_not_touch(first, last):
     place = np.log(frame["x"].max() / frame["x"]) / np.log(frame["x"].max() / frame["x"].min())
     frame = frame.assign(x=first * (last / first) ** place)
     for number, columns in ((4, 2), (3, 3)):  # as in the figure, and narrower
-        panels = [dataclasses.replace(panel, title="", left=last) for panel in icml2016.FIG8[:number]]
+        panels = [dataclasses.replace(panel, title="", left=last) for panel, _ in icml2016_paths.FIG8.panels[:number]]
         check_texts(curves.draw(frame, panels, columns=columns))
 
 
@@ -231,9 +251,12 @@ def check_texts(picture):
         ("icml2016/fig1", "b", {f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never")}),
         ("icml2016/fig1", "c", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
         ("icml2016/fig2", "b", {"bcfw-gap", "cache-local", "cache-global", "cache-rare", "cache-eager"}),
-        ("icml2016/fig3", "b2", EIGHT),
-        ("icml2016/fig5", "c4", EIGHT),
-        ("icml2016/fig8", "h", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
+        ("icml2016/fig3", "d2", EIGHT),
+        ("icml2016/fig5", "f3", EIGHT),
+        ("icml2016/fig6", "c5", EIGHT),
+        ("icml2016/auto", "e8", {"auto", "bccfw-accelerated", "bcpfw-gap-cache", "bcfw-gap"}),
+        ("icml2016/fig4", "d", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
+        ("icml2016/fig8", "p", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
     ],
 )
 def test_a_panel_has_the_curves_of_the_paper(name, panel, variants):

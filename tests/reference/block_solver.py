@@ -52,8 +52,9 @@ def block_fw(
 
     Parameters
     ----------
-    sampling : {"order", "uniform", "gap", "max_gap", "lipschitz", "ideal"}
-        "order": ``draws`` are the blocks themselves (perm, cyclic). "ideal": argmax gap_i^2/C_i of exact gaps.
+    sampling : {"order", "uniform", "gap", "max_gap", "lipschitz", "max_gain", "ideal"}
+        "order": ``draws`` are the blocks themselves (perm, cyclic). "max_gain": argmax gap_i^2/C_i of the last known gaps, "ideal":
+        of exact ones.
     draws : sequence
         One per step: a block ("order") or a uniform number in [0, 1) ("uniform", "gap", "lipschitz").
     step : {"fw", "pairwise", "away", "corrective"}
@@ -67,7 +68,7 @@ def block_fw(
         ProximalCentre weight and number of passes (of n steps) between new centres. Where gap estimates are used, every new
         centre recomputes them.
     curvature : None or array
-        C_f^(i) for "lipschitz" and "ideal"; by default 4 R_i^2/(lam n^2).
+        C_f^(i) for "lipschitz", "max_gain" and "ideal"; by default 4 R_i^2/(lam n^2).
     global_gap : float
         What the cache takes for the total gap until the first refresh.
     """
@@ -75,7 +76,7 @@ def block_fw(
     state = State(tp, lam * (1 + kap), size, drop_active=step == "fw")
     centre = ProximalCentre(kap, np.zeros(tp.d))
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
-    gaps, calls, needs_gaps = np.full(n, np.inf), 0, cache is not None or sampling in ("gap", "max_gap")
+    gaps, calls, needs_gaps = np.full(n, np.inf), 0, cache is not None or sampling in ("gap", "max_gap", "max_gain")
     log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
     ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
     for k in range(steps):
@@ -121,6 +122,8 @@ def choose_block(sampling, draw, gaps, curvature, state):
         return int(np.argmax(state.exact_gaps() ** 2 / curvature))
     if np.isinf(gaps).any():  # not all gaps known: first pass, in order
         return int(np.isinf(gaps).argmax())
+    if sampling == "max_gain":
+        return int(np.argmax(gaps**2 / curvature))
     return int(gaps.argmax()) if sampling == "max_gap" else inverse_cdf(gaps, draw)
 
 

@@ -119,6 +119,16 @@ def test_smoke_replaces_the_values_of_every_grid_and_the_command_line_both(prese
     assert short(given, "solver", "lam", "seed", "gap_tol") == [("bcfw", 2.0, 5, 0.25), ("ssg", 2.0, 5, 0.25)]
 
 
+def test_a_grid_has_smoke_values_of_its_own(preset):
+    own = GRIDS.replace("seed: 0,", "smoke: {seed: [3, 4]}, ")
+    assert [run[1] for run in short(sweep.expand(preset(own)), "solver", "seed")] == [0, 1, 0, 1, 0, 0]
+    smoke = sweep.expand(preset(own), preset="smoke")
+    assert short(smoke, "solver", "seed", "gap_tol") == [
+        *[("bcfw", 1, 0.25), ("ssg", 1, 0.25), ("fw", 0, 0.25), ("fw", 0, 0.25)],
+        *[("bcfw", 3, 0.25), ("bcfw", 4, 0.25)],
+    ]
+
+
 def test_presets_can_be_swept_together(preset):
     chosen, _ = preset(GRIDS)
     preset("hydra: {sweeper: {grids: [{solver: fw, lam: [1/n, 3]}]}}", "other")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.problems.protocol import to_public
+from fwexp.problems.protocol import radii_sq, to_public
 from fwexp.solvers import SOLVERS, active_set, check_options, gap_tree
 from fwexp.solvers.acceleration import LATE_PASSES, LATE_STRENGTH
 from tests import reference as ref
@@ -45,7 +45,7 @@ def steps_without_ties(blocks, step):
 
 
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
-@pytest.mark.parametrize("sampling", ["order", "gap", "max_gap"])
+@pytest.mark.parametrize("sampling", ["order", "gap", "max_gap", "max_gain"])
 @pytest.mark.parametrize("cache", [False, {"F": 0.25, "nu": 0.01, "size": 50}])
 def test_steps_equal_the_transcription(step, sampling, cache):
     compared = hits = 0
@@ -55,7 +55,8 @@ def test_steps_equal_the_transcription(step, sampling, cache):
         order = order_without_repeats(tp.n, steps, seed) if sampling == "order" else None
         draws = np.random.default_rng(seed).random(steps) if order is None else order
         rule = (cache["F"], cache["nu"]) if cache else None
-        wanted = ref.block_fw(tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3)
+        radii = radii_sq(problem)
+        wanted = ref.block_fw(tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3, curvature=radii)
         choice = {} if sampling == "order" else {"sampling": sampling}
         solver = start(problem, seed=seed, order=order, step=step, cache=cache, refresh=3, **choice)
         last = steps_without_ties(wanted.blocks, step)
@@ -122,7 +123,7 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
 
 @pytest.mark.parametrize("accelerate", [False, True])
 @pytest.mark.parametrize("cache", [False, True])
-@pytest.mark.parametrize("sampling", ["uniform", "perm", "cyclic", "gap", "max_gap", "lipschitz"])
+@pytest.mark.parametrize("sampling", ["uniform", "perm", "cyclic", "gap", "max_gap", "max_gain", "lipschitz"])
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate):
     tp, problem = tiny(2)

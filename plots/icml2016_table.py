@@ -1,0 +1,86 @@
+"""Table 1 of the ICML 2016 paper: its data sets and ours, with what a call of the oracle costs here, and what part of a run."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fwexp.plots import style
+from fwexp.plots.icml2016_gaps import PLACES
+
+METHODS = ("bcfw", "bcpfw-gap-cache")  # whose runs are looked at
+
+
+class Facts(NamedTuple):
+    """What the paper says of a data set, and what its oracle is."""
+
+    paper: str
+    oracle: str
+
+
+_VITERBI, _CUT = "Viterbi on a chain", "minimum cut of a graph"
+_TREE = "max-product on a tree, distance transforms"
+FACTS = {
+    "OCR-large": Facts("n 6251, d 4082", _VITERBI),
+    "OCR-small": Facts("n 626, d 4082", _VITERBI),
+    "CoNLL": Facts("n 8936, d 1643026", _VITERBI),
+    "synth. HorseSeg-small": Facts("n 147, d 2069", _CUT),
+    "synth. HorseSeg-medium": Facts("n 6121, d 2069", _CUT),
+    "synth. HorseSeg-large": Facts("n 25438, d 2069", _CUT),
+    "Weizmann horses": Facts("-", _CUT),
+    "synth. LSP": Facts("n 100, d 2677", _TREE),
+}
+
+_NOTES = """\
+*synth.*: drawn to the size of the paper's data set, which is not at hand; the horses are images of another set.
+A call: scores of the example's parts, loss-augmented decoding and loss, in CPU time of one thread, at the weights with which
+the run of BCFW ended (middle lam of figures 5 and 6, seed 0); of up to {sampled} examples spread evenly, each the median of
+{repeats} calls in a row, less what a call costs that decodes nothing.
+Share: mean cost times the oracle calls of a run, over its solver time, which is wall time. Calls of a run cost more or less at its
+earlier weights and find less in the processor's caches, and those that refresh all gaps run on two threads, so this is an estimate.
+Measured after the runs, on the machine that made the table. A dash: not run, or not in the paper.
+"""
+SAMPLED, REPEATS = 500, 5
+
+
+def data(results: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
+    """One row per data set: ``n``, ``d``, seconds of a call (``least``, ``mean``, ``most``), and the shares of `METHODS`.
+
+    ``costs`` has a row per run, by ``key``: ``n``, ``d`` and the seconds of a call at its weights. ``keys`` names the runs.
+    """
+    ends = results.sort_values("oracle_calls", kind="stable").groupby("key").last().reset_index().merge(costs, on="key")
+    ends["method"] = style.methods(ends)
+    rows = []
+    for name, facts in FACTS.items():
+        place = PLACES[name]
+        runs = place.among(ends).set_index("method")
+        row = {"data set": name, **facts._asdict(), "keys": " ".join(runs["key"])}
+        if METHODS[0] in runs.index:
+            first = runs.loc[METHODS[0]]
+            row |= {fact: first[fact] for fact in ("n", "d", "least", "mean", "most")}
+            row |= {
+                f"share {m}": first["mean"] * runs.loc[m, "oracle_calls"] / runs.loc[m, "time"] for m in METHODS if m in runs.index
+            }
+        rows.append(row)
+    measured = ["n", "d", "least", "mean", "most", *(f"share {method}" for method in METHODS)]
+    return pd.DataFrame(rows, columns=["data set", *Facts._fields, *measured, "keys"])
+
+
+def draw(frame: pd.DataFrame, costs: pd.DataFrame) -> str:
+    """Return the table as Markdown."""
+    shares = [f"share of the time of {style.METHODS[method].label}" for method in METHODS]
+    heads = ["data set", "in the paper", "here", "oracle", "a call: least", "mean", "most", *shares]
+    lines = ["| " + " | ".join(heads) + " |", "| " + " | ".join(["---"] * 4 + ["---:"] * 5) + " |"]
+    for row in frame.to_dict("records"):
+        here = f"n {row['n']:.0f}, d {row['d']:.0f}" if np.isfinite(row["n"]) else "-"
+        cells = [row["data set"], row["paper"], here, row["oracle"]]
+        cells += [_seconds(row[name]) for name in ("least", "mean", "most")]
+        cells += [f"{100 * row[f'share {method}']:.0f} %" if np.isfinite(row[f"share {method}"]) else "-" for method in METHODS]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", *_NOTES.format(sampled=SAMPLED, repeats=REPEATS).splitlines()]) + "\n"
+
+
+def _seconds(value) -> str:
+    if not np.isfinite(value):
+        return "-"
+    return f"{1e6 * value:.3g} µs" if value < 1e-3 else f"{1e3 * value:.3g} ms"
