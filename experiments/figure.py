@@ -62,7 +62,7 @@ def make_figure(
         return paths(stem, figure.suffixes)
     failure = None
     try:
-        options = {"force": force, "launcher": launcher or figure.launcher}
+        options = {"force": force, "launcher": launcher or figure.launcher(preset)}
         sweep.execute(configs, results_dir=results_dir, data_dir=data_dir, **options)
     except sweep.RunsFailed as error:
         failure = error
