@@ -27,7 +27,7 @@ def test_suboptimality_is_measured_from_the_highest_dual_of_any_run_at_that_lam(
 
 
 def test_a_run_on_other_data_or_at_another_lam_changes_nothing():
-    panel = dataclasses.replace(PANEL, split="ocr2")
+    panel = dataclasses.replace(PANEL, options={"split": "ocr2"})
     alone = curves.data(make_figure(), [panel])
     better = [make_run("bcfw", 0.01, dataset="digits", level=1e-6), make_run("bcfw", 0.02, level=1e-6)]
     better.append(make_run("bcfw", 0.01, level=1e-6).assign(split="ocr", key="small"))
