@@ -43,7 +43,7 @@ BAD = [
     ("runn", "unknown command 'runn'; accepted: claims, compare, data, doctor, figure, ls, publish, report, reproduce, run (did"),
     ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
     ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
-    ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: claims/icml2013, claims/"),
+    ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: claims/icml2013, "),
     ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb'; accepted: basic"),
     ("run dataset=ocr dataset.split=ocr3", "dataset ocr: split must be one of ocr2, ocr; got 'ocr3'"),
     ("run lma=1", "unknown key 'lma'; accepted: check, checkpoint, data_dir,"),

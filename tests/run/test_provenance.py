@@ -58,7 +58,7 @@ def test_features_are_those_that_are_on():
     features = provenance()["cpu_features"].split()
     assert len(features) == len(set(features))
     assert not any(feature.startswith(("+", "-")) for feature in features)
-    if platform.machine() == "x86_64":
+    if platform.machine() == "x86_64" and provenance()["cpu_kind"]["name"] != "generic":  # of which none is known to be on
         assert "sse2" in features
 
 
@@ -83,9 +83,10 @@ def test_facts_are_found_in_no_time():
     """Without those of git, which is a process of its own."""
     provenance()  # imports
     start = time.perf_counter()
-    facts = (cpu_kind(), cpu_features(), blas())
+    kind, _, library = (cpu_kind(), cpu_features(), blas())
     assert time.perf_counter() - start < 0.5  # 0.05 s, on a busy machine
-    assert all(facts)
+    assert kind
+    assert library
 
 
 @pytest.mark.parametrize("name", ["generic", "x86-64-v3"] if platform.machine() == "x86_64" else ["generic"])

@@ -494,7 +494,7 @@ def test_other_solvers_refuse_constraints(solver):
         (np.zeros((1, 2), dtype=int), r"shape \(1, 2\)"),
         (3, r"shape \(\)"),
         ([0.5], "got float64"),
-        ("all", "got text"),
+        ("all", "got str 'all'"),
         (slice("a"), "got slice"),
         (slice(0, 3, 0), "got slice"),
     ],
