@@ -112,7 +112,8 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         references = [config for config in configs if bounds and config["solver"].get("accelerate")]
         assert len(references) == bounds
         assert all(config["max_passes"] >= 3 * passes for config in references)
-        methods = set(seeds) - {("bccfw-gap-cache-accelerated", True)}  # auto, where it is not accelerated corrective
+        # What auto stands for, where that is not one of the others, hangs on the data and on lam.
+        methods = {each for each in seeds if str(icml2016_gaps.CACHE_OF_AUTO) not in each[0]}
         drawn.setdefault(place[0], []).append((passes, methods, of_random))
     for of_data_set in drawn.values():
         assert all(one == of_data_set[0] for one in of_data_set)
@@ -162,6 +163,8 @@ def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
     assert {config["seed"] for config in smoke} <= {0, 1}
 
     def curves(configs):
+        # What auto stands for hangs on the size of the data.
+        configs = [config for config in configs if config["solver"].get("cache") != icml2016_gaps.CACHE_OF_AUTO]
         configs = [config | {"dataset": {k: v for k, v in config["dataset"].items() if k != "n"}} for config in configs]
         return {tuple(str(config.get(key)) for key in ("task", "dataset", "solver", "lam")) for config in configs}
 
