@@ -66,6 +66,11 @@ class Figure:
         """The experiment preset that defines the figure's runs."""
         return self.name
 
+    @property
+    def has_curves(self) -> bool:
+        """Whether its numbers are curves, with the columns of `fwexp.plots.curves`: not of a table, nor beside images."""
+        return self.suffixes == PICTURE and self.shows is None
+
     def launcher(self, preset: str) -> str:
         """Hydra's launcher for the figure's runs: side by side, where that is installed and disturbs no clock that counts."""
         parallel = find_spec("hydra_plugins.hydra_joblib_launcher") if find_spec("hydra_plugins") else None

@@ -89,7 +89,7 @@ def _content(found: Drawn) -> Html:
     """A table, curves, or a picture that has none."""
     if found.figure.suffixes != PICTURE:
         return _markdown(found)
-    return _interactive(found) if found.figure.shows is None else tag("figure", _image(found))
+    return _interactive(found) if found.figure.has_curves else tag("figure", _image(found))
 
 
 def _image(found: Drawn) -> Html:

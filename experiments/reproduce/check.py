@@ -10,7 +10,6 @@ import pandas as pd
 
 from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
-from fwexp.experiments.files import PICTURE
 from fwexp.experiments.peers import table as peers
 from fwexp.experiments.peers.contests import CONTESTS
 from fwexp.experiments.reproduce.publish import DIGITS, DROPPED, KEPT, PEERS
@@ -95,7 +94,7 @@ def _figure(path: Path, name: str) -> Iterator[str]:
             if path.stat().st_size > PICTURE_BYTES:
                 yield f"has {path.stat().st_size} bytes, at most {PICTURE_BYTES}"
         case ".csv":
-            yield from _numbers(path, FIGURES.find(name).suffixes == PICTURE)
+            yield from _numbers(path, FIGURES.find(name).has_curves)
         case ".json":
             yield from _record(path, FIGURE)
             record = _read(path) or {}
