@@ -51,7 +51,7 @@ def command(
                 return 0
             given = parse(name, args, **accepted)
             if given.words and not words:
-                raise OptionError(unknown(f"argument of {name}", given.words[0], _names(**accepted)))
+                raise OptionError(unknown(f"argument of {name}", given.words[0], _all_names(**accepted)))
             if len(given.words) > words:
                 raise OptionError(f"{name} takes at most {words} name, got {' '.join(given.words)}")
             return run(given)
@@ -99,6 +99,7 @@ def parse(
     """
     given, flags, rest = Arguments([], {}, {}), flags or {}, iter(args)
     known = None if keys is None else (*_folders.FOLDER_KEYS, *keys)
+    names = _all_names(switches, flags, keys)
     for arg in rest:
         key, equals, value = arg.partition("=")
         if arg in switches:
@@ -107,7 +108,7 @@ def parse(
             given.flags[key] = value if equals else next(rest, "")
             _check_flag(key, given.flags[key], flags[key])
         elif arg.startswith("-"):
-            raise OptionError(unknown(f"flag of {name}", key, (*switches, *flags)))
+            raise OptionError(unknown(f"flag of {name}", key, names))
         elif not equals or (key not in (known or ()) and any(sign in key for sign in in_words)):
             given.words.append(arg)
         elif known is not None and key not in known:
@@ -128,3 +129,8 @@ def _check_flag(name: str, value: str, values: Sequence[str]) -> None:
 
 def _names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Sequence[str] | None = (), **_) -> list[str]:
     return [*switches, *flags, *(f"{key}=" for key in (*_folders.FOLDER_KEYS, *(keys or ())))]
+
+
+def _all_names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Sequence[str] | None = (), **_) -> list[str]:
+    """What may stand on the command line, for messages."""
+    return [*_names(switches, flags, keys), *(["KEY=VALUE"] if keys is None else [])]

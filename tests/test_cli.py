@@ -88,7 +88,7 @@ BAD = [
     ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),
     ("ls solvr=bcfw", "unknown filter 'solvr'; accepted: "),
     ("ls solver=bcwf", "unknown solver 'bcwf'; accepted: "),
-    ("ls bcfw", "unknown argument of fwexp ls 'bcfw'; accepted: --stale, data_dir=, results_dir="),
+    ("ls bcfw", "unknown argument of fwexp ls 'bcfw'; accepted: --stale, KEY=VALUE, data_dir=, results_dir="),
     ("ls seed=", "seed must not be empty"),
     ("run hydra/sweeper=basic -m lam=0.71,0.72", "hydra/sweeper must be fwexp, got basic"),
     ("run -m hydra/sweeper=basic lam=0.71,0.72", "hydra/sweeper must be fwexp, got basic"),

@@ -112,13 +112,9 @@ def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
     An example without curvature may have a gap all the same, and one visit may close it: examples below `LEAST_WEIGHT` times the
     mean are visited once at first, in order, and drawn as if they were there later. Without any curvature all are alike.
     """
-    least = LEAST_WEIGHT * np.mean(curvature)
-    if least > 0.0:
-        draws = order_draws("lipschitz", len(curvature), seed, at_least_some(curvature))
-        draws.put_first(np.flatnonzero(curvature < least))
-        return draws
-    draws = order_draws("uniform", len(curvature), seed)
-    draws.put_first(np.arange(len(curvature)))
+    weights = at_least_some(curvature)
+    draws = order_draws("lipschitz", len(curvature), seed, weights)
+    draws.put_first(np.flatnonzero(curvature < weights))
     return draws
 
 

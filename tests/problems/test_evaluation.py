@@ -65,14 +65,15 @@ def test_shares_cover_all_examples_once(threads, monkeypatch):
         assert (seen == 1).all()
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, IndexError])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_errors_in_threads_are_raised(threads, monkeypatch):
+def test_errors_in_threads_are_raised(threads, error, monkeypatch):
     monkeypatch.setattr(_threads, "num_threads", lambda: threads)
 
     def kernel(chunk, start, end):
-        raise ZeroDivisionError
+        raise error
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(error):
         _threads.parallel_for(kernel, 8, 8)
 
 
