@@ -150,29 +150,29 @@ def check_path(name: str, value) -> Path:
         raise ParameterError(f"{name} must be a path, got {shown(value)} of an unknown user") from None
 
 
-# What people know from elsewhere, and what serves here.
+# What people know from elsewhere, and what serves here: the first that the call takes, or advice.
 ELSEWHERE = {
-    "C": "lam = 1/(C n)",
-    "alpha": "lam",
-    "reg": "lam",
-    "tol": "gap_tol",
-    "epsilon": "gap_tol",
-    "max_iter": "max_passes",
-    "n_iter": "max_passes",
-    "num_iter": "max_passes",
-    "epochs": "max_passes",
-    "max_epochs": "max_passes",
-    "max_time": "time_limit",
-    "timeout": "time_limit",
-    "random_state": "seed",
-    "rng": "seed",
-    "n_jobs": "the environment variable OMP_NUM_THREADS",
-    "num_threads": "the environment variable OMP_NUM_THREADS",
-    "warm_start_from": "warm_start",
-    "x0": "warm_start",
-    "w0": "warm_start",
-    "validation": "test",
-    "method": "solver",
+    "C": ("lam = 1/(C n)",),
+    "alpha": ("lam", "lam_min"),
+    "reg": ("lam", "lam_min"),
+    "tol": ("gap_tol", "eps"),
+    "epsilon": ("gap_tol", "eps"),
+    "max_iter": ("max_passes",),
+    "n_iter": ("max_passes",),
+    "num_iter": ("max_passes",),
+    "epochs": ("max_passes",),
+    "max_epochs": ("max_passes",),
+    "max_time": ("time_limit",),
+    "timeout": ("time_limit",),
+    "random_state": ("seed",),
+    "rng": ("seed",),
+    "n_jobs": ("the environment variable OMP_NUM_THREADS",),
+    "num_threads": ("the environment variable OMP_NUM_THREADS",),
+    "warm_start_from": ("warm_start",),
+    "x0": ("warm_start",),
+    "w0": ("warm_start",),
+    "validation": ("test",),
+    "method": ("solver",),
 }
 
 
@@ -186,10 +186,9 @@ def check_names(owner: str, given: Mapping, accepted: Collection[str], others: C
     """
     for key in given:
         if key not in accepted:
-            serves = ELSEWHERE.get(key, "")
-            known = serves in others or " " in serves
-            message = unknown("option", key, list(accepted) or ["none"], () if known else others)
-            raise OptionError(f"{owner}: {message}" + (f" (here it is {serves})" if known else ""))
+            serves = next((name for name in ELSEWHERE.get(key, ()) if name in accepted or name in others or " " in name), "")
+            message = unknown("option", key, list(accepted) or ["none"], () if serves else others)
+            raise OptionError(f"{owner}: {message}" + (f" (here it is {serves})" if serves else ""))
 
 
 def check_fields(owner: str, options: type, given: Mapping, *, defaults: bool = True, others: Collection[str] = ()) -> dict:
