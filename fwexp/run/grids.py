@@ -129,13 +129,11 @@ class _Composer:
 def _with_hydra(loader, config_name: str, common: list[str], preset: str | None) -> DictConfig:
     """Return what is composed before any grid, with its ``hydra``, which is checked."""
     config = loader.load_configuration(config_name, [*common, *([preset] if preset else [])], run_mode=RunMode.MULTIRUN)
-    if preset:
+    launcher = config.hydra.runtime.choices["hydra/launcher"]
+    if preset and launcher != "basic":  # Hydra's own
         plain = loader.load_configuration(config_name, common, run_mode=RunMode.MULTIRUN)
-        launchers = [c.hydra.runtime.choices["hydra/launcher"] for c in (config, plain)]
-        if launchers[0] != launchers[1]:  # Hydra would not take it from there
-            raise OptionError(
-                f"{preset[1:]} chooses a launcher; that is done with hydra/launcher={launchers[0]} on the command line"
-            )
+        if launcher != plain.hydra.runtime.choices["hydra/launcher"]:  # Hydra would not take it from there
+            raise OptionError(f"{preset[1:]} chooses a launcher; that is done with hydra/launcher={launcher} on the command line")
     check_hydra(config)
     return config
 
