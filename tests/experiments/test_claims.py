@@ -306,6 +306,7 @@ def test_runs_that_end_early_leave_a_claim_undecided(id):
     assert "logged" in told["why"]
 
 
+@pytest.mark.slow
 def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypatch, tmp_path):
     chosen = {id: CLAIMS[id] for id in ("B13-1", "B13-2", "B13-4", "B13-9", "B13-10", "B13-16")}
     runs = needed(CLAIMS["B13-10"]).values()

@@ -24,6 +24,7 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     assert {"statement", "criterion", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(stored["B13-1"])
 
 
+@pytest.mark.slow
 def test_one_claim_leaves_the_others_as_they_were_stored(tmp_path, capsys):
     save({id: record | {"why": "kept"} for id, record in check_all(of_paper("L"), tmp_path).items()}, tmp_path)
     assert main(["claims", "L-4", f"results_dir={tmp_path}"]) == 0
@@ -36,6 +37,7 @@ def test_one_claim_leaves_the_others_as_they_were_stored(tmp_path, capsys):
     assert "1 claims" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_equal_stores_give_equal_files(tmp_path):
     texts = []
     for name in ("a", "b"):

@@ -96,6 +96,7 @@ def test_a_figure_may_show_what_the_weights_of_its_runs_say(made, tmp_path, monk
     assert len({w.shape for w in given[0].values()}) == 1
 
 
+@pytest.mark.slow
 def test_a_second_call_runs_nothing_and_gives_the_same_files(made, monkeypatch):
     folder, paths = made
     before = [path.read_bytes() for path in paths]

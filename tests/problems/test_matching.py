@@ -58,7 +58,7 @@ def hamming(x, truth, links, precision_cost=1.0, recall_cost=3.0):
     return (precision_cost * len(links - truth) + recall_cost * len(truth - links)) / worst
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["dense", "binary", pytest.param("sparse", marks=pytest.mark.slow)])
 def example(request):
     """(X, y, problem, weights) with each kind of features."""
     rng = np.random.default_rng(3)
@@ -178,12 +178,12 @@ def test_nothing_is_trained_on_possible_links():
 SOLVERS = [
     ("bcfw", {}),
     ("bcfw", {"line_search": False}),
-    ("bcfw", {"step": "pairwise"}),
-    ("bcfw", {"step": "away"}),
-    ("bcfw", {"step": "corrective"}),
-    ("bcfw", {"sampling": "gap", "cache": True}),
     ("bcfw", {"sampling": "lipschitz"}),
     ("fw", {}),
+    *(  # with active sets and a cache, more is compiled
+        pytest.param("bcfw", options, marks=pytest.mark.slow)
+        for options in ({"step": "pairwise"}, {"step": "away"}, {"step": "corrective"}, {"sampling": "gap", "cache": True})
+    ),
 ]
 
 

@@ -64,7 +64,10 @@ def feasible(problem, w):
     return w
 
 
-@pytest.fixture(params=[*KINDS, "balanced"])
+FORMS = ["dense", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "dense")]  # each is compiled
+
+
+@pytest.fixture(params=[*FORMS, "balanced"])
 def example(request):
     """(arrays, problem, weights, whether the loss is balanced)."""
     rng = np.random.default_rng(3)
@@ -214,6 +217,7 @@ def test_the_dual_is_a_lower_bound():
     assert primal - result.dual < 0.05
 
 
+@pytest.mark.slow
 def test_where_there_are_no_edges_it_is_the_multiclass_problem():
     """At the optimum that an exact oracle certifies."""
     rng = np.random.default_rng(4)

@@ -62,7 +62,10 @@ def feasible(problem, w):
     return w
 
 
-@pytest.fixture(params=[*KINDS, "foreground only", "balanced"])
+FORMS = ["dense", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "dense")]  # each is compiled
+
+
+@pytest.fixture(params=[*FORMS, "foreground only", "balanced"])
 def example(request):
     """(arrays, problem, weights, options)."""
     rng = np.random.default_rng(3)
@@ -164,7 +167,7 @@ def test_training_finds_pairwise_weights():
 def test_prediction_needs_no_labels(foreground_only):
     X, edges, Z, y, _ = random_arrays(np.random.default_rng(0))
     problem = fwexp.segmentation_problem(X, edges, Z, y, foreground_only=foreground_only)
-    result = fwexp.solve(problem, lam=0.1, max_passes=3)
+    result = fwexp.solve(problem, "bcfw", lam=0.1, max_passes=3)
     for found, wanted in zip(fwexp.predict(X, result, edges=edges, Z=Z), result.predict(problem), strict=True):
         assert found.tolist() == wanted.tolist()
     with pytest.raises(ParameterError, match="Z must be a list of"):
@@ -214,14 +217,14 @@ def test_wrong_arrays(changed, message):
 
 
 @pytest.mark.parametrize("call", [fwexp.predict, fwexp.evaluate, lambda problem, w: fwexp.max_oracle(problem, 0, w)])
-def test_negative_capacities_are_a_fault_of_the_weights(call):
+@pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_negative_capacities_are_a_fault_of_the_weights(weighted, call):
     problem = fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS)
-    for weights in (None, [1.0]):
-        asked = problem if weights is None else fwexp.weighted_problem(problem, weights)
-        call(asked, [0, 0, 0, -1, 0.0])
-        with pytest.raises(ParameterError, match=r"w must be >= 0 for edge features, w\[4\] .. w\[4\], .*got -0.5 at 4") as caught:
-            call(asked, [0, 0, 0, 0, -0.5])
-        assert "\n" not in str(caught.value)
+    asked = fwexp.weighted_problem(problem, [1.0]) if weighted else problem
+    call(asked, [0, 0, 0, -1, 0.0])
+    with pytest.raises(ParameterError, match=r"w must be >= 0 for edge features, w\[4\] .. w\[4\], .*got -0.5 at 4") as caught:
+        call(asked, [0, 0, 0, 0, -0.5])
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("y", [[0, 1], [0, 1, 2], "010"])
@@ -237,13 +240,24 @@ def test_solvers_that_do_not_keep_weights_nonnegative_refuse(solver):
         fwexp.solve(fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS), solver, lam=1.0)
 
 
-@pytest.mark.parametrize("num_labels", [2, 3])
-def test_without_edge_features_every_node_is_for_itself(num_labels):
+def without_edge_features(num_labels):
+    """Return a problem, and its inputs."""
     rng = np.random.default_rng(num_labels)
     X, edges = [rng.normal(size=(4, 2)) for _ in range(3)], [[(0, 1), (1, 3)], np.empty((0, 2), int), [(2, 3)]]
     Z, y = [np.empty((len(pairs), 0)) for pairs in edges], [rng.integers(num_labels, size=4) for _ in range(3)]
-    problem = fwexp.segmentation_problem(X, edges, Z, y, num_labels=num_labels)
-    w = rng.normal(size=problem.d)
+    return fwexp.segmentation_problem(X, edges, Z, y, num_labels=num_labels), X
+
+
+@pytest.mark.parametrize("num_labels", [2, 3])
+def test_without_edge_features_every_node_is_for_itself(num_labels):
+    problem, X = without_edge_features(num_labels)
+    w = np.random.default_rng(num_labels).normal(size=problem.d)
     wanted = [np.argmax(x @ w.reshape(2, num_labels), axis=1) for x in X]
     assert [found.tolist() for found in fwexp.predict(problem, w)] == [labels.tolist() for labels in wanted]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_labels", [2, 3])
+def test_without_edge_features_training_goes_on(num_labels):
+    problem, _ = without_edge_features(num_labels)
     assert fwexp.solve(problem, lam=0.1, max_passes=100).primal < 1.0

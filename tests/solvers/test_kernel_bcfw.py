@@ -13,7 +13,7 @@ from fwexp.problems.kernel_features import KernelFeatures
 from fwexp.solvers import SOLVERS, active_set, check_options, kernel_bcfw
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
-from tests.small_problems import ARRAYS, as_form, chain, compile_chains_only, inputs, run_in_plain_python
+from tests.small_problems import ARRAYS, as_form, chain, inputs, run_in_plain_python
 
 BIG = 10**9
 LAM = 0.1
@@ -41,6 +41,14 @@ def structures():
 
 
 STRUCTURES = [pytest.param(*rest, id=name) for name, *rest in structures()]
+STRUCTURES += [pytest.param(*STRUCTURES[0].values, id="chain, compiled", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(autouse=True)
+def plain_python(request, monkeypatch):
+    """Run no machine code but in slow tests: to make it of so many kernels takes long."""
+    if "slow" not in request.keywords:
+        run_in_plain_python(monkeypatch)
 
 
 def averaged(run, tp, k, G):
@@ -55,10 +63,9 @@ def averaged(run, tp, k, G):
 @pytest.mark.parametrize("line_search", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(("tp", "problem", "structured"), STRUCTURES)
-def test_steps_equal_the_transcription(monkeypatch, tp, problem, structured, kernel, line_search):
-    compile_chains_only(monkeypatch, problem)
+def test_steps_equal_the_transcription(tp, problem, structured, kernel, line_search):
     options, k = KERNELS[kernel]
-    order = order_of(tp, 10)
+    order = order_of(tp, 4)
     wanted = ref.kernel_bcfw(tp, LAM, order, structured(k), line_search)
     gram = ref.psi_gram(tp, structured(k))
     solver = start(problem, order=order, iterates=("last", "wavg"), line_search=line_search, **options)
@@ -79,8 +86,7 @@ def test_steps_equal_the_transcription(monkeypatch, tp, problem, structured, ker
 @pytest.mark.parametrize("line_search", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(("tp", "problem", "structured"), STRUCTURES)
-def test_batch_steps_equal_the_transcription(monkeypatch, tp, problem, structured, kernel, line_search):
-    compile_chains_only(monkeypatch, problem)
+def test_batch_steps_equal_the_transcription(tp, problem, structured, kernel, line_search):
     options, k = KERNELS[kernel]
     wanted = ref.kernel_fw(tp, LAM, 15, structured(k), line_search)
     trace = fwexp.solve(
@@ -91,28 +97,15 @@ def test_batch_steps_equal_the_transcription(monkeypatch, tp, problem, structure
     assert trace["oracle_calls"].iloc[-1] == 15 * tp.n
 
 
-def test_steps_in_plain_python(monkeypatch):
-    run_in_plain_python(monkeypatch)
-    X, y = inputs("csr", 1)
-    tp, problem = ref.tiny_chain(X, y, 3), as_form("csr", X, y, 3)
-    options, k = KERNELS["rbf"]
-    order = order_of(tp, 2)
-    wanted = ref.kernel_bcfw(tp, LAM, order, ref.chain_kernel(tp, X, k))
-    solver = start(problem, order=order, **options)
-    solver.advance(BIG, BIG)
-    assert solver.point("last").dual == pytest.approx(wanted.dual[-1], abs=1e-10)
-
-
 @pytest.mark.parametrize("line_search", [True, False])
 @pytest.mark.parametrize("form", ["dense", "multiclass"])
-def test_the_linear_kernel_is_the_plain_method(monkeypatch, form, line_search):
+def test_the_linear_kernel_is_the_plain_method(form, line_search):
     if form == "multiclass":
         X, y = multiclass(2, n=20, K=4, p=3)
         costs = np.random.default_rng(0).random((4, 4)) * (1.0 - np.eye(4))
         train, test = (fwexp.multiclass_problem(X[part], y[part], 4, costs=costs) for part in (slice(10), slice(10, 20)))
     else:
         train, test = chain(form, 2, n=8)[1], chain(form, 3, n=6)[1]
-    compile_chains_only(monkeypatch, train)
     arguments = {"lam": LAM, "max_passes": 25, "gap_tol": 0, "seed": 1, "iterates": ITERATES, "test": test, "train_error": True}
     plain, kernelised = (fwexp.solve(train, name, line_search=line_search, **arguments) for name in ("bcfw", "kernel_bcfw"))
     for column in ("step", "oracle_calls", "primal", "dual", "gap", "train_error", "test_error"):
@@ -124,6 +117,7 @@ def test_the_linear_kernel_is_the_plain_method(monkeypatch, form, line_search):
             np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kernel_bcfw", "kernel_fw"])
 def test_comes_near_the_optimum_in_the_feature_space_of_the_kernel(name):
     X, y = inputs("dense", 3, n=8)
@@ -183,14 +177,13 @@ def test_predictions_and_errors_on_new_inputs(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("form", ARRAYS)
-def test_inputs_may_be_kept_in_any_way(monkeypatch, form, kernel):
-    run_in_plain_python(monkeypatch)  # compiled, predictions of sparse inputs are tested above
+def test_inputs_may_be_kept_in_any_way(form, kernel):
     # many columns of zeros make sparse rows stay sparse
     X, y = inputs(form, 6)
     wide = [np.hstack([x, np.zeros((len(x), 40))]) for x in X]
     options = KERNELS[kernel][0]
     dense, sparse = as_form("dense", X, y, 3), fwexp.chain_problem([sp.csr_array(x) for x in wide], y, 3)
-    solvers = [start(problem, order=order_of(ref.tiny_chain(X, y, 3), 10), **options) for problem in (dense, sparse)]
+    solvers = [start(problem, order=order_of(ref.tiny_chain(X, y, 3), 4), **options) for problem in (dense, sparse)]
     for solver in solvers:
         solver.advance(BIG, BIG)
     assert {type(solver.problem.x.x).__name__ for solver in solvers} == {"DenseFeatures", "SparseFeatures"}
