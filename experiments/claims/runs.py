@@ -159,6 +159,11 @@ class Runs:
 
     def __init__(self, results: pd.DataFrame, split_by: Sequence[str] = ()) -> None:
         self.results = curves.suboptimality(results).assign(variant=style.variants(results, split_by))
+        by = [name for name in ("key", "variant", "iterate") if name in self.results]
+        self._heads = self.results.drop_duplicates(by, ignore_index=True)  # what rows are chosen by is as in the first with these
+        group = self.results.groupby(by, sort=False, dropna=False).ngroup().to_numpy()
+        places = np.argsort(group, kind="stable")
+        self._places = np.split(places, np.flatnonzero(np.diff(group[places])) + 1)
 
     @property
     def variants(self) -> list[str]:
@@ -167,22 +172,26 @@ class Runs:
 
     def rows(self, variant: str = "", **where) -> pd.DataFrame:
         """The rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` what the run did."""
-        found = self.results
-        task = where.pop("task", "train")
+        return self.results.iloc[self._find(variant, where)]
+
+    def _find(self, variant: str, where: dict) -> np.ndarray:
+        """Where the rows stand."""
+        found = self._heads
+        task, lam = where.get("task", "train"), where.get("lam")
         if "task" in found:
             found = found[found["task"].fillna("train") == task]
         if variant:
             found = found[found["variant"] == variant]
-        lam = where.pop("lam", None)
         if lam is not None:
             by_rule = found["lam_spec"].astype(str) == "1/n"
             found = found[by_rule if lam == "1/n" else ~by_rule & np.isclose(found["lam"], float(lam), rtol=1e-9)]
         for column, value in where.items():
-            found = found[found[column] == value]
+            if column not in ("task", "lam"):
+                found = found[found[column] == value]
         if found.empty:
-            named = ", ".join(f"{key}={value}" for key, value in {"lam": lam, **where}.items() if value is not None)
+            named = ", ".join(f"{key}={value}" for key, value in where.items() if key != "task" and value is not None)
             raise Undecided(f"no run of {variant or 'any method'} ({named})")
-        return found
+        return np.sort(np.concatenate([self._places[k] for k in found.index]))
 
     def each(self, solver: str = "", task: str = "convex", **where) -> list[pd.DataFrame]:
         """The runs that have the given values, one frame each by step, with ``best``, the gap that is certified so far."""
@@ -200,11 +209,14 @@ class Runs:
     def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", **where) -> Curves:
         """The curves of a variant, one per seed."""
         xs, ys, diverged = [], [], []
-        for _, run in self.rows(variant, **where).groupby(["seed", "key"], sort=True):
-            kept = run[np.isfinite(run[measure])].drop_duplicates(axis, keep="last").sort_values(axis)
-            if len(kept):
-                xs.append(kept[axis].to_numpy(float))
-                ys.append(kept[measure].to_numpy(float))
+        rows = self.results[["seed", "key", "status", axis, measure]].iloc[self._find(variant, where)]
+        for _, run in rows.groupby(["seed", "key"], sort=True):
+            x, y = run[axis].to_numpy(float), run[measure].to_numpy(float)
+            finite = np.flatnonzero(np.isfinite(y))[::-1]
+            if len(finite):
+                x, last = np.unique(x[finite], return_index=True)  # of rows at one place the last
+                xs.append(x)
+                ys.append(y[finite][last])
                 diverged.append(run["status"].iloc[0] == "diverged")
         if not xs:
             raise Undecided(f"runs of {variant} have no {measure}")
