@@ -1,5 +1,6 @@
 """The comparison with copt: it prints a line per race, and one line where copt is missing."""
 
+import re
 import sys
 from types import SimpleNamespace
 
@@ -11,9 +12,13 @@ from fwexp.experiments import bench_convex
 def frank_wolfe(fun, x0, lmo, x0_rep, variant, jac, tol, max_iter):
     """What copt does without its line search, or nothing for other variants."""
     x = x0.copy()
-    for k in range(max_iter if variant == "vanilla" else 0):
-        x += 2.0 / (k + 2.0) * lmo(-fun(x)[1], x, None)[0]
-    return SimpleNamespace(x=x)
+    for k in range(max_iter):
+        gradient = fun(x)[1]
+        direction = lmo(-gradient, x, None)[0]
+        if -gradient @ direction <= tol:
+            break
+        x += 2.0 / (k + 2.0) * direction
+    return SimpleNamespace(x=x, nit=k)
 
 
 class Vertices:
@@ -36,7 +41,11 @@ def test_every_race_is_a_line(monkeypatch, capsys):
     bench_convex.beside_copt()
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 * 2 * (3 + 1)
-    assert all("ratio" in line and line.count("gap") == 2 for line in lines)
+    side = r"+[.\d]+ ms a step, +(\d+) in +\d+ ms"
+    race = re.compile(rf".*gap +[-+.e\d]+: {side};  copt \w+ {side};  ratios +[.\d]+ and +[.\d]+$")
+    steps = [tuple(map(int, race.match(line).groups())) for line in lines]
+    assert all(1 <= each <= bench_convex.LONGEST * 3 for pair in steps for each in pair)
+    assert len(set(steps)) > 1  # each ends where it gets to the gap
 
 
 def test_without_copt_there_is_one_line(monkeypatch, capsys):
