@@ -24,7 +24,8 @@ of; nothing is run. A SIDE is
   --lam LAM,LAM     only these lam, numbers or 1/n
   --gaps GAP,GAP    the gaps to reach (default: 0.1,0.01,0.001)
 
-Prints a table, and writes performance profiles over data sets, lam and gaps to DIR/figures/compare/.
+Prints a table, how each side stands to the best of the others, and writes performance profiles over data sets, lam and gaps to
+DIR/figures/compare/.
 """
 FLAGS = ("--dataset", "--lam", "--gaps")
 
@@ -74,6 +75,7 @@ def main(given: Arguments) -> int:
         raise OptionError("fwexp compare takes methods or folders, not both")
     costs = comparison.compare(sides, comparison.load(sides, results_dir, **filters), gaps)
     print(comparison.table(costs))
+    print(*(comparison.standing(costs, side.name, cost) for cost in ("passes", "time") for side in sides), sep="\n")
     folder = _folders.check_folder("results_dir", results_dir) / "figures" / "compare"
     name = re.sub(r"[^\w.-]+", "_", "-".join(words)).strip("_")
     name = name if len(name) <= 60 else f"{name[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -15,8 +15,10 @@ import pandas as pd
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.experiments.claims.runs import first
 from fwexp.plots import style
+from fwexp.solvers import AUTO
 
 GAPS = (0.1, 0.01, 0.001)
+NEAR = 1.1  # times the best of the others
 COLUMNS = [
     "side",
     "problem",
@@ -47,6 +49,8 @@ class Side:
         """The rows of `results` that belong to it."""
         if self.store is not None:
             return results[results["store"] == str(self.store)]
+        if self.method == AUTO:
+            return results[results["auto"]]
         if self.method:
             return results[results["method"] == self.method]
         found = results[results["solver"] == self.solver]
@@ -190,6 +194,20 @@ def table(costs: pd.DataFrame) -> str:
         rows.append((row["problem"], row["side"], f"{row['reached']}/{row['seeds']}", passes, passes_span, time, time_span))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
+    """How a side stands to the best of the others in ``passes`` or ``time``, problem by problem, in a sentence."""
+    medians = costs.pivot(index="problem", columns="side", values=cost)
+    own, best = medians[side], medians.drop(columns=side).min(axis=1)
+    there = np.isfinite(medians).any(axis=1)
+    ratios = (own / best)[there]
+    if ratios.empty:
+        return f"{side}, {cost}: no method gets to any gap"
+    worst = ratios.idxmax()
+    factor = f"{ratios[worst]:.3g} times" if np.isfinite(ratios[worst]) else "never there, as another is,"
+    near = int((ratios <= NEAR).sum())
+    return f"{side}, {cost}: at most {NEAR:g} times the best other on {near} of {len(ratios)}; worst: {factor} on {worst}"
 
 
 def shown(row, cost: str) -> tuple[str, str]:

@@ -27,7 +27,7 @@ MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, Recursion
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("max_passes", "gap_tol", "created", "sources", "stale"),
+    *("max_passes", "gap_tol", "created", "sources", "stale", "auto"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
@@ -72,7 +72,7 @@ class StoredRun:
     @functools.cached_property
     def _columns(self) -> dict[str, Any]:
         if self.status == "damaged":
-            return dict(zip(PATH_COLUMNS, (*self.place, self.key), strict=True)) | {"status": self.status}
+            return dict(zip(PATH_COLUMNS, (*self.place, self.key), strict=True)) | {"status": self.status, "auto": False}
         dataset, solver = dict(self.config["dataset"]), dict(self.config["solver"])
         lam = self.record.get("lam", self.config.get("lam"))
         values = {
@@ -89,6 +89,7 @@ class StoredRun:
             "created": self.record.get("created"),
             "sources": self.sources,
             "stale": self.stale,
+            "auto": self.record.get("auto") is True,
         }
         if "task" in self.config:  # NaN for training, among others
             values["task"] = task_of(self.config)

@@ -51,6 +51,21 @@ def test_a_method_without_a_dual_is_measured_by_that_of_the_others():
     assert np.isinf(costs(make_run("ssg", level=0.2), make_run("ssg", level=0.2, sampling="perm"), sides=("ssg",))["passes"]).all()
 
 
+def test_standings_are_ratios_to_the_best_of_the_others():
+    frame = pd.DataFrame(
+        [("a", "p", 1.0), ("b", "p", 2.0), ("c", "p", 4.0), ("a", "q", 9.0), ("b", "q", 3.0), ("c", "q", 3.0)]
+        + [(side, "r", np.inf) for side in "abc"],
+        columns=["side", "problem", "passes"],
+    )
+    said = [comparison.standing(frame, side, "passes") for side in "abc"]
+    assert said[0] == "a, passes: at most 1.1 times the best other on 1 of 2; worst: 3 times on q"
+    assert said[1] == "b, passes: at most 1.1 times the best other on 1 of 2; worst: 2 times on p"
+    assert said[2] == "c, passes: at most 1.1 times the best other on 1 of 2; worst: 4 times on p"
+    never = frame.assign(passes=frame["passes"].where((frame["side"] != "b") | (frame["problem"] != "q"), np.inf))
+    assert comparison.standing(never, "b", "passes").endswith("worst: never there, as another is, on q")
+    assert comparison.standing(frame[frame["problem"] == "r"], "a", "passes") == "a, passes: no method gets to any gap"
+
+
 def test_only_problems_that_all_sides_have_count():
     found = costs(*two(0.01), *two(0.1)[:3], gaps=(0.1,))
     assert set(found["problem"]) == {"ocr ocr2, lam=0.01, gap 0.1"}
@@ -142,3 +157,16 @@ def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, c
     assert out[0].split() == ["problem", "method", "seeds", "passes", "(least", "-", "most)", "time", "(least", "-", "most)"]
     assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw.json")
     assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw.csv")) > 4
+
+
+def test_auto_is_compared_by_the_runs_that_it_stands_for(tmp_path, capsys):
+    """Though these are stored as those of a solver with options."""
+    where = f"results_dir={tmp_path}"
+    assert main(["run", "-m", "solver=bcfw,auto,ssg", "dataset=digits", "lam=0.01", "max_passes=2", "iterates=[last]", where]) == 0
+    assert main(["compare", "bcfw", "auto", "--gaps", "1,0.1", where]) == 0
+    assert "auto, passes: at most 1.1 times the best other on" in capsys.readouterr().out
+    (run,) = store.find_runs(tmp_path, solver="auto")
+    assert run.config["solver"]["step"] == "corrective"
+    assert main(["run", f"solver={run.config['solver']['name']}", "lam=0.1", "max_passes=2", "iterates=[last]", where]) == 0
+    assert len(store.find_runs(tmp_path, solver=["auto", "ssg"])) == 2
+    assert len(store.load_results(tmp_path, auto=True)["key"].unique()) == 1  # another lam, and not what auto stands for there
