@@ -41,25 +41,37 @@ def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, not
     if isinstance(picture, str):
         mark = f"\n<!-- {origin.software}; {origin.source} -->\n" if origin.runs else ""
         drawn = [(picture + mark + (f"\n**{note}**\n" if note else "")).encode()]
-        description = origin.title
+        description, axes = origin.title, {}
     else:
-        description = _describe(picture, frame, origin, note)
+        panels = _panels(picture)
+        description = _describe(panels, frame, origin, note)
+        axes = {key: {"title": title, "x": _axis(ax.xaxis), "y": _axis(ax.yaxis)} for key, (title, ax) in panels.items()}
         drawn = _drawn(picture, origin, description, note)
     marks = {"preset": origin.preset} if origin.preset else {}
     if origin.runs:
         marks["commit"] = [origin.commits(keys) if isinstance(keys, str) else "" for keys in frame["keys"]]
     numbers = frame.assign(**marks).to_csv(index=False, lineterminator="\n").encode()
-    record = origin.to_json(description=description, note=note).encode()
+    record = origin.to_json(description=description, note=note, axes=axes).encode()
     found = paths(stem, TABLE if isinstance(picture, str) else PICTURE)
     write_together(dict(zip(found, [*drawn, numbers, record], strict=True)))
     return found
 
 
-def _describe(picture, frame, origin, note):
+def _panels(picture) -> dict:
+    """The title and the axes of every panel, by the key that its title begins with."""
+    found = [(re.match(r"\((\w+)\) (.*)", ax.get_title(loc="left")), ax) for ax in picture.axes]
+    return {title[1]: (title[2], ax) for title, ax in found if title}
+
+
+def _axis(axis) -> list:
+    """The scale of an axis and its ends, in the order in which they are drawn."""
+    return [axis.get_scale(), *(float(f"{end:.6g}") for end in axis.get_view_interval())]
+
+
+def _describe(panels, frame, origin, note):
     from fwexp.plots.describe import describe
 
-    titles = [re.match(r"\((\w+)\) (.*)", ax.get_title(loc="left")) for ax in picture.axes]
-    words = describe(frame, {title[1]: title[2] for title in titles if title})
+    words = describe(frame, {key: title for key, (title, _) in panels.items()})
     return ". ".join(filter(None, [origin.title, note, words]))
 
 

@@ -32,7 +32,8 @@ class Ordering(NamedTuple):
         return self.share == 1.0
 
     def __str__(self) -> str:
-        return f"below at {self.share:.0%} of {self.points} points, ratio {self.ratio:.3g} ({self.least:.3g} to {self.most:.3g})"
+        points = f"{round(self.share * self.points)} of {self.points} points"
+        return f"below at {points}, ratio {self.ratio:.3g} ({self.least:.3g} to {self.most:.3g})"
 
 
 class Rate(NamedTuple):

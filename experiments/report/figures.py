@@ -1,7 +1,6 @@
 """The figures of the report: which files there are of each, and its curves as the page draws them."""
 
 import json
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,19 +84,18 @@ def curves(found: Drawn) -> dict:
     """The panels of a figure with all curves, from its CSV, as plain data."""
     frame = pd.read_csv(found.path(".csv"), dtype={"variant": str, "panel": str})
     lines = style.lines(frame["variant"])
-    titles = dict(re.findall(r"\((\w+)\) (.*?): ", str(found.record.get("description", ""))))
+    axes = found.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
     panels = []
     for key, panel in frame.groupby("panel", sort=False):
-        measure, axis = panel["measure"].iloc[0], panel["axis"].iloc[0]
+        measure, axis, drawn = panel["measure"].iloc[0], panel["axis"].iloc[0], axes.get(key, {})
         panels.append(
             {
                 "key": key,
-                "title": f"({key}) {titles.get(key, '')}".strip(),
+                "title": f"({key}) {drawn.get('title', '')}".strip(),
                 "measure": MEASURES.get(measure, (measure,))[0],
                 "axis": AXES.get(axis, axis),
-                "logx": axis == "at_lam" or bool(panel["x"].min() > 0 and panel["x"].max() > 30 * panel["x"].min()),
-                "log": MEASURES.get(measure, ("", "linear"))[1] == "log",
-                "reversed": axis == "at_lam",
+                "x": drawn.get("x") or ["log" if panel["x"].min() > 0 else "linear", None, None],
+                "y": drawn.get("y") or [MEASURES.get(measure, ("", "linear"))[1], None, None],
                 "curves": [_curve(panel, variant) for variant in style.in_table_order(panel["variant"])],
             }
         )

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fwexp.errors import ParameterError
-from fwexp.experiments.claims import PAPERS, VERDICTS
+from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
+from fwexp.experiments.claims.verdict import HOLDS, IN_PART, UNDECIDED
 from fwexp.experiments.files import PICTURE
 from fwexp.experiments.report.figures import Drawn, curves
 from fwexp.experiments.report.html import Html, data, join, table, tag, text
-from fwexp.experiments.report.words import BEYOND, CAPTIONS
+from fwexp.experiments.report.words import BEYOND, CAPTIONS, COSTS, GLOSSARY, SOURCES
 
 TITLES = dict(PAPERS.values()) | {"others": "Other figures"}
 SIDES = ("bcfw", "bccfw-accelerated", "auto")
@@ -44,45 +45,82 @@ def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]
     records = {id: record for id, record in everything.items() if PAPERS[record["paper"]][0] == name}
     ids = {id for each in figures for id in each.figure.claims}
     elsewhere = {id: record for id, record in records.items() if id not in ids}
-    parts = [tag("h1", TITLES.get(name, name))]
-    if records:
-        parts.append(tag("p", f"{len(records)} claims: ", counts(records), "."))
-    parts += [_figure(each, {id: everything[id] for id in each.figure.claims if id in everything}) for each in figures]
+    parts = [tag("h1", TITLES.get(name, name)), _contents(figures, records)]
+    parts += [_figure(each, everything) for each in figures]
     if elsewhere:
         heading = "Claims that no figure of this page shows" if figures else "Claims"
         parts.append(tag("section", tag("h2", heading), _claims(elsewhere)))
     return join(parts, "\n")
 
 
-def _figure(found: Drawn, records: Mapping[str, Mapping]) -> Html:
+def _contents(figures: Sequence[Drawn], records: Mapping[str, Mapping]) -> Html:
+    """What is on a page: links to its figures, and to the paper's claims with their verdicts."""
+    links = [
+        tag("li", tag("a", each.figure.title, href=f"#{each.id}"), "" if each.stem else " (not drawn yet)") for each in figures
+    ]
+    parts = [tag("ul", *links)] if links else []
+    if records:
+        parts.append(tag("p", f"{len(records)} claims: ", counts(records), "."))
+        parts.append(tag("p", join((_link(record) for record in records.values()), ", "), "."))
+    return tag("nav", *parts, aria_label="On this page")
+
+
+def _link(record: Mapping) -> Html:
+    """A claim's id with its verdict, as a link to it."""
+    href = f"{PAPERS[record['paper']][0]}.html#{record['id']}"
+    return join([tag("a", record["id"], href=href), badge(record["verdict"])], " ")
+
+
+def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
     figure = found.figure
+    records = {id: everything[id] for id in figure.claims if id in everything}
+    bearing = _bearing(figure.name, everything)
     caption, paper = CAPTIONS.get(figure.name, (figure.title, ""))
-    parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, records))]
+    parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, bearing))]
     parts += [_content(found)] if found.stem else []
     parts.append(tag("p", caption))
     if paper:
         parts.append(tag("p", tag("strong", "In the paper: "), paper))
     if found.record.get("note"):
-        parts.append(tag("p", tag("strong", "Reservation: "), found.record["note"], class_="note"))
+        words = f"{found.record['note']}. " + (SOURCES if "sources" in found.record["note"] else "")
+        parts.append(tag("p", tag("strong", "Reservation: "), words, class_="note"))
     if records:
         parts.append(_claims(records))
-    parts.append(
-        tag("p", "To redo it: ", tag("code", f"fwexp figure {figure.name}"), "; claims: ", tag("code", "fwexp claims --run"))
-    )
+    if others := [record for id, record in bearing.items() if id not in records]:
+        parts.append(tag("p", "Claims that look at its runs, too: ", join((_link(record) for record in others), ", "), "."))
+    redo = ["To run what is missing of it and draw it again: ", tag("code", f"fwexp figure {figure.name}"), "; "]
+    if records:
+        redo += ["to check its claims: ", tag("code", f"fwexp claims {next(iter(records.values()))['paper']} --run"), "; "]
+    parts.append(tag("p", *redo, "how long that takes: ", tag("code", "fwexp reproduce --dry-run"), "."))
     if found.stem:
         links = (tag("a", suffix[1:].upper(), href=f"figures/{found.id}{suffix}") for suffix in figure.suffixes)
         parts.append(tag("p", "Files: ", join(links, ", "), f"; drawn at commit {found.record.get('commit', 'unknown')}."))
     return tag("section", *parts, id=found.id)
 
 
-def _state(found: Drawn, records) -> Html:
-    """Whether it was reproduced, in one sentence."""
+def _bearing(figure: str, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
+    """The claims that bear on a figure: those that it shows, and those that look at its runs."""
+    found = {id for id, claim in all_claims().items() if figure in (claim.figure, *(need.preset for need in claim.needs))}
+    return {id: record for id, record in everything.items() if id in found}
+
+
+def _state(found: Drawn, bearing: Mapping[str, Mapping]) -> Html:
+    """Whether it was reproduced: what became of the paper's claims that bear on it."""
     if not found.stem:
         return text("Not drawn yet.")
-    shown = text("Drawn from the full runs. " if found.preset == "full" else "A short try: not the full runs. ")
-    if not records:
-        return join([shown, "It has no claims of its own."])
-    return join([shown, "Its claims: ", counts(records), "."])
+    if found.preset != "full":
+        return text("A short try, which decides nothing: not all of its runs.")
+    own = {id: record for id, record in bearing.items() if PAPERS[record["paper"]][0] == found.figure.name.partition("/")[0]}
+    if not own:
+        return text("All of its runs are in it; no claim of a paper looks at them.")
+    verdicts = {record["verdict"] for record in own.values()}
+    if verdicts == {HOLDS}:
+        answer = "Reproduced"
+    elif verdicts == {UNDECIDED}:
+        answer = "Not decided"
+    else:
+        answer = "Reproduced in part" if verdicts & {HOLDS, IN_PART} else "Not reproduced"
+    return join([tag("strong", answer), ": of the paper's claims that bear on it, ", counts(own), "."])
 
 
 def _content(found: Drawn) -> Html:
@@ -116,14 +154,16 @@ def _markdown(found: Drawn) -> Html:
     """A table of ours, which is Markdown, as HTML."""
     lines = found.path(".md").read_text(encoding="utf-8").splitlines()
     cells = [_cells(line) for line in lines if line.startswith("|")]
-    words = [line for line in lines if line and not line.startswith(("|", "<!--"))]
+    words = [line.replace("**", "").replace("\\*", "*") for line in lines if line and not line.startswith(("|", "<!--"))]
     rows = [row for row in cells[1:] if not all(set(cell) <= set("-: ") for cell in row)]
     return join([table(cells[0], rows, found.figure.title), tag("p", " ".join(words))]) if cells else tag("p", " ".join(words))
 
 
 def _cells(line: str) -> list[str]:
     hidden = "\0"
-    return [cell.strip().replace(hidden, "|") for cell in line.replace(r"\|", hidden).strip().strip("|").split("|")]
+    return [
+        cell.strip().replace(hidden, "|").replace("\\*", "*") for cell in line.replace(r"\|", hidden).strip().strip("|").split("|")
+    ]
 
 
 def _claims(records: Mapping[str, Mapping]) -> Html:
@@ -140,8 +180,11 @@ def _claim(record: Mapping) -> Html:
         rows = [(name, "-" if value is None else value) for name, value in record["numbers"].items()]
         inside.append(table(("measured", "value"), rows, f"numbers of {record['id']}"))
     if record["runs"]:
-        inside.append(tag("p", f"Looks at {len(record['runs'])} runs, of which {record['missing']} are not stored. To decide it: "))
-        inside.append(tag("p", tag("code", f"fwexp claims {record['id']} --run")))
+        missing = f"{record['missing']} of them are not stored yet" if record["missing"] else "all of them stored"
+        command = tag("code", f"fwexp claims {record['id']} --run")
+        inside.append(
+            tag("p", f"Looks at {len(record['runs'])} runs, {missing}. To run what is missing and decide it: ", command, ".")
+        )
         keys = " ".join(key[:12] for key in record["runs"])
         inside.append(tag("details", tag("summary", "Keys of these runs"), tag("p", tag("code", keys), class_="keys")))
     parts.append(tag("details", tag("summary", f"Criterion and numbers of {record['id']}"), *inside))
@@ -160,7 +203,7 @@ def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequen
         (
             tag("a", found.figure.name, href=f"{name}.html#{found.id}"),
             found.figure.title,
-            _state(found, {id: records[id] for id in found.figure.claims if id in records}),
+            _state(found, _bearing(found.figure.name, records)),
         )
         for name, figures in by_page.items()
         for found in figures
@@ -170,7 +213,8 @@ def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequen
         tag(
             "p",
             "Frank-Wolfe methods for structural SVMs: the figures of the papers, drawn from runs on this machine, and each claim "
-            "with a verdict that is computed from these runs. A claim is undecided while a run that it needs is not stored.",
+            "with a verdict that is computed: from these runs, or on small problems where it is about an identity or a bound. A "
+            "claim is undecided while a run that it needs is not stored, or where nothing that could be run would tell.",
         ),
         tag("h2", "Papers"),
         table(("paper", "figures drawn", "claims"), rows, "papers"),
@@ -179,14 +223,23 @@ def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequen
         tag("h2", "Beyond the papers"),
         tag("p", BEYOND),
         compared,
+        tag("h2", "Claims that do not hold, or not wholly"),
+        _fallen(records),
         tag("h2", "Data sets"),
         _datasets(),
         tag("h2", "Runs"),
         _runs(runs),
+        tag("h2", "Words"),
+        tag("dl", *(join([tag("dt", word), tag("dd", meaning)]) for word, meaning in GLOSSARY.items())),
         tag("h2", "Environment"),
         _environment(),
     ]
     return join(parts, "\n")
+
+
+def _fallen(records: Mapping[str, Mapping]) -> Html:
+    rows = [(_link(record), record["statement"], record["why"]) for record in records.values() if record["verdict"] != HOLDS]
+    return table(("claim", "what is claimed", "why not"), rows, "claims that do not hold") if rows else tag("p", "None.")
 
 
 def beyond(results_dir) -> Html:
@@ -213,7 +266,9 @@ def beyond(results_dir) -> Html:
         for row in costs.to_dict("records")
     ]
     head = ("problem", "method", "seeds that got there", "passes, median", "least - most", "seconds, median", "least - most")
-    return table(head, rows, "plain, accelerated and auto")
+    standings = (tag("li", comparison.standing(costs, side.name, cost), ".") for cost in ("passes", "time") for side in stored)
+    listed = table(head, rows, "plain, accelerated and auto")
+    return join([tag("ul", *standings), tag("details", tag("summary", "All problems, gaps and seeds"), tag("p", COSTS), listed)])
 
 
 def _datasets() -> Html:

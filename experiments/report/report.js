@@ -58,13 +58,17 @@ function traces(panel, content, state) {
 function layout(panel, state) {
   const axis = { gridcolor: css("--line"), linecolor: css("--dim"), zeroline: false, automargin: true, exponentformat: "power" };
   const asDrawn = state.position === "x";
-  const scale = (chosen, log) => (chosen === "own" ? (log ? "log" : "linear") : chosen);
-  const flipped = panel.reversed && asDrawn ? { autorange: "reversed" } : {};
+  // The ends are those of the picture while the scale is its own, too; plotly wants them as exponents on a logarithmic axis.
+  const scaled = (chosen, [own, first, last], whole) => {
+    const type = chosen === "own" ? own : chosen;
+    if (!whole || type !== own || first === null) return { type };
+    return { type, range: [first, last].map((end) => (type === "log" ? Math.log10(end) : end)) };
+  };
   return {
     margin: { l: 55, r: 10, t: 28, b: 45 }, paper_bgcolor: css("--page"), plot_bgcolor: css("--page"),
     font: { color: css("--ink"), size: 12 }, hovermode: "closest", showlegend: false,
-    xaxis: { ...axis, title: { text: asDrawn ? panel.axis : POSITIONS[state.position] }, type: scale(state.logx, panel.logx), ...flipped },
-    yaxis: { ...axis, title: { text: panel.measure }, type: scale(state.logy, panel.log) },
+    xaxis: { ...axis, title: { text: asDrawn ? panel.axis : POSITIONS[state.position] }, ...scaled(state.logx, panel.x, asDrawn) },
+    yaxis: { ...axis, title: { text: panel.measure }, ...scaled(state.logy, panel.y, true) },
   };
 }
 
@@ -89,9 +93,9 @@ function chart(place) {
   const known = Object.entries(POSITIONS).filter(([name]) => content.panels.some((panel) => panel.curves.some((curve) => curve[name])));
   const controls = element(
     "div", { class: "controls" },
-    select("Against", known, (value) => { state.position = value; }),
-    select("Positions", scales, (value) => { state.logx = value; }),
-    select("Values", scales, (value) => { state.logy = value; }),
+    select("Horizontal axis", known, (value) => { state.position = value; }),
+    select("its scale", scales, (value) => { state.logx = value; }),
+    select("scale of values", scales, (value) => { state.logy = value; }),
   );
   const boxes = content.methods.map((method) => {
     const box = element("input", { type: "checkbox", checked: true });

@@ -115,3 +115,39 @@ BEYOND = (
     "among them by the problem and lam. Every result carries a certificate, also along regularisation paths. Below: passes and "
     "time to a certified gap, for what is stored of the plain method, the accelerated one and auto."
 )
+
+COSTS = (
+    "Passes and time until the certified gap, the lowest objective less the highest lower bound of a run so far, is that small: "
+    "median, least and most over the seeds. A run certifies a gap only where it logs: one that logs every 50 passes is said to "
+    "need 50. Never: not before the run ended."
+)
+
+SOURCES = (
+    "Sources are the code that a run depends on: these runs were made by more than one version of fwexp, or by another than the "
+    "one that drew them. force=stale runs them again."
+)
+
+GLOSSARY = {
+    "pass": "As many calls of the max-oracle (loss-augmented decoding of one example) as there are training examples, n.",
+    "lam": "The strength of the regularisation: the objective is lam/2 ||w||^2 plus the mean of the structured hinge losses.",
+    "gap": "Duality gap: the objective less a lower bound on its minimum. It certifies how far a result can be from the optimum.",
+    "suboptimality": "The objective less the best lower bound that any run on the same problem has, one made for that included.",
+    "BCFW, FW, SSG": "Block-coordinate Frank-Wolfe, which visits one example per step; batch Frank-Wolfe; stochastic subgradient.",
+    "BCPFW, BCAFW, bccfw": "BCFW with pairwise, away or corrective steps instead of Frank-Wolfe ones.",
+    "wavg, tavg, avg": "Averages of the iterates: weighted by the step number; of those since the last power of two; of all alike.",
+    "+ gap, + cache": "Examples are drawn in proportion to the gaps of their blocks; labelings found earlier are tried first.",
+    "F, nu": "A cached labeling serves if its gap is at least F times the block's last gap (the local criterion) and nu times the "
+    "mean of the last exact gaps (the global one). cache-local has F = 0.25 and nu = 0.01, cache-global 0.01 and 1, cache-rare 5 "
+    "and 10, cache-eager 0.01 and 0.001.",
+    "one_slack, n_slack": "Cutting planes with one slack variable, or one per example. In legends: cutting plane.",
+    "ocr, ocr2": "The two ways to split the words: train on one of ten folds (OCR-small), or on nine of them (OCR-large).",
+    "full runs": "All runs that are defined for a figure. The papers let methods run longer; where that matters a note says so.",
+    "below at k of m points, ratio r (a to b)": "Of m positions that both methods logged, at k every seed of the first method is "
+    "below every seed of the second; r is the median, a and b are the extremes of the second's values over the first's.",
+    "SP-FW, SP-AFW": "Frank-Wolfe for saddle points, without and with away steps; adaptive is a step by the gap.",
+    "exact and heuristic path": "Both follow the solutions to smaller lam; the exact one computes the gap that it certifies with n "
+    "oracle calls, the heuristic one trusts the last known gaps of blocks and certifies nothing.",
+    "PCP, PDJ": "Shares of limbs, and of joints, that are found near enough to where they are.",
+    "psi, atom, corner": "The difference of two joint feature vectors; a vertex of the set that is minimised over; one made of n "
+    "labelings.",
+}

@@ -238,7 +238,8 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     **filters
         Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver`` (``"auto"``:
         what that stands for), ``lam`` (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``,
-        ``max_passes``, ``gap_tol``, ``created``, ``sources``, ``stale``, ``auto``, and options, for instance ``**{"solver.sampling": "perm"}``.
+        ``max_passes``, ``gap_tol``, ``created``, ``sources``, ``stale``, ``auto``, and options, for instance
+        ``**{"solver.sampling": "perm"}``.
 
     Returns
     -------

@@ -131,7 +131,7 @@ def test_curves_are_the_numbers_of_the_csv(report, parsed):
 
 def test_a_path_runs_to_smaller_lam(report):
     content = json.loads(re.search(r'id="data-icml2016-fig8">(.*?)</script>', (report / "icml2016.html").read_text())[1])
-    assert all(panel["reversed"] for panel in content["panels"])
+    assert all(panel["x"][0] == "log" and panel["x"][1] > panel["x"][2] for panel in content["panels"])
 
 
 def test_pages_can_be_used_by_key_and_by_voice(parsed):
@@ -186,9 +186,9 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
 def test_a_table_is_a_table(tmp_path):
     figure = FIGURES.find("icml2013/table1")
     stem = tmp_path / "table1"
-    stem.with_suffix(".md").write_text("| a | b\\|c |\n| --- | ---: |\n| <1 | 2 |\n\nSome words.\n")
+    stem.with_suffix(".md").write_text("| a | b\\|c |\n| --- | ---: |\n| <1 | \\*2 |\n\n**Some** words.\n")
     page = Page(pages._markdown(figures.Drawn(figure, stem)))
-    assert page.words == "ab|c<12Some words."
+    assert page.words == "ab|c<1*2Some words."
     assert [tag for tag, _ in page.elements].count("th") == 2
 
 
@@ -210,8 +210,22 @@ def test_every_figure_of_a_paper_has_a_caption():
 
 def test_a_figure_says_whether_it_is_reproduced(store_with_figures):
     (found,) = (each for each in figures.drawn(store_with_figures) if each.figure.name == "review/fig1")
-    assert "no claims of its own" in pages._state(found, {})
-    assert "Its claims: 1" in pages._state(found, {"R-1": {"verdict": "holds"}})
+    for verdicts, answer in [
+        ((), "no claim of a paper looks at them"),
+        (("holds", "holds"), "Reproduced</strong>: of the paper"),
+        (("holds", "fails"), "Reproduced in part"),
+        (("undecided",), "Not decided"),
+        (("fails", "undecided"), "Not reproduced"),
+    ]:
+        records = {f"R-{k}": {"verdict": verdict, "paper": "R"} for k, verdict in enumerate(verdicts)}
+        assert answer in pages._state(found, records)
+    assert "no claim of a paper" in pages._state(found, {"L-1": {"verdict": "holds", "paper": "L"}})  # another paper's
+
+
+def test_claims_bear_on_the_figures_whose_runs_they_look_at():
+    everything = {id: {} for id in ("B13-5", "B13-1", "L-4")}
+    assert set(pages._bearing("icml2013/fig4", everything)) == {"B13-5"}
+    assert "L-4" in pages._bearing("icml2013/fig1", everything)
 
 
 def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
