@@ -309,5 +309,9 @@ def early_minimum(runs):
     errors = found.at(points)
     places, rise = points[errors.argmin(axis=1)], interval(errors[:, -1] - errors.min(axis=1))
     parts = {"lowest early": places.max() <= END[OCR] / 3, "rises": rise.low > 0 and rise.exponent >= 0.01 * errors.min()}
-    numbers = {"passes to the lowest, latest seed": places.max(), "rise in percent": str(_scaled(rise)), "lowest": errors.min()}
+    numbers = {
+        "passes to the lowest, latest seed": places.max(),
+        "rise in percentage points": str(_scaled(rise)),
+        "lowest": errors.min(),
+    }
     return Finding(parts, numbers)

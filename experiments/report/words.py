@@ -22,11 +22,12 @@ CAPTIONS = {
         "early minimum.",
     ),
     "icml2013/fig4": (
-        "The same on CoNLL-2000, from a hundredth of a pass on.",
+        "The stochastic solvers with all their averages on CoNLL-2000, from a hundredth of a pass on; no online-EG.",
         "The order of the solvers was that of OCR, already within the first pass.",
     ),
     "icml2013/fig5": (
-        "The same on word alignment. Features and training alignments of the paper are not public; these are stand-ins.",
+        "The stochastic solvers with all their averages on word alignment. Features and training alignments of the paper are not "
+        "public; ours are stand-ins for them, made from the public part of the Hansards.",
         "The order of the solvers was the same; the paper shows one lam in its figure 1.",
     ),
     "icml2013/table1": (
@@ -54,11 +55,13 @@ CAPTIONS = {
         "Warm starts made the grid faster, and a path to the end of the grid cost about as much as a grid.",
     ),
     "icml2016/fig5": (
-        "The same on OCR and CoNLL-2000 at three strengths of the regularisation each; every method checks its gap each 10 passes.",
+        "The eight block methods on OCR and CoNLL-2000 at three strengths of the regularisation each; every method checks its gap "
+        "each 10 passes.",
         "Six data sets; the larger the data, the more gap sampling gained.",
     ),
     "icml2016/fig6": (
-        "The same on horses and on synthetic data of the sizes of HorseSeg and LSP, at three strengths of the regularisation each.",
+        "The eight block methods on horses and on synthetic data of the sizes of HorseSeg and LSP, at three strengths of the "
+        "regularisation each.",
         "The order of the methods was that of OCR; with the slow oracle of LSP the cache paid in time, too.",
     ),
     "icml2016/auto": (
@@ -77,13 +80,15 @@ CAPTIONS = {
     ),
     "horses/overlays": (
         "Left the true figure, cut out, and right what was found, on six test images at equal ranks from the best to the worst; "
-        "with the scores of all test images, with edges between superpixels and without.",
+        "with the scores of all test images, with edges between superpixels and without. Scores in pictures are those of the run "
+        "that is drawn, scores in words medians over the runs.",
         "This figure is ours; the paper's HorseSeg has other images and features.",
     ),
     "pose/overlays": (
         "Left the true pose and right the one found, on six test images of synthetic_lsp at equal ranks from the best to the "
         "worst, drawn over the score of the most likely joint at every cell. Photos are not shown: the part scores of our own in "
-        "the data set lsp are too weak to learn poses from; no run there was better than weights of 0.",
+        "the data set lsp are too weak to learn poses from; no run there was better than weights of 0. Scores in pictures are "
+        "those of the run that is drawn, scores in words medians over the runs.",
         "This figure is ours; the paper's poses are in photos, with part scores of a convolutional network.",
     ),
     "review/fig1": (
