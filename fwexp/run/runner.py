@@ -81,6 +81,7 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
 
 
 def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
+    auto = _is_auto(config, data.problems[0])
     try:
         result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint)
     except UserError:
@@ -88,7 +89,7 @@ def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Chec
     except Exception as error:
         return fail(error, config, results_dir)
     try:
-        path = store.save(result, config, results_dir, sources=data.checksums, auto=_is_auto(config, data.problems[0]))
+        path = store.save(result, config, results_dir, sources=data.checksums, auto=auto)
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
     return Outcome(result.status, path, f"{result.status}, {_numbers(result)}")
@@ -119,22 +120,25 @@ def resolve(config: Mapping, data_dir=None) -> dict:
     """Return the configuration with solver ``auto`` replaced by what it stands for, which depends on the data."""
     if config["solver"]["name"] != "auto":
         return dict(config)
-    return _resolve(config, load(config["dataset"], data_dir)[0])
+    return canonical({**config, "solver": _auto(config, load(config["dataset"], data_dir)[0])})
 
 
-def _resolve(config: Mapping, train) -> dict:
+def _auto(config: Mapping, train) -> dict:
+    """Return what ``auto`` stands for with the settings of a configuration."""
     from fwexp.solvers import resolve_auto
 
     lam = settings.check_lam(config["lam"], train.n) if "lam" in config else None
     name, options = resolve_auto(train, config.get("iterates"), lam)
-    return canonical({**config, "solver": {"name": name, **options}})
+    return {"name": name, **options}
 
 
 def _is_auto(config: Mapping, train) -> bool:
-    """Say whether a configuration is what ``auto`` would stand for."""
     from fwexp.solvers import SOLVERS
 
-    return config["solver"]["name"] in SOLVERS and _resolve(config, train)["solver"] == config["solver"]
+    if config["solver"]["name"] not in SOLVERS:  # a method on convex sets
+        return False
+    solver = _auto(config, train)
+    return solver["name"] == config["solver"]["name"] and canonical({**config, "solver": solver})["solver"] == config["solver"]
 
 
 def check(configs: Iterable[Mapping], data_dir=None) -> None:
