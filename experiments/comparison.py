@@ -115,12 +115,15 @@ def _problems(results):
     options = [name for name in results if name.startswith("dataset.") and name != "dataset.split"]
     names = results["dataset"] + results["split"].map(lambda split: f" {split}" if isinstance(split, str) else "")
     for option in options:
-        names += results[option].map(lambda value, option=option: f", {option[8:]}={value:g}" if _is_number(value) else "")
+        names += results[option].map(lambda value, option=option: _said(option[len("dataset.") :], value)).astype(str)
     return names + ", lam=" + results["lam_spec"].astype(str)
 
 
-def _is_number(value):
-    return isinstance(value, int | float) and np.isfinite(value)
+def _said(option: str, value) -> str:
+    """An option of a data set in the name of a problem; data sets that do not have it have NaN or None there."""
+    if isinstance(value, str):
+        return f", {option}={value}"
+    return f", {option}={value:g}" if isinstance(value, int | float) and np.isfinite(value) else ""
 
 
 def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:

@@ -51,6 +51,17 @@ def test_a_method_without_a_dual_is_measured_by_that_of_the_others():
     assert np.isinf(costs(make_run("ssg", level=0.2), make_run("ssg", level=0.2, sampling="perm"), sides=("ssg",))["passes"]).all()
 
 
+def test_problems_that_differ_in_any_option_of_their_data_are_not_mixed():
+    options = {"size": ["small", "large", None], "n": [np.nan, 40.0, np.nan], "pairwise": [True, np.nan, np.nan]}
+    frame = pd.DataFrame({f"dataset.{name}": values for name, values in options.items()})
+    frame = frame.assign(dataset="d", split=[None, None, "ocr"], lam_spec="1/n")
+    assert list(comparison._problems(frame)) == [
+        "d, size=small, pairwise=1, lam=1/n",
+        "d, size=large, n=40, lam=1/n",
+        "d ocr, lam=1/n",
+    ]
+
+
 def test_standings_are_ratios_to_the_best_of_the_others():
     frame = pd.DataFrame(
         [("a", "p", 1.0), ("b", "p", 2.0), ("c", "p", 4.0), ("a", "q", 9.0), ("b", "q", 3.0), ("c", "q", 3.0)]
