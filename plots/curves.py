@@ -114,11 +114,12 @@ def on_data(results: pd.DataFrame, dataset: str, options: Mapping[str, str]) -> 
 def suboptimality(results: pd.DataFrame) -> pd.DataFrame:
     """`results` with the column ``suboptimality``: primal minus the highest dual seen.
 
-    That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not.
-    A figure names its runs, a dedicated reference run among them, so runs that it does not name cannot change it.
+    That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not; rows of
+    runs that go through several lam have it in ``at_lam``. A figure names its runs, a dedicated reference run among them, so runs
+    that it does not name cannot change it.
     """
     options = [column for column in results if column.startswith("dataset.")]
-    same = [column for column in ("dataset", "split", "lam", *options) if column in results]
+    same = [column for column in ("dataset", "split", "lam", "at_lam", *options) if column in results]
     highest = results.groupby(same, dropna=False)["dual"].transform("max")
     difference = results["primal"] - highest
     broken = difference < -1e-8 * np.maximum(1.0, highest.abs())

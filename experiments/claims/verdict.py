@@ -43,7 +43,7 @@ class Finding:
             return ""
         words = {True: "holds", False: "does not hold", None: "is not measured"}
         groups = {word: [part for part, held in self.parts.items() if words[_flag(held)] == word] for word in words.values()}
-        return "; ".join(f"{word}: {', '.join(found)}" for word, found in groups.items() if found)
+        return ". ".join(f"{word}: {'; '.join(found)}" for word, found in groups.items() if found)
 
 
 def _flag(held) -> bool | None:

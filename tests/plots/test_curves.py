@@ -44,6 +44,17 @@ def test_a_reference_run_bounds_the_optimum_but_is_not_drawn():
     assert np.allclose(loose["median"] - tight["median"], gain, atol=1e-12)
 
 
+def test_duals_at_another_lam_of_a_path_do_not_count():
+    """The dual at a large lam may lie above the primal at a small one."""
+    run = make_run("bcfw").assign(lam=np.nan)
+    at = run.index % 2
+    run = run.assign(at_lam=np.where(at, 0.1, 1.0), primal=run["primal"] + at, dual=run["dual"] + at)
+    found = curves.suboptimality(run)
+    for _, rows in found.groupby("at_lam"):
+        assert np.allclose(rows["suboptimality"], rows["primal"] - rows["dual"].max())
+    assert found["suboptimality"].min() >= 0.0
+
+
 def test_a_primal_below_a_dual_is_reported():
     wrong = make_run("fw")
     wrong.loc[3, "primal"] = OPTIMUM - 0.9
