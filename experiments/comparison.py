@@ -35,6 +35,9 @@ COLUMNS = [
 ]
 
 
+READ = ("problem", "method", "seed", "key", "passes", "oracle_calls", "time", "primal", "dual", "highest")  # of results
+
+
 @dataclass(frozen=True)
 class Side:
     """What is compared: runs of a method, of a solver with given options, or all those of a store."""
@@ -149,6 +152,7 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
         A side has no runs, or they have no problem in common.
     """
     found = {side.name: side.rows(results) if len(results) else results for side in sides}
+    found = {name: rows[[column for column in READ if column in rows]] for name, rows in found.items()}
     for name, rows in found.items():
         if rows.empty:
             raise ParameterError(f"there are no stored runs of {name} to compare")
@@ -171,7 +175,8 @@ def _costs(runs, gap):
     """Passes and time to a gap, over the seeds; of runs that differ in length the longest counts."""
     longest = runs.groupby(["seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
     keys = longest.groupby("seed")["key"].last()
-    reached = np.array([_reached(runs[runs["key"] == key], gap) for key in keys])
+    each = dict(list(runs.groupby("key")))
+    reached = np.array([_reached(each[key], gap) for key in keys])
     costs = {"seeds": len(keys), "reached": int(np.isfinite(reached[:, 0]).sum()), "keys": " ".join(sorted(keys))}
     for name, values in zip(("passes", "time"), reached.T, strict=True):
         costs |= {name: np.median(values), f"{name}_low": values.min(), f"{name}_high": values.max()}

@@ -20,8 +20,8 @@ def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
     return {key_of(config): config for need in claim.needs for config in _configs_of(need, preset)}
 
 
-def check(claim: Claim, results_dir="results", preset: str = "full", results=None) -> dict:
-    """Return what stored runs say of a claim; nothing is run. Without `results` these are read.
+def check(claim: Claim, results_dir="results", preset: str = "full", results=None, stored=None) -> dict:
+    """Return what stored runs say of a claim; nothing is run. Without `results`, and the keys of what is stored, these are read.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
     from fwexp.run import store
 
     wanted = needed(claim, preset)
-    missing = [config for config in wanted.values() if store.stored(results_dir, config) is None]
+    missing = set(wanted) - (_stored(wanted, results_dir) if stored is None else stored)
     record = {
         "id": claim.id,
         "paper": claim.paper,
@@ -75,9 +75,16 @@ def check_all(claims: Mapping[str, Claim], results_dir="results", preset: str = 
     """Return the records of several claims, by id; each run is read once."""
     from fwexp.run import store
 
-    keys = {key for claim in claims.values() for key in needed(claim, preset)}
-    results = store.load_results(results_dir, key=sorted(keys))
-    return {id: check(claim, results_dir, preset, results) for id, claim in claims.items()}
+    wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
+    results, stored = store.load_results(results_dir, key=sorted(wanted)), _stored(wanted, results_dir)
+    return {id: check(claim, results_dir, preset, results, stored) for id, claim in claims.items()}
+
+
+def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:
+    """The keys of those of some configurations whose runs are stored."""
+    from fwexp.run import store
+
+    return {key for key, config in wanted.items() if store.stored(results_dir, config) is not None}
 
 
 def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full") -> None:

@@ -163,6 +163,7 @@ class Runs:
         by = [name for name in ("key", "variant", "iterate") if name in self.results]
         self._heads = self.results.drop_duplicates(by, ignore_index=True)  # what rows are chosen by is as in the first with these
         group = self.results.groupby(by, sort=False, dropna=False).ngroup().to_numpy()
+        self._curves: dict[tuple, Curves] = {}
         places = np.argsort(group, kind="stable")
         self._places = np.split(places, np.flatnonzero(np.diff(group[places])) + 1)
 
@@ -209,6 +210,12 @@ class Runs:
 
     def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", **where) -> Curves:
         """The curves of a variant, one per seed."""
+        asked = variant, measure, axis, *sorted(where.items())  # several parts of a criterion ask for the same ones
+        if asked not in self._curves:
+            self._curves[asked] = self._curves_of(variant, measure, axis, where)
+        return self._curves[asked]
+
+    def _curves_of(self, variant: str, measure: str, axis: str, where: dict) -> Curves:
         xs, ys, diverged = [], [], []
         rows = self.results[["seed", "key", "status", axis, measure]].iloc[self._find(variant, where)]
         for _, run in rows.groupby(["seed", "key"], sort=True):

@@ -4,12 +4,14 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from fwexp.experiments.catalogue import FIGURES, Figure
 from fwexp.plots import style
 from fwexp.plots.curves import AXES, MEASURES, POSITIONS
 
+POINTS = 300  # of a curve on a page; its CSV has all
 DASHES = {"-": "solid"}
 SYMBOLS = {
     "o": "circle",
@@ -114,6 +116,7 @@ def curves(found: Drawn) -> dict:
 
 def _curve(panel, variant):
     rows = panel[panel["variant"] == variant].sort_values("x", kind="stable")
+    rows = rows.iloc[np.unique(np.linspace(0, len(rows) - 1, min(POINTS, len(rows))).round().astype(int))]
     columns = [name for name in ("x", *POSITIONS, "median", "best", "worst") if name in rows]
     return {"name": variant, "runs": int(rows["runs"].max()), **{name: rows[name].astype(float).tolist() for name in columns}}
 

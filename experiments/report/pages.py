@@ -247,7 +247,7 @@ def beyond(results_dir) -> Html:
     from fwexp.experiments import comparison
 
     sides = [comparison.parse(name) for name in SIDES]
-    results = comparison.load(sides, results_dir)
+    results = comparison.load(sides, results_dir, solver="bcfw")  # which all of them stand for
     stored = [side for side in sides if len(results) and len(side.rows(results))]
     try:
         if len(stored) < 2:

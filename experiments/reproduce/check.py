@@ -15,7 +15,7 @@ from fwexp.experiments.peers.contests import CONTESTS
 from fwexp.experiments.reproduce.publish import DIGITS, DROPPED, KEPT, PEERS
 from fwexp.plots.curves import COLUMNS
 
-MEGABYTES = 3.0
+MEGABYTES = 4
 PICTURE_BYTES = 300_000
 CLAIM = {
     **dict.fromkeys(("id", "paper", "statement", "criterion", "figure", "verdict", "why"), str),

@@ -26,7 +26,7 @@ from fwexp.experiments.peers.contests import CONTESTS
 from fwexp.experiments.report.figures import Drawn, drawn
 
 WIDTH, COLOURS = 1100, 64
-POINTS = 16
+POINTS = 12
 DIGITS = 12
 DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
