@@ -26,13 +26,13 @@ FIG3 = Figure(
 )
 FIG4 = Figure(
     name="icml2013/fig4",
-    title="The same on CoNLL-2000",
+    title="Suboptimality and test error of the stochastic solvers and their averages on CoNLL-2000",
     data=icml2013.all_averages_data(icml2013.FIG4),
     draw=icml2013.all_averages_draw(icml2013.FIG4),
 )
 FIG5 = Figure(
     name="icml2013/fig5",
-    title="The same on word alignment",
+    title="Suboptimality and test error of the stochastic solvers and their averages on word alignment",
     data=icml2013.all_averages_data(icml2013.FIG5),
     draw=icml2013.all_averages_draw(icml2013.FIG5),
 )

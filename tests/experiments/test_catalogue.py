@@ -140,6 +140,7 @@ def test_figures_share_runs(one, other, solvers, shared):
     assert len(keys[0] & keys[1]) == shared
 
 
+@pytest.mark.slow
 def test_table_1_measures_every_method_on_all_words_and_on_samples():
     sizes = {}
     for config in _configs("icml2013/table1"):
@@ -199,6 +200,7 @@ def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path, monkeypatch):
     assert all(path.is_file() for path in paths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [slice(1), slice(8), slice(5, 6)], ids=["no cache", "some", "one"])
 def test_a_map_of_which_runs_failed_can_be_drawn(part, tmp_path):
     figure = FIGURES["icml2016/fig2"]

@@ -27,7 +27,7 @@ def train():
     return fwexp.load_dataset("digits")[0]
 
 
-@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("exact", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_path_is_stored_like_a_run(exact, train, tmp_path):
     wanted = fwexp.regularization_path(train, 0.2, lam_min=2.0, exact=exact, seed=1, **OPTIONS)
     stored = config("path", {"eps": 0.2, "lam_min": 2, "exact": exact}, OPTIONS, **SETTINGS)
@@ -47,7 +47,7 @@ def test_a_path_is_stored_like_a_run(exact, train, tmp_path):
     assert set(trace["lam"]) == {wanted.lam[-1]}
 
 
-@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize("warm", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_grid_is_stored_like_a_run(warm, train, tmp_path):
     lams = [2.0**k for k in range(15, 0, -1)]
     wanted = fwexp.grid_search(train, 0.2, lams=lams, warm=warm, seed=1, **OPTIONS)

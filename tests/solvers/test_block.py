@@ -121,8 +121,10 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
     assert solver.exact_gap() == pytest.approx(0.0, abs=1e-8)
 
 
-@pytest.mark.parametrize("accelerate", [False, True])
-@pytest.mark.parametrize("cache", [False, True])
+@pytest.mark.parametrize(
+    ("cache", "accelerate"),
+    [(False, False), (True, True), *(pytest.param(cache, not cache, marks=pytest.mark.slow) for cache in (True, False))],
+)
 @pytest.mark.parametrize("sampling", ["uniform", "perm", "cyclic", "gap", "max_gap", "max_gain", "lipschitz"])
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate):
