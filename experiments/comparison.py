@@ -209,7 +209,7 @@ def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
     medians = costs.pivot(index="problem", columns="side", values=cost)
     own, best = medians[side], medians.drop(columns=side).min(axis=1)
     there = np.isfinite(medians).any(axis=1)
-    ratios = (own / best)[there]
+    ratios = (own / best).where(own != best, 1.0)[there]  # also where both cost nothing
     if ratios.empty:
         return f"{side}, {cost}: no method gets to any gap"
     worst = ratios.idxmax()

@@ -99,7 +99,6 @@ def parse(
     """
     given, flags, rest = Arguments([], {}, {}), flags or {}, iter(args)
     known = None if keys is None else (*_folders.FOLDER_KEYS, *keys)
-    names = _all_names(switches, flags, keys)
     for arg in rest:
         key, equals, value = arg.partition("=")
         if arg in switches:
@@ -108,7 +107,7 @@ def parse(
             given.flags[key] = value if equals else next(rest, "")
             _check_flag(key, given.flags[key], flags[key])
         elif arg.startswith("-"):
-            raise OptionError(unknown(f"flag of {name}", key, names))
+            raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys)))
         elif not equals or (key not in (known or ()) and any(sign in key for sign in in_words)):
             given.words.append(arg)
         elif known is not None and key not in known:

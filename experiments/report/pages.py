@@ -86,7 +86,8 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
         parts.append(tag("p", tag("strong", "Reservation: "), words, class_="note"))
     if records:
         parts.append(_claims(records))
-    if others := [record for id, record in bearing.items() if id not in records]:
+    drawn = set(found.record.get("runs", ()))
+    if others := [each for id, each in everything.items() if id not in records and (id in bearing or drawn & set(each["runs"]))]:
         parts.append(tag("p", "Claims that look at its runs, too: ", join((_link(record) for record in others), ", "), "."))
     redo = ["To run what is missing of it and draw it again: ", tag("code", f"fwexp figure {figure.name}"), "; "]
     if records:
@@ -99,7 +100,7 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
 
 
 def _bearing(figure: str, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
-    """The claims that bear on a figure: those that it shows, and those that look at its runs."""
+    """The claims that bear on a figure: those that it shows, and those that are decided by its preset."""
     found = {id for id, claim in all_claims().items() if figure in (claim.figure, *(need.preset for need in claim.needs))}
     return {id: record for id, record in everything.items() if id in found}
 
@@ -112,7 +113,7 @@ def _state(found: Drawn, bearing: Mapping[str, Mapping]) -> Html:
         return text("A short try, which decides nothing: not all of its runs.")
     own = {id: record for id, record in bearing.items() if PAPERS[record["paper"]][0] == found.figure.name.partition("/")[0]}
     if not own:
-        return text("All of its runs are in it; no claim of a paper looks at them.")
+        return text("All of its runs are in it; no claim of its paper is decided by it.")
     verdicts = {record["verdict"] for record in own.values()}
     if verdicts == {HOLDS}:
         answer = "Reproduced"

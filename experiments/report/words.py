@@ -1,5 +1,7 @@
 """What the report says of each figure, in our words: what it shows here, and what the paper's figure showed."""
 
+from fwexp.plots.style import METHODS
+
 CAPTIONS = {
     "quickstart": (
         "Three solvers on the handwritten dates that come with the package: distance of the objective to the best lower bound "
@@ -142,8 +144,9 @@ GLOSSARY = {
     "wavg, tavg, avg": "Averages of the iterates: weighted by the step number; of those since the last power of two; of all alike.",
     "+ gap, + cache": "Examples are drawn in proportion to the gaps of their blocks; labelings found earlier are tried first.",
     "F, nu": "A cached labeling serves if its gap is at least F times the block's last gap (the local criterion) and nu times the "
-    "mean of the last exact gaps (the global one). cache-local has F = 0.25 and nu = 0.01, cache-global 0.01 and 1, cache-rare 5 "
-    "and 10, cache-eager 0.01 and 0.001.",
+    "mean of the last exact gaps (the global one). Regimes of these: "
+    + "; ".join(f"{name} is {method.label}" for name, method in METHODS.items() if name.startswith("cache-"))
+    + ".",
     "one_slack, n_slack": "Cutting planes with one slack variable, or one per example. In legends: cutting plane.",
     "ocr, ocr2": "The two ways to split the words: train on one of ten folds (OCR-small), or on nine of them (OCR-large).",
     "full runs": "All runs that are defined for a figure. The papers let methods run longer; where that matters a note says so.",

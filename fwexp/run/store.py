@@ -331,7 +331,7 @@ def _matches(run: StoredRun, name: str, values: list) -> bool:
 
 def _equal(name: str, columns: Mapping, value) -> bool:
     if (name, value) == ("solver", "auto"):
-        return columns["auto"]
+        return columns.get("auto", True)  # a damaged run might be one
     if name != "lam":
         return columns[name] == value
     if isinstance(value, str):

@@ -72,7 +72,7 @@ class StoredRun:
     @functools.cached_property
     def _columns(self) -> dict[str, Any]:
         if self.status == "damaged":
-            return dict(zip(PATH_COLUMNS, (*self.place, self.key), strict=True)) | {"status": self.status, "auto": False}
+            return dict(zip(PATH_COLUMNS, (*self.place, self.key), strict=True)) | {"status": self.status}
         dataset, solver = dict(self.config["dataset"]), dict(self.config["solver"])
         lam = self.record.get("lam", self.config.get("lam"))
         values = {

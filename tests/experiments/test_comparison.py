@@ -74,6 +74,8 @@ def test_standings_are_ratios_to_the_best_of_the_others():
     assert said[2] == "c, passes: at most 1.1 times the best other on 1 of 2; worst: 4 times on p"
     never = frame.assign(passes=frame["passes"].where((frame["side"] != "b") | (frame["problem"] != "q"), np.inf))
     assert comparison.standing(never, "b", "passes").endswith("worst: never there, as another is, on q")
+    nothing = comparison.standing(frame.assign(passes=0.0), "a", "passes")  # gaps that every start has
+    assert nothing.startswith("a, passes: at most 1.1 times the best other on 3 of 3; worst: 1 times")
     assert comparison.standing(frame[frame["problem"] == "r"], "a", "passes") == "a, passes: no method gets to any gap"
 
 

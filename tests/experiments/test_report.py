@@ -211,7 +211,7 @@ def test_every_figure_of_a_paper_has_a_caption():
 def test_a_figure_says_whether_it_is_reproduced(store_with_figures):
     (found,) = (each for each in figures.drawn(store_with_figures) if each.figure.name == "review/fig1")
     for verdicts, answer in [
-        ((), "no claim of a paper looks at them"),
+        ((), "no claim of its paper"),
         (("holds", "holds"), "Reproduced</strong>: of the paper"),
         (("holds", "fails"), "Reproduced in part"),
         (("undecided",), "Not decided"),
@@ -219,7 +219,7 @@ def test_a_figure_says_whether_it_is_reproduced(store_with_figures):
     ]:
         records = {f"R-{k}": {"verdict": verdict, "paper": "R"} for k, verdict in enumerate(verdicts)}
         assert answer in pages._state(found, records)
-    assert "no claim of a paper" in pages._state(found, {"L-1": {"verdict": "holds", "paper": "L"}})  # another paper's
+    assert "no claim of its paper" in pages._state(found, {"L-1": {"verdict": "holds", "paper": "L"}})  # another paper's
 
 
 def test_claims_bear_on_the_figures_whose_runs_they_look_at():
