@@ -99,12 +99,16 @@ def _plain(value: str):
 
 
 def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
-    """All stored training runs that the sides might mean, with columns ``store``, ``method`` and ``highest`` (dual)."""
+    """All stored training runs that the sides might mean, as `comparable` has them, with a column ``store``."""
     from fwexp.run import store
 
     folders = [side.store for side in sides if side.store is not None] or [Path(results_dir)]
     frames = [store.load_results(folder, **filters).assign(store=str(folder)) for folder in dict.fromkeys(folders)]
-    results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    return comparable(pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True))
+
+
+def comparable(results: pd.DataFrame) -> pd.DataFrame:
+    """The training runs among `results`, with columns ``method``, ``problem`` and ``highest`` (dual)."""
     if results.empty:
         return results
     if "task" in results:

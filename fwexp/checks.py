@@ -117,7 +117,10 @@ def fraction_option(name: str) -> Callable:
 
 
 def switch_option(name: str, options: type) -> Callable:
-    """Return the check of an option that is false, true, or a mapping of fields of ``options``, which comes back complete."""
+    """Return the check of an option that is false, true, or a mapping of fields of ``options``.
+
+    That comes back complete, but for fields that were added later and have their default.
+    """
 
     def check(value) -> bool | dict:
         if isinstance(value, bool):
@@ -125,9 +128,18 @@ def switch_option(name: str, options: type) -> Callable:
         if not isinstance(value, Mapping):
             fields = ", ".join(field.name for field in dataclasses.fields(options))
             raise ParameterError(f"{name} must be true, false or a mapping of {fields}; got {shown(value)}")
-        return check_fields(name, options, value)
+        return without_later_defaults(check_fields(name, options, value), options)
 
     return check
+
+
+def without_later_defaults(values: dict, options: type) -> dict:
+    """Return the values of an options dataclass without those of fields that were added later and have their default.
+
+    They are in no key of a run, so that the keys of runs that were stored before remain.
+    """
+    later = {field.name: field.default for field in dataclasses.fields(options) if field.metadata.get("added_later")}
+    return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 
 def check_function(name: str, value, *, optional: bool = False):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from fwexp.experiments.claims.verdict import Undecided
 from fwexp.plots import curves, style
@@ -99,10 +100,8 @@ class Curves:
 
 def interval(values: Sequence[float]) -> Rate:
     """The mean of values, one per seed, with Student's 95 % interval; one value is its own."""
-    from scipy.stats import t
-
     values = np.asarray(values, dtype=float)
-    wide = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    wide = stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return Rate(values.mean(), values.mean() - wide, values.mean() + wide)
 
 
@@ -170,7 +169,7 @@ class Runs:
     @property
     def variants(self) -> list[str]:
         """The variants that there are, without the reference run, in the order of legends."""
-        return [name for name in style.in_table_order(self.results["variant"]) if name != curves.REFERENCE]
+        return [name for name in style.in_table_order(self._heads["variant"]) if name != curves.REFERENCE]
 
     def rows(self, variant: str = "", **where) -> pd.DataFrame:
         """The rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` what the run did."""
@@ -178,22 +177,22 @@ class Runs:
 
     def _find(self, variant: str, where: dict) -> np.ndarray:
         """Where the rows stand."""
-        found = self._heads
+        heads, here = self._heads, np.ones(len(self._heads), dtype=bool)
         task, lam = where.get("task", "train"), where.get("lam")
-        if "task" in found:
-            found = found[found["task"].fillna("train") == task]
+        if "task" in heads:
+            here &= (heads["task"].fillna("train") == task).to_numpy()
         if variant:
-            found = found[found["variant"] == variant]
+            here &= (heads["variant"] == variant).to_numpy()
         if lam is not None:
-            by_rule = found["lam_spec"].astype(str) == "1/n"
-            found = found[by_rule if lam == "1/n" else ~by_rule & np.isclose(found["lam"], float(lam), rtol=1e-9)]
+            by_rule = (heads["lam_spec"].astype(str) == "1/n").to_numpy()
+            here &= by_rule if lam == "1/n" else ~by_rule & np.isclose(heads["lam"].to_numpy(float), float(lam), rtol=1e-9)
         for column, value in where.items():
             if column not in ("task", "lam"):
-                found = found[found[column] == value]
-        if found.empty:
+                here &= (heads[column] == value).to_numpy()
+        if not here.any():
             named = ", ".join(f"{key}={value}" for key, value in where.items() if key != "task" and value is not None)
             raise Undecided(f"no run of {variant or 'any method'} ({named})")
-        return np.sort(np.concatenate([self._places[k] for k in found.index]))
+        return np.sort(np.concatenate([self._places[k] for k in np.flatnonzero(here)]))
 
     def each(self, solver: str = "", task: str = "convex", **where) -> list[pd.DataFrame]:
         """The runs that have the given values, one frame each by step, with ``best``, the gap that is certified so far."""

@@ -41,7 +41,8 @@ def build(results_dir="results") -> Path:
 
     results_dir = check_folder("results_dir", results_dir)
     figures = drawn(results_dir)
-    records = check_all(all_claims(), results_dir)
+    results = store.load_results(results_dir)
+    records = check_all(all_claims(), results_dir, results=results)
     save(records, results_dir)
     runs = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
     by_page = _by_page(figures)
@@ -50,7 +51,7 @@ def build(results_dir="results") -> Path:
         for name, found in by_page.items():
             content = pages.paper(name, found, records)
             _write(folder / f"{name}.html", page(names[name], content, pages.navigation(names, name), scripts=True))
-        index = pages.index(by_page, records, runs, pages.beyond(results_dir))
+        index = pages.index(by_page, records, runs, pages.beyond(results))
         _write(folder / "index.html", page("fwexp: the papers, run here", index, pages.navigation(names, "index")))
         for each in figures:
             _copy(each, folder)

@@ -243,12 +243,12 @@ def _fallen(records: Mapping[str, Mapping]) -> Html:
     return table(("claim", "what is claimed", "why not"), rows, "claims that do not hold") if rows else tag("p", "None.")
 
 
-def beyond(results_dir) -> Html:
+def beyond(results) -> Html:
     """Passes and time of the plain method, the accelerated one and auto, on what is stored of at least two of them."""
     from fwexp.experiments import comparison
 
     sides = [comparison.parse(name) for name in SIDES]
-    results = comparison.load(sides, results_dir, solver="bcfw")  # which all of them stand for
+    results = comparison.comparable(results[results["solver"] == "bcfw"])  # which all of them stand for
     stored = [side for side in sides if len(results) and len(side.rows(results))]
     try:
         if len(stored) < 2:
@@ -308,7 +308,8 @@ def _run(run, options: str) -> tuple:
 def _yaml(config) -> str:
     import yaml
 
-    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True) if config else "unknown"
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return yaml.dump(config, Dumper=dumper, sort_keys=False, allow_unicode=True) if config else "unknown"
 
 
 def _environment() -> Html:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.linalg import LinearOperator
 
 from fwexp.checks import check_function, check_integer, plain
 from fwexp.convex.atoms import Atom
@@ -105,10 +104,13 @@ class Matrix:
     """
 
     def __init__(self, A, name: str = "A") -> None:
+        from scipy.sparse.linalg import LinearOperator  # slow to load
+
+        self._is_operator = isinstance(A, LinearOperator)
         if scipy.sparse.issparse(A):
             self.A = scipy.sparse.csc_array(A, dtype=np.float64)  # whose columns cost nothing
             entries = self.A.data
-        elif isinstance(A, LinearOperator):
+        elif self._is_operator:
             self.A, entries = A, np.zeros(0)
         else:
             try:
@@ -134,7 +136,7 @@ class Matrix:
 
     def times_atom(self, atom: Atom) -> np.ndarray:
         """Return A s."""
-        if atom.indices is None or isinstance(self.A, LinearOperator):
+        if atom.indices is None or self._is_operator:
             return self.A @ atom.dense(self.shape[1])
         if scipy.sparse.issparse(self.A):
             z = np.zeros(self.shape[0])
@@ -149,7 +151,7 @@ class Matrix:
 
     def columns(self, where):
         """Return some columns as a matrix; of an operator, None."""
-        return None if isinstance(self.A, LinearOperator) else self.A[:, where]
+        return None if self._is_operator else self.A[:, where]
 
 
 class _Linear(Function):

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.sparse.linalg import eigsh, svds
 
 from fwexp.checks import check_integer, check_positive
 from fwexp.convex import projections
@@ -37,6 +36,8 @@ class Spectrahedron(ConvexSet):
         if self.n <= DENSE or not G.any():
             v = np.linalg.eigh(G)[1][:, 0]
         else:
+            from scipy.sparse.linalg import eigsh  # slow to load
+
             v = eigsh(G, k=1, which="SA", v0=_start(self.n), tol=1e-12)[1][:, 0]
         return Atom(None, self.radius * np.outer(v, v).ravel())
 
@@ -83,6 +84,8 @@ class NuclearBall(ConvexSet):
         if min(G.shape) <= DENSE or not G.any():
             U, _, V = np.linalg.svd(G, full_matrices=False)
         else:
+            from scipy.sparse.linalg import svds  # slow to load
+
             U, _, V = svds(G, k=1, v0=_start(min(G.shape)), tol=1e-12)
         return Atom(None, -self.radius * np.outer(U[:, 0], V[0]).ravel())
 

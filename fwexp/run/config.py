@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fwexp import _discovery, _folders
-from fwexp.checks import check_number
+from fwexp.checks import check_number, without_later_defaults
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run import catalogues
@@ -229,12 +229,8 @@ def _name_and_options(group: str, given) -> tuple[str, dict]:
 
 
 def _values(options) -> dict:
-    """Return the fields of an options dataclass, without those that were added later and have their default."""
-    values = dataclasses.asdict(options)
-    for field in dataclasses.fields(options):
-        if field.metadata.get("added_later") and getattr(options, field.name) == field.default:
-            del values[field.name]
-    return values
+    """Return the fields of an options dataclass that belong in a configuration."""
+    return without_later_defaults(dataclasses.asdict(options), type(options))
 
 
 def _plain(value):

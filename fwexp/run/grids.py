@@ -67,7 +67,6 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
         for axes in grids:
             for point in itertools.product(*(axes | given).values()):
                 config = compose(point)
-                check_targets(config)
                 where[preset] = execution_settings(config)
                 config = resolve(canonical(config), where[preset]["data_dir"])
                 configs[key_of(config)] = config
@@ -85,19 +84,26 @@ class _Composer:
         self._is_value: dict[str, bool] = {}
         self._bases: dict[tuple, DictConfig] = {}
         self._copies: dict[tuple, DictConfig] = {}
+        self._refers: set[tuple] = set()  # those of the copies that hold references
 
     def __call__(self, point: Sequence[str]) -> DictConfig:
-        """Return the configuration with the overrides ``point``, valid until the next call."""
+        """Return the configuration with the overrides ``point``, checked by `check_targets` and valid until the next call."""
         overrides = [self._parse(text) for text in point]
         groups = tuple(override.input_line for override in overrides if not self._sets_value(override))
         values = [override for override in overrides if self._sets_value(override)]
         # What sets the same keys can do so in the same copy, but for collections: these merge with what they find.
         again = groups, *(override.key_or_group for override in values)
-        if again not in self._copies or any(isinstance(override.value(), dict | list) for override in values):
+        given = [override.value() for override in values]
+        is_new = again not in self._copies or any(isinstance(value, dict | list) for value in given)
+        if is_new:
             self._copies[again] = copy.deepcopy(self._base(groups))
         config = self._copies[again]
-        for override in values:
-            OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
+        for override, value in zip(values, given, strict=True):
+            OmegaConf.update(config, override.key_or_group, value, merge=True)
+        if is_new and "${" in str(OmegaConf.to_container(config, resolve=False)):
+            self._refers.add(again)
+        if is_new or again in self._refers or any("${" in str(value) for value in given):  # other plain values name no target
+            check_targets(config)
         return config
 
     def _base(self, groups: tuple[str, ...]) -> DictConfig:

@@ -265,6 +265,8 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     """
     import numpy as np
     import pandas as pd
+    import pyarrow
+    from pyarrow import parquet
 
     from fwexp.driver.trace import TRACE_COLUMNS
 
@@ -274,7 +276,7 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     for run in runs:
         try:
             run, trace = _whole(run)
-            traces.append(pd.read_parquet(io.BytesIO(trace)))
+            traces.append(parquet.read_table(io.BytesIO(trace)).replace_schema_metadata())
             found.append(run)
         except Damaged as error:
             warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=2)
@@ -282,7 +284,8 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
         return pd.DataFrame(columns=[*TRACE_COLUMNS, *RUN_COLUMNS])
     facts = pd.DataFrame([run.columns() for run in found])
     facts = facts.iloc[np.repeat(np.arange(len(found)), [len(trace) for trace in traces])]
-    return pd.concat([pd.concat(traces, ignore_index=True), facts.reset_index(drop=True)], axis=1)
+    rows = pyarrow.concat_tables(traces, promote_options="permissive").to_pandas()
+    return pd.concat([rows, facts.reset_index(drop=True)], axis=1)
 
 
 def _whole(run: StoredRun) -> tuple[StoredRun, bytes]:

@@ -31,15 +31,19 @@ LATE_PASSES, LATE_STRENGTH = 10, 2.0  # where `acceleration_strength` is None: p
 
 @dataclass(frozen=True)
 class AccelerateOptions:
-    """The strength ``kap``, by default as `acceleration_strength` has it, and the period in passes.
+    """The strength ``kap``, by default as `acceleration_strength` has it, and the period and the start in passes.
 
-    ``kap`` is the weight of the distance to the centre, in multiples of lam.
+    ``kap`` is the weight of the distance to the centre, in multiples of lam; the first centre is A a after ``start`` passes.
     """
 
     kap: float | None = field(
         default=None, metadata={"check": number_option("solver.accelerate.kap of bcfw", POSITIVE, optional=True, above=0.0)}
     )
     period: float = field(default=3.0, metadata={"check": number_option("solver.accelerate.period of bcfw", POSITIVE, above=0.0)})
+    start: float = field(
+        default=0.0,
+        metadata={"check": number_option("solver.accelerate.start of bcfw", "a number >= 0", least=0.0), "added_later": True},
+    )
 
 
 def acceleration_strength(radii_sq: np.ndarray, lam: float) -> float | None:

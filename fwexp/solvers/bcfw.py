@@ -123,7 +123,7 @@ class State:
     next_refresh: float  # step of the next exact computation of all gaps
     refreshed: int  # step of the latest one, -1 if there was none
     centre: ProximalCentre | None
-    late_start: float  # step at which acceleration begins that seemed not to be needed
+    first_centre: float  # step at which acceleration begins
 
 
 class BCFW(Solver):
@@ -181,7 +181,7 @@ class BCFW(Solver):
             next_refresh=max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf,
             refreshed=-1,
             centre=None,
-            late_start=np.inf,
+            first_centre=np.inf,
         )
         if warm_start is not None:
             v, _ = self._from_scratch()
@@ -250,18 +250,25 @@ class BCFW(Solver):
     # --- acceleration ---
 
     def _choose_centre(self) -> None:
-        """Begin acceleration if that was asked for and pays at this lam, or begin it anew if a far larger kap does."""
+        """Say when acceleration begins, if that was asked for, or begin it anew if a far larger kap pays at this lam."""
         if self.options.accelerate is False:
             return
-        state, kap = self.state, self._accelerate.kap
+        state, kap = self.state, self._strength()
+        if state.centre is None:
+            passes = self._accelerate.start if kap is not None else max(LATE_PASSES, self._accelerate.start)
+            state.first_centre = min(state.first_centre, self.step + round(passes * self.problem.n))
+            if self.step >= state.first_centre:
+                self._begin_acceleration(kap)
+        elif kap is not None and kap >= 2.0 * state.centre.kap:
+            self._begin_acceleration(kap)
+
+    def _strength(self) -> float | None:
+        """Return kap, or None where acceleration seems not to pay at this lam."""
+        kap = self._accelerate.kap
         if kap is None:
             self._radii_sq = radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
             kap = acceleration_strength(self._radii_sq, self.lam)
-        if kap is None:
-            if state.centre is None:
-                state.late_start = min(state.late_start, self.step + LATE_PASSES * self.problem.n)
-        elif state.centre is None or kap >= 2.0 * state.centre.kap:
-            self._begin_acceleration(kap)
+        return kap
 
     def _begin_acceleration(self, kap: float) -> None:
         """Make A a the centre."""
@@ -269,7 +276,7 @@ class BCFW(Solver):
         period = max(1, round(self._accelerate.period * self.problem.n))
         projections.set_weights(state.projection, image, state.iterate.w)
         state.centre = new_centre(kap, self.lam, period, self.step, image, state.iterate.w)
-        state.late_start = np.inf
+        state.first_centre = np.inf
 
     def image(self) -> np.ndarray:
         """Return A a."""
@@ -291,8 +298,8 @@ class BCFW(Solver):
             self._compile()
         state, counts = self.state, self.state.iterate.counts
         while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
-            if counts[STEPS_TAKEN] >= state.late_start:
-                self._begin_acceleration(LATE_STRENGTH)
+            if counts[STEPS_TAKEN] >= state.first_centre:
+                self._begin_acceleration(self._strength() or LATE_STRENGTH)
             if state.centre is not None and counts[STEPS_TAKEN] >= state.centre.next_step:
                 self._move_centre()
             if counts[STEPS_TAKEN] >= state.next_refresh:
@@ -328,7 +335,7 @@ class BCFW(Solver):
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
         state, counts = self.state, self.state.iterate.counts
-        event = min(state.next_refresh, state.late_start if state.centre is None else state.centre.next_step, max_steps)
+        event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
         rule = block.SamplingRule(self._rule_kind, np.arange(self.problem.n), np.empty(0), state.tree, self._curvature)
         ended = specialise(block.run_steps, self.problem)(

@@ -64,22 +64,24 @@ def block_fw(
         Most labelings stored per example (None: no limit).
     refresh : int
         All gaps are computed exactly after every ``refresh * n`` steps (0: never).
-    accelerate : None or (kap, period)
-        ProximalCentre weight and number of passes (of n steps) between new centres. Where gap estimates are used, every new
-        centre recomputes them.
+    accelerate : None, (kap, period) or (kap, period, start)
+        ProximalCentre weight, number of passes (of n steps) between new centres, and of those before the first one, at A a.
+        Where gap estimates are used, every new centre recomputes them.
     curvature : None or array
         C_f^(i) for "lipschitz", "max_gain" and "ideal"; by default 4 R_i^2/(lam n^2).
     global_gap : float
         What the cache takes for the total gap until the first refresh.
     """
-    n, (kap, period) = tp.n, accelerate or (0.0, 0)
-    state = State(tp, lam * (1 + kap), size, drop_active=step == "fw")
-    centre = ProximalCentre(kap, np.zeros(tp.d))
+    n, (kap, period, first), centre = tp.n, (*(accelerate or (0.0, 0)), 0)[:3], None
+    state = State(tp, lam, size, drop_active=step == "fw")
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
     gaps, calls, needs_gaps = np.full(n, np.inf), 0, cache is not None or sampling in ("gap", "max_gap", "max_gain")
     log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
     ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
     for k in range(steps):
+        if accelerate and k == first * n:  # v = A a/(1 + kap), z = A a
+            centre = ProximalCentre(kap, state.w)
+            state.lam, state.w_i = state.lam * (1 + kap), state.w_i / (1 + kap)
         i = choose_block(sampling, None if draws is None else draws[k], gaps, curvature, state)
         log["blocks"].append(i), log["estimates"].append(gaps.copy())
         j = None if cache is None else cached_corner(state, i, cache, gaps[i], global_gap)
@@ -90,14 +92,14 @@ def block_fw(
         log["gaps"].append(state.corner_gap(i, j))
         state.store(i, j)
         STEP_FUNCTIONS[step](state, i, j)
-        new_centre = period > 0 and (k + 1) % (period * n) == 0
+        new_centre = centre is not None and (k + 1 - first * n) % (period * n) == 0
         if new_centre:
             state.w = centre.move(state.w)
         if (refresh > 0 and (k + 1) % (refresh * n) == 0) or (new_centre and needs_gaps):
             gaps, calls = state.exact_gaps(), calls + n
             global_gap = gaps.sum()
         log["calls"].append(calls)
-        ws.append(state.w), points.append((1 + kap) * state.w_i.sum(axis=0)), ells.append(state.ell)
+        ws.append(state.w), points.append(state.lam / lam * state.w_i.sum(axis=0)), ells.append(state.ell)
     run = make_run(ws, ells, log.pop("gaps"))
     return BlockRun(run, np.array(points), state.alpha(), state.stored, **{key: np.array(v) for key, v in log.items()})
 

@@ -66,12 +66,11 @@ def test_equal_runs_are_in_it_once():
     assert len(expand("lam=1,1.0,0.5")) == 2
 
 
-@pytest.mark.parametrize(("lam", "sampling"), [(0.001, "gap"), ("1/n", "gap"), (100.0, "perm")])
-def test_auto_depends_on_lam(lam, sampling):
-    (config,) = expand("solver=auto", "iterates=[last]", f"lam={lam}")
-    assert config["solver"]["sampling"] == sampling
-    assert (config["solver"]["cache"] is not False) == (sampling == "gap")
-    assert config["solver"]["accelerate"] is True
+def test_auto_depends_on_whether_lam_is_known():
+    known = expand("solver=auto", "iterates=[last]", "lam=0.001,1/n,100")
+    (path,) = sweep.expand(["solver=auto", "task=path", "task.lam_min=0.1", "task.eps=0.5"])
+    assert [(c["solver"]["sampling"], c["solver"]["accelerate"]["start"]) for c in known] == [("gap", 2.0)] * 3
+    assert (path["solver"]["sampling"], path["solver"]["accelerate"]) == ("perm", True)
 
 
 def test_auto_is_what_it_stands_for():

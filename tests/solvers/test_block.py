@@ -82,17 +82,19 @@ def test_steps_equal_the_transcription(step, sampling, cache):
         assert hits > 0
 
 
+@pytest.mark.parametrize("first", [0, 3])
 @pytest.mark.parametrize("step", ["fw", "corrective"])
-def test_acceleration_equals_the_transcription(step):
+def test_acceleration_equals_the_transcription(step, first):
     tp, problem = tiny(2)
     steps, period = 18 * tp.n, 2
     order = order_without_repeats(tp.n, steps, 5)
-    wanted = ref.block_fw(tp, LAM, steps, sampling="order", draws=order, step=step, accelerate=(3.0, period))
-    solver = start(problem, order=order, step=step, accelerate={"kap": 3.0, "period": period})
+    wanted = ref.block_fw(tp, LAM, steps, sampling="order", draws=order, step=step, accelerate=(3.0, period, first))
+    solver = start(problem, order=order, step=step, accelerate={"kap": 3.0, "period": period, "start": first})
     for k in range(1, steps + 1):
         solver.advance(BIG, k)
         point = solver.point("last")
-        if k % (period * tp.n):  # the transcription shifts w at the end of a period, the solver before the next step
+        # The transcription shifts w at the end of a period, the solver before the next step.
+        if k <= first * tp.n or (k - first * tp.n) % (period * tp.n):
             np.testing.assert_allclose(to_public(problem, point.w), wanted.run.last.w[k], rtol=1e-9, atol=1e-10)
         image = wanted.point[k]
         assert point.dual == pytest.approx(wanted.run.last.ell[k] - 0.5 * LAM * (image @ image), abs=1e-10)
