@@ -117,8 +117,17 @@ def test_order_is_followed(solver):
     wanted = getattr(ref, solver)(tp, LAM, order[: 3 * tp.n])
     np.testing.assert_allclose(run.w, wanted.last.w[-1], rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(order, given)
-    auto = fwexp.solve(problem, "auto", lam=LAM, max_passes=3, gap_tol=0, order=order)
-    assert auto.trace.step.max() == 3 * tp.n
+
+
+def test_auto_follows_an_order():
+    tp, problem = chain("dense", 2)
+    order = np.random.default_rng(0).integers(tp.n, size=3 * tp.n)
+    same, again, other = (
+        fwexp.solve(problem, "auto", lam=LAM, max_passes=3, gap_tol=0, order=each, seed=seed, iterate="last").w
+        for each, seed in ((order, 0), (order, 1), (np.flip(order).copy(), 0))
+    )
+    np.testing.assert_array_equal(same, again)
+    assert not np.allclose(same, other)
 
 
 @pytest.mark.slow
