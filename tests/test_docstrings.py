@@ -33,10 +33,15 @@ def examples():
 
 
 EXAMPLES = list(examples())
+COMPILE_MUCH = {"fwexp.problems.weighted.weighted_problem", "fwexp.problems.pose.pose_problem"}
+
+
+def marks(example):
+    return [pytest.mark.slow] * (example.name in COMPILE_MUCH)
 
 
 @pytest.mark.portable
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@pytest.mark.parametrize("example", [pytest.param(test, id=test.name, marks=marks(test)) for test in EXAMPLES])
 def test_examples_print_what_they_say(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     report = []

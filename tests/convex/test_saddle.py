@@ -140,6 +140,7 @@ def test_the_game_of_a_structural_svm_is_worth_its_hinge_loss(make):
         assert worst == pytest.approx(fwexp.evaluate(problem, w).hinge)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [chains, matchings])
 def test_methods_agree_on_a_structural_svm(make):
     """The radius is that of the regularised solution, which is the solution of the game, too."""

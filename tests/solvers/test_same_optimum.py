@@ -32,9 +32,10 @@ def classes(seed):
     return ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
 
 
-# Of multiclass problems, kernel_bcfw with a linear kernel takes the steps of bcfw: tested where it is tested.
+# Of multiclass problems, kernel_bcfw with a linear kernel takes the steps of bcfw: tested where it is tested. On chains it takes
+# long to compile.
 CASES = [
-    pytest.param(make, *method, id=f"{name}-{method[0]}-{method[2]}-{k}")
+    pytest.param(make, *method, id=f"{name}-{method[0]}-{method[2]}-{k}", marks=[pytest.mark.slow] * (method[0] == "kernel_bcfw"))
     for name, make in {"chain": lambda: chain("dense", 11, n=6), "multiclass": lambda: classes(12)}.items()
     for k, method in enumerate(METHODS)
     if name == "chain" or method[0] != "kernel_bcfw"
