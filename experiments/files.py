@@ -86,6 +86,7 @@ def _drawn(picture, origin, description, note) -> list[bytes]:
             _write_note(picture, note)
         software = {"Software": origin.software} | ({"Comment": note} if note else {})
         picture.savefig(png, format="png", metadata=about | software)
+        picture.set_layout_engine(None)  # what was found for the one holds for the other, and takes as long as drawing
         picture.savefig(svg, format="svg", metadata=about | {"Creator": origin.software, "Date": None})
     return [png.getvalue(), _accessible(svg.getvalue(), origin.figure, about["Title"], description).encode()]
 
