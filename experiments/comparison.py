@@ -35,6 +35,7 @@ COLUMNS = [
 ]
 
 
+AXES = ("passes", "time")
 READ = ("problem", "method", "seed", "key", "passes", "oracle_calls", "time", "primal", "dual", "highest")  # of results
 
 
@@ -166,34 +167,43 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
     common = set.intersection(*(set(rows["problem"]) for rows in found.values()))
     if not common:
         raise ParameterError(f"{' and '.join(found)} have no data set and lam in common")
+    curves = {name: _curves(runs) for name, runs in found.items()}
     rows = [
-        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(runs[runs["problem"] == problem], gap)}
+        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(each[problem], gap)}
         for problem in sorted(common)
         for gap in gaps
-        for name, runs in found.items()
+        for name, each in curves.items()
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _costs(runs, gap):
-    """Passes and time to a gap, over the seeds; of runs that differ in length the longest counts."""
-    longest = runs.groupby(["seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
-    keys = longest.groupby("seed")["key"].last()
+def _curves(runs) -> dict[str, dict[str, pd.DataFrame]]:
+    """The certified gap against passes and time of one run per seed, by problem and key: the longest, where they differ."""
+    ends = runs.groupby(["problem", "seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
+    keys = ends.drop_duplicates(["problem", "seed"], keep="last").sort_values(["problem", "seed"])
     each = dict(list(runs.groupby("key")))
-    reached = np.array([_reached(each[key], gap) for key in keys])
-    costs = {"seeds": len(keys), "reached": int(np.isfinite(reached[:, 0]).sum()), "keys": " ".join(sorted(keys))}
-    for name, values in zip(("passes", "time"), reached.T, strict=True):
-        costs |= {name: np.median(values), f"{name}_low": values.min(), f"{name}_high": values.max()}
-    return costs
+    found: dict[str, dict[str, pd.DataFrame]] = {}
+    for problem, key in zip(keys["problem"], keys["key"], strict=True):
+        found.setdefault(problem, {})[key] = _certified(each[key])
+    return found
 
 
-def _reached(run, gap):
-    """Passes and time at which the certificate of a run is at a gap."""
+def _certified(run) -> pd.DataFrame:
+    """The gap that is certified so far, as often as a run was logged."""
     run = run.sort_values("oracle_calls", kind="stable")
     dual = run["dual"].cummax().ffill() if run["dual"].notna().any() else run["highest"]
-    certified = run.assign(certified=run["primal"].cummin() - dual).groupby("oracle_calls").last()
-    values = certified["certified"].to_numpy()
-    return [first(certified[axis].to_numpy(float), values, gap) for axis in ("passes", "time")]
+    gap = run["primal"].cummin() - dual
+    return run[["oracle_calls", "passes", "time"]].assign(gap=gap).drop_duplicates("oracle_calls", keep="last")
+
+
+def _costs(curves, gap):
+    """Passes and time to a gap, over the seeds."""
+    reached = {name: [first(run[name].to_numpy(float), run["gap"].to_numpy(), gap) for run in curves.values()] for name in AXES}
+    there = int(np.isfinite(reached["passes"]).sum())
+    costs = {"seeds": len(curves), "reached": there, "keys": " ".join(sorted(curves))}
+    for name, values in reached.items():
+        costs |= {name: np.median(values), f"{name}_low": min(values), f"{name}_high": max(values)}
+    return costs
 
 
 def table(costs: pd.DataFrame) -> str:

@@ -12,6 +12,8 @@ from fwexp.plots import style
 from fwexp.plots.curves import AXES, MEASURES, POSITIONS
 
 POINTS = 300  # of a curve on a page; its CSV has all
+COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
+READ = {"panel", "variant", "measure", "axis", "runs", *COLUMNS}
 DASHES = {"-": "solid"}
 SYMBOLS = {
     "o": "circle",
@@ -84,7 +86,7 @@ def _files(figure, results_dir):
 
 def curves(found: Drawn) -> dict:
     """The panels of a figure with all curves, from its CSV, as plain data."""
-    frame = pd.read_csv(found.path(".csv"), dtype={"variant": str, "panel": str})
+    frame = pd.read_csv(found.path(".csv"), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ)
     lines = style.lines(frame["variant"])
     axes = found.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
     panels = []
@@ -98,7 +100,7 @@ def curves(found: Drawn) -> dict:
                 "axis": AXES.get(axis, axis),
                 "x": drawn.get("x") or ["log" if panel["x"].min() > 0 else "linear", None, None],
                 "y": drawn.get("y") or [MEASURES.get(measure, ("", "linear"))[1], None, None],
-                "curves": [_curve(panel, variant) for variant in style.in_table_order(panel["variant"])],
+                "curves": _curves(panel),
             }
         )
     methods = [
@@ -114,11 +116,15 @@ def curves(found: Drawn) -> dict:
     return {"panels": panels, "methods": methods}
 
 
-def _curve(panel, variant):
-    rows = panel[panel["variant"] == variant].sort_values("x", kind="stable")
-    rows = rows.iloc[np.unique(np.linspace(0, len(rows) - 1, min(POINTS, len(rows))).round().astype(int))]
-    columns = [name for name in ("x", *POSITIONS, "median", "best", "worst") if name in rows]
-    return {"name": variant, "runs": int(rows["runs"].max()), **{name: rows[name].astype(float).tolist() for name in columns}}
+def _curves(panel) -> list[dict]:
+    rows = dict(list(panel.sort_values("x", kind="stable").groupby("variant", sort=False)))
+    return [_curve(variant, rows[variant]) for variant in style.in_table_order(rows)]
+
+
+def _curve(variant, rows) -> dict:
+    kept = np.unique(np.linspace(0, len(rows) - 1, min(POINTS, len(rows))).round().astype(int))
+    columns = {name: rows[name].to_numpy(float)[kept].tolist() for name in COLUMNS if name in rows}
+    return {"name": variant, "runs": int(rows["runs"].iloc[kept].max()), **columns}
 
 
 def _dash(dashes) -> str:

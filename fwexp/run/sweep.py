@@ -42,6 +42,7 @@ from fwexp.run.config import (
     to_overrides,
 )
 from fwexp.run.hydra_errors import COMPOSING, explain
+from fwexp.run.hydra_files import remember
 from fwexp.run.hydra_settings import SWEEPER, check_hydra
 from fwexp.run.names import labels
 from fwexp.run.runner import Outcome
@@ -68,6 +69,7 @@ class GridSweeper(Sweeper):
 
     def setup(self, *, hydra_context, task_function, config) -> None:
         """Take what Hydra hands over."""
+        remember(hydra_context.config_loader)
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
@@ -152,7 +154,9 @@ def hydra_loader() -> Iterator:
     register()
     try:
         with initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp"):
-            yield GlobalHydra.instance().config_loader()
+            loader = GlobalHydra.instance().config_loader()
+            remember(loader)
+            yield loader
     except COMPOSING as error:
         raise explain(error) from error
 

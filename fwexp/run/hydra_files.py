@@ -1,0 +1,29 @@
+"""What Hydra has read of configurations, for all that one loader composes: it would read every file again each time."""
+
+import copy
+
+from hydra._internal.config_repository import CachingConfigRepository
+
+
+class Remembering(CachingConfigRepository):
+    """A repository that reads a configuration once, and hands out copies: merging changes what is merged."""
+
+    def load_config(self, config_path: str):
+        """Return the configuration at a path, or None."""
+        return copy.deepcopy(super().load_config(config_path))
+
+    def initialize_sources(self, config_search_path) -> None:
+        """Look in other folders from now on."""
+        super().initialize_sources(config_search_path)
+        self.cache = {}
+
+    def __deepcopy__(self, memo) -> "Remembering":
+        """Hydra copies it before it composes, since it may then choose other folders; what was read stays."""
+        other = Remembering(self.delegate)
+        other.cache = self.cache
+        return other
+
+
+def remember(loader) -> None:
+    """Have a configuration loader read each configuration once."""
+    loader.repository = Remembering(loader.repository)
