@@ -32,8 +32,7 @@ def test_what_is_done_to_one_composition_is_not_seen_by_the_next():
     with hydra_loader() as loader:
         first = composed(loader, "+experiment=quickstart")
         as_it_was = OmegaConf.to_container(first, resolve=False)
-        OmegaConf.set_struct(first, False)
-        first.lam, first.hydra.sweeper.grids[0].lam, first.dataset.more = 7.0, [1], {"a": 1}
+        first.lam, first.hydra.sweeper.grids[0].lam, first.dataset.name = 7.0, [1], "ocr"
         again = OmegaConf.to_container(composed(loader, "+experiment=quickstart"), resolve=False)
         other = composed(loader, "+experiment=quickstart", "solver=ssg", "lam=0.5")
     assert again == as_it_was
