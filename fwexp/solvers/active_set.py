@@ -24,6 +24,7 @@ from fwexp.problems.protocol import (
     labeling_lengths,
     new_storage,
     new_weights,
+    norm_sq,
     psi_score,
     same_labeling,
     scatter,
@@ -213,9 +214,12 @@ def store(problem, i, y, loss, theta, size, sets, work):
     clear(problem, i, work.direction)
     add_psi(problem, i, y, 1.0, work.direction)
     close(problem, i, work.direction)
+    if sets.count[i] == 2:  # it and the true labeling, psi = 0; a norm is sooner computed than products with what is stored
+        sets.gram[sets.gram_first[i] + slot * room + slot] = norm_sq(problem, i, work.direction)
+        return slot
     gram_scores(problem, i, work.direction, work.image)
-    for a in range(sets.count[i]):
-        product = psi_score(problem, i, labeling_at(sets, i, a), work.image) if a > 0 else 0.0
+    for a in range(1, sets.count[i]):
+        product = psi_score(problem, i, labeling_at(sets, i, a), work.image)
         sets.gram[sets.gram_first[i] + slot * room + a] = product
         sets.gram[sets.gram_first[i] + a * room + slot] = product
     return slot
