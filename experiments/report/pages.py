@@ -9,7 +9,7 @@ from fwexp.experiments.claims.verdict import HOLDS, IN_PART, UNDECIDED
 from fwexp.experiments.files import PICTURE
 from fwexp.experiments.report.figures import Drawn, curves
 from fwexp.experiments.report.html import Html, data, join, table, tag, text
-from fwexp.experiments.report.words import BEYOND, CAPTIONS, COSTS, GLOSSARY, SOURCES
+from fwexp.experiments.report.words import BEYOND, CAPTIONS, COSTS, GLOSSARY, IN_THE_PAPERS, SOURCES
 
 TITLES = dict(PAPERS.values()) | {"others": "Other figures"}
 SIDES = ("bcfw", "bccfw-accelerated", "auto")
@@ -276,8 +276,8 @@ def _datasets() -> Html:
     from fwexp.data import DATASETS
 
     DATASETS.load_all()
-    rows = [(name, found.title, found.shape) for name, found in sorted(DATASETS.items())]
-    return table(("name", "content", "structure"), rows, "data sets")
+    rows = [(name, found.title, found.shape, IN_THE_PAPERS.get(name, "-")) for name, found in sorted(DATASETS.items())]
+    return table(("name", "content", "size here: training + test examples, features", "in the papers"), rows, "data sets")
 
 
 def _runs(runs: Sequence) -> Html:

@@ -159,3 +159,13 @@ GLOSSARY = {
     "psi, atom, corner": "The difference of two joint feature vectors; a vertex of the set that is minimised over; one made of n "
     "labelings.",
 }
+
+IN_THE_PAPERS = {
+    "ocr": "2013, 2016: n 6251 (or 626), d 4028 as printed; its features are 4082",
+    "conll2000": "2013, 2016: n 8936, d 1643026",
+    "hansards": "2013: n 5000, d 82; its features and training alignments are not public",
+    "horseseg": "2016: n 147, 6121 or 25438, d 2069",
+    "synthetic_horseseg": "2016: HorseSeg, of photos, has these sizes",
+    "synthetic_lsp": "2016: LSP, of photos, n 100, d 2677",
+}
+"""What the papers say of the size of a data set, or of the one that it stands in for."""

@@ -8,7 +8,9 @@ import inspect
 
 from fwexp import _discovery
 from fwexp.errors import ParameterError
+from fwexp.problems.protocol import radii_sq
 from fwexp.problems.tiers import missing
+from fwexp.solvers.acceleration import acceleration_strength
 from fwexp.solvers.base import Solver, check_needs, check_options
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver", "resolve_auto"]
@@ -52,10 +54,11 @@ def resolve_auto(problem, iterates=None, lam: float | None = None) -> tuple[str,
 
     The rule, of corrective steps throughout:
 
-    * Mostly: gap sampling with a small oracle cache, accelerated after `START` passes, or later where
-      ``acceleration_strength`` (`fwexp.solvers.acceleration`) says that it is hardly needed. Against a random order without a
-      cache that takes about half the oracle calls.
-    * ``lam`` is not known yet, as on a path: every example once per pass in random order, accelerated where that pays at the time.
+    * Ill conditioned, where ``acceleration_strength`` (`fwexp.solvers.acceleration`) is a number: gap sampling with a small
+      oracle cache, accelerated after `START` passes, which are all that some of these problems need, since that number comes
+      from bounds. Against a random order without a cache that takes about half the oracle calls.
+    * Well conditioned, or ``lam`` is not known yet, as on a path: every example once per pass in random order, accelerated
+      where that pays at the time.
     * Averages are asked for (they are not defined with acceleration): random order.
     * Labelings cannot be kept (no tier ``sets``): plain steps in random order.
     * The length of psi vectors is not known, so there is no kap (``CallbackProblem``), and oracles are slow: gap sampling
@@ -69,6 +72,6 @@ def resolve_auto(problem, iterates=None, lam: float | None = None) -> tuple[str,
         return "bcfw", ordered
     if missing(problem, "bounds"):
         return "bcfw", cached | {"refresh": REFRESH}
-    if lam is None:
+    if lam is None or acceleration_strength(radii_sq(problem), lam) is None:
         return "bcfw", ordered | {"accelerate": True}
     return "bcfw", cached | {"accelerate": {"kap": None, "period": 3.0, "start": START}}
