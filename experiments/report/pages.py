@@ -9,7 +9,7 @@ from fwexp.experiments.claims.verdict import HOLDS, IN_PART, UNDECIDED
 from fwexp.experiments.files import PICTURE
 from fwexp.experiments.report.figures import Drawn, curves
 from fwexp.experiments.report.html import Html, data, join, table, tag, text
-from fwexp.experiments.report.words import BEYOND, CAPTIONS, COSTS, GLOSSARY, IN_THE_PAPERS, SOURCES
+from fwexp.experiments.report.words import ANNOUNCED, BEYOND, CAPTIONS, COSTS, GLOSSARY, IN_THE_PAPERS, OURS, SOURCES
 
 TITLES = dict(PAPERS.values()) | {"others": "Other figures"}
 SIDES = ("bcfw", "bccfw-accelerated", "auto")
@@ -76,7 +76,8 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
     records = {id: everything[id] for id in figure.claims if id in everything}
     bearing = _bearing(figure.name, everything)
     caption, paper = CAPTIONS.get(figure.name, (figure.title, ""))
-    parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, bearing))]
+    looking = _looking(found, everything)
+    parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, bearing, looking))]
     parts += [_content(found)] if found.stem else []
     parts.append(tag("p", caption))
     if paper:
@@ -86,12 +87,11 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
         parts.append(tag("p", tag("strong", "Reservation: "), words, class_="note"))
     if records:
         parts.append(_claims(records))
-    drawn = set(found.record.get("runs", ()))
-    if others := [each for id, each in everything.items() if id not in records and (id in bearing or drawn & set(each["runs"]))]:
+    if others := [each for id, each in everything.items() if id not in records and (id in bearing or id in looking)]:
         parts.append(tag("p", "Claims that look at its runs, too: ", join((_link(record) for record in others), ", "), "."))
     redo = ["To run what is missing of it and draw it again: ", tag("code", f"fwexp figure {figure.name}"), "; "]
-    if records:
-        redo += ["to check its claims: ", tag("code", f"fwexp claims {next(iter(records.values()))['paper']} --run"), "; "]
+    if papers := dict.fromkeys(record["paper"] for record in _of_its_paper(figure.name, {**records, **bearing}).values()):
+        redo += ["to check its claims: ", tag("code", f"fwexp claims {next(iter(papers))} --run"), "; "]
     parts.append(tag("p", *redo, "how long that takes: ", tag("code", "fwexp reproduce --dry-run"), "."))
     if found.stem:
         links = (tag("a", suffix[1:].upper(), href=f"figures/{found.id}{suffix}") for suffix in figure.suffixes)
@@ -105,23 +105,41 @@ def _bearing(figure: str, everything: Mapping[str, Mapping]) -> dict[str, Mappin
     return {id: record for id, record in everything.items() if id in found}
 
 
-def _state(found: Drawn, bearing: Mapping[str, Mapping]) -> Html:
-    """Whether it was reproduced: what became of the paper's claims that bear on it."""
+def _looking(found: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
+    """The claims that look at its runs, among others."""
+    drawn = set(found.record.get("runs", ()))
+    return {id: record for id, record in everything.items() if drawn & set(record["runs"])}
+
+
+def _of_its_paper(figure: str, records: Mapping[str, Mapping]) -> dict[str, Mapping]:
+    return {id: record for id, record in records.items() if PAPERS[record["paper"]][0] == figure.partition("/")[0]}
+
+
+def _state(found: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str, Mapping]) -> Html:
+    """Whether it was reproduced: what became of the paper's claims that bear on it, else of those that look at its runs."""
+    name = found.figure.name
     if not found.stem:
         return text("Not drawn yet.")
     if found.preset != "full":
         return text("A short try, which decides nothing: not all of its runs.")
-    own = {id: record for id, record in bearing.items() if PAPERS[record["paper"]][0] == found.figure.name.partition("/")[0]}
+    if name in OURS:
+        return text("Ours: no figure of a paper.")
+    own = _of_its_paper(name, bearing)
+    links = join((_link(record) for record in (own or _of_its_paper(name, looking)).values()), ", ")
     if not own:
-        return text("All of its runs are in it; no claim of its paper is decided by it.")
+        shared = join([" Claims of the paper that look at its runs among others: ", links, "."]) if links else ""
+        return join([tag("strong", "Not judged by itself"), ": no claim of its paper is decided by it alone.", shared])
     verdicts = {record["verdict"] for record in own.values()}
-    if verdicts == {HOLDS}:
-        answer = "Reproduced"
-    elif verdicts == {UNDECIDED}:
+    if verdicts == {UNDECIDED}:
         answer = "Not decided"
+    elif name in ANNOUNCED:
+        answer = "The paper announces it and shows no picture; ours bears its words out"
+        answer += "" if verdicts == {HOLDS} else " in part" if verdicts & {HOLDS, IN_PART} else " nowhere"
+    elif verdicts == {HOLDS}:
+        answer = "Reproduced"
     else:
         answer = "Reproduced in part" if verdicts & {HOLDS, IN_PART} else "Not reproduced"
-    return join([tag("strong", answer), ": of the paper's claims that bear on it, ", counts(own), "."])
+    return join([tag("strong", answer), ": ", links, "."])
 
 
 def _content(found: Drawn) -> Html:
@@ -204,7 +222,7 @@ def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequen
         (
             tag("a", found.figure.name, href=f"{name}.html#{found.id}"),
             found.figure.title,
-            _state(found, _bearing(found.figure.name, records)),
+            _state(found, _bearing(found.figure.name, records), _looking(found, records)),
         )
         for name, figures in by_page.items()
         for found in figures

@@ -53,7 +53,7 @@ CAPTIONS = {
     ),
     "icml2016/fig4": (
         "Passes and time to follow the solutions from large to small lam on synthetic data of the size of HorseSeg-small: "
-        "certified and heuristic paths, and grids with warm and cold starts.",
+        "certified and heuristic paths, and grids with warm and cold starts. The last point of a path serves for all smaller lam.",
         "Warm starts made the grid faster, and a path to the end of the grid cost about as much as a grid.",
     ),
     "icml2016/fig5": (
@@ -63,7 +63,8 @@ CAPTIONS = {
     ),
     "icml2016/fig6": (
         "The eight block methods on horses and on synthetic data of the sizes of HorseSeg and LSP, at three strengths of the "
-        "regularisation each.",
+        "regularisation each. Gaps are computed anew each 10 passes, which the runs on HorseSeg-medium and -large do not outlast: "
+        "gap sampling is ahead there at first and stalls at the end.",
         "The order of the methods was that of OCR; with the slow oracle of LSP the cache paid in time, too.",
     ),
     "icml2016/auto": (
@@ -77,7 +78,7 @@ CAPTIONS = {
     ),
     "icml2016/fig8": (
         "Passes and time to follow the solutions from large to small lam: certified and heuristic paths, and grids with warm and "
-        "cold starts.",
+        "cold starts. The last point of a path serves for all smaller lam.",
         "A path cost about as much as a grid; warm starts made the grid faster.",
     ),
     "horses/overlays": (
@@ -115,6 +116,9 @@ CAPTIONS = {
     ),
 }
 
+OURS = {name for name, (_, paper) in CAPTIONS.items() if paper.startswith("This figure is ours")}
+ANNOUNCED = {name for name in CAPTIONS if name.startswith("review/")}  # experiments that a paper describes without a figure
+
 BEYOND = (
     "Not in any of the papers: corrective steps (after each oracle call the block is optimised over its stored labelings), outer "
     "acceleration (after Catalyst by Lin, Mairal and Harchaoui 2015, and accelerated prox-SDCA by Shalev-Shwartz and Zhang 2014; "
@@ -148,7 +152,12 @@ GLOSSARY = {
     + "; ".join(f"{name} is {method.label}" for name, method in METHODS.items() if name.startswith("cache-"))
     + ".",
     "one_slack, n_slack": "Cutting planes with one slack variable, or one per example. In legends: cutting plane.",
-    "ocr, ocr2": "The two ways to split the words: train on one of ten folds (OCR-small), or on nine of them (OCR-large).",
+    "OCR-small, OCR-large": "The data set ocr split in two ways: train on one of ten folds (split=ocr), or on nine (split=ocr2).",
+    "P, D, h, R, chi": "Objective and its lower bound; suboptimality; a bound on the length of psi; how unevenly the gaps of "
+    "blocks are spread (1: all alike).",
+    "errors": "Shares of wrong labels, unless a unit is named.",
+    "lam_inf, break point": "A lam above which weights are known; a lam at which a path computes new ones. Paths promise a gap of "
+    "at most eps at every lam between: the last weights serve for all smaller lam that were asked for.",
     "full runs": "All runs that are defined for a figure. The papers let methods run longer; where that matters a note says so.",
     "below at k of m points, ratio r (a to b)": "Of m positions that both methods logged, at k every seed of the first method is "
     "below every seed of the second; r is the median, a and b are the extremes of the second's values over the first's.",

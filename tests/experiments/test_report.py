@@ -1,6 +1,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -208,18 +209,26 @@ def test_every_figure_of_a_paper_has_a_caption():
     assert set(words.CAPTIONS) == set(FIGURES)
 
 
-def test_a_figure_says_whether_it_is_reproduced(store_with_figures):
-    (found,) = (each for each in figures.drawn(store_with_figures) if each.figure.name == "review/fig1")
-    for verdicts, answer in [
-        ((), "no claim of its paper"),
-        (("holds", "holds"), "Reproduced</strong>: of the paper"),
-        (("holds", "fails"), "Reproduced in part"),
-        (("undecided",), "Not decided"),
-        (("fails", "undecided"), "Not reproduced"),
+def test_a_figure_says_whether_it_is_reproduced():
+    for name, paper, verdicts, answer, names_them in [
+        ("icml2013/fig1", "B13", (), "Not judged by itself", False),
+        ("icml2013/fig1", "B13", ("holds", "holds"), "Reproduced</strong>: ", True),
+        ("icml2013/fig1", "B13", ("holds", "fails"), "Reproduced in part", True),
+        ("icml2013/fig1", "B13", ("undecided",), "Not decided", True),
+        ("icml2013/fig1", "B13", ("fails", "undecided"), "Not reproduced", True),
+        ("icml2013/fig1", "L", ("holds",), "Not judged by itself", False),  # another paper's
+        ("review/fig1", "R", ("holds", "fails"), "shows no picture; ours bears its words out in part", True),
+        ("review/fig1", "R", ("fails",), "bears its words out nowhere", True),
+        ("icml2016/auto", "G16", ("holds",), "Ours: no figure of a paper.", False),
     ]:
-        records = {f"R-{k}": {"verdict": verdict, "paper": "R"} for k, verdict in enumerate(verdicts)}
-        assert answer in pages._state(found, records)
-    assert "no claim of its paper" in pages._state(found, {"L-1": {"verdict": "holds", "paper": "L"}})  # another paper's
+        found = figures.Drawn(FIGURES.find(name), Path("somewhere"), "full", {})
+        records = {f"{paper}-{k}": {"id": f"{paper}-{k}", "verdict": v, "paper": paper} for k, v in enumerate(verdicts)}
+        state = pages._state(found, records, {})
+        assert answer in state
+        assert all((id in state) == names_them for id in records)
+    looking = {"G16-1": {"id": "G16-1", "verdict": "holds in part", "paper": "G16"}}
+    found = figures.Drawn(FIGURES.find("icml2016/fig3"), Path("somewhere"), "full", {})
+    assert re.search("Not judged by itself.*G16-1.*holds in part", pages._state(found, {}, looking))
 
 
 def test_claims_bear_on_the_figures_whose_runs_they_look_at():
