@@ -44,7 +44,7 @@ about as long as 1."""
 
 
 def with_auto(results):
-    """Return results in which the runs of ``auto``, told by its cache, have it as solver."""
+    """Return results in which the runs of ``auto`` have it as solver; where it takes no cache, it is what it stands beside."""
     chosen = pd.Series(True, index=results.index)
     for option, value in CACHE_OF_AUTO.items():
         column = f"solver.cache.{option}"
