@@ -34,8 +34,8 @@ FACTS = {
 _NOTES = """\
 *synth.*: drawn to the size of the paper's data set, which is not at hand; the horses are images of another set.
 A call: scores of the example's parts, loss-augmented decoding and loss, in CPU time of one thread, at the weights with which
-the run of BCFW ended (middle lam of figures 5 and 6, seed 0); of up to {sampled} examples spread evenly, each the median of
-{repeats} calls in a row, less what a call costs that decodes nothing.
+the run of BCFW ended (middle lam of figures 5 and 6, seed 0). The mean is that of a pass over all examples; least and most are of
+up to {sampled} examples spread evenly, each the shortest of {repeats} calls in a row, less the shortest that decodes nothing.
 Share: mean cost times the oracle calls of a run, over its solver time, which is wall time. Calls of a run cost more or less at its
 earlier weights and find less in the processor's caches, and those that refresh all gaps run on two threads, so this is an estimate.
 Measured after the runs, on the machine that made the table. A dash: not run, or not in the paper.
