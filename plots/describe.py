@@ -9,7 +9,7 @@ from fwexp.plots.overlays import SCORES
 
 
 def describe(frame: pd.DataFrame, titles: dict[str, str]) -> str:
-    """Say of every panel what is drawn against what, and where each curve ends, the lowest first.
+    """Say of every panel what is drawn against what, and where each curve ends, the lowest first; against a parameter, from where.
 
     Parameters
     ----------
@@ -23,11 +23,21 @@ def describe(frame: pd.DataFrame, titles: dict[str, str]) -> str:
     sentences = []
     for key, panel in frame.groupby("panel", sort=False):
         measure, axis = MEASURES[panel["measure"].iloc[0]][0], AXES[panel["axis"].iloc[0]]
-        ends = panel[np.isfinite(panel["median"].astype(float))].groupby("variant").apply(_end, include_groups=False)
-        lines = style.lines(ends.index)
-        ends = "; ".join(f"{lines[variant].label}: {value:.2g}" for variant, value in ends.sort_values(kind="stable").items())
-        sentences.append(f"({key}) {titles.get(key, '')}: {measure} against {axis}. Last values: {ends or 'none'}.")
+        curves = dict(list(panel[np.isfinite(panel["median"].astype(float))].groupby("variant")))
+        lines = style.lines(curves)
+        if panel["axis"].iloc[0] == "nu":
+            values = [f"{lines[name].label}: {_first(curve):.2g} to {_end(curve):.2g}" for name, curve in curves.items()]
+            said = "First and last values"
+        else:
+            ends = sorted((_end(curve), name) for name, curve in curves.items())
+            values, said = [f"{lines[name].label}: {value:.2g}" for value, name in ends], "Last values"
+        sentences.append(f"({key}) {titles.get(key, '')}: {measure} against {axis}. {said}: {'; '.join(values) or 'none'}.")
     return " ".join(sentences)
+
+
+def _first(curve):
+    """The value where the curve begins."""
+    return float(curve.loc[curve["x"].idxmin(), "median"])
 
 
 def _end(curve):
