@@ -129,6 +129,7 @@ def matchings():
     return fwexp.matching_problem(X, [[(0, 1), (1, 2)], [(1, 1)], []])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [chains, matchings])
 def test_the_game_of_a_structural_svm_is_worth_its_hinge_loss(make):
     problem, rng = make(), np.random.default_rng(0)

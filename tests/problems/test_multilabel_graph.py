@@ -163,6 +163,7 @@ def test_without_edges_or_their_weights_it_is_the_maximum(seed, edges):
         assert fwexp.max_oracle(problem, i, w)[1] == pytest.approx(max(value for *_, value in values(arrays, i, w)), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_with_two_labels_that_count_it_is_the_maximum():
     """The third label is far behind everywhere; and the weights of the others are those of a problem of two labels."""
     rng = np.random.default_rng(2)

@@ -32,7 +32,7 @@ def classes(lenient=False):
     return fwexp.CallbackProblem([int(y) for y in TRUTH], features=features, loss=loss, max_oracle=max_oracle)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [pytest.param(name, marks=[pytest.mark.slow] * (name == "pose")) for name in FAMILIES])
 def test_good_oracles_pass(family):
     problem = FAMILIES[family]()
     rng = np.random.default_rng(1)

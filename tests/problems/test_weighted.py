@@ -58,7 +58,10 @@ def hinge(problem, w):
     return np.mean([c[i] * fwexp.max_oracle(problem, i, w)[1] for i in range(problem.n)]), w @ w
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+COMPILE_MUCH = {"matching", "enumerated"}
+
+
+@pytest.mark.parametrize("family", [pytest.param(name, marks=[pytest.mark.slow] * (name in COMPILE_MUCH)) for name in FAMILIES])
 def test_weighted_problems_keep_the_promises_of_families(family):
     check_problem(fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS))
 

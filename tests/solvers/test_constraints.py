@@ -125,7 +125,11 @@ def check_run(problem, solver, options, best, *, max_passes, iterates=None):
     return result
 
 
-@pytest.mark.parametrize(("solver", "options"), METHODS, ids=str)
+@pytest.mark.parametrize(
+    ("solver", "options"),  # approx_bcfw, which no other test compiles for this family, takes long to
+    [pytest.param(*method, marks=[pytest.mark.slow] * (method[0] == "approx_bcfw")) for method in METHODS],
+    ids=str,
+)
 def test_every_method_reaches_the_constrained_optimum(solver, options):
     psi, losses, w, best = small()
     problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
