@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 
+from fwexp.errors import ParameterError
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Panel
 
@@ -42,11 +43,20 @@ def fig2_data(results):
     """Shares of steps that the cache answered, and that each criterion let through, by F and nu (a), and some regimes' gap (b).
 
     In the panels a the variants are the values of F, and the positions those of nu.
+
+    Raises
+    ------
+    ParameterError
+        Runs of a version that did not count what each criterion lets through.
     """
     names = style.methods(results, split_by=["cache.F", "cache.nu"])
     shown = curves.data(results[names.isin(list(style.METHODS))], [FIG2_B], split_by=["cache.F", "cache.nu"])
     frames, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}
     if "solver.cache.F" in results:  # else all runs with a cache failed
+        if lacking := [measure for measure, _ in FIG2_A.values() if measure not in results]:
+            raise ParameterError(
+                f"stored runs do not have {', '.join(lacking)}, of an older version; run them again with force=stale"
+            )
         end = results[results["cache_hits"].notna()].groupby("key").last().reset_index()
         regimes = end.groupby(["solver.cache.F", "solver.cache.nu"])
         for (panel, (measure, _)), ((F, nu), runs) in itertools.product(FIG2_A.items(), regimes):

@@ -210,6 +210,12 @@ def test_a_map_of_which_runs_failed_can_be_drawn(part, tmp_path):
     assert any(text.get_text() == "no run" for ax in picture.axes for text in ax.texts)
 
 
+def test_runs_of_before_the_criteria_were_counted_are_said_to_be():
+    results = make_results(_configs("icml2016/fig2", "smoke")).drop(columns=["cache_local", "cache_global"])
+    with pytest.raises(ParameterError, match="do not have cache_local, cache_global, of an older version; .* force=stale$"):
+        FIGURES["icml2016/fig2"].data(results)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "last"), [(3e4, 1e-4), (300.0, 1e-4), (50.0, 3e-3), (5.0, 1e-5), (2e5, 10.0)])
 def test_tick_labels_of_lambda_do_not_touch(first, last):
