@@ -54,9 +54,7 @@ def fig2_data(results):
     frames, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}
     if "solver.cache.F" in results:  # else all runs with a cache failed
         if lacking := [measure for measure, _ in FIG2_A.values() if measure not in results]:
-            raise ParameterError(
-                f"stored runs do not have {', '.join(lacking)}, of an older version; run them again with force=stale"
-            )
+            raise ParameterError(f"stored runs are of a version without {', '.join(lacking)}; force=stale runs them again")
         end = results[results["cache_hits"].notna()].groupby("key").last().reset_index()
         regimes = end.groupby(["solver.cache.F", "solver.cache.nu"])
         for (panel, (measure, _)), ((F, nu), runs) in itertools.product(FIG2_A.items(), regimes):
