@@ -258,9 +258,9 @@ class BCFW(Solver):
             passes = self._accelerate.start if kap is not None else max(LATE_PASSES, self._accelerate.start)
             state.first_centre = min(state.first_centre, self.step + round(passes * self.problem.n))
             if self.step >= state.first_centre:
-                self._begin_acceleration(kap)
+                self._begin_acceleration()
         elif kap is not None and kap >= 2.0 * state.centre.kap:
-            self._begin_acceleration(kap)
+            self._begin_acceleration()
 
     def _strength(self) -> float | None:
         """Return kap, or None where acceleration seems not to pay at this lam."""
@@ -270,12 +270,12 @@ class BCFW(Solver):
             kap = acceleration_strength(self._radii_sq, self.lam)
         return kap
 
-    def _begin_acceleration(self, kap: float) -> None:
+    def _begin_acceleration(self) -> None:
         """Make A a the centre."""
         state, image = self.state, self.image()
         period = max(1, round(self._accelerate.period * self.problem.n))
         projections.set_weights(state.projection, image, state.iterate.w)
-        state.centre = new_centre(kap, self.lam, period, self.step, image, state.iterate.w)
+        state.centre = new_centre(self._strength() or LATE_STRENGTH, self.lam, period, self.step, image, state.iterate.w)
         state.first_centre = np.inf
 
     def image(self) -> np.ndarray:
@@ -299,7 +299,7 @@ class BCFW(Solver):
         state, counts = self.state, self.state.iterate.counts
         while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
             if counts[STEPS_TAKEN] >= state.first_centre:
-                self._begin_acceleration(self._strength() or LATE_STRENGTH)
+                self._begin_acceleration()
             if state.centre is not None and counts[STEPS_TAKEN] >= state.centre.next_step:
                 self._move_centre()
             if counts[STEPS_TAKEN] >= state.next_refresh:

@@ -123,6 +123,16 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
     assert solver.exact_gap() == pytest.approx(0.0, abs=1e-8)
 
 
+def test_lam_may_change_at_the_very_step_at_which_acceleration_begins():
+    tp, problem = tiny(2)
+    solver = start(problem, lam=5.0, step="corrective", accelerate=True)
+    solver.advance(BIG, LATE_PASSES * tp.n)
+    solver.change_lam(4.5)
+    assert solver.state.centre.kap == LATE_STRENGTH
+    solver.advance(BIG, 60 * tp.n)
+    assert solver.point("last").dual <= ref.qp_optimum(tp, 4.5).dual + 1e-12
+
+
 @pytest.mark.parametrize(
     ("cache", "accelerate"),
     [(False, False), (True, True), *(pytest.param(cache, not cache, marks=pytest.mark.slow) for cache in (True, False))],
