@@ -68,18 +68,11 @@ venv: $(INSTALLED)
 quickstart: $(INSTALLED)
 	$(BIN)/fwexp figure quickstart $(ARGS)
 
-# The names come from the catalogue; of one paper, those below its folder.
-define draw
-@names=$$($(BIN)/python -c 'from fwexp.experiments import FIGURES; print(*[n for n in FIGURES if n.startswith("$(1)")])'); \
-    test -n "$$names" || { echo "there are no figures $(1)*" >&2; exit 2; }; \
-    for name in $$names; do echo "fwexp figure $$name $(ARGS)"; $(BIN)/fwexp figure $$name $(ARGS) || exit; done
-endef
-
 figures: $(INSTALLED)
-	$(call draw)
+	$(BIN)/fwexp figure $$($(BIN)/python -c 'from fwexp.experiments import FIGURES; print(*FIGURES)') $(ARGS)
 
 figures-%: $(INSTALLED) FORCE
-	$(call draw,$*/)
+	$(BIN)/fwexp figure $*/ $(ARGS)
 
 fig-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $(subst -,/fig,$*) $(ARGS)

@@ -2,15 +2,20 @@
 
 # ruff: noqa: T201
 
+import functools
+import math
+from collections.abc import Callable, Sequence
+
 from fwexp._arguments import Arguments, command
-from fwexp.errors import ParameterError, unknown
+from fwexp.driver.progress import print_line
+from fwexp.errors import ParameterError, RunsFailed, UserError, unknown
 from fwexp.run.config import GROUPS, PRESETS
 
 USAGE = """\
-usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
+usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
                     [hydra/launcher=basic|joblib] [force=stale|true]
 
-  NAME              the figure; without it, a list of all figures
+  NAME              a figure, or a paper for all of its figures; without it, a list of all figures
   --dry-run         only say which runs are missing
   --preset smoke    few seeds and passes: does it work at all? Its files are called NAME-smoke
   hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
@@ -18,19 +23,36 @@ usage: fwexp figure [NAME] [--dry-run] [--preset full|smoke] [results_dir=DIR] [
   force=stale       run again what other sources (code) than those that are here have made; force=true: all
 
 Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
-from: commit, versions, runs); a table: .md instead of the pictures.
+from: commit, versions, runs); a table: .md instead of the pictures. Of several figures, what fails is named at the end, and the
+rest is drawn.
 """
 FORCE = {"stale": "stale", "true": True, "false": False}
 ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": ("hydra/launcher", "force")}
 
 
-def _figures() -> list[str]:
+def _papers() -> list[str]:
     from fwexp.experiments import FIGURES
 
-    return list(FIGURES)
+    return list(dict.fromkeys(name.partition("/")[0] for name in FIGURES if "/" in name))
 
 
-@command("fwexp figure", USAGE, words=1, offers=_figures, **ACCEPTED)
+def _names() -> list[str]:
+    from fwexp.experiments import FIGURES
+
+    return [*_papers(), *FIGURES]
+
+
+def _chosen(words: list[str]) -> list[str]:
+    from fwexp.experiments import FIGURES
+
+    below = {word: [name for name in FIGURES if name.startswith(word.rstrip("/") + "/")] for word in words if word not in FIGURES}
+    for word in words:
+        if not below.get(word):
+            FIGURES.find(word, *_papers())
+    return list(dict.fromkeys(name for word in words for name in below.get(word, [word])))
+
+
+@command("fwexp figure", USAGE, words=math.inf, offers=_names, **ACCEPTED)
 def main(given: Arguments) -> int:
     """Run ``fwexp figure`` with the arguments after ``figure``.
 
@@ -44,30 +66,58 @@ def main(given: Arguments) -> int:
     UserError
         Unknown figure, flag or key.
     """
-    from fwexp.experiments import FIGURES, make_figure
-    from fwexp.experiments.figure import missing_runs
+    from fwexp.experiments import FIGURES
 
-    names, flags, keys = given
-    if not names:
+    words, flags, keys = given
+    if not words:
         FIGURES.load_all()
         width = max(map(len, FIGURES))
         print(*(f"{name:{width}}  {figure.title}" for name, figure in FIGURES.items()), sep="\n")
         return 0
-    (name,) = names
-    FIGURES.find(name)
+    names = _chosen(words)
     if keys.get("force", "false") not in FORCE:
         raise ParameterError(unknown("value of force", keys["force"], FORCE))
     places = {"results_dir": keys.get("results_dir", "results"), "preset": flags.get("--preset", "full")}
     if "--dry-run" in flags:
-        missing, total = missing_runs(name, **places)
-        for config in missing:
-            print(describe(config))
-        print(f"{name}: {total} runs, {len(missing)} missing")
+        for name in names:
+            _list_missing(name, **places)
         return 0
     options = {"launcher": keys.get("hydra/launcher"), "force": FORCE[keys.get("force", "false")]}
-    for path in make_figure(name, data_dir=keys.get("data_dir"), **options, **places):
-        print(path)
+    make = functools.partial(print_figure, data_dir=keys.get("data_dir"), **options, **places)
+    if len(names) == 1:
+        make(*names)
+    elif failed := attempt([(name, name, functools.partial(make, name)) for name in names]):
+        raise RunsFailed(f"{len(failed)} of {len(names)} figures failed: {', '.join(failed)}; repeat the command to try again")
     return 0
+
+
+def print_figure(name: str, **options) -> None:
+    """Make a figure and print its files."""
+    from fwexp.experiments.figure import make_figure
+
+    print(*make_figure(name, **options), sep="\n")
+
+
+def attempt(jobs: Sequence[tuple[str, str, Callable[[], object]]]) -> list[str]:
+    """Do jobs, given as (name, what to say before, function), one after the other; return the names of those that failed."""
+    failed = []
+    for number, (name, said, do) in enumerate(jobs, 1):
+        print_line(f"== {number}/{len(jobs)} {said}")
+        try:
+            do()
+        except (RunsFailed, UserError) as error:  # of data or extras that are not there, for instance
+            print_line(f"{name}: {error}")
+            failed.append(name)
+    return failed
+
+
+def _list_missing(name: str, **places) -> None:
+    from fwexp.experiments.figure import missing_runs
+
+    missing, total = missing_runs(name, **places)
+    for config in missing:
+        print(describe(config))
+    print(f"{name}: {total} runs, {len(missing)} missing")
 
 
 def describe(config: dict) -> str:

@@ -7,7 +7,7 @@ count: after an edit of one solver, only that one is compiled anew. Kernels spec
 the package are not cached at all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache, wraps
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     return dispatcher
 
 
-_array_kernels: list[tuple[Callable, str]] = []  # with their signatures
+_array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
 
 
 def array_kernel(signature: str) -> Callable[[Callable], Callable]:
@@ -59,21 +59,29 @@ def array_kernel(signature: str) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         kernel = njit(function, fastmath=True)
-        _array_kernels.append((kernel, signature))
+        _array_kernels[kernel] = signature
         return kernel
 
     return decorate
 
 
-def load_array_kernels() -> None:
-    """Load all oracles on arrays, or compile them.
+def load_array_kernels(modules: Collection[str]) -> None:
+    """Load the oracles on arrays of some modules, or compile them.
 
     Machine code of a caller holds a copy of its own, optimised along with the caller, and what runs is the copy that was
     loaded first. It must be the same one, whether callers come from the cache or are compiled now.
     """
-    while _array_kernels:
-        kernel, signature = _array_kernels.pop()
-        kernel.compile(tuple(numba.core.sigutils.normalize_signature(signature)[0]))  # as calls do, or it is cached twice
+    for kernel, signature in [*_array_kernels.items()]:
+        if kernel.py_func.__module__ in modules:
+            kernel.compile(tuple(numba.core.sigutils.normalize_signature(signature)[0]))  # as calls do, or it is cached twice
+            _array_kernels.pop(kernel, None)
+
+
+@cache
+def _reached(module: str, classes: frozenset[type]) -> set[str]:
+    """Return the modules whose functions a kernel of ``module`` may call for problems made of ``classes``."""
+    found = (dispatch.find(cls) for dispatch in _dispatched for cls in classes)
+    return _sources.closure({module, *(function.__module__ for function in found if function)})
 
 
 @cache
@@ -90,14 +98,21 @@ def specialise(kernel, problem) -> Callable:
     """
     if numba.config.DISABLE_JIT or not isinstance(problem, tuple):
         return kernel.py_func
-    load_array_kernels()
-    return kernel if _inside(problem) else _uncached(kernel)
+    classes = frozenset(_classes(problem))
+    load_array_kernels(_reached(kernel.py_func.__module__, classes))
+    return kernel if all(_is_ours(cls) for cls in classes) else _uncached(kernel)
 
 
-def _inside(value: tuple) -> bool:
-    """Whether the class of a named tuple, and of all that are its fields, belongs to this package."""
-    home = type(value).__module__.partition(".")[0]
-    return home == __name__.partition(".")[0] and all(_inside(field) for field in value if hasattr(field, "_fields"))
+def _classes(value: tuple) -> set[type]:
+    """Return the class of a named tuple, and of all named tuples that are its fields."""
+    return {type(value)}.union(*(_classes(field) for field in value if hasattr(field, "_fields")))
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+_dispatched: list[Callable] = []
 
 
 def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callable:
@@ -137,4 +152,5 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
 
     dispatch.register, dispatch.find = register, find
     dispatch.implementations = implementations
+    _dispatched.append(dispatch)
     return dispatch

@@ -2,6 +2,7 @@
 
 # ruff: noqa: T201
 
+import functools
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from fwexp import _folders
 from fwexp._arguments import Arguments, command
 from fwexp.driver.progress import print_line
-from fwexp.errors import RunsFailed, UserError
+from fwexp.errors import RunsFailed
 from fwexp.run.config import PRESETS
 
 USAGE = """\
@@ -71,25 +72,20 @@ def main(given: Arguments) -> int:
 
 def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None) -> list[str]:
     """Run what steps lack and draw their figures; return the names of those that failed."""
-    from fwexp.experiments.figure import make_figure
+    from fwexp.experiments.commands import attempt, print_figure
     from fwexp.experiments.reproduce.plan import about
     from fwexp.run import sweep
 
     where = {"results_dir": results_dir, "data_dir": data_dir}
-    failed = []
-    for number, step in enumerate(steps, 1):
+    jobs = []
+    for step in steps:
         left = f"{len(step.missing)} runs, {about(step)}" if step.missing else "nothing to run"
-        print_line(f"== {number}/{len(steps)} {step.name}: {left}")
-        try:
-            if step.figure is None:
-                sweep.execute(step.configs, launcher=launcher or "basic", **where)
-            else:
-                for path in make_figure(step.name, preset=preset, launcher=launcher, **where):
-                    print(path)
-        except (RunsFailed, UserError) as error:  # of data or extras that are not there, for instance
-            print_line(f"{step.name}: {error}")
-            failed.append(step.name)
-    return failed
+        if step.figure is None:
+            do = functools.partial(sweep.execute, step.configs, launcher=launcher or "basic", **where)
+        else:
+            do = functools.partial(print_figure, step.name, preset=preset, launcher=launcher, **where)
+        jobs.append((step.name, f"{step.name}: {left}", do))
+    return attempt(jobs)
 
 
 def conclude(results_dir: Path, preset: str) -> None:

@@ -81,7 +81,7 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
 
 
 def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
-    auto = _is_auto(config, data.problems[0])
+    auto = _is_auto(config, data_dir)
     try:
         result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint)
     except UserError:
@@ -120,26 +120,33 @@ def resolve(config: Mapping, data_dir=None) -> dict:
     """Return the configuration with solver ``auto`` replaced by what it stands for, which depends on the data."""
     if config["solver"]["name"] != "auto":
         return dict(config)
-    return canonical({**config, "solver": _auto(config, load(config["dataset"], data_dir)[0])})
+    return canonical({**config, "solver": _auto(config, data_dir)})
 
 
-def _auto(config: Mapping, train) -> dict:
+def _auto(config: Mapping, data_dir) -> dict:
     """Return what ``auto`` stands for with the settings of a configuration."""
+    iterates = _text(config.get("iterates"))
+    return json.loads(_resolved(_text(config["dataset"]), *_files(config["dataset"], data_dir), iterates, config.get("lam")))
+
+
+@functools.lru_cache(maxsize=256)
+def _resolved(dataset: str, data_dir: str, files: tuple, iterates: str, lam) -> str:
     from fwexp.solvers import resolve_auto
 
-    lam = settings.check_lam(config["lam"], train.n) if "lam" in config else None
-    name, options = resolve_auto(train, config.get("iterates"), lam)
-    return {"name": name, **options}
+    train = _load(dataset, data_dir, files).problems[0]
+    lam = None if lam is None else settings.check_lam(lam, train.n)
+    name, options = resolve_auto(train, json.loads(iterates), lam)
+    return _text({"name": name, **options})
 
 
-def _is_auto(config: Mapping, train) -> bool:
+def _is_auto(config: Mapping, data_dir) -> bool:
     """Say whether ``auto`` stands for the solver; where it asks what the family cannot answer, it stands for nothing."""
     from fwexp.solvers import SOLVERS
 
     if config["solver"]["name"] not in SOLVERS:  # a method on convex sets
         return False
     try:
-        solver = _auto(config, train)
+        solver = _auto(config, data_dir)
     except Exception:  # of functions of a family that this run may not need
         return False
     return solver["name"] == config["solver"]["name"] and canonical({**config, "solver": solver})["solver"] == config["solver"]

@@ -18,7 +18,7 @@ from PIL import Image
 
 from fwexp._durable import clean
 from fwexp.cli import COMMANDS, main
-from fwexp.errors import UserError
+from fwexp.errors import DataError, RunsFailed, UserError
 from fwexp.experiments import FIGURES, commands, files, make_figure
 from fwexp.experiments.figure import save_figure, stored_results
 from fwexp.experiments.origin import Origin, reservations
@@ -390,15 +390,38 @@ def test_the_command_prints_the_files(made, tmp_path, undrawn, capsys):
     assert capsys.readouterr().out.splitlines()[-1].endswith("0 missing")
 
 
+@pytest.mark.parametrize("paper", ["review", "review/"])
+def test_a_paper_stands_for_its_figures(paper, tmp_path, monkeypatch, capsys):
+    """Each is made once, and what fails is named at the end."""
+    made = []
+
+    def make(name, **options):
+        made.append(name)
+        if name == "review/fig2":
+            raise DataError("there are no data")
+        return [options["results_dir"], name]
+
+    monkeypatch.setattr("fwexp.experiments.figure.make_figure", make)
+    with pytest.raises(RunsFailed, match=r"^1 of 6 figures failed: review/fig2; repeat the command to try again$"):
+        commands.main([NAME, paper, "review/fig1", f"results_dir={tmp_path}"])
+    assert made == [NAME, *(name for name in FIGURES if name.startswith("review/"))]
+    out, err = capsys.readouterr()
+    assert out.split() == [word for name in made if name != "review/fig2" for word in (str(tmp_path), name)]
+    assert "review/fig2: there are no data" in err.splitlines()
+    assert len(err.splitlines()) == len(made) + 1
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["quickstar"], "unknown figure 'quickstar'; accepted: horses/overlays, icml2013/fig1, "),
+        (["quickstar"], "unknown figure 'quickstar'; accepted: horses, horses/overlays, icml2013, "),
         ([NAME, "--preset", "smok"], "unknown preset 'smok'; accepted: full, smoke (did you mean 'smoke'?)"),
         ([NAME, "--dry"], "unknown flag of fwexp figure '--dry'; accepted: --dry-run, --preset"),
         ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, force, hydra/launcher, "),
         ([NAME, "results_dir="], "results_dir must not be empty"),
-        ([NAME, "icml2013/fig1"], "fwexp figure takes at most 1 name, got quickstart icml2013/fig1"),
+        ([NAME, "icml2031"], "unknown figure 'icml2031'; accepted: horses, horses/overlays, icml2013, "),
+        ([NAME, "/"], "unknown figure '/'; accepted: "),
+        ([f"{NAME}/"], "unknown figure 'quickstart/'; accepted: "),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(args, message, tmp_path, monkeypatch):
