@@ -34,13 +34,18 @@ SOLVER_OPTIONS = {
     "approx_bcfw": [{}],  # degraded, it depends on which labelings are known, and so on the family
 }
 CASES = [(name, options) for name, rows in SOLVER_OPTIONS.items() for options in rows]
+KERNELISED = ("kernel_bcfw", "kernel_fw")  # they take long to compile
 
 
 def test_no_solver_is_missing():
     assert set(SOLVER_OPTIONS) == set(SOLVERS)
 
 
-@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [pytest.param(*case, marks=[pytest.mark.slow] if case[0] in KERNELISED else []) for case in CASES],
+    ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)],
+)
 def test_solvers_keep_their_promises(name, options):
     check_solver(name, small_chains(), **options)
 

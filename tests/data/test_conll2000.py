@@ -271,7 +271,7 @@ def test_scores_of_what_is_no_prediction(predictions, message, folder):
 
 
 def test_runs_report_tokens_and_chunks(folder, tmp_path):
-    config = canonical({"dataset": {"name": "conll2000"}, "solver": {"name": "bcfw"}, "lam": 0.1, "max_passes": 3})
+    config = canonical({"dataset": {"name": "conll2000"}, "solver": {"name": "ssg"}, "lam": 0.1, "max_passes": 3})
     outcome = runner.run(config, tmp_path / "results", folder, verbose=False)
     assert outcome.status == "max_passes", outcome.message
     trace = fwexp.load_results(tmp_path / "results", dataset="conll2000")

@@ -38,7 +38,7 @@ def test_what_is_not_asked_for_is_nan_and_changes_nothing():
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 40])
 def test_thread_count_does_not_matter(n, monkeypatch):
     """Every example is decoded exactly once, in the same shares, and sums are taken in the same order."""
-    tp, problem = chain("csr", 2, n=n)
+    tp, problem = chain("dense", 2, n=n)
     w = from_public(problem, np.random.default_rng(2).normal(size=tp.d))
     values, runs = [], []
     for threads in (1, 2, 3, 8, 50):

@@ -228,7 +228,7 @@ def test_training_finds_the_rule():
         X.append(np.stack([*(score > t for t in np.linspace(0.05, 0.95, 10)), np.ones_like(score)], axis=2) * 1.0)
         y.append(np.column_stack([np.flatnonzero(linked), chosen[linked]]))
     train, test = build(X[:20], y[:20], "binary"), build(X[20:], y[20:], "binary")
-    result = fwexp.solve(train, lam=1e-3, max_passes=100, test=test)
+    result = fwexp.solve(train, "bcfw", lam=1e-3, max_passes=100, test=test)
     assert fwexp.evaluate(test, result.w).error == 0.0
     assert result.trace["test_error"].iloc[0] > 0.3
     for links, truth in zip(result.predict(test), y[20:], strict=True):

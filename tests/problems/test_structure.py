@@ -86,7 +86,7 @@ def test_the_same_structure_is_accepted():
         (functions(3), functions(3)),
         (classes(2, 3), fwexp.multiclass_problem(sp.csr_array(np.eye(2)), [-1, 0], 3)),
     ]:
-        result = fwexp.solve(train, "bcfw", lam=1.0, max_passes=2, test=other)
+        result = fwexp.solve(train, "fw", lam=1.0, max_passes=2, test=other)
         assert result.structure == structure(train) == structure(other)
         assert len(result.predict(other)) == other.n
         assert fwexp.evaluate(other, result)[1:] == fwexp.evaluate(other, result.w)[1:]
@@ -114,7 +114,7 @@ def test_inputs_alone_are_enough(form, K):
 
 
 def test_grids_alone_are_enough():
-    result = fwexp.solve(matchings(3), "bcfw", lam=0.1, max_passes=20)
+    result = fwexp.solve(matchings(3), "fw", lam=0.1, max_passes=20)
     result.w = np.array([1.0, 2.0, -1.0])
     grids = [RNG.normal(size=(2, 3, 3)) + np.eye(3)[0], RNG.normal(size=(1, 1, 3))]
     wanted = fwexp.predict(fwexp.matching_problem(grids, [[], []]), result.w)
