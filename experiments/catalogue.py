@@ -47,6 +47,8 @@ class Figure:
     shows : callable, optional
         From the finished runs (`StoredRun`) and the folder of the data to what is shown beside numbers, such as images and what
         the stored weights predict for them; ``data`` and ``draw`` then take it as second argument.
+    places : tuple of str
+        Its data sets, as parts of claims name them, where claims look at those of other figures, too.
     note : str
         What its readers must know of how it departs from what it repeats; stands on it.
     """
@@ -59,6 +61,7 @@ class Figure:
     timed: bool = False
     suffixes: tuple[str, ...] = PICTURE
     shows: Callable | None = None
+    places: tuple[str, ...] = ()
     note: str = ""
 
     @property

@@ -20,7 +20,7 @@ usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DI
   --preset smoke    few seeds and passes: does it work at all? Its files are called NAME-smoke
   hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
                     the figure shows no seconds, or is a quick look
-  force=stale       run again what other sources (code) than those that are here have made; force=true: all
+  force=stale       run again what another version of the code has made; force=true: all
 
 Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
 from: commit, versions, runs); a table: .md instead of the pictures. Of several figures, what fails is named at the end, and the

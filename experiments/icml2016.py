@@ -43,6 +43,7 @@ FIG5 = Figure(
     draw=icml2016_gaps.FIG5.draw,
     claims=("G16-1", "G16-2", "G16-3", "G16-10", "G16-11"),
     timed=True,
+    places=icml2016_gaps.IN_FIG5,
     note=f"{_SCALE} 15 to 100 passes, which take seconds",
 )
 FIG6 = Figure(
@@ -51,6 +52,7 @@ FIG6 = Figure(
     data=icml2016_gaps.FIG6.data,
     draw=icml2016_gaps.FIG6.draw,
     timed=True,
+    places=icml2016_gaps.IN_FIG6,
     note=f"{_SCALE} 6 to 60 passes, which take seconds; {_STAR}; HorseSeg-large* has one seed",
 )
 AUTO = Figure(

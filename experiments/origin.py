@@ -90,4 +90,4 @@ def reservations(runs: Iterable[Mapping]) -> list[str]:
     mixed = {solver for (solver, *_), found in digests.items() if len(found) > 1}
     notes = [f"runs of {', '.join(sorted(mixed))} mix sources"] if mixed else []
     stale -= mixed
-    return notes + ([f"runs of {', '.join(sorted(stale))} are of other sources than those here"] if stale else [])
+    return notes + ([f"runs of {', '.join(sorted(stale))} were made by another version of the code"] if stale else [])

@@ -102,8 +102,8 @@ def _at_all_lam(*names):
     )
 
 
-_NAMES = list(PLACES)
+IN_FIG5, IN_FIG6 = tuple(PLACES)[:3], tuple(PLACES)[3:]
 FIG3 = _at_middle_lam("OCR-large", "synth. HorseSeg-large", "Weizmann horses", "synth. LSP")
-FIG5 = _at_all_lam(*_NAMES[:3])
-FIG6 = _at_all_lam(*_NAMES[3:])
-AUTO = _at_all_lam(*_NAMES)
+FIG5 = _at_all_lam(*IN_FIG5)
+FIG6 = _at_all_lam(*IN_FIG6)
+AUTO = _at_all_lam(*PLACES)

@@ -336,6 +336,7 @@ def recommendation(runs):
             end = min(x[-1] for curves in found.values() for x in curves.x)
             gaps = {name: float(np.median(curves.at(np.array([end])))) for name, curves in found.items()}
             good.append(gaps[method] <= 1.5 * min(gaps.values()))
+            numbers[f"{place}, lam = {lam:g}: looked at after seconds"] = end
             numbers[f"{place}, lam = {lam:g}: best"] = min(gaps, key=gaps.get)
             numbers[f"{place}, lam = {lam:g}: gap of {method} over the best"] = gaps[method] / min(gaps.values())
         parts[f"{'cheap' if place in CHEAP else 'expensive'} oracle, {place}"] = all(good)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from fwexp.errors import ParameterError
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
-from fwexp.experiments.claims.verdict import HOLDS, IN_PART, UNDECIDED
+from fwexp.experiments.claims.verdict import HOLDS, IN_PART, UNDECIDED, Finding
 from fwexp.experiments.files import PICTURE
 from fwexp.experiments.report.figures import Drawn, curves
 from fwexp.experiments.report.html import Html, data, join, table, tag, text
@@ -77,16 +77,21 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
     bearing = _bearing(figure.name, everything)
     caption, paper = CAPTIONS.get(figure.name, (figure.title, ""))
     looking = _looking(found, everything)
-    parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, bearing, looking))]
+    here = {id: _on(figure.places, record) for id, record in bearing.items()}
+    parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, here, looking))]
     parts += [_content(found)] if found.stem else []
     parts.append(tag("p", caption))
     if paper:
         parts.append(tag("p", tag("strong", "In the paper: "), paper))
     if found.record.get("note"):
-        words = f"{found.record['note']}. " + (SOURCES if "sources" in found.record["note"] else "")
+        words = f"{found.record['note']}. " + (SOURCES if "version of the code" in found.record["note"] else "")
         parts.append(tag("p", tag("strong", "Reservation: "), words, class_="note"))
     if records:
         parts.append(_claims(records))
+    if alone := [record for id, record in here.items() if record is not bearing[id]]:
+        places = ", ".join(figure.places)
+        listed = (tag("li", record["id"], " ", badge(record["verdict"]), " ", record["why"]) for record in alone)
+        parts += [tag("p", f"These claims look at data of several figures. On {places} alone:"), tag("ul", *listed)]
     if others := [each for id, each in everything.items() if id not in records and (id in bearing or id in looking)]:
         parts.append(tag("p", "Claims that look at its runs, too: ", join((_link(record) for record in others), ", "), "."))
     redo = ["To run what is missing of it and draw it again: ", tag("code", f"fwexp figure {figure.name}"), "; "]
@@ -103,6 +108,15 @@ def _bearing(figure: str, everything: Mapping[str, Mapping]) -> dict[str, Mappin
     """The claims that bear on a figure: those that it shows, and those that are decided by its preset."""
     found = {id for id, claim in all_claims().items() if figure in (claim.figure, *(need.preset for need in claim.needs))}
     return {id: record for id, record in everything.items() if id in found}
+
+
+def _on(places: Sequence[str], record: Mapping) -> Mapping:
+    """A claim with those of its parts only that name one of some data sets; as it is where none or all do."""
+    parts = {part: held for part, held in record["parts"].items() if any(place in part for place in places)}
+    if len(parts) in (0, len(record["parts"])):
+        return record
+    finding = Finding(parts)
+    return {**record, "parts": parts, "verdict": finding.verdict, "why": finding.why}
 
 
 def _looking(found: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:

@@ -134,8 +134,8 @@ COSTS = (
 )
 
 SOURCES = (
-    "Sources are the code that a run depends on: these runs were made by more than one version of fwexp, or by another than the "
-    "one that drew them. force=stale runs them again."
+    "The code is that which a run depends on, of data, problem and solver: these runs were made by more than one version of it, "
+    "or by another than the one that drew them. force=stale runs them again."
 )
 
 GLOSSARY = {

@@ -21,7 +21,7 @@ Lists the runs of a store: finished, interrupted, failed and damaged ones, and t
 dataset, split, solver, lam, seed, status, key (its beginning will do), max_passes, gap_tol, or an option such as
 solver.sampling.
 
-  --stale    only runs made by other sources (code) than those that are here, which are marked stale; fwexp run and
+  --stale    only runs made by another version of the code than that which is here; they are marked stale; fwexp run and
              fwexp figure with force=stale run them again
 """
 NOT_FINISHED = ("partial", "failed", "damaged")

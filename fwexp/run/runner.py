@@ -15,7 +15,7 @@ from fwexp.run import catalogues, claims, paths, sources, store
 from fwexp.run.config import GROUPS, TRAIN, canonical
 from fwexp.run.provenance import build
 
-STALE_NOTE = ", but made by other sources (code) than those here; force=stale runs it again"
+STALE_NOTE = ", but made by another version of the code; force=stale runs it again"
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     _check_jobs(todo, context.config_loader, config)
     runner.check([each.config for each in todo], data_dir)
     stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)
-    others = f" ({stale} of them from other sources; force={STALE} redoes those)" if stale else ""
+    others = f" ({stale} of them by another version of the code; force={STALE} redoes those)" if stale else ""
     print_line(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
     if not todo:
         return

@@ -223,7 +223,7 @@ def _facts(**changes):
             [_facts(), _facts(sources="0"), _facts(solver="ssg"), _facts(solver="ssg", sources="1")],
             ["runs of bcfw, ssg mix sources"],
         ),
-        ([_facts(stale=True), _facts(solver="fw")], ["runs of bcfw are of other sources than those here"]),
+        ([_facts(stale=True), _facts(solver="fw")], ["runs of bcfw were made by another version of the code"]),
         ([_facts(stale=True), _facts(sources="0")], ["runs of bcfw mix sources"]),
     ],
 )

@@ -15,6 +15,7 @@ from fwexp.experiments.origin import Origin
 from fwexp.experiments.report import build as building
 from fwexp.experiments.report import figures, html, pages, words
 from fwexp.plots import style
+from fwexp.plots.icml2016_gaps import PLACES
 from fwexp.run import sweep
 from fwexp.run.store import StoredRun
 from tests.plots.synthetic_results import make_results
@@ -248,3 +249,29 @@ def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
 def test_what_is_wrong_is_one_line(argument, capsys):
     assert main(["report", argument]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_figure_says_what_holds_on_its_own_data():
+    record = {
+        "id": "G16-1",
+        "verdict": "holds in part",
+        "why": "holds: OCR-large, passes. does not hold: Weizmann horses, passes",
+        "paper": "G16",
+        "parts": {"OCR-large, passes": True, "Weizmann horses, passes": False, "OCR-small, time": None, "at all": False},
+    }
+    on = pages._on(("OCR-large", "OCR-small"), record)
+    assert (on["verdict"], on["why"]) == ("holds in part", "holds: OCR-large, passes. is not measured: OCR-small, time")
+    assert pages._on(("Weizmann horses",), record)["verdict"] == "fails"
+    assert pages._on((), record) is record
+    assert pages._on(("CoNLL",), record) is record
+    named = {part for place in PLACES for part in record["parts"] if place in part}
+    assert named == {*record["parts"]} - {"at all"}
+    for name, state, said in [
+        ("icml2016/fig5", "Reproduced in part", "On OCR-large, OCR-small, CoNLL alone:"),
+        ("icml2016/fig6", "Not reproduced", "Weizmann horses, synth. LSP alone:"),
+    ]:
+        found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
+        page = pages._figure(found, {"G16-1": record | {"statement": "", "criterion": "", "numbers": {}, "runs": [], "missing": 0}})
+        assert said in page
+        here = {"G16-1": pages._on(found.figure.places, record)}
+        assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {})

@@ -156,9 +156,9 @@ def test_an_edited_solver_is_noticed_and_its_runs_are_redone_on_request(tmp_path
     call(*quick)
     assert "stale" not in call("ls")[0]
     edit("fwexp.solvers.ssg")
-    assert call(*quick)[1] == "4 runs: 4 stored (2 of them from other sources; force=stale redoes those), 0 to run\n"
+    assert call(*quick)[1] == "4 runs: 4 stored (2 of them by another version of the code; force=stale redoes those), 0 to run\n"
     single = ("run", "max_passes=0.1", "solver=ssg", "seed=1")
-    assert call(*single)[1] == "stored already, but made by other sources (code) than those here; force=stale runs it again\n"
+    assert call(*single)[1] == "stored already, but made by another version of the code; force=stale runs it again\n"
     rows = [line.split() for line in call("ls")[0].splitlines()]
     assert rows[0][-1] == "sources"
     assert [(row[1], row[-1]) for row in rows[1:]] == [("bcfw", "-")] * 2 + [("ssg", "stale")] * 2
