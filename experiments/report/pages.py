@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fwexp.errors import ParameterError
+from fwexp.experiments.catalogue import Figure
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
 from fwexp.experiments.claims.verdict import HOLDS, IN_PART, UNDECIDED, Finding
 from fwexp.experiments.files import PICTURE
@@ -74,11 +75,10 @@ def _link(record: Mapping) -> Html:
 def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
     figure = found.figure
     records = {id: everything[id] for id in figure.claims if id in everything}
-    bearing = _bearing(figure.name, everything)
+    bearing = _bearing(figure, everything)
     caption, paper = CAPTIONS.get(figure.name, (figure.title, ""))
     looking = _looking(found, everything)
-    here = {id: _on(figure.places, record) for id, record in bearing.items()}
-    parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, here, looking))]
+    parts = [tag("h2", figure.title), tag("p", tag("code", figure.name), " ", _state(found, bearing, looking))]
     parts += [_content(found)] if found.stem else []
     parts.append(tag("p", caption))
     if paper:
@@ -88,7 +88,7 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
         parts.append(tag("p", tag("strong", "Reservation: "), words, class_="note"))
     if records:
         parts.append(_claims(records))
-    if alone := [record for id, record in here.items() if record is not bearing[id]]:
+    if alone := [record for id, record in bearing.items() if record is not everything[id]]:
         places = ", ".join(figure.places)
         listed = (tag("li", record["id"], " ", badge(record["verdict"]), " ", record["why"]) for record in alone)
         parts += [tag("p", f"These claims look at data of several figures. On {places} alone:"), tag("ul", *listed)]
@@ -104,14 +104,16 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
     return tag("section", *parts, id=found.id)
 
 
-def _bearing(figure: str, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
-    """The claims that bear on a figure: those that it shows, and those that are decided by its preset."""
-    found = {id for id, claim in all_claims().items() if figure in (claim.figure, *(need.preset for need in claim.needs))}
-    return {id: record for id, record in everything.items() if id in found}
+def _bearing(figure: Figure, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
+    """The claims that bear on a figure, those that it shows and those that are decided by its preset, as they are on its data."""
+    found = {id for id, claim in all_claims().items() if figure.name in (claim.figure, *(need.preset for need in claim.needs))}
+    return {id: _on(figure.places, record) for id, record in everything.items() if id in found}
 
 
 def _on(places: Sequence[str], record: Mapping) -> Mapping:
     """A claim with those of its parts only that name one of some data sets; as it is where none or all do."""
+    if not places:
+        return record
     parts = {part: held for part, held in record["parts"].items() if any(place in part for place in places)}
     if len(parts) in (0, len(record["parts"])):
         return record
@@ -236,7 +238,7 @@ def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequen
         (
             tag("a", found.figure.name, href=f"{name}.html#{found.id}"),
             found.figure.title,
-            _state(found, _bearing(found.figure.name, records), _looking(found, records)),
+            _state(found, _bearing(found.figure, records), _looking(found, records)),
         )
         for name, figures in by_page.items()
         for found in figures

@@ -234,8 +234,8 @@ def test_a_figure_says_whether_it_is_reproduced():
 
 def test_claims_bear_on_the_figures_whose_runs_they_look_at():
     everything = {id: {} for id in ("B13-5", "B13-1", "L-4")}
-    assert set(pages._bearing("icml2013/fig4", everything)) == {"B13-5"}
-    assert "L-4" in pages._bearing("icml2013/fig1", everything)
+    assert set(pages._bearing(FIGURES.find("icml2013/fig4"), everything)) == {"B13-5"}
+    assert "L-4" in pages._bearing(FIGURES.find("icml2013/fig1"), everything)
 
 
 def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
@@ -273,5 +273,5 @@ def test_a_figure_says_what_holds_on_its_own_data():
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
         page = pages._figure(found, {"G16-1": record | {"statement": "", "criterion": "", "numbers": {}, "runs": [], "missing": 0}})
         assert said in page
-        here = {"G16-1": pages._on(found.figure.places, record)}
+        here = pages._bearing(found.figure, {"G16-1": record})
         assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {})
