@@ -259,6 +259,7 @@ COMPUTED = {
 SAME = {"B13-12": "L-2", "B13-15": "R-5"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", COMPUTED)
 def test_what_is_computed_holds_and_can_fall(id, monkeypatch):
     told = decide(CLAIMS[id], None)

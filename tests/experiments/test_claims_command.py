@@ -14,14 +14,14 @@ def records(**verdicts):
 
 
 def test_verdicts_are_printed_and_kept(tmp_path, capsys):
-    assert main(["claims", "B13", f"results_dir={tmp_path}"]) == 0
+    assert main(["claims", "R", f"results_dir={tmp_path}"]) == 0
     out = capsys.readouterr().out
-    assert "B13-1   undecided" in out
+    assert "R-1     undecided" in out
     assert "runs are not stored" in out
-    assert "22 claims: 4 holds, 18 undecided" in out
-    stored = json.loads(claims_path(tmp_path, "B13").read_text())
-    assert list(stored) == list(of_paper("icml2013"))
-    assert {"statement", "criterion", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(stored["B13-1"])
+    assert "9 claims: 1 holds, 8 undecided" in out
+    stored = json.loads(claims_path(tmp_path, "R").read_text())
+    assert list(stored) == list(of_paper("review"))
+    assert {"statement", "criterion", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(stored["R-1"])
 
 
 @pytest.mark.slow

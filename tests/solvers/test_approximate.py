@@ -95,6 +95,7 @@ def test_without_error_it_is_bcfw():
         np.testing.assert_allclose(same[column], exact[column], atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line_search", [True, False])
 @pytest.mark.parametrize(("nu", "delta"), ERRORS)
 def test_the_mean_suboptimality_is_within_the_bound_of_the_theorem(nu, delta, line_search):
