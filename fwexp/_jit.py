@@ -146,6 +146,7 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
     def register(*classes: type) -> Callable[[Callable], Callable]:
         def add(function: Callable) -> Callable:
             implementations.update(dict.fromkeys(classes, function))
+            _reached.cache_clear()  # modules that are imported late register, too
             return function
 
         return add

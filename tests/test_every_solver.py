@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
+from fwexp import _jit
 from fwexp.problems import tiers
 from fwexp.solvers import SOLVERS
 from fwexp.testing import check_solver, problem_checks, small_chains
@@ -104,6 +105,27 @@ FAMILIES = {
     "functions": lambda: chain("functions", 2, n=4)[1],
     "sparse functions": lambda: chain("sparse functions", 2, n=4)[1],
 }
+
+ORACLES = "fwexp.oracles."
+SMALL = {"softmax", "viterbi", "forward_backward"}  # which solvers may reach for every family, once they are imported
+ARRAY_ORACLES = {  # the modules that a family's kernels reach; what else is there is not compiled for it
+    "chain": {"viterbi", "forward_backward"},
+    "wide chain": {"viterbi", "forward_backward"},
+    "multiclass": {"softmax"},
+    "matching": {"assignment"},
+    "segmentation": {"max_flow"},
+    "segmentation in three classes": {"alpha_expansion", "max_flow"},
+    "enumerated": {"softmax"},
+    "pose": {"distance_transform", "score_maps"},
+}
+
+
+@pytest.mark.parametrize("family", ARRAY_ORACLES)
+def test_oracles_on_arrays_are_loaded_for_the_families_that_reach_them(family):
+    """Before any kernel that may call them is; `fwexp._jit.load_array_kernels` says why."""
+    reached = _jit._reached("fwexp.problems.evaluation", frozenset(_jit._classes(FAMILIES[family]())))
+    found = {name.removeprefix(ORACLES) for name in reached if name.startswith(ORACLES)}
+    assert ARRAY_ORACLES[family] <= found <= ARRAY_ORACLES[family] | SMALL
 
 
 def test_no_family_is_missing():

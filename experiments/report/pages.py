@@ -84,7 +84,8 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
     if paper:
         parts.append(tag("p", tag("strong", "In the paper: "), paper))
     if found.record.get("note"):
-        words = f"{found.record['note']}. " + (SOURCES if "version of the code" in found.record["note"] else "")
+        of_code = any(sign in found.record["note"] for sign in ("sources", "version of the code"))
+        words = f"{found.record['note']}. " + (SOURCES if of_code else "")
         parts.append(tag("p", tag("strong", "Reservation: "), words, class_="note"))
     if records:
         parts.append(_claims(records))

@@ -134,7 +134,7 @@ COSTS = (
 )
 
 SOURCES = (
-    "The code is that which a run depends on, of data, problem and solver: these runs were made by more than one version of it, "
+    "Sources are the code that a run depends on, of data, problem and solver: these runs were made by more than one version of it, "
     "or by another than the one that drew them. force=stale runs them again."
 )
 

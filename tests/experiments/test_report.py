@@ -275,3 +275,9 @@ def test_a_figure_says_what_holds_on_its_own_data():
         assert said in page
         here = pages._bearing(found.figure, {"G16-1": record})
         assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {})
+
+
+@pytest.mark.parametrize("note", ["runs of bcfw mix sources", "runs of bcfw were made by another version of the code"])
+def test_a_reservation_about_the_code_is_explained(note):
+    page = pages._figure(figures.Drawn(FIGURES.find("icml2016/fig1"), None, "full", {"note": note, "runs": {}}), {})
+    assert f"{note}. {words.SOURCES}" in page

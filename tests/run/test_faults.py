@@ -267,6 +267,7 @@ def test_a_run_needs_no_answer_to_what_auto_would_be(tmp_path, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError
 
+    runner._resolved.cache_clear()  # of what tests before this one have asked
     monkeypatch.setattr("fwexp.solvers.resolve_auto", fail)
     config = canonical({"dataset": {"name": "digits"}, "solver": {"name": "ssg"}, "lam": 0.01, "max_passes": 1})
     outcome = runner.run(config, tmp_path, verbose=False)

@@ -9,6 +9,7 @@ from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, RunsFailed, UserError
 from fwexp.run import runner, store, sweep
 from fwexp.run.config import run_key, to_overrides
+from fwexp.solvers import resolve_auto
 
 QUICK = ["max_passes=0.1", "gap_tol=0"]
 
@@ -79,6 +80,23 @@ def test_auto_is_what_it_stands_for():
     (config,) = expand("solver=auto", "iterates=[last]")
     assert config["solver"]["name"] == "bcfw"
     assert [config] == sweep.expand(to_overrides(config))
+
+
+def test_what_auto_stands_for_is_found_once_per_data_and_lam(monkeypatch):
+    asked = []
+
+    def resolve(train, iterates, lam):
+        asked.append((train.n, iterates, lam))
+        return resolve_auto(train, iterates, lam)
+
+    monkeypatch.setattr("fwexp.solvers.resolve_auto", resolve)
+    runner._resolved.cache_clear()
+    for _ in range(2):
+        assert len(expand("solver=auto", "iterates=[last]", "lam=0.5,1/n", "seed=0,1,2")) == 6
+    n = asked[0][0]
+    assert asked == [(n, ["last"], 0.5), (n, ["last"], 1 / n)]
+    expand("solver=auto", "iterates=[avg]", "lam=0.5")
+    assert asked[2:] == [(n, ["avg"], 0.5)]
 
 
 @pytest.fixture
