@@ -62,8 +62,7 @@ AUTO = Figure(
     data=icml2016_gaps.AUTO.data,
     draw=icml2016_gaps.AUTO.draw,
     timed=True,
-    note=f"{_SCALE} 6 to 100 passes, which take seconds; {_ONE}; {_STAR}; "
-    "without a curve of its own, auto is accelerated corrective",
+    note=f"{_SCALE} 6 to 100 passes, which take seconds; {_ONE}; {_STAR}",
 )
 FIG8 = Figure(
     name="icml2016/fig8",

@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import pandas as pd
-
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Panel
 
 AXES = ("passes", "time")
-CACHE_OF_AUTO = {"F": 0.4, "nu": 0.01, "size": 8}  # by which its runs are known; layers below choose it
 FULL = {"passes": 1.0, "time": 0.1}  # from here on panels show all of every curve
 
 
@@ -44,12 +41,8 @@ about as long as 1."""
 
 
 def with_auto(results):
-    """Return results in which the runs of ``auto`` have it as solver; where it takes no cache, it is what it stands beside."""
-    chosen = pd.Series(True, index=results.index)
-    for option, value in CACHE_OF_AUTO.items():
-        column = f"solver.cache.{option}"
-        chosen &= (results[column] == value) if column in results else False
-    return results.assign(solver=results["solver"].where(~chosen, "auto"))
+    """Return results in which runs of what ``auto`` stands for have it as solver."""
+    return results.assign(solver=results["solver"].mask(results["auto"], "auto"))
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ METHODS = {
         "#760626",
         "D",
         "bcfw",
-        {"sampling": "gap", "step": "corrective", "cache": True, "accelerate": True},
+        {"sampling": "gap_perm", "step": "corrective", "cache": True, "accelerate": True},
         _CACHED,
     ),
     "bcfw-accelerated": Method("accelerated BCFW", "#8A4115", "H", "bcfw", {"accelerate": True}),

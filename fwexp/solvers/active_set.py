@@ -125,6 +125,17 @@ def labeling_at(sets, i, a):
     return sets.storage[start : start + sets.length[i]]
 
 
+@njit
+def mean_norm_sq(sets):
+    """Return the mean of ||psi_i(a)||^2 over all stored labelings other than the true ones; 0 where there are none."""
+    total, count = 0.0, 0
+    for i in range(len(sets.count)):
+        for a in range(1, sets.count[i]):
+            total += gram_entry(i, a, a, sets)
+            count += 1
+    return total / max(count, 1)
+
+
 @register_jitable
 def score_all(problem, i, theta, sets):
     """Set ``score`` to g_a of all labelings of example i and ``change`` to 0."""

@@ -29,10 +29,13 @@ from fwexp.solvers import active_set, block, corners, duals, gap_tree, projectio
 from fwexp.solvers.acceleration import (
     LATE_PASSES,
     LATE_STRENGTH,
+    OBSERVED,
     AccelerateOptions,
     ProximalCentre,
     acceleration_strength,
     new_centre,
+    observed_strength,
+    period_for,
 )
 from fwexp.solvers.active_set import ActiveSets
 from fwexp.solvers.averaging import Averages, averaged, new_averages
@@ -55,7 +58,8 @@ class CacheOptions:
 
 
 CONSTRAINED_SEARCHES = ("exact", "published")
-SAMPLING = ("uniform", "perm", "cyclic", "gap", "max_gap", "max_gain", "lipschitz")
+BY_GAPS = ("gap", "gap_perm", "max_gap", "max_gain")
+SAMPLING = ("uniform", "perm", "cyclic", *BY_GAPS, "lipschitz")
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class Options:
     @property
     def needs_gaps(self) -> bool:
         """Whether the last known block gaps steer the run."""
-        return self.sampling in ("gap", "max_gap", "max_gain") or self.cache is not False
+        return self.sampling in BY_GAPS or self.cache is not False
 
     @property
     def refresh_passes(self) -> float:
@@ -124,6 +128,7 @@ class State:
     refreshed: int  # step of the latest one, -1 if there was none
     centre: ProximalCentre | None
     first_centre: float  # step at which acceleration begins
+    first_pass: np.ndarray  # int64 (n,), the examples as rules that look at gaps visit them at first; of other rules empty
 
 
 class BCFW(Solver):
@@ -182,6 +187,7 @@ class BCFW(Solver):
             refreshed=-1,
             centre=None,
             first_centre=np.inf,
+            first_pass=self._first_pass(seed),
         )
         if warm_start is not None:
             v, _ = self._from_scratch()
@@ -234,7 +240,7 @@ class BCFW(Solver):
 
     @property
     def _rule_kind(self) -> int:
-        rules = {"gap": block.BY_GAP, "max_gap": block.LARGEST_GAP, "max_gain": block.LARGEST_GAP}
+        rules = {"gap": block.BY_GAP, "gap_perm": block.BY_GAP, "max_gap": block.LARGEST_GAP, "max_gain": block.LARGEST_GAP}
         return rules.get(self.options.sampling, block.IN_ORDER)
 
     def _draws(self, seed, order) -> Draws:
@@ -246,6 +252,12 @@ class BCFW(Solver):
         if self.options.sampling == "lipschitz":
             return lipschitz_draws(radii_sq(self.problem), seed)
         return order_draws(self.options.sampling, self.problem.n, seed)
+
+    def _first_pass(self, seed) -> np.ndarray:
+        """Return the order of the first pass: that of the data, as the published code has it, or a random one."""
+        if self._rule_kind == block.IN_ORDER:
+            return np.empty(0, dtype=np.int64)
+        return order_draws("perm" if self.options.sampling == "gap_perm" else "cyclic", self.problem.n, seed).take(self.problem.n)
 
     # --- acceleration ---
 
@@ -265,17 +277,26 @@ class BCFW(Solver):
     def _strength(self) -> float | None:
         """Return kap, or None where acceleration seems not to pay at this lam."""
         kap = self._accelerate.kap
+        if kap == OBSERVED:
+            met = 0.0 if self.sets is None else specialise(active_set.mean_norm_sq, self.problem)(self.sets)
+            return observed_strength(met, self.problem.n, self.lam)
         if kap is None:
             self._radii_sq = radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
             kap = acceleration_strength(self._radii_sq, self.lam)
         return kap
 
+    @property
+    def _centre_refreshes(self) -> bool:
+        """Whether a new centre, which makes all that is known of the gaps stale, has them computed anew."""
+        return self.options.needs_gaps and self._accelerate.refresh
+
     def _begin_acceleration(self) -> None:
         """Make A a the centre."""
         state, image = self.state, self.image()
-        period = max(1, round(self._accelerate.period * self.problem.n))
+        kap, period = self._strength() or LATE_STRENGTH, self._accelerate.period
+        period = max(1, round((period_for(kap) if period is None else period) * self.problem.n))
         projections.set_weights(state.projection, image, state.iterate.w)
-        state.centre = new_centre(self._strength() or LATE_STRENGTH, self.lam, period, self.step, image, state.iterate.w)
+        state.centre = new_centre(kap, self.lam, period, self.step, image, state.iterate.w)
         state.first_centre = np.inf
 
     def image(self) -> np.ndarray:
@@ -288,7 +309,7 @@ class BCFW(Solver):
         v = projections.unclipped(state.projection, state.iterate.w)
         state.centre.move(state.iterate.w, v, lambda: self.total_gap(state.iterate.gaps))
         projections.set_weights(state.projection, v, state.iterate.w)
-        if self.options.needs_gaps:  # a new centre makes all that is known of them stale
+        if self._centre_refreshes:
             state.next_refresh = self.step
 
     # --- steps ---
@@ -337,7 +358,7 @@ class BCFW(Solver):
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
-        rule = block.SamplingRule(self._rule_kind, np.arange(self.problem.n), np.empty(0), state.tree, self._curvature)
+        rule = block.SamplingRule(self._rule_kind, state.first_pass, np.empty(0), state.tree, self._curvature)
         ended = specialise(block.run_steps, self.problem)(
             self.problem,
             state.iterate,
@@ -478,7 +499,7 @@ class BCFW(Solver):
     @property
     def calls_per_step(self):
         state = self.state
-        moves = state.centre is not None and self.step >= state.centre.next_step and self.options.needs_gaps
+        moves = state.centre is not None and self.step >= state.centre.next_step and self._centre_refreshes
         return self.problem.n if moves or self.step >= state.next_refresh else 1
 
     def extras(self):

@@ -67,13 +67,12 @@ def test_equal_runs_are_in_it_once():
     assert len(expand("lam=1,1.0,0.5")) == 2
 
 
-def test_auto_depends_on_lam_if_it_is_known():
-    small, one_over_n, large = expand("solver=auto", "iterates=[last]", "lam=0.001,1/n,100")
+def test_auto_depends_on_whether_lam_is_known():
+    known = expand("solver=auto", "iterates=[last]", "lam=0.001,1/n,100")
     (path,) = sweep.expand(["solver=auto", "task=path", "task.lam_min=0.1", "task.eps=0.5"])
-    for config in (small, one_over_n):
-        assert (config["solver"]["sampling"], config["solver"]["accelerate"]["start"]) == ("gap", 2.0)
-    for config in (large, path):
-        assert (config["solver"]["sampling"], config["solver"]["accelerate"]) == ("perm", True)
+    for config in known:
+        assert (config["solver"]["sampling"], config["solver"]["accelerate"]["kap"]) == ("gap_perm", "observed")
+    assert (path["solver"]["sampling"], path["solver"]["accelerate"]) == ("perm", True)
 
 
 def test_auto_is_what_it_stands_for():
