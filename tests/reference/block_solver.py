@@ -47,6 +47,8 @@ def block_fw(
     accelerate=None,
     curvature=None,
     global_gap=1.0,
+    first_pass=None,
+    stale=False,
 ):
     """Run the block solver for a number of steps.
 
@@ -66,23 +68,30 @@ def block_fw(
         All gaps are computed exactly after every ``refresh * n`` steps (0: never).
     accelerate : None, (kap, period) or (kap, period, start)
         ProximalCentre weight, number of passes (of n steps) between new centres, and of those before the first one, at A a.
-        Where gap estimates are used, every new centre recomputes them.
+        Where gap estimates are used, every new centre recomputes them, unless `stale`. A kap of "observed" is
+        1.5 sqrt(r^2/(lam n)) within [1, 10], with r^2 the mean of ||psi||^2 of what is stored then; a period of None 2 + 0.4 kap.
     curvature : None or array
         C_f^(i) for "lipschitz", "max_gain" and "ideal"; by default 4 R_i^2/(lam n^2).
     global_gap : float
         What the cache takes for the total gap until the first refresh.
+    first_pass : None or array
+        In which order rules that look at gaps visit all blocks at first; by default 1..n.
     """
     n, (kap, period, first), centre = tp.n, (*(accelerate or (0.0, 0)), 0)[:3], None
-    state = State(tp, lam, size, drop_active=step == "fw")
+    state, since = State(tp, lam, size, drop_active=step == "fw"), round(first * n)
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
     gaps, calls, needs_gaps = np.full(n, np.inf), 0, cache is not None or sampling in ("gap", "max_gap", "max_gain")
     log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
     ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
     for k in range(steps):
-        if accelerate and k == first * n:  # v = A a/(1 + kap), z = A a
+        if accelerate and k == since:  # v = A a/(1 + kap), z = A a
+            kap = observed_kap(state) if kap == "observed" else kap
+            period = round((2 + 0.4 * kap if period is None else period) * n)  # from here on in steps
             centre = ProximalCentre(kap, state.w)
             state.lam, state.w_i = state.lam * (1 + kap), state.w_i / (1 + kap)
         i = choose_block(sampling, None if draws is None else draws[k], gaps, curvature, state)
+        if first_pass is not None and k < n:
+            i = int(first_pass[k])
         log["blocks"].append(i), log["estimates"].append(gaps.copy())
         j = None if cache is None else cached_corner(state, i, cache, gaps[i], global_gap)
         log["hits"].append(j is not None)
@@ -92,16 +101,24 @@ def block_fw(
         log["gaps"].append(state.corner_gap(i, j))
         state.store(i, j)
         STEP_FUNCTIONS[step](state, i, j)
-        new_centre = centre is not None and (k + 1 - first * n) % (period * n) == 0
+        new_centre = centre is not None and (k + 1 - since) % period == 0
         if new_centre:
             state.w = centre.move(state.w)
-        if (refresh > 0 and (k + 1) % (refresh * n) == 0) or (new_centre and needs_gaps):
+        if (refresh > 0 and (k + 1) % (refresh * n) == 0) or (new_centre and needs_gaps and not stale):
             gaps, calls = state.exact_gaps(), calls + n
             global_gap = gaps.sum()
         log["calls"].append(calls)
         ws.append(state.w), points.append(state.lam / lam * state.w_i.sum(axis=0)), ells.append(state.ell)
     run = make_run(ws, ells, log.pop("gaps"))
     return BlockRun(run, np.array(points), state.alpha(), state.stored, **{key: np.array(v) for key, v in log.items()})
+
+
+def observed_kap(state):
+    """The strength of acceleration by the labelings that are stored, the true ones excepted."""
+    tp, lam = state.tp, state.lam
+    psi = [tp.corner(i, j, lam)[0] * lam * tp.n for i in range(tp.n) for j in state.stored[i] if j != tp.truth[i]]
+    r_sq = np.mean([one @ one for one in psi]) if psi else 0.0
+    return float(np.clip(1.5 * np.sqrt(r_sq / (lam * tp.n)), 1, 10))
 
 
 def cached_corner(state, i, cache, gap_i, global_gap):

@@ -101,6 +101,59 @@ def test_acceleration_equals_the_transcription(step, first):
         assert solver.exact_dual() == pytest.approx(point.dual, abs=1e-10)
 
 
+@pytest.mark.parametrize("lam", [0.02, 0.2, 20.0])  # strengths of 10, 4 and 1
+@pytest.mark.parametrize("step", ["fw", "corrective"])
+def test_what_auto_does_equals_the_transcription(step, lam):
+    compared, strengths = 0, set()
+    for seed in (0, 2, 3, 4, 5, 6, 7, 8):
+        tp, problem = tiny(seed)
+        steps = 20 * tp.n
+        wanted = ref.block_fw(
+            tp,
+            lam,
+            steps,
+            sampling="gap",
+            draws=np.random.default_rng(seed).random(steps),
+            step=step,
+            cache=(0.4, 0.01),
+            size=8,
+            refresh=5,
+            accelerate=("observed", None, 2),
+            first_pass=np.random.default_rng(seed).permutation(tp.n),
+            stale=True,
+        )
+        accelerate = {"kap": "observed", "period": None, "start": 2, "refresh": False}
+        cache = {"F": 0.4, "nu": 0.01, "size": 8}
+        solver = start(problem, seed, lam, sampling="gap_perm", step=step, cache=cache, refresh=5, accelerate=accelerate)
+        last = steps_without_ties(wanted.blocks, step)
+        tie = steps_before_a_tie(tp, wanted.run.last.w, wanted.blocks[:, None])
+        for k in range(1, last + 1):
+            solver.advance(BIG, k)
+            ell, image = wanted.run.last.ell[k], wanted.point[k]
+            here, there = (solver.state.iterate.ell[0], solver.exact_dual()), (ell, ell - 0.5 * lam * (image @ image))
+            if k > tie and here != pytest.approx(there, abs=1e-9):
+                break
+            assert here == pytest.approx(there, abs=1e-9)
+            # A refresh that is due after this step has not happened here.
+            assert solver.oracle_calls == wanted.calls[k - 1] - (tp.n if k % (5 * tp.n) == 0 else 0)
+            compared += 1
+        if solver.state.centre is not None:
+            strengths.add(round(solver.state.centre.kap, 3))
+    assert compared >= (500 if step == "fw" else 60)
+    assert strengths
+    assert {0.02: min(strengths) == 10.0, 0.2: 1.0 < min(strengths) <= max(strengths) < 10.0, 20.0: max(strengths) == 1.0}[lam]
+
+
+def test_strength_is_observed_of_labelings_that_are_stored():
+    _, problem = tiny(2)
+    bare = start(problem, lam=1e-3, accelerate={"kap": "observed", "start": 1})
+    bare.advance(BIG, 2 * problem.n)
+    assert bare.state.centre.kap == 1.0  # none are stored: nothing is known
+    sets = start(problem, lam=1e-3, accelerate={"kap": "observed", "start": 1}, step="pairwise")
+    sets.advance(BIG, 2 * problem.n)
+    assert sets.state.centre.kap == 10.0
+
+
 def test_where_it_seems_not_to_pay_acceleration_begins_late():
     tp, problem = tiny(2)
     lam, best = 5.0, ref.qp_optimum(tp, 5.0)
@@ -135,9 +188,9 @@ def test_lam_may_change_at_the_very_step_at_which_acceleration_begins():
 
 @pytest.mark.parametrize(
     ("cache", "accelerate"),
-    [(False, False), (True, True), *(pytest.param(cache, not cache, marks=pytest.mark.slow) for cache in (True, False))],
+    [(False, False), (True, True), (True, {"kap": "observed", "period": None, "refresh": False}), *(pytest.param(cache, not cache, marks=pytest.mark.slow) for cache in (True, False))],
 )
-@pytest.mark.parametrize("sampling", ["uniform", "perm", "cyclic", "gap", "max_gap", "max_gain", "lipschitz"])
+@pytest.mark.parametrize("sampling", ["uniform", "perm", "cyclic", "gap", "gap_perm", "max_gap", "max_gain", "lipschitz"])
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate):
     tp, problem = tiny(2)
@@ -248,7 +301,9 @@ def test_warm_start_at_another_lam_keeps_the_dual_variables():
         ({"cache": {"F": -1}}, "F"),
         ({"cache": {"size": 1}}, "size"),
         ({"cache": {"G": 1}}, "unknown option 'G'"),
-        ({"accelerate": {"kap": 0}}, "kap"),
+        ({"accelerate": {"kap": 0}}, "kap of bcfw must be a positive number, null or observed, got 0"),
+        ({"accelerate": {"kap": "seen"}}, "kap of bcfw must be a positive number, null or observed, got 'seen'"),
+        ({"accelerate": {"refresh": 1}}, "refresh of bcfw must be true or false, got 1"),
         ({"accelerate": {"period": float("nan")}}, "period"),
         ({"refresh": -1}, "refresh"),
         ({"step": "away", "line_search": False}, "line_search"),
