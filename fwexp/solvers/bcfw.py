@@ -9,6 +9,11 @@ The plain method is Algorithm 4 of Lacoste-Julien, Jaggi, Schmidt, Pletscher (IC
 Independent choices, after Osokin et al. (ICML 2016): which example is next (``sampling``), what is done with the corner
 (``step``), whether stored labelings may answer for the oracle (``cache``), how often all block gaps are computed exactly
 (``refresh``), and whether an outer acceleration runs (``accelerate``, see ``acceleration``). The steps are in ``block``.
+
+``sampling`` gap is that of the published code, whose first pass goes through the data in their order: a bad one where examples
+that are alike stand together. Ours, ``gap_perm``, goes through them in random order, at first and after each new centre, and
+computes all gaps anew as soon as what is known of them has all but vanished.
+
 Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``projections``); averages are those of v.
 There the published step, exact for the unclipped v, falls short of the maximum of the dual; by default the line search goes on
 to it, along the way of the step (``constrained_search``).
@@ -46,6 +51,7 @@ from fwexp.solvers.sampling import Draws, at_least_some, fixed_order_draws, lips
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 MAX_STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
 FIRST_ROOM = 8  # labelings that an active set has room for at first
+SPENT = 1e-3  # of the sum of all gaps when last computed: what is less is a reason for ``gap_perm`` to compute them anew
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,9 @@ class State:
     refreshed: int  # step of the latest one, -1 if there was none
     centre: ProximalCentre | None
     first_centre: float  # step at which acceleration begins
-    first_pass: np.ndarray  # int64 (n,), the examples as rules that look at gaps visit them at first; of other rules empty
+    passes: Draws  # orders of the examples for passes in which rules that look at gaps do not
+    ordered: np.ndarray  # int64 (n,), the latest of them; of other rules empty
+    ordered_since: int  # step at which that pass began
 
 
 class BCFW(Solver):
@@ -187,8 +195,12 @@ class BCFW(Solver):
             refreshed=-1,
             centre=None,
             first_centre=np.inf,
-            first_pass=self._first_pass(seed),
+            passes=order_draws("perm" if options.sampling == "gap_perm" else "cyclic", problem.n, seed),
+            ordered=np.empty(0, dtype=np.int64),
+            ordered_since=0,
         )
+        if self._rule_kind != block.IN_ORDER:
+            self._begin_ordered_pass()
         if warm_start is not None:
             v, _ = self._from_scratch()
             projections.set_weights(self.state.projection, v, iterate.w)
@@ -253,11 +265,9 @@ class BCFW(Solver):
             return lipschitz_draws(radii_sq(self.problem), seed)
         return order_draws(self.options.sampling, self.problem.n, seed)
 
-    def _first_pass(self, seed) -> np.ndarray:
-        """Return the order of the first pass: that of the data, as the published code has it, or a random one."""
-        if self._rule_kind == block.IN_ORDER:
-            return np.empty(0, dtype=np.int64)
-        return order_draws("perm" if self.options.sampling == "gap_perm" else "cyclic", self.problem.n, seed).take(self.problem.n)
+    def _begin_ordered_pass(self) -> None:
+        """Visit all examples once: in the order of the data, as the published code does in its first pass, or in a random one."""
+        self.state.ordered, self.state.ordered_since = self.state.passes.take(self.problem.n), self.step
 
     # --- acceleration ---
 
@@ -309,6 +319,8 @@ class BCFW(Solver):
         v = projections.unclipped(state.projection, state.iterate.w)
         state.centre.move(state.iterate.w, v, lambda: self.total_gap(state.iterate.gaps))
         projections.set_weights(state.projection, v, state.iterate.w)
+        if self.options.sampling == "gap_perm":
+            self._begin_ordered_pass()
         if self._centre_refreshes:
             state.next_refresh = self.step
 
@@ -358,7 +370,10 @@ class BCFW(Solver):
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
-        rule = block.SamplingRule(self._rule_kind, state.first_pass, np.empty(0), state.tree, self._curvature)
+        spent = SPENT * self.problem.n * float(state.iterate.exact_gap[0]) if self.options.sampling == "gap_perm" else 0.0
+        rule = block.SamplingRule(
+            self._rule_kind, state.ordered, state.ordered_since, np.empty(0), state.tree, self._curvature, spent
+        )
         ended = specialise(block.run_steps, self.problem)(
             self.problem,
             state.iterate,
@@ -378,6 +393,8 @@ class BCFW(Solver):
             self._grow_sets()
         elif ended == block.BLOCKS_FULL:
             self._grow_blocks()
+        elif ended == block.GAPS_SPENT:
+            self._gaps_are_spent()
         return len(draws) > 0
 
     def _grow_sets(self) -> None:
@@ -389,6 +406,13 @@ class BCFW(Solver):
 
     def _grow_blocks(self) -> None:
         self.state.dual = duals.copied(self.state.dual, self.problem)
+
+    def _gaps_are_spent(self) -> None:
+        """Go on where the known gaps leave nothing to choose by: with a new centre, if there is one, and all gaps anew."""
+        if self.state.centre is not None:
+            self.state.centre.next_step = self.step
+            self._move_centre()
+        self.state.next_refresh = self.step
 
     # --- gaps ---
 

@@ -34,17 +34,19 @@ from fwexp.solvers.projections import Nonnegative, Unconstrained, add_change, st
 IN_ORDER, BY_GAP, LARGEST_GAP = 0, 1, 2
 
 # How a stretch of steps ended.
-DONE, SET_FULL, BLOCKS_FULL = 0, 1, 2
+DONE, SET_FULL, BLOCKS_FULL, GAPS_SPENT = 0, 1, 2, 3
 
 
 class SamplingRule(NamedTuple):
     """Which example comes next."""
 
     kind: int
-    order: np.ndarray  # int64, IN_ORDER: the examples to visit; else those of the first pass
+    order: np.ndarray  # int64, IN_ORDER: the examples to visit; else those of a pass that looks at no gaps, from step ``since`` on
+    since: int  # of no meaning where IN_ORDER
     uniforms: np.ndarray  # float64, draws for BY_GAP
     tree: gap_tree.Tree  # over what each example is worth
     curvature: np.ndarray  # float64 (n,), C_i up to a factor where an example is worth G_i^2/C_i; empty where it is worth G_i
+    spent: float  # below this sum of what examples are worth nothing is left to choose by, after a pass that looks at no gaps
 
 
 class Iterate(NamedTuple):
@@ -71,6 +73,8 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
     counts[DRAWS_USED] = 0
     while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps:
         k = counts[STEPS_TAKEN]
+        if rule.spent > 0.0 and k >= rule.since + len(rule.order) and rule.tree.nodes[1, gap_tree.TOTAL] < rule.spent:
+            return GAPS_SPENT
         i = next_example(rule, k, counts[DRAWS_USED])
         if not block_has_room(dual, problem, i):
             return BLOCKS_FULL
@@ -130,8 +134,8 @@ def next_example(rule, k, used):
     """Return the example of step k, the ``used``-th of this stretch."""
     if rule.kind == IN_ORDER:
         return rule.order[used]
-    if k < len(rule.order):
-        return rule.order[k]
+    if k < rule.since + len(rule.order):
+        return rule.order[k - rule.since]
     if rule.kind == LARGEST_GAP:
         return gap_tree.argmax(rule.tree)
     if rule.tree.nodes[1, gap_tree.TOTAL] > 0.0:

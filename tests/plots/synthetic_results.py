@@ -70,8 +70,7 @@ def make_results(configs):
     runs = []
     for config in configs:
         solver = config["solver"]
-        record = {"auto": solver.get("sampling") == "gap_perm"} | ({"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
-        run = StoredRun(None, run_key(config), "max_passes", config, record)
+        run = StoredRun(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
         level = 1 + zlib.crc32(str(sorted(solver.items())).encode()) % 7
         for j, iterate in enumerate(config.get("iterates", ["last"])):
             rows = _trace(solver["name"], config["seed"], iterate, level / (1 + j))

@@ -47,8 +47,9 @@ def block_fw(
     accelerate=None,
     curvature=None,
     global_gap=1.0,
-    first_pass=None,
+    passes=None,
     stale=False,
+    spent=0.0,
 ):
     """Run the block solver for a number of steps.
 
@@ -74,24 +75,33 @@ def block_fw(
         C_f^(i) for "lipschitz", "max_gain" and "ideal"; by default 4 R_i^2/(lam n^2).
     global_gap : float
         What the cache takes for the total gap until the first refresh.
-    first_pass : None or array
-        In which order rules that look at gaps visit all blocks at first; by default 1..n.
+    passes : None or iterator of arrays
+        Orders in which all blocks are visited in the first pass, and in one after each new centre; by default 1..n in the first.
+    spent : float
+        Where the known gaps sum to less than this part of the last exact sum, there is a new centre, and all are computed.
     """
     n, (kap, period, first), centre = tp.n, (*(accelerate or (0.0, 0)), 0)[:3], None
-    state, since = State(tp, lam, size, drop_active=step == "fw"), round(first * n)
+    state = State(tp, lam, size, drop_active=step == "fw")
+    next_centre, next_refresh = np.inf, refresh * n or np.inf
+    order, since = (None, 0) if passes is None else (next(passes), 0)
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
     gaps, calls, needs_gaps = np.full(n, np.inf), 0, cache is not None or sampling in ("gap", "max_gap", "max_gain")
     log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
     ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
     for k in range(steps):
-        if accelerate and k == since:  # v = A a/(1 + kap), z = A a
+        if accelerate and k == round(first * n):  # v = A a/(1 + kap), z = A a
             kap = observed_kap(state) if kap == "observed" else kap
             period = round((2 + 0.4 * kap if period is None else period) * n)  # from here on in steps
-            centre = ProximalCentre(kap, state.w)
+            centre, next_centre = ProximalCentre(kap, state.w), k + period
             state.lam, state.w_i = state.lam * (1 + kap), state.w_i / (1 + kap)
+        if spent and k >= since + n and gaps.sum() < spent * global_gap:
+            if centre is not None:
+                state.w, next_centre, order, since = centre.move(state.w), k + period, next(passes), k
+            gaps, calls, next_refresh = state.exact_gaps(), calls + n, k + refresh * n
+            global_gap = gaps.sum()
         i = choose_block(sampling, None if draws is None else draws[k], gaps, curvature, state)
-        if first_pass is not None and k < n:
-            i = int(first_pass[k])
+        if order is not None and k < since + n:
+            i = int(order[k - since])
         log["blocks"].append(i), log["estimates"].append(gaps.copy())
         j = None if cache is None else cached_corner(state, i, cache, gaps[i], global_gap)
         log["hits"].append(j is not None)
@@ -101,12 +111,14 @@ def block_fw(
         log["gaps"].append(state.corner_gap(i, j))
         state.store(i, j)
         STEP_FUNCTIONS[step](state, i, j)
-        new_centre = centre is not None and (k + 1 - since) % period == 0
+        new_centre = k + 1 == next_centre
         if new_centre:
-            state.w = centre.move(state.w)
-        if (refresh > 0 and (k + 1) % (refresh * n) == 0) or (new_centre and needs_gaps and not stale):
+            state.w, next_centre = centre.move(state.w), next_centre + period
+            order, since = (None, 0) if passes is None else (next(passes), k + 1)
+        if k + 1 == next_refresh or (new_centre and needs_gaps and not stale):
             gaps, calls = state.exact_gaps(), calls + n
             global_gap = gaps.sum()
+            next_refresh += refresh * n if k + 1 == next_refresh else 0
         log["calls"].append(calls)
         ws.append(state.w), points.append(state.lam / lam * state.w_i.sum(axis=0)), ells.append(state.ell)
     run = make_run(ws, ells, log.pop("gaps"))
