@@ -34,8 +34,9 @@ LATE_PASSES, LATE_STRENGTH = 10, 2.0  # where `acceleration_strength` is None: p
 
 
 def _check_strength(value) -> float | str | None:
-    accepted = f"{POSITIVE}, null or {OBSERVED}"
-    return value if value == OBSERVED else number_option("solver.accelerate.kap of bcfw", accepted, optional=True, above=0.0)(value)
+    if isinstance(value, str) and value == OBSERVED:
+        return value
+    return number_option("solver.accelerate.kap of bcfw", f"{POSITIVE}, null or {OBSERVED}", optional=True, above=0.0)(value)
 
 
 @dataclass(frozen=True)
