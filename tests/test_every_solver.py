@@ -7,11 +7,12 @@ import scipy.sparse as sp
 import fwexp
 from fwexp import _jit
 from fwexp.problems import tiers
-from fwexp.solvers import SOLVERS
+from fwexp.solvers import SOLVERS, resolve_auto
 from fwexp.testing import check_solver, problem_checks, small_chains
 from tests.reference.examples import multiclass
 from tests.small_problems import chain
 
+AUTO = resolve_auto(small_chains(), None, 10.0)[1]
 SOLVER_OPTIONS = {
     "bcfw": [
         {},
@@ -20,6 +21,8 @@ SOLVER_OPTIONS = {
         {"sampling": "max_gap", "step": "away", "refresh": 3},
         {"sampling": "lipschitz", "step": "corrective", "accelerate": True},
         {"sampling": "cyclic", "cache": {"F": 0.25, "nu": 0.01, "size": 4}},
+        {"sampling": "gap_perm", "lam": 10.0},
+        {"lam": 10.0, **AUTO},
     ],
     "fw": [{}, {"line_search": False}],
     "ssg": [{}, {"sampling": "perm"}],

@@ -370,9 +370,9 @@ class BCFW(Solver):
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
-        spent = SPENT * self.problem.n * float(state.iterate.exact_gap[0]) if self.options.sampling == "gap_perm" else 0.0
+        spent = SPENT if self.options.sampling == "gap_perm" else 0.0
         rule = block.SamplingRule(
-            self._rule_kind, state.ordered, state.ordered_since, np.empty(0), state.tree, self._curvature, spent
+            self._rule_kind, state.ordered, state.ordered_since, np.empty(0), state.tree, self._curvature, state.refreshed, spent
         )
         ended = specialise(block.run_steps, self.problem)(
             self.problem,
@@ -394,7 +394,7 @@ class BCFW(Solver):
         elif ended == block.BLOCKS_FULL:
             self._grow_blocks()
         elif ended == block.GAPS_SPENT:
-            self._gaps_are_spent()
+            self._look_anew()
         return len(draws) > 0
 
     def _grow_sets(self) -> None:
@@ -407,12 +407,11 @@ class BCFW(Solver):
     def _grow_blocks(self) -> None:
         self.state.dual = duals.copied(self.state.dual, self.problem)
 
-    def _gaps_are_spent(self) -> None:
-        """Go on where the known gaps leave nothing to choose by: with a new centre, if there is one, and all gaps anew."""
+    def _look_anew(self) -> None:
+        """Where the known gaps leave nothing to choose by, go on with a new centre, if there is one, and with all gaps anew."""
+        self.state.next_refresh = self.step
         if self.state.centre is not None:
             self.state.centre.next_step = self.step
-            self._move_centre()
-        self.state.next_refresh = self.step
 
     # --- gaps ---
 

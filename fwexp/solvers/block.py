@@ -46,7 +46,8 @@ class SamplingRule(NamedTuple):
     uniforms: np.ndarray  # float64, draws for BY_GAP
     tree: gap_tree.Tree  # over what each example is worth
     curvature: np.ndarray  # float64 (n,), C_i up to a factor where an example is worth G_i^2/C_i; empty where it is worth G_i
-    spent: float  # below this sum of what examples are worth nothing is left to choose by, after a pass that looks at no gaps
+    refreshed: int  # step at which all gaps were last computed, -1 if they were not
+    spent: float  # share of the sum of all gaps below which nothing is left to choose by; 0 to go on whatever is left
 
 
 class Iterate(NamedTuple):
@@ -66,15 +67,13 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
     """Take steps until the next would exceed ``max_calls`` or ``max_steps``; modifies all that is mutable.
 
     Returns ``SET_FULL`` before a step whose labeling might find no room in its active set, ``BLOCKS_FULL`` before one that
-    might find none in the blocks, else ``DONE``.
+    might find none in the blocks, ``GAPS_SPENT`` after one that leaves nothing to choose by, else ``DONE``.
     """
     n, counts = problem.n, iterate.counts
     lam_n = lam * n
     counts[DRAWS_USED] = 0
     while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps:
         k = counts[STEPS_TAKEN]
-        if rule.spent > 0.0 and k >= rule.since + len(rule.order) and rule.tree.nodes[1, gap_tree.TOTAL] < rule.spent:
-            return GAPS_SPENT
         i = next_example(rule, k, counts[DRAWS_USED])
         if not block_has_room(dual, problem, i):
             return BLOCKS_FULL
@@ -101,6 +100,8 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
         counts[STEPS_TAKEN] = k + 1
         counts[DRAWS_USED] += 1
         update_averages(problem, averages, i, work.direction, gamma / lam_n, loss_change / n, k + 1)
+        if gaps_are_spent(rule, k + 1, n, iterate):
+            return GAPS_SPENT
     return DONE
 
 
@@ -127,6 +128,18 @@ def _(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work):
 def worth(curvature, i, gap):
     """Return what the example counts in a rule that looks at gaps."""
     return gap * gap / curvature[i] if len(curvature) > 0 else gap
+
+
+@register_jitable
+def gaps_are_spent(rule, k, n, iterate):
+    """Return whether after k steps the known gaps leave nothing to choose by.
+
+    It is asked only n steps after all gaps were computed or all examples visited in order: so that to compute them anew costs
+    no more than the steps in between, where a few examples have nearly all of the gap as well.
+    """
+    if rule.spent == 0.0 or k < max(rule.since, rule.refreshed) + n:
+        return False
+    return rule.tree.nodes[1, gap_tree.TOTAL] < rule.spent * n * iterate.exact_gap[0]
 
 
 @register_jitable

@@ -25,6 +25,7 @@ from fwexp.solvers import get_solver
 from fwexp.solvers.base import NoOptions, Point, Solver
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.train import as_result
+from fwexp.testing import small_chains
 from tests.small_problems import chain, counting
 
 pytestmark = pytest.mark.portable  # they compare numbers of small runs, which must not depend on the CPU
@@ -409,6 +410,19 @@ def test_a_slow_machine_logs_the_same_rows(solver, options, monkeypatch):
     assert len(traces[0]) > 10
     for trace in traces[1:]:
         pd.testing.assert_frame_equal(traces[0], trace, check_exact=True)
+
+
+@pytest.mark.parametrize("lam", [0.1, 10.0])
+@pytest.mark.parametrize("options", [{}, {"accelerate": False}], ids=["accelerated", "plain"])
+def test_gaps_that_are_spent_do_not_end_a_run(lam, options, monkeypatch):
+    """A step that leaves nothing to choose by makes the next one cost n calls, which the loop has to know."""
+    traces = []
+    for seconds in (0.0, 10.0):
+        monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
+        result = fwexp.solve(small_chains(10), "auto", lam=lam, max_passes=40, gap_tol=0, schedule=[], **options)
+        assert result.trace.oracle_calls.max() > 390
+        traces.append(result.trace.drop(columns="time"))
+    pd.testing.assert_frame_equal(*traces, check_exact=True)
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 10.0])

@@ -78,14 +78,15 @@ def block_fw(
     passes : None or iterator of arrays
         Orders in which all blocks are visited in the first pass, and in one after each new centre; by default 1..n in the first.
     spent : float
-        Where the known gaps sum to less than this part of the last exact sum, there is a new centre, and all are computed.
+        Where the known gaps sum to less than this part of the last exact sum, there is a new centre, and all are computed;
+        not in the n steps after the latest such pass or computation.
     """
     n, (kap, period, first), centre = tp.n, (*(accelerate or (0.0, 0)), 0)[:3], None
     state = State(tp, lam, size, drop_active=step == "fw")
     next_centre, next_refresh = np.inf, refresh * n or np.inf
     order, since = (None, 0) if passes is None else (next(passes), 0)
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
-    gaps, calls, needs_gaps = np.full(n, np.inf), 0, cache is not None or sampling in ("gap", "max_gap", "max_gain")
+    gaps, calls, known, needs_gaps = np.full(n, np.inf), 0, 0, cache is not None or sampling in ("gap", "max_gap", "max_gain")
     log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
     ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
     for k in range(steps):
@@ -94,11 +95,6 @@ def block_fw(
             period = round((2 + 0.4 * kap if period is None else period) * n)  # from here on in steps
             centre, next_centre = ProximalCentre(kap, state.w), k + period
             state.lam, state.w_i = state.lam * (1 + kap), state.w_i / (1 + kap)
-        if spent and k >= since + n and gaps.sum() < spent * global_gap:
-            if centre is not None:
-                state.w, next_centre, order, since = centre.move(state.w), k + period, next(passes), k
-            gaps, calls, next_refresh = state.exact_gaps(), calls + n, k + refresh * n
-            global_gap = gaps.sum()
         i = choose_block(sampling, None if draws is None else draws[k], gaps, curvature, state)
         if order is not None and k < since + n:
             i = int(order[k - since])
@@ -111,14 +107,16 @@ def block_fw(
         log["gaps"].append(state.corner_gap(i, j))
         state.store(i, j)
         STEP_FUNCTIONS[step](state, i, j)
-        new_centre = k + 1 == next_centre
+        are_spent = spent and k + 1 >= max(since, known) + n and gaps.sum() < spent * global_gap
+        new_centre = k + 1 == next_centre or (are_spent and centre is not None)
         if new_centre:
-            state.w, next_centre = centre.move(state.w), next_centre + period
+            state.w, next_centre = centre.move(state.w), k + 1 + period
             order, since = (None, 0) if passes is None else (next(passes), k + 1)
-        if k + 1 == next_refresh or (new_centre and needs_gaps and not stale):
-            gaps, calls = state.exact_gaps(), calls + n
+        due = are_spent or k + 1 == next_refresh
+        if due or (new_centre and needs_gaps and not stale):
+            gaps, calls, known = state.exact_gaps(), calls + n, k + 1
             global_gap = gaps.sum()
-            next_refresh += refresh * n if k + 1 == next_refresh else 0
+            next_refresh = k + 1 + refresh * n if due else next_refresh
         log["calls"].append(calls)
         ws.append(state.w), points.append(state.lam / lam * state.w_i.sum(axis=0)), ells.append(state.ell)
     run = make_run(ws, ells, log.pop("gaps"))
