@@ -2,7 +2,8 @@
 
 What is new is written under a hidden name beside its place, flushed, and moved there in one step. A folder takes the place of
 an older one by an exchange of the two names where the system has that (Linux, on local disks); elsewhere the older one stands
-aside for an instant, under a hidden name from which `restore` brings it back if the process dies just then.
+aside for an instant, under a hidden name from which `restore` brings it back if the process dies just then. So a folder that is
+moved away comes back in no other case: readers that find another one, or none, know that the version they were reading is old.
 """
 
 import contextlib
@@ -11,6 +12,7 @@ import errno
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -20,6 +22,7 @@ from fwexp._processes import TOKEN, is_gone, this_process
 
 HIDDEN = re.compile(rf"\.(?P<process>{TOKEN.pattern})\.[0-9a-f]{{12}}")
 OLD = ".old"
+PATIENCE = 1.0  # seconds that a folder may stand aside while its process lives
 EXCHANGE, CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2
 
 
@@ -36,7 +39,7 @@ def is_left_over(path: Path) -> bool:
 
 def clean(folder: Path) -> None:
     """Remove what processes that have ended left hidden in a folder; what stood aside comes back if nothing took its place."""
-    for path in _inside(folder):
+    for path in _inside(folder, "."):
         if is_left_over(path):
             if path.name.endswith(OLD):
                 restore(*replaced([path]))
@@ -47,9 +50,9 @@ def clean(folder: Path) -> None:
                     path.unlink()
 
 
-def _inside(folder: Path) -> list[Path]:
+def _inside(folder: Path, start: str) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if path.name.startswith(".")]
+        return [path for path in folder.iterdir() if path.name.startswith(start)]
     except OSError:
         return []
 
@@ -122,15 +125,31 @@ def remove(folder: Path) -> None:
         shutil.rmtree(gone, ignore_errors=True)
 
 
+def _is_folder(path: Path) -> bool:
+    """Say whether there is a folder, as far as one may know."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def restore(path: Path) -> bool:
-    """Bring back the folder that stood aside from ``path`` when its process died; return whether there is a folder now."""
-    for aside in path.parent.glob(f".{path.name}.*{OLD}"):
-        if replaced([aside]) != {path}:
-            continue
-        with contextlib.suppress(OSError):  # the new one has come, or somebody else was faster
-            aside.rename(path)
+    """Bring back the folder that stood aside from ``path`` when its process died; return whether there is a folder now.
+
+    A process that lives is about to put the new one in its place: it gets `PATIENCE` for that.
+    """
+    end = time.monotonic() + PATIENCE
+    while not _is_folder(path):
+        inside = _inside(path.parent, "")
+        aside, over = [old for old in inside if old.name.endswith(OLD) and replaced([old]) == {path}], time.monotonic() > end
+        if aside and (over or any(map(is_left_over, aside))):
+            with contextlib.suppress(OSError):  # the new one has come, or somebody else was faster
+                aside[0].rename(path)
+        elif not aside and (over or path not in inside or os.path.lexists(path)):
             break
-    return path.is_dir()
+        else:
+            time.sleep(0.001)
+    return _is_folder(path)
 
 
 def replaced(inside: Iterable[Path]) -> set[Path]:

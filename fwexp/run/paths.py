@@ -63,14 +63,6 @@ def entries(results_dir: Path) -> Iterator[Entry]:
         yield from _below(runs, ())
 
 
-def is_folder(path: Path) -> bool:
-    """Say whether there is a folder, as far as one may know."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
 def _below(folder: Path, place: tuple[str, ...]) -> Iterator[Entry]:
     """Yield the entries of a folder of a store; ``place`` is where it lies below ``runs``."""
     try:
@@ -82,7 +74,7 @@ def _below(folder: Path, place: tuple[str, ...]) -> Iterator[Entry]:
         if len(place) < 2 or (len(place) == 2 and path.name == FAILED):
             yield from _below(path, (*place, path.name))
         elif len(place) == 2:
-            trouble = "" if is_folder(path) else "is no folder of a run"
+            trouble = "" if restore(path) else "is no folder of a run"
             yield Entry(path, *place, path.name.removesuffix(PARTIAL), trouble)
         else:
             trouble = "" if path.suffix == ".json" else "is no record of a failure"

@@ -37,6 +37,7 @@ from fwexp.run.stored_run import (
     fingerprint,
     read,
     verified_trace,
+    version_of,
 )
 
 __all__ = [
@@ -195,7 +196,7 @@ def save_failure(error: BaseException, config: Mapping, results_dir) -> Path:
 
 def read_run(folder: Path) -> StoredRun:
     """Return the run in a folder, its status ``"missing"`` or ``"damaged"`` where there is none that could be read."""
-    if not paths.is_folder(folder) and not restore(folder):
+    if not restore(folder):
         return StoredRun(folder, folder.name.removesuffix(paths.PARTIAL), "missing", {}, {})
     return read(paths.entry(folder))
 
@@ -291,11 +292,12 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
 def _whole(run: StoredRun) -> tuple[StoredRun, bytes]:
     """Return a run and its trace; another version of it if that has just taken its place."""
     while True:
+        version = version_of(run.path)
         try:
             return run, verified_trace(run)
         except Damaged:
             again = read_run(run.path)
-            if again.record == run.record:
+            if again.record == run.record and version_of(run.path) == version:
                 raise
             run = again
 

@@ -13,6 +13,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from fwexp._durable import restore
 from fwexp.run import paths, records
 from fwexp.run import sources as run_sources
 from fwexp.run.config import key_of, task_of
@@ -101,18 +102,24 @@ class StoredRun:
 def read(entry: paths.Entry) -> StoredRun:
     """Return what a record says of the run in its place, or a damaged run if that cannot be so."""
     while True:
-        before = _identity(entry.path)
+        before = version_of(entry.path)
         run = _read(entry)
-        if run.status != "damaged" or _identity(entry.path) == before:
+        if run.status != "damaged" or version_of(entry.path) == before:
             return run  # else another version has just taken its place
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns
+def version_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells the version of a run, or of a record, that is in its place from those before and after; None for none."""
+    while True:
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            if not restore(path):
+                return None
+        except OSError:
+            return None
+        else:
+            return found.st_ino, found.st_mtime_ns
 
 
 def _read(entry: paths.Entry) -> StoredRun:
