@@ -28,6 +28,7 @@ PROVENANCE = {
     **dict.fromkeys(("command", "date", "commit", "system", "cpu"), str),
     **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
 }
+SINCE = {**PROVENANCE, "since": dict}
 FIGURE = {**dict.fromkeys(KEPT, str), "versions": dict, "runs": dict}
 SMALL = (".png", ".md", ".csv", ".json")
 
@@ -64,7 +65,11 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
         case ("README.md",):
             yield from _links(path)
         case ("provenance.json",):
-            yield from _record(path, PROVENANCE)
+            yield from _record(path, SINCE)
+            since = (_read(path) or {}).get("since")
+            for part, about in since.items() if isinstance(since, dict) else ():
+                if faulty := _misfits(about, PROVENANCE):
+                    yield f"{part}: {faulty}"
         case ("claims", name):
             yield from _claims(path, name.removesuffix(".json"))
         case ("peers", name) if path.stem in CONTESTS and path.suffix in PEERS:

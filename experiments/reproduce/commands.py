@@ -3,6 +3,7 @@
 # ruff: noqa: T201
 
 import functools
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,11 +28,14 @@ report. Interrupt it and repeat it as you like: finished runs are never repeated
 What fails, or lacks its data, is named at the end, and the rest is done.
 """
 PUBLISH_USAGE = """\
-usage: fwexp publish [results_dir=DIR] [published=DIR]
+usage: fwexp publish [PART ...] [results_dir=DIR] [published=DIR]
 
 Puts small copies of the figures that were drawn from the full runs, of the verdicts on the claims, and of the comparison with
 other tools into a folder that is committed (default: results/published), with their provenance. Nothing is run; what was in
 the folder is replaced.
+
+  PART   only this, and the claims of this paper: icml2013, icml2016, review, horses, pose, quickstart, peers; the rest of the
+         folder stays as it is
 """
 ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": ("hydra/launcher",)}
 
@@ -105,7 +109,13 @@ def conclude(results_dir: Path, preset: str) -> None:
         print_line("no report: plotly is not installed (pip install 'fwexp[report]')")
 
 
-@command("fwexp publish", PUBLISH_USAGE, keys=("published",))
+def _parts():
+    from fwexp.experiments.reproduce.publish import parts
+
+    return parts()
+
+
+@command("fwexp publish", PUBLISH_USAGE, words=math.inf, offers=_parts, keys=("published",))
 def publish_main(given: Arguments) -> int:
     """Run ``fwexp publish`` with the arguments after ``publish``.
 
@@ -117,11 +127,11 @@ def publish_main(given: Arguments) -> int:
     Raises
     ------
     UserError
-        Unknown keys; no figure is drawn.
+        Unknown parts or keys; no figure is drawn.
     """
     from fwexp.experiments.reproduce.publish import publish
 
     folder = Path(given.keys.get("published", "results/published"))
-    paths = publish(_folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder)
+    paths = publish(_folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder, given.words)
     print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
     return 0

@@ -10,16 +10,17 @@ import io
 import json
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from fwexp._durable import replacing_folder
-from fwexp.errors import OptionError
+from fwexp.errors import OptionError, unknown
+from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, all_claims, check_all
-from fwexp.experiments.claims.check import save
+from fwexp.experiments.claims.check import read, save
 from fwexp.experiments.files import PICTURE, paths
 from fwexp.experiments.origin import commit_of
 from fwexp.experiments.peers.contests import CONTESTS
@@ -30,10 +31,21 @@ POINTS = 12
 DIGITS = 12
 DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
-PEERS = (".md", ".csv")
+PEERS, PEERS_PART = (".md", ".csv"), "peers"
 
 
-def publish(results_dir: Path, folder: Path) -> list[Path]:
+def parts() -> list[str]:
+    """Return the parts that can be published one by one: the first parts of the figures' names, and ``peers``."""
+    FIGURES.load_all()
+    return [*sorted({part_of(name) for name in FIGURES}), PEERS_PART]
+
+
+def part_of(name: str) -> str:
+    """Return the part that a figure belongs to: its paper, where it has one."""
+    return name.partition("/")[0]
+
+
+def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list[Path]:
     """Write the published copies of a store, in place of those that are there.
 
     Parameters
@@ -42,6 +54,8 @@ def publish(results_dir: Path, folder: Path) -> list[Path]:
         The store; nothing is written to it.
     folder : Path
         Where the copies go.
+    chosen : sequence of str
+        The `parts` to publish, with the verdicts on the claims of these papers; the others stay as they are. All by default.
 
     Returns
     -------
@@ -51,25 +65,41 @@ def publish(results_dir: Path, folder: Path) -> list[Path]:
     Raises
     ------
     OptionError
-        No figure is drawn from the full runs.
+        An unknown part; no figure, or comparison, of what was chosen is drawn from the full runs.
     """
-    figures = [each for each in drawn(results_dir) if each.preset == "full"]
-    if not figures:
-        raise OptionError(f"there is nothing to publish: no figure in {results_dir} is drawn from the full runs")
-    records = {id: short(record) for id, record in check_all(all_claims(), results_dir).items()}
+    accepted = parts()
+    for name in chosen:
+        if name not in accepted:
+            raise OptionError(unknown("part of what is published", name, accepted))
+    wanted = chosen or accepted
+    figures = [each for each in drawn(results_dir) if each.preset == "full" and part_of(each.figure.name) in wanted]
+    compared = [path for name in CONTESTS for path in paths(results_dir / "peers" / name, PEERS) if path.is_file()]
+    compared = compared if PEERS_PART in wanted else []
+    lacking = set(chosen) - {part_of(each.figure.name) for each in figures} - ({PEERS_PART} if compared else set())
+    if lacking or not (figures or compared):
+        of = f" of {', '.join(sorted(lacking))}" if lacking else ""
+        raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
+    claims = {id: claim for id, claim in all_claims().items() if PAPERS[claim.paper][0] in wanted or not chosen}
+    records = {id: short(record) for id, record in check_all(claims, results_dir).items()}
     with replacing_folder(folder) as temporary:
+        if chosen and folder.is_dir():
+            shutil.copytree(folder, temporary, dirs_exist_ok=True)
+        for name in wanted:
+            for path in [temporary / name, *(temporary / "figures").glob(f"{name}.*"), temporary / "figures" / name]:
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         for each in figures:
             write_figure(each, temporary / "figures" / each.figure.name)
         save(records, temporary)
-        compared = [path for name in CONTESTS for path in paths(results_dir / "peers" / name, PEERS) if path.is_file()]
         for path in compared:
-            (temporary / "peers").mkdir(exist_ok=True)
-            shutil.copyfile(path, temporary / "peers" / path.name)
-        about = provenance(results_dir)
+            (temporary / PEERS_PART).mkdir(exist_ok=True)
+            shutil.copyfile(path, temporary / PEERS_PART / path.name)
+        about = provenance(results_dir, figures, chosen)
+        if chosen and (before := read_json(temporary / "provenance.json")):
+            about = before | {"since": {**before.get("since", {}), **dict.fromkeys(chosen, about)}}
+        else:
+            about["since"] = {}
         write_json(temporary / "provenance.json", about)
-        (temporary / "README.md").write_text(
-            gallery(figures, records, about, [path.stem for path in compared if path.suffix == ".md"]), encoding="utf-8"
-        )
+        (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -121,17 +151,21 @@ def short(record: Mapping) -> dict:
     return {**record, "runs": [key[:DIGITS] for key in record["runs"]]}
 
 
-def provenance(results_dir: Path) -> dict:
+def provenance(results_dir: Path, figures: Sequence[Drawn], chosen: Sequence[str] = ()) -> dict:
     """Return where what is published comes from: what wrote it, this checkout, this machine, and the runs."""
     from fwexp.experiments.reproduce.plan import plan
     from fwexp.run import store
     from fwexp.run.provenance import provenance as here
 
     now, runs, steps = here(), store.find_runs(results_dir), plan(results_dir)
+    if chosen:
+        shown = {key for each in figures for key in each.record["runs"]}
+        runs = [run for run in runs if run.key in shown]
+        steps = [step for step in steps if step.name in {each.figure.name for each in figures}]
     made = [run.record.get("provenance", {}) for run in runs]
     dates = sorted(run.record["created"] for run in runs if run.record.get("created"))
     return {
-        "command": "fwexp publish",
+        "command": " ".join(["fwexp publish", *chosen]),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": commit_of(now),
         "versions": {"python": now["python"], **now["versions"]},
@@ -150,38 +184,56 @@ def provenance(results_dir: Path) -> dict:
     }
 
 
-def gallery(figures: list[Drawn], records: Mapping[str, Mapping], about: Mapping, peers: list[str]) -> str:
-    """Return the page that shows what is published."""
-    parts = [
+def gallery(folder: Path) -> str:
+    """Return the page that shows what is published in a folder."""
+    about = read_json(folder / "provenance.json")
+    lines = [
         "# Published results",
         "",
         f"What {about['runs']['stored']} stored runs say; {about['runs']['missing']} that `fwexp reproduce` makes are missing.",
         f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
+    ]
+    for name, later in about["since"].items():
+        lines.append(
+            f"Of these, {name} was written again by `{later['command']}` on {later['date']} at commit {later['commit'][:12]}"
+            f"{f', from {count} runs' if (count := later['runs']['stored']) else ''}."
+        )
+    lines += [
         "[provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
         f"pictures have few colours, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
         "",
         "| paper | claims | verdicts |",
         "| --- | --- | --- |",
     ]
-    for paper, (name, title) in PAPERS.items():
-        if counts := Counter(record["verdict"] for record in records.values() if record["paper"] == paper):
+    records = {}
+    for name, title in PAPERS.values():
+        if here := read(folder / "claims" / f"{name}.json"):
+            counts = Counter(record["verdict"] for record in here.values())
             told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-            parts.append(f"| {title} | {sum(counts.values())} | {told}: [claims/{name}.json](claims/{name}.json) |")
-    if peers:
-        parts += ["", "Beside other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in peers) + "."]
-    for each in figures:
-        name = each.figure.name
-        parts += ["", f"## {name}", "", f"{each.figure.title}."]
-        if each.record.get("note"):
-            parts += ["", f"*{each.record['note']}*"]
-        if each.figure.suffixes == PICTURE:
-            parts += ["", f"![{each.figure.title}](figures/{name}.png)"]
+            lines.append(f"| {title} | {len(here)} | {told}: [claims/{name}.json](claims/{name}.json) |")
+            records |= here
+    if compared := [path.stem for name in CONTESTS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
+        lines += ["", "Beside other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
+    for name, figure in sorted(FIGURES.items()):
+        record = read_json(folder / "figures" / f"{name}.json")
+        if not record:
+            continue
+        lines += ["", f"## {name}", "", f"{record['title']}."]
+        if record.get("note"):
+            lines += ["", f"*{record['note']}*"]
+        if figure.suffixes == PICTURE:
+            lines += ["", f"![{record['title']}](figures/{name}.png)"]
         else:
-            parts += ["", f"[The table](figures/{name}.md)."]
-        for record in (records[id] for id in each.figure.claims if id in records):
-            parts += ["", f"{record['id']} **{record['verdict']}**: {record['statement']}"]
-            parts += [f"*{record['why']}.*"] if record["why"] else []
-    return "\n".join(parts) + "\n"
+            lines += ["", f"[The table](figures/{name}.md)."]
+        for claim in (records[id] for id in figure.claims if id in records):
+            lines += ["", f"{claim['id']} **{claim['verdict']}**: {claim['statement']}"]
+            lines += [f"*{claim['why']}.*"] if claim["why"] else []
+    return "\n".join(lines) + "\n"
+
+
+def read_json(path: Path) -> dict:
+    """Return what a file says; nothing where there is none."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def write_json(path: Path, content: Mapping) -> None:

@@ -194,6 +194,30 @@ def test_what_is_published_is_small_and_whole(published):
     assert "[dlib](peers/dlib.md)" in page
 
 
+def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path, monkeypatch):
+    results, folder = tmp_path / "results", tmp_path / "there"
+    shutil.copytree(published, folder)
+    (folder / "figures/quickstart.csv").write_text("old")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    found = FIGURES.find("quickstart")
+    frame = found.data(make_results(sweep.expand(["+experiment=quickstart"], preset="smoke")))
+    monkeypatch.setattr(files, "_drawn", lambda *_: [picture(), b"svg"])
+    runs = {"k" * 64: {"commit": "c" * 40, "created": "2026-01-02"}}
+    save_figure(Figure(), frame, results / "figures/quickstart", Origin("quickstart", found.title, "full", runs))
+    written = publish.publish(results, folder, ["quickstart"])
+    assert set(written) == set(before)
+    assert faults(folder) == []
+    changed = {path.relative_to(folder).as_posix() for path in written if path.read_bytes() != before[path]}
+    assert {"figures/quickstart.csv", "figures/quickstart.json", "provenance.json", "README.md"} <= changed
+    assert not [name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README"))]
+    about = json.loads((folder / "provenance.json").read_text())
+    assert about["since"]["quickstart"]["command"] == "fwexp publish quickstart"
+    assert "Of these, quickstart was written again by `fwexp publish quickstart` on" in (folder / "README.md").read_text()
+    with pytest.raises(OptionError, match=r"there is nothing to publish: no figure of review in .* is drawn from the full runs"):
+        publish.publish(results, folder, ["quickstart", "review"])
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == {p: p.read_bytes() for p in written}
+
+
 def test_strict_reads_it(published, tmp_path, capsys):
     assert main(["claims", "L-3", "--strict", f"results_dir={tmp_path}", f"published={published}"]) == 0
 
@@ -239,6 +263,8 @@ BROKEN = [
     (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
     (edit("provenance.json", without("cpu")), "provenance.json: must have the keys command"),
     (edit("provenance.json", lambda record: record | {"commit": None}), "provenance.json: commit of another kind"),
+    (edit("provenance.json", lambda record: record | {"since": {"peers": {}}}), "provenance.json: peers: must have the keys"),
+    (edit("provenance.json", lambda record: record | {"since": []}), "provenance.json: since of another kind"),
     (edit("provenance.json", lambda _: "{"), "provenance.json: is no JSON object"),
     (edit("figures/quickstart.json", lambda record: record | {"preset": "smoke"}), "from the smoke runs, expected 'quickstart'"),
     (edit("figures/quickstart.json", lambda record: record | {"runs": {"k": {}}}), "runs must be named by 12 digits"),
@@ -307,6 +333,7 @@ def test_without_figures_there_is_nothing_to_publish(tmp_path):
         (["reproduce", "--dry"], "unknown flag of fwexp reproduce '--dry'; accepted: --dry-run, --preset"),
         (["reproduce", "--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),
+        (["publish", "fig1"], "unknown part of what is published 'fig1'; accepted: horses, icml2013, icml2016, peers, pose"),
         (["publish", "preset=full"], "unknown key of fwexp publish 'preset'; accepted: data_dir, published, results_dir"),
     ],
 )
