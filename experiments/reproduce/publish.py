@@ -81,6 +81,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
         raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
     claims = {id: claim for id, claim in all_claims().items() if PAPERS[claim.paper][0] in wanted or not chosen}
     records = {id: short(record) for id, record in check_all(claims, results_dir).items()}
+    about = provenance(results_dir, figures, chosen)  # before there are new files, with which the checkout would be a changed one
     with replacing_folder(folder) as temporary:
         if chosen and folder.is_dir():
             shutil.copytree(folder, temporary, dirs_exist_ok=True)
@@ -93,7 +94,6 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
         for path in compared:
             (temporary / PEERS_PART).mkdir(exist_ok=True)
             shutil.copyfile(path, temporary / PEERS_PART / path.name)
-        about = provenance(results_dir, figures, chosen)
         if chosen and (before := read_json(temporary / "provenance.json")):
             about = before | {"since": {**before.get("since", {}), **dict.fromkeys(chosen, about)}}
         else:
