@@ -12,7 +12,7 @@ from fwexp.data import check_options as check_dataset_options
 from fwexp.errors import OptionError, ParameterError
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.acceleration import AccelerateOptions
-from fwexp.solvers.bcfw import CacheOptions
+from fwexp.solvers.bcfw_options import CacheOptions
 
 # Of options that may be None: a value, since their default says nothing of the kind.
 VALUES = {"refresh": 2.0, "gamma": 0.5, "kap": 2.0, "n": 3}

@@ -28,7 +28,7 @@ PROVENANCE = {
     **dict.fromkeys(("command", "date", "commit", "system", "cpu"), str),
     **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
 }
-SINCE = {**PROVENANCE, "since": dict}
+AGAIN = {"parts": list, **PROVENANCE}
 FIGURE = {**dict.fromkeys(KEPT, str), "versions": dict, "runs": dict}
 SMALL = (".png", ".md", ".csv", ".json")
 
@@ -65,11 +65,11 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
         case ("README.md",):
             yield from _links(path)
         case ("provenance.json",):
-            yield from _record(path, SINCE)
+            yield from _record(path, {**PROVENANCE, "since": list})
             since = (_read(path) or {}).get("since")
-            for part, about in since.items() if isinstance(since, dict) else ():
-                if faulty := _misfits(about, PROVENANCE):
-                    yield f"{part}: {faulty}"
+            for about in since if isinstance(since, list) else ():
+                if faulty := _misfits(about, AGAIN):
+                    yield f"since: {faulty}"
         case ("claims", name):
             yield from _claims(path, name.removesuffix(".json"))
         case ("peers", name) if path.stem in CONTESTS and path.suffix in PEERS:

@@ -95,12 +95,18 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
             (temporary / PEERS_PART).mkdir(exist_ok=True)
             shutil.copyfile(path, temporary / PEERS_PART / path.name)
         if chosen and (before := read_json(temporary / "provenance.json")):
-            about = before | {"since": {**before.get("since", {}), **dict.fromkeys(chosen, about)}}
+            about = before | {"since": [*_but_for(chosen, before["since"]), {"parts": sorted(chosen)} | about]}
         else:
-            about["since"] = {}
+            about["since"] = []
         write_json(temporary / "provenance.json", about)
         (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
+    """Return what is said of parts that were published again, without some of them."""
+    left = [{**about, "parts": [part for part in about["parts"] if part not in parts]} for about in since]
+    return [about for about in left if about["parts"]]
 
 
 def write_figure(found: Drawn, stem: Path) -> None:
@@ -193,10 +199,10 @@ def gallery(folder: Path) -> str:
         f"What {about['runs']['stored']} stored runs say; {about['runs']['missing']} that `fwexp reproduce` makes are missing.",
         f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
     ]
-    for name, later in about["since"].items():
+    for later in about["since"]:
         lines.append(
-            f"Of these, {name} was written again by `{later['command']}` on {later['date']} at commit {later['commit'][:12]}"
-            f"{f', from {count} runs' if (count := later['runs']['stored']) else ''}."
+            f"Of it, {', '.join(later['parts'])}: written again by `{later['command']}` on {later['date']}"
+            f" at commit {later['commit'][:12]}, on {later['cpu']}, from {later['runs']['stored']} runs."
         )
     lines += [
         "[provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",

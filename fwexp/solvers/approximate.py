@@ -29,7 +29,8 @@ from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
 from fwexp.problems.tiers import missing
 from fwexp.solvers import active_set
 from fwexp.solvers.active_set import UNLIMITED
-from fwexp.solvers.bcfw import BCFW, PlainOptions, State
+from fwexp.solvers.bcfw import BCFW, State
+from fwexp.solvers.bcfw_options import PlainOptions
 from fwexp.solvers.corners import Degraded, allowed_error, best_slot, worst_allowed
 from fwexp.solvers.counts import STEPS_TAKEN
 

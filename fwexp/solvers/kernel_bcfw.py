@@ -26,7 +26,8 @@ from fwexp.solvers import active_set
 from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.averaging import averaged
 from fwexp.solvers.base import Point
-from fwexp.solvers.bcfw import BCFW, PlainOptions
+from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.bcfw_options import PlainOptions
 
 FIRST_ROOM = 4  # labelings that an active set has room for at first
 

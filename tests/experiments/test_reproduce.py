@@ -211,8 +211,10 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path, monkey
     assert {"figures/quickstart.csv", "figures/quickstart.json", "provenance.json", "README.md"} <= changed
     assert not [name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README"))]
     about = json.loads((folder / "provenance.json").read_text())
-    assert about["since"]["quickstart"]["command"] == "fwexp publish quickstart"
-    assert "Of these, quickstart was written again by `fwexp publish quickstart` on" in (folder / "README.md").read_text()
+    assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "fwexp publish quickstart")]
+    assert "Of it, quickstart: written again by `fwexp publish quickstart` on" in (folder / "README.md").read_text()
+    publish.publish(results, folder, ["quickstart"])
+    assert len(json.loads((folder / "provenance.json").read_text())["since"]) == 1
     with pytest.raises(OptionError, match=r"there is nothing to publish: no figure of review in .* is drawn from the full runs"):
         publish.publish(results, folder, ["quickstart", "review"])
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == {p: p.read_bytes() for p in written}
@@ -263,8 +265,8 @@ BROKEN = [
     (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
     (edit("provenance.json", without("cpu")), "provenance.json: must have the keys command"),
     (edit("provenance.json", lambda record: record | {"commit": None}), "provenance.json: commit of another kind"),
-    (edit("provenance.json", lambda record: record | {"since": {"peers": {}}}), "provenance.json: peers: must have the keys"),
-    (edit("provenance.json", lambda record: record | {"since": []}), "provenance.json: since of another kind"),
+    (edit("provenance.json", lambda record: record | {"since": [{}]}), "provenance.json: since: must have the keys parts"),
+    (edit("provenance.json", lambda record: record | {"since": {}}), "provenance.json: since of another kind"),
     (edit("provenance.json", lambda _: "{"), "provenance.json: is no JSON object"),
     (edit("figures/quickstart.json", lambda record: record | {"preset": "smoke"}), "from the smoke runs, expected 'quickstart'"),
     (edit("figures/quickstart.json", lambda record: record | {"runs": {"k": {}}}), "runs must be named by 12 digits"),
