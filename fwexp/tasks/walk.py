@@ -111,7 +111,8 @@ class Walk(Process):
     def calls_per_step(self):
         if self.solver is None:
             return START_PASSES * self.size
-        checks = self.exact and self._target is not None and self.solver.step >= self._next_check
+        # At another lam the gap may be small enough at once, or a new centre may ask for all gaps.
+        checks = self._target is None or (self.exact and self.solver.step >= self._next_check)
         return max(self.size if checks else 1, self.solver.calls_per_step)
 
     def advance(self, calls, max_steps):

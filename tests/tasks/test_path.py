@@ -1,6 +1,7 @@
 """The regularisation path: what a change of lam does, and that the weights are as good as promised at every lam."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -8,6 +9,7 @@ import fwexp
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
+from fwexp.testing import small_chains
 from tests import reference as ref
 
 EPS, LAM_MIN = 0.1, 0.01
@@ -167,6 +169,19 @@ def test_bounds_end_a_path_early():
     assert path.gap_at(path.lam_end) == pytest.approx(EPS)
     with pytest.raises(ParameterError, match="where the path ends"):
         path.w_at(0.9 * path.lam_end)
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "heuristic"])
+@pytest.mark.parametrize("sampling", ["gap", "gap_perm"])
+def test_where_a_path_is_cut_into_portions_does_not_matter(sampling, exact, monkeypatch):
+    """Where another lam begins, the next thing to do may cost n calls."""
+    options, frames = {"step": "corrective", "sampling": sampling, "cache": True, "accelerate": True}, []
+    for seconds in (0.0, 10.0):
+        monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
+        path = fwexp.regularization_path(small_chains(15), eps=0.05, lam_min=0.01, max_passes=400, exact=exact, **options)
+        assert path.status == "converged"
+        frames.append(path.frame.drop(columns="time"))
+    pd.testing.assert_frame_equal(*frames, check_exact=True)
 
 
 @pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
