@@ -12,6 +12,7 @@ import errno
 import os
 import re
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,8 +42,8 @@ def clean(folder: Path) -> None:
     """Remove what processes that have ended left hidden in a folder; what stood aside comes back if nothing took its place."""
     for path in _inside(folder, "."):
         if is_left_over(path):
-            if path.name.endswith(OLD):
-                restore(*replaced([path]))
+            if path.name.endswith(OLD) and not restore(*replaced([path])):
+                continue  # it is all that is left
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
@@ -139,17 +140,36 @@ def restore(path: Path) -> bool:
     A process that lives is about to put the new one in its place: it gets `PATIENCE` for that.
     """
     end = time.monotonic() + PATIENCE
-    while not _is_folder(path):
+    while not (_is_folder(path) or _is_taken(path)):
         inside = _inside(path.parent, "")
-        aside, over = [old for old in inside if old.name.endswith(OLD) and replaced([old]) == {path}], time.monotonic() > end
-        if aside and (over or any(map(is_left_over, aside))):
-            with contextlib.suppress(OSError):  # the new one has come, or somebody else was faster
-                aside[0].rename(path)
-        elif not aside and (over or path not in inside or os.path.lexists(path)):
+        aside = [old for old in inside if old.name.endswith(OLD) and replaced([old]) == {path}]
+        over = time.monotonic() > end
+        if aside and (over or all(is_left_over(old) or _age(old) > PATIENCE for old in aside)):
+            try:
+                min(aside, key=_age).rename(path)
+            except OSError as error:
+                if over or error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+                    break  # else the new one has come, or somebody else was faster
+        elif over or (not aside and path not in inside):
             break
         else:
             time.sleep(0.001)
     return _is_folder(path)
+
+
+def _is_taken(path: Path) -> bool:
+    try:
+        return not stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _age(path: Path) -> float:
+    """Return for how many seconds a folder has stood where it is."""
+    try:
+        return time.time() - path.stat().st_ctime
+    except OSError:  # it has just been taken away
+        return 0.0
 
 
 def replaced(inside: Iterable[Path]) -> set[Path]:

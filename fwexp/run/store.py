@@ -297,7 +297,7 @@ def _whole(run: StoredRun) -> tuple[StoredRun, bytes]:
             return run, verified_trace(run)
         except Damaged:
             again = read_run(run.path)
-            if again.record == run.record and version_of(run.path) == version:
+            if again.status == "missing" or (again.record == run.record and version_of(run.path) == version):
                 raise
             run = again
 

@@ -1,5 +1,6 @@
 """Kills at every file operation, readers and writers at once, data that change: nothing is lost, nothing old passes for new."""
 
+import errno
 import itertools
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from hydra.core.utils import JobReturn, JobStatus
 
 import fwexp
 from fwexp import _durable
+from fwexp._processes import this_process
 from fwexp.data import DATASETS
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.errors import DataError, RunsFailed
@@ -107,6 +109,65 @@ def test_readers_always_find_a_whole_run_while_it_is_replaced(tmp_path, config, 
         for reader in readers:
             reader.result()
     assert len(seen) > 1
+
+
+def stood_aside(place, process, digit, version):
+    older = place.with_name(f".{place.name}.{process}.{digit * 12}{_durable.OLD}")
+    older.mkdir()
+    (older / "version").write_text(version)
+    return older
+
+
+@pytest.mark.parametrize("process", [GONE, this_process()], ids=["gone", "alive"])
+@pytest.mark.parametrize("put", [Path.touch, lambda path: path.symlink_to("nowhere")], ids=["file", "dangling link"])
+def test_what_stands_aside_stays_there_while_its_place_is_taken(tmp_path, process, put):
+    older = stood_aside(tmp_path / "run", process, "a", "older")
+    put(tmp_path / "run")
+    assert not _durable.restore(tmp_path / "run")
+    _durable.clean(tmp_path)
+    assert (older / "version").read_text() == "older"
+
+
+@pytest.mark.parametrize("process", [GONE, this_process()], ids=["gone", "alive"])
+def test_what_cannot_be_brought_back_is_given_up(tmp_path, process, monkeypatch):
+    older = stood_aside(tmp_path / "run", process, "a", "older")
+    monkeypatch.setattr(_durable, "PATIENCE", 0.05)
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    assert not _durable.restore(tmp_path / "run")
+    _durable.clean(tmp_path)
+    assert (older / "version").read_text() == "older"
+
+
+def test_the_newest_comes_back_and_not_before_its_writer_had_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(_durable, "PATIENCE", 0.1)
+    stood_aside(tmp_path / "run", GONE, "a", "oldest")
+    time.sleep(0.02)
+    stood_aside(tmp_path / "run", this_process(), "b", "older")
+    start = time.monotonic()
+    assert _durable.restore(tmp_path / "run")
+    assert time.monotonic() - start > 0.05
+    assert (tmp_path / "run/version").read_text() == "older"
+
+
+def test_a_run_that_is_removed_and_stored_anew_while_it_is_read_is_damaged_or_whole(tmp_path, config, make_result, monkeypatch):
+    place = store.save(make_result(level=1), config, tmp_path)
+    [run] = store.find_runs(tmp_path)
+    read_run, elsewhere = store.read_run, tmp_path / "elsewhere"
+
+    def and_then_stored(folder):
+        found = read_run(folder)
+        elsewhere.rename(place)
+        return found
+
+    monkeypatch.setattr(store, "find_runs", lambda *_, **__: [run])
+    monkeypatch.setattr(store, "read_run", and_then_stored)
+    place.rename(elsewhere)
+    with pytest.warns(UserWarning, match=r"is damaged and was left out: .* is missing"):
+        assert fwexp.load_results(tmp_path).empty
 
 
 def test_many_writers_of_one_run_leave_one_of_their_versions(tmp_path, config, make_result, system):
