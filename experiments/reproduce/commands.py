@@ -34,8 +34,8 @@ Puts small copies of the figures that were drawn from the full runs, of the verd
 other tools into a folder that is committed (default: results/published), with their provenance. Nothing is run; what was in
 the folder is replaced.
 
-  PART   only this, and the claims of this paper: icml2013, icml2016, review, horses, pose, quickstart, peers; the rest of the
-         folder stays as it is
+  PART   only this, and the claims of this paper: icml2013, icml2016, lecture, review, horses, pose, quickstart, peers; the rest
+         of the folder stays as it is
 """
 ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": ("hydra/launcher",)}
 

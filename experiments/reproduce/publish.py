@@ -35,9 +35,9 @@ PEERS, PEERS_PART = (".md", ".csv"), "peers"
 
 
 def parts() -> list[str]:
-    """Return the parts that can be published one by one: the first parts of the figures' names, and ``peers``."""
+    """Return the parts that can be published one by one: papers, figures of none, and ``peers``."""
     FIGURES.load_all()
-    return [*sorted({part_of(name) for name in FIGURES}), PEERS_PART]
+    return [*sorted({part_of(name) for name in FIGURES} | {name for name, _ in PAPERS.values()}), PEERS_PART]
 
 
 def part_of(name: str) -> str:
@@ -65,8 +65,9 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
     Raises
     ------
     OptionError
-        An unknown part; no figure, or comparison, of what was chosen is drawn from the full runs.
+        An unknown part; a folder of other things; no figure, or comparison, of what was chosen is drawn from the full runs.
     """
+    _check_place(folder, results_dir)
     accepted = parts()
     for name in chosen:
         if name not in accepted:
@@ -75,17 +76,19 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
     figures = [each for each in drawn(results_dir) if each.preset == "full" and part_of(each.figure.name) in wanted]
     compared = [path for name in CONTESTS for path in paths(results_dir / "peers" / name, PEERS) if path.is_file()]
     compared = compared if PEERS_PART in wanted else []
-    lacking = set(chosen) - {part_of(each.figure.name) for each in figures} - ({PEERS_PART} if compared else set())
-    if lacking or not (figures or compared):
+    claims = {id: claim for id, claim in all_claims().items() if PAPERS[claim.paper][0] in wanted}
+    drawn_parts = {part_of(each.figure.name) for each in figures} | ({PEERS_PART} if compared else set())
+    lacking = set(chosen) - drawn_parts - {name for name, _ in PAPERS.values() if name not in map(part_of, FIGURES)}
+    if lacking or not (chosen or figures):
         of = f" of {', '.join(sorted(lacking))}" if lacking else ""
         raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
-    claims = {id: claim for id, claim in all_claims().items() if PAPERS[claim.paper][0] in wanted or not chosen}
     records = {id: short(record) for id, record in check_all(claims, results_dir).items()}
     about = provenance(results_dir, figures, chosen)  # before there are new files, with which the checkout would be a changed one
-    with replacing_folder(folder) as temporary:
+    with replacing_folder(folder.resolve()) as temporary:
         if chosen and folder.is_dir():
             shutil.copytree(folder, temporary, dirs_exist_ok=True)
-        for name in wanted:
+        for name in wanted:  # what is no more there must not stay
+            (temporary / "claims" / f"{name}.json").unlink(missing_ok=True)
             for path in [temporary / name, *(temporary / "figures").glob(f"{name}.*"), temporary / "figures" / name]:
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         for each in figures:
@@ -95,12 +98,21 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
             (temporary / PEERS_PART).mkdir(exist_ok=True)
             shutil.copyfile(path, temporary / PEERS_PART / path.name)
         if chosen and (before := read_json(temporary / "provenance.json")):
-            about = before | {"since": [*_but_for(chosen, before["since"]), {"parts": sorted(chosen)} | about]}
+            about = before | {"since": [*_but_for(chosen, before.get("since", [])), {"parts": sorted(chosen)} | about]}
         else:
             about["since"] = []
         write_json(temporary / "provenance.json", about)
         (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _check_place(folder: Path, results_dir: Path) -> None:
+    """Refuse a folder that holds anything but published results: they are replaced."""
+    place, store = folder.resolve(), results_dir.resolve()
+    if place in (store, *store.parents):
+        raise OptionError(f"published={folder} holds the store, which would be replaced; accepted: a folder of its own")
+    if place.exists() and not (place.is_dir() and ((place / "provenance.json").is_file() or not any(place.iterdir()))):
+        raise OptionError(f"published={folder} holds something else; accepted: a new folder, or one with published results")
 
 
 def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
@@ -238,8 +250,12 @@ def gallery(folder: Path) -> str:
 
 
 def read_json(path: Path) -> dict:
-    """Return what a file says; nothing where there is none."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    """Return what a file says; nothing where there is none or it is damaged."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def write_json(path: Path, content: Mapping) -> None:

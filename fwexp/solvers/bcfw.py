@@ -12,7 +12,7 @@ Independent choices, after Osokin et al. (ICML 2016): which example is next (``s
 
 ``sampling`` gap is that of the published code, whose first pass goes through the data in their order: a bad one where examples
 that are alike stand together. Ours, ``gap_perm``, goes through them in random order, at first and after each new centre, and
-computes all gaps anew as soon as what is known of them has all but vanished.
+computes all gaps anew, unless ``refresh`` is 0, as soon as what is known of them has all but vanished.
 
 Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``projections``); averages are those of v.
 There the published step, exact for the unclipped v, falls short of the maximum of the dual; by default the line search goes on
@@ -305,7 +305,7 @@ class BCFW(Solver):
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
-        spent = SPENT if self.options.sampling == "gap_perm" else 0.0
+        spent = SPENT if self.options.sampling == "gap_perm" and self.options.refresh_passes else 0.0
         rule = block.SamplingRule(
             self._rule_kind, state.ordered, state.ordered_since, np.empty(0), state.tree, self._curvature, state.refreshed, spent
         )

@@ -220,6 +220,38 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path, monkey
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == {p: p.read_bytes() for p in written}
 
 
+def test_verdicts_are_published_without_figures_and_old_ones_go(published, tmp_path, monkeypatch):
+    folder = tmp_path / "there"
+    shutil.copytree(published, folder)
+    path = folder / "claims/lecture.json"
+    path.write_text(json.dumps({"L-99": json.loads(path.read_text())["L-3"]}))
+    monkeypatch.setattr(publish, "all_claims", lambda: CLAIMS)
+    publish.publish(tmp_path / "results", folder, ["lecture"])
+    assert list(json.loads(path.read_text())) == list(CLAIMS)
+    assert faults(folder) == []
+
+
+@pytest.mark.parametrize("place", ["results", "", "other"])
+def test_what_is_not_published_is_not_replaced(tmp_path, place):
+    (tmp_path / "results" / "runs").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("mine")
+    with pytest.raises(OptionError, match=r"^published=.* holds (the store, which would be replaced|something else); accepted: "):
+        publish.publish(tmp_path / "results", tmp_path / place)
+    assert (tmp_path / "results" / "runs").is_dir()
+    assert (tmp_path / "other" / "mine.txt").is_file()
+
+
+def test_a_damaged_provenance_is_replaced_through_a_link(published, tmp_path, monkeypatch):
+    shutil.copytree(published, tmp_path / "there")
+    (tmp_path / "there/provenance.json").write_text("{")
+    (tmp_path / "link").symlink_to("there")
+    monkeypatch.setattr(publish, "all_claims", lambda: CLAIMS)
+    publish.publish(tmp_path / "results", tmp_path / "link", ["lecture"])
+    assert (tmp_path / "link").is_symlink()
+    assert faults(tmp_path / "there") == []
+
+
 def test_strict_reads_it(published, tmp_path, capsys):
     assert main(["claims", "L-3", "--strict", f"results_dir={tmp_path}", f"published={published}"]) == 0
 
@@ -335,7 +367,10 @@ def test_without_figures_there_is_nothing_to_publish(tmp_path):
         (["reproduce", "--dry"], "unknown flag of fwexp reproduce '--dry'; accepted: --dry-run, --preset"),
         (["reproduce", "--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),
-        (["publish", "fig1"], "unknown part of what is published 'fig1'; accepted: horses, icml2013, icml2016, peers, pose"),
+        (
+            ["publish", "fig1"],
+            "unknown part of what is published 'fig1'; accepted: horses, icml2013, icml2016, lecture",
+        ),
         (["publish", "preset=full"], "unknown key of fwexp publish 'preset'; accepted: data_dir, published, results_dir"),
     ],
 )

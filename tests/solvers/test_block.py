@@ -154,6 +154,14 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
         assert {0.02: least == 10.0, 0.2: 1.0 < least <= most < 10.0, 20.0: most == 1.0}[lam]
 
 
+@pytest.mark.parametrize(("refresh", "anew"), [(0, False), (None, True)])
+def test_gaps_are_not_computed_anew_where_that_is_refused(refresh, anew):
+    _, problem = tiny(2)
+    solver = start(problem, lam=20.0, sampling="gap_perm", step="corrective", refresh=refresh)
+    solver.advance(BIG, 9 * problem.n)  # less than the 10 passes after which all are computed in any case
+    assert (solver.state.refreshed >= 0) == anew
+
+
 def test_strength_is_observed_of_labelings_that_are_stored():
     _, problem = tiny(2)
     bare = start(problem, lam=1e-3, accelerate={"kap": "observed", "start": 1})
