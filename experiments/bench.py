@@ -111,8 +111,28 @@ def take_steps(solver, steps: int) -> None:
 
 def drawn_by_gap(train, lam: float, warm=20, passes=5) -> np.ndarray:
     """Return examples as gap sampling draws them, to be visited without it: larger ones, whose steps cost more."""
-    gaps = after_steps(train, lam, warm, sampling="gap").state.gaps
+    gaps = after_steps(train, lam, warm, sampling="gap").state.iterate.gaps
     return np.random.default_rng(0).choice(train.n, size=(warm + passes * ROUNDS) * train.n, p=gaps / gaps.sum())
+
+
+def passes(train) -> dict[str, Callable[[], float]]:
+    """Return what is measured of solvers on OCR: passes and steps, in seconds."""
+    return {
+        "oracle pass, ocr2": oracle_pass(train),
+        "bcfw pass, ocr2, last": solver_pass(train, "bcfw", 0.01, ("last",)),
+        "bcfw pass, ocr2, last + wavg": solver_pass(train, "bcfw", 0.01),
+        "bcfw pass, ocr2, lam 1/n, last + wavg": solver_pass(train, "bcfw", 1 / train.n),
+        "bcfw pass, ocr2, perm, last + wavg": solver_pass(train, "bcfw", 0.01, sampling="perm"),
+        "ssg pass, ocr2, last + wavg": solver_pass(train, "ssg", 0.01),
+        "fw pass, ocr2": solver_pass(train, "fw", 0.01, warm=3),
+        "n steps, ocr2, uniform": solver_steps(train, 0.01),
+        "n steps, ocr2, gap sampling": solver_steps(train, 0.01, sampling="gap"),
+        "n steps, ocr2, the same words, given": solver_steps(train, 0.01, order=drawn_by_gap(train, 0.01)),
+        "n steps, ocr2, uniform, cache": solver_steps(train, 0.01, cache=True),
+        "n steps, ocr2, gap sampling, cache": solver_steps(train, 0.01, sampling="gap", cache=True),
+        "n steps, ocr2, pairwise": solver_steps(train, 0.01, step="pairwise"),
+        "n steps, ocr2, corrective": solver_steps(train, 0.01, step="corrective"),
+    }
 
 
 def rounds(measures: dict[str, Callable[[], float]], unit: str) -> None:
@@ -201,22 +221,7 @@ def main() -> int:
         floor = floor_program(Path(folder))
         unit = "F" if floor else "oracle pass, ocr2"
         measures = {"F": floor} if floor else {}
-        measures |= {
-            "oracle pass, ocr2": oracle_pass(train),
-            "bcfw pass, ocr2, last": solver_pass(train, "bcfw", 0.01, ("last",)),
-            "bcfw pass, ocr2, last + wavg": solver_pass(train, "bcfw", 0.01),
-            "bcfw pass, ocr2, lam 1/n, last + wavg": solver_pass(train, "bcfw", 1 / train.n),
-            "bcfw pass, ocr2, perm, last + wavg": solver_pass(train, "bcfw", 0.01, sampling="perm"),
-            "ssg pass, ocr2, last + wavg": solver_pass(train, "ssg", 0.01),
-            "fw pass, ocr2": solver_pass(train, "fw", 0.01, warm=3),
-            "n steps, ocr2, uniform": solver_steps(train, 0.01),
-            "n steps, ocr2, gap sampling": solver_steps(train, 0.01, sampling="gap"),
-            "n steps, ocr2, the same words, given": solver_steps(train, 0.01, order=drawn_by_gap(train, 0.01)),
-            "n steps, ocr2, uniform, cache": solver_steps(train, 0.01, cache=True),
-            "n steps, ocr2, gap sampling, cache": solver_steps(train, 0.01, sampling="gap", cache=True),
-            "n steps, ocr2, pairwise": solver_steps(train, 0.01, step="pairwise"),
-            "n steps, ocr2, corrective": solver_steps(train, 0.01, step="corrective"),
-        }
+        measures |= passes(train)
         rounds(measures, unit)
         floor = floor or measures[unit]
         time_to_gap(floor, unit)
