@@ -115,7 +115,7 @@ def drawn_by_gap(train, lam: float, warm=20, passes=5) -> np.ndarray:
     return np.random.default_rng(0).choice(train.n, size=(warm + passes * ROUNDS) * train.n, p=gaps / gaps.sum())
 
 
-def passes(train) -> dict[str, Callable[[], float]]:
+def measures_of(train) -> dict[str, Callable[[], float]]:
     """Return what is measured of solvers on OCR: passes and steps, in seconds."""
     return {
         "oracle pass, ocr2": oracle_pass(train),
@@ -221,7 +221,7 @@ def main() -> int:
         floor = floor_program(Path(folder))
         unit = "F" if floor else "oracle pass, ocr2"
         measures = {"F": floor} if floor else {}
-        measures |= passes(train)
+        measures |= measures_of(train)
         rounds(measures, unit)
         floor = floor or measures[unit]
         time_to_gap(floor, unit)

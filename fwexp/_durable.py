@@ -2,8 +2,8 @@
 
 What is new is written under a hidden name beside its place, flushed, and moved there in one step. A folder takes the place of
 an older one by an exchange of the two names where the system has that (Linux, on local disks); elsewhere the older one stands
-aside for an instant, under a hidden name from which `restore` brings it back if the process dies just then. So a folder that is
-moved away comes back in no other case: readers that find another one, or none, know that the version they were reading is old.
+aside for an instant, under a hidden name from which `restore` brings it back if the process dies, or hangs, just then. So while
+processes live a folder that was moved away does not come back: readers that find another one know that theirs is old.
 """
 
 import contextlib

@@ -1,6 +1,5 @@
 """Whether what is published is whole and small, and of figures and claims that exist."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
 from fwexp.experiments.peers import table as peers
 from fwexp.experiments.peers.contests import CONTESTS
-from fwexp.experiments.reproduce.publish import DIGITS, DROPPED, KEPT, PEERS
+from fwexp.experiments.reproduce.publish import DIGITS, DROPPED, KEPT, PEERS, read_json
 from fwexp.plots.curves import COLUMNS
 
 MEGABYTES = 4
@@ -66,7 +65,7 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
             yield from _links(path)
         case ("provenance.json",):
             yield from _record(path, {**PROVENANCE, "since": list})
-            since = (_read(path) or {}).get("since")
+            since = (read_json(path) or {}).get("since")
             for about in since if isinstance(since, list) else ():
                 if faulty := _misfits(about, AGAIN):
                     yield f"since: {faulty}"
@@ -102,7 +101,7 @@ def _figure(path: Path, name: str) -> Iterator[str]:
             yield from _numbers(path, FIGURES.find(name).has_curves)
         case ".json":
             yield from _record(path, FIGURE)
-            record = _read(path) or {}
+            record = read_json(path) or {}
             if record.get("figure") != name or record.get("preset") != "full":
                 yield f"is of {record.get('figure')!r} from the {record.get('preset')} runs, expected {name!r} from the full ones"
             if not record.get("runs") or any(len(key) != DIGITS for key in record["runs"]):
@@ -133,7 +132,7 @@ def _claims(path: Path, name: str) -> Iterator[str]:
     if path.suffix != ".json" or name not in papers:
         yield "there is no such paper"
         return
-    records, claims = _read(path), all_claims()
+    records, claims = read_json(path), all_claims()
     if not records:
         yield "is no JSON object of verdicts"
         return
@@ -147,7 +146,7 @@ def _claims(path: Path, name: str) -> Iterator[str]:
 
 
 def _record(path: Path, schema: Mapping[str, type]) -> Iterator[str]:
-    record = _read(path)
+    record = read_json(path)
     faulty = "is no JSON object" if record is None else _misfits(record, schema)
     if faulty:
         yield faulty
@@ -158,14 +157,6 @@ def _misfits(record, schema: Mapping[str, type]) -> str:
         return f"must have the keys {', '.join(schema)}"
     wrong = [name for name, kind in schema.items() if not isinstance(record[name], kind)]
     return f"{', '.join(wrong)} of another kind than expected" if wrong else ""
-
-
-def _read(path: Path) -> dict | None:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _links(path: Path) -> Iterator[str]:

@@ -249,13 +249,13 @@ def gallery(folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_json(path: Path) -> dict:
-    """Return what a file says; nothing where there is none or it is damaged."""
+def read_json(path: Path) -> dict | None:
+    """Return the object in a file; None where there is no file or no object in it."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def write_json(path: Path, content: Mapping) -> None:

@@ -8,7 +8,7 @@ from fwexp.testing import small_chains
 
 @pytest.mark.slow
 def test_all_that_is_measured_runs(capsys):
-    measures = bench.passes(small_chains(20))
+    measures = bench.measures_of(small_chains(20))
     assert len(measures) > 10
     bench.rounds(measures, "oracle pass, ocr2")
     lines = capsys.readouterr().out.splitlines()[1:]

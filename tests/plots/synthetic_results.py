@@ -69,8 +69,8 @@ def make_results(configs):
     """Made-up results of canonical configurations, such as those of a preset: every column is there."""
     runs = []
     for config in configs:
-        solver = config["solver"]
         run = StoredRun(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
+        solver = config["solver"]
         level = 1 + zlib.crc32(str(sorted(solver.items())).encode()) % 7
         for j, iterate in enumerate(config.get("iterates", ["last"])):
             rows = _trace(solver["name"], config["seed"], iterate, level / (1 + j))
