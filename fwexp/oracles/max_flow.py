@@ -11,8 +11,12 @@ import numpy as np
 
 from fwexp._jit import array_kernel, register_jitable
 
-# Parents of nodes are arcs, from the node to its parent, or one of these.
-FREE, TERMINAL, ORPHAN = -1, -2, -3
+# Numbers of nodes and arcs are unsigned: an index with a sign is looked at on every access, for it might count from the end.
+ONE = np.uint32(1)
+NONE = np.uint32(2**32 - 1)  # in place of a node or an arc
+
+# Parents of nodes are arcs, from the node to its parent, or one of these; ``ORPHAN`` is the least of them.
+FREE, TERMINAL, ORPHAN = NONE, np.uint32(2**32 - 2), np.uint32(2**32 - 3)
 
 FAR = 2**31 - 1  # a distance
 
@@ -64,12 +68,13 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
     """
     nodes, arcs = side.shape[0], ends.shape[0]
     excess, residual = scratch[:nodes], scratch[nodes : nodes + arcs]
-    integers = scratch[nodes + arcs : 4 * nodes + arcs].view(np.int32)
-    parent, stamp, depth = integers[:nodes], integers[nodes : 2 * nodes], integers[2 * nodes : 3 * nodes]
-    following, orphans = integers[3 * nodes : 4 * nodes], integers[4 * nodes : 5 * nodes]
+    ends, first, out = ends.view(np.uint32), first.view(np.uint32), out.view(np.uint32)
+    numbers = scratch[nodes + arcs : 4 * nodes + arcs].view(np.uint32)
+    parent, following, orphans = numbers[:nodes], numbers[nodes : 2 * nodes], numbers[2 * nodes : 3 * nodes]
+    stamp, depth = numbers[3 * nodes : 4 * nodes], numbers[4 * nodes : 5 * nodes]
     at_source = side  # of nodes in a tree, in which one
     # Nodes that may touch the other tree wait in a list: ``following`` is the next one, the node itself at the end.
-    head = tail = -1
+    head = tail = NONE
     for v in range(nodes):
         excess[v] = terminal[v]
     # Paths of one arc between the trees are the most frequent ones.
@@ -90,92 +95,92 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
     for v in range(nodes):
         stamp[v] = 0
         depth[v] = 1
-        following[v] = -1
+        following[v] = NONE
         parent[v] = FREE
         at_source[v] = 0
         if excess[v] != 0.0:
             at_source[v] = excess[v] > 0.0
             parent[v] = TERMINAL
-            head, tail = _enqueue(v, head, tail, following)
+            head, tail = _enqueue(np.uint32(v), head, tail, following)
 
-    time, current = 0, -1
+    time, current = 0, NONE
     while True:
         # The next node that is in a tree.
-        while current < 0 and head >= 0:
+        while current == NONE and head != NONE:
             current = head
-            head = following[current] if following[current] != current else -1
-            tail = tail if head >= 0 else -1
-            following[current] = -1
+            head = following[current] if following[current] != current else NONE
+            tail = tail if head != NONE else NONE
+            following[current] = NONE
             if parent[current] == FREE:
-                current = -1
-        if current < 0:
+                current = NONE
+        if current == NONE:
             break
 
         # Growth: free neighbours join the tree of the node, until one of the other tree is met.
-        v, bridge = current, -1
-        for k in range(first[v], first[v + 1]):
+        v, bridge = current, NONE
+        for k in range(first[v], first[v + ONE]):
             arc = out[k]
-            if residual[arc if at_source[v] else arc ^ 1] > 0.0:
-                u = ends[arc ^ 1]
+            if residual[arc if at_source[v] else arc ^ ONE] > 0.0:
+                u = ends[arc ^ ONE]
                 if parent[u] == FREE:
                     at_source[u] = at_source[v]
-                    parent[u] = arc ^ 1
+                    parent[u] = arc ^ ONE
                     stamp[u] = stamp[v]
                     depth[u] = depth[v] + 1
                     head, tail = _enqueue(u, head, tail, following)
                 elif at_source[u] != at_source[v]:
-                    bridge = arc if at_source[v] else arc ^ 1
+                    bridge = arc if at_source[v] else arc ^ ONE
                     break
                 elif stamp[u] <= stamp[v] and depth[u] > depth[v]:
-                    parent[u] = arc ^ 1  # a shorter way
+                    parent[u] = arc ^ ONE  # a shorter way
                     stamp[u] = stamp[v]
                     depth[u] = depth[v] + 1
-        if bridge < 0:
-            current = -1
+        if bridge == NONE:
+            current = NONE
             continue
         time += 1
 
         # Augmentation: as much as the path can take.
         amount = residual[bridge]
         v = ends[bridge]
-        while parent[v] >= 0:
-            amount = min(amount, residual[parent[v] ^ 1])
-            v = ends[parent[v] ^ 1]
+        while parent[v] < ORPHAN:
+            amount = min(amount, residual[parent[v] ^ ONE])
+            v = ends[parent[v] ^ ONE]
         amount = min(amount, excess[v])
-        v = ends[bridge ^ 1]
-        while parent[v] >= 0:
+        v = ends[bridge ^ ONE]
+        while parent[v] < ORPHAN:
             amount = min(amount, residual[parent[v]])
-            v = ends[parent[v] ^ 1]
+            v = ends[parent[v] ^ ONE]
         amount = min(amount, -excess[v])
         flow += amount
         residual[bridge] -= amount
-        residual[bridge ^ 1] += amount
+        residual[bridge ^ ONE] += amount
         waiting = 0  # orphans
         v = ends[bridge]
-        while parent[v] >= 0:
+        while parent[v] < ORPHAN:
             arc = parent[v]
             residual[arc] += amount
-            residual[arc ^ 1] -= amount
-            if residual[arc ^ 1] <= 0.0:
+            residual[arc ^ ONE] -= amount
+            if residual[arc ^ ONE] <= 0.0:
                 parent[v] = ORPHAN
                 orphans[waiting] = v
                 waiting += 1
-            v = ends[arc ^ 1]
+            v = ends[arc ^ ONE]
         excess[v] -= amount
         if excess[v] == 0.0:
             parent[v] = ORPHAN
             orphans[waiting] = v
             waiting += 1
-        v = ends[bridge ^ 1]
-        while parent[v] >= 0:
+        v = ends[bridge ^ ONE]
+        while parent[v] < ORPHAN:
             arc = parent[v]
-            residual[arc ^ 1] += amount
+            residual[arc ^ ONE] += amount
             residual[arc] -= amount
             if residual[arc] <= 0.0:
                 parent[v] = ORPHAN
                 orphans[waiting] = v
                 waiting += 1
-            v = ends[arc ^ 1]
+            v = ends[arc ^ ONE]
         excess[v] += amount
         if excess[v] == 0.0:
             parent[v] = ORPHAN
@@ -188,10 +193,10 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
             v = orphans[done]
             done += 1
             nearest, best = FAR, FREE
-            for k in range(first[v], first[v + 1]):
+            for k in range(first[v], first[v + ONE]):
                 arc = out[k]
-                u = ends[arc ^ 1]
-                if parent[u] != FREE and at_source[u] == at_source[v] and residual[arc ^ 1 if at_source[v] else arc] > 0.0:
+                u = ends[arc ^ ONE]
+                if parent[u] != FREE and at_source[u] == at_source[v] and residual[arc ^ ONE if at_source[v] else arc] > 0.0:
                     distance = _distance(u, time, parent, stamp, depth, ends)
                     if distance < nearest:
                         nearest, best = distance, arc
@@ -200,18 +205,18 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
                 stamp[v] = time
                 depth[v] = nearest + 1
                 continue
-            for k in range(first[v], first[v + 1]):
+            for k in range(first[v], first[v + ONE]):
                 arc = out[k]
-                u = ends[arc ^ 1]
+                u = ends[arc ^ ONE]
                 if parent[u] != FREE and at_source[u] == at_source[v]:
-                    if residual[arc ^ 1 if at_source[v] else arc] > 0.0:
+                    if residual[arc ^ ONE if at_source[v] else arc] > 0.0:
                         head, tail = _enqueue(u, head, tail, following)
-                    if parent[u] == arc ^ 1:
+                    if parent[u] == arc ^ ONE:
                         parent[u] = ORPHAN
                         orphans[waiting] = u
                         waiting += 1
         if parent[current] == FREE:
-            current = -1
+            current = NONE
 
     for v in range(nodes):
         side[v] = parent[v] != FREE and at_source[v] == 1
@@ -221,10 +226,10 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
 @register_jitable
 def _enqueue(v, head, tail, following):
     """Append v to the waiting nodes unless it is among them; return the new ends of the list."""
-    if following[v] >= 0:
+    if following[v] != NONE:
         return head, tail
     following[v] = v
-    if tail < 0:
+    if tail == NONE:
         return v, v
     following[tail] = v
     return head, v
@@ -243,7 +248,7 @@ def _distance(u, time, parent, stamp, depth, ends):
             depth[v] = 1
             distance -= 1
             break
-        v = ends[parent[v] ^ 1]
+        v = ends[parent[v] ^ ONE]
     distance += depth[v]
     # The nodes on the way know it from now on.
     v, left = u, distance
@@ -251,5 +256,5 @@ def _distance(u, time, parent, stamp, depth, ends):
         stamp[v] = time
         depth[v] = left
         left -= 1
-        v = ends[parent[v] ^ 1]
+        v = ends[parent[v] ^ ONE]
     return distance

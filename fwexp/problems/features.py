@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp._jit import dispatched, njit
+from fwexp._jit import dispatched, njit, register_jitable
 from fwexp.errors import ParameterError
 
 
@@ -74,6 +74,12 @@ def row_entries(x, t: int) -> tuple[np.ndarray, np.ndarray]:
     row = slice(x.indptr[t], x.indptr[t + 1])
     columns = x.indices[row].astype(np.int64)
     return columns, np.ones(len(columns)) if isinstance(x, BinaryFeatures) else x.values[row]
+
+
+@register_jitable
+def _column(x, j):
+    """Return the column of entry j, unsigned: an index with a sign is looked at first, for it might count from the end."""
+    return np.uint32(x.indices[j])
 
 
 @dispatched
@@ -223,7 +229,7 @@ def _(x, t, row, c, width, weights):
             if row[k] != 0.0:
                 value = c * row[k]
                 for j in range(x.indptr[t], x.indptr[t + 1]):
-                    weights[np.int64(x.indices[j]) * width + k] += value
+                    weights[_column(x, j) * np.uint32(width) + np.uint32(k)] += value
         return
     for j in range(x.indptr[t], x.indptr[t + 1]):
         start = np.int64(x.indices[j]) * width
@@ -241,13 +247,13 @@ def _(x, t, label, c, width, weights):
 @row_scatter_label.register(SparseFeatures)
 def _(x, t, label, c, width, weights):
     for j in range(x.indptr[t], x.indptr[t + 1]):
-        weights[np.int64(x.indices[j]) * width + label] += c * x.values[j]
+        weights[_column(x, j) * np.uint32(width) + np.uint32(label)] += c * x.values[j]
 
 
 @row_scatter_label.register(BinaryFeatures)
 def _(x, t, label, c, width, weights):
     for j in range(x.indptr[t], x.indptr[t + 1]):
-        weights[np.int64(x.indices[j]) * width + label] += c
+        weights[_column(x, j) * np.uint32(width) + np.uint32(label)] += c
 
 
 @row_product.register(DenseFeatures)
@@ -262,15 +268,20 @@ def _(x, t, w):
 def _(x, t, w):
     total = 0.0
     for j in range(x.indptr[t], x.indptr[t + 1]):
-        total += x.values[j] * w[x.indices[j]]
+        total += x.values[j] * w[_column(x, j)]
     return total
 
 
 @row_product.register(BinaryFeatures)
 def _(x, t, w):
     total = 0.0
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        total += w[x.indices[j]]
+    j, end = x.indptr[t], x.indptr[t + 1]
+    while j + 4 <= end:
+        total += (w[_column(x, j)] + w[_column(x, j + 1)]) + (w[_column(x, j + 2)] + w[_column(x, j + 3)])
+        j += 4
+    while j < end:
+        total += w[_column(x, j)]
+        j += 1
     return total
 
 

@@ -12,7 +12,8 @@ from fwexp._jit import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries, row_product, row_scatter, row_scatter_label, row_scores
-from fwexp.problems.graph_parts import add_cuts, cut_score, graph, product_bounds, subtract_cuts
+from fwexp.problems.graph_parts import add_cuts, cut_change, graph, product_bounds, subtract_cuts
+from fwexp.problems.graphs import check_labels
 from fwexp.problems.multilabel_graph import MultiLabelProblem
 
 
@@ -81,6 +82,25 @@ def _(problem, i, theta, y, scratch):
     _expand(problem, i, theta, y, scratch)
 
 
+@protocol.loss.register(MultiLabelProblem)
+def _(problem, i, y):
+    start, total = problem.label_ptr[i], 0.0
+    for v in range(problem.label_ptr[i + 1] - start):
+        if y[v] != problem.labels[start + v]:
+            total += problem.node_loss[start + v]
+    return total
+
+
+@protocol.as_labeling.register(MultiLabelProblem)
+def _(problem, i, y):
+    return check_labels("y", y, int(problem.label_ptr[i + 1] - problem.label_ptr[i]), problem.num_labels)
+
+
+@protocol.public_labeling.register(MultiLabelProblem)
+def _(problem, i, y):
+    return np.array(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]], dtype=np.int64)
+
+
 @protocol.add_psi.register(MultiLabelProblem)
 def _(problem, i, y, c, direction):
     start, width = problem.label_ptr[i], problem.width
@@ -97,7 +117,12 @@ def _(problem, i, y, theta):
     nodes = problem.label_ptr[i + 1] - start
     for v in range(nodes):
         total += theta[v * width + problem.labels[start + v]] - theta[v * width + y[v]]
-    return total + cut_score(problem, i, y, theta[nodes * width : nodes * width + problem.num_pairwise])
+    u = theta[nodes * width : nodes * width + problem.num_pairwise]
+    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
+        change = cut_change(problem, i, y, e)
+        if change != 0:
+            total += change * row_product(problem.z, e, u)
+    return total
 
 
 @register_jitable

@@ -31,7 +31,7 @@ class Workspace(NamedTuple):
     theta: np.ndarray  # float64, part scores F_i w
     direction: np.ndarray  # a vector of parts: a float64 array, or what the family keeps instead
     image: np.ndarray  # float64, part scores of a vector of parts (``gram_scores``)
-    y: np.ndarray  # int32, a labeling
+    y: np.ndarray  # a labeling: int32, or what the family keeps instead
     scratch: np.ndarray  # float64
 
 

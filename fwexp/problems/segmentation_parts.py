@@ -1,8 +1,9 @@
 """What solvers ask of segmentations: the oracle, the losses, and vectors of parts.
 
 A vector of parts holds a number per node, the expected true label minus the expected one, then for every edge feature how
-much more of it is cut than by the truth (``graph_parts``). Examples have many nodes, so inner products of node features go
-through R^p.
+much more of it is cut than by the truth (``graph_parts``). Labelings are kept as their vectors of parts p_i(y): to walk along
+the edges of an example takes so long that it is done once per labeling. Examples have many nodes, so inner products of node
+features go through R^p.
 """
 
 import numpy as np
@@ -13,7 +14,8 @@ from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries, row_product, row_scatter_label
-from fwexp.problems.graph_parts import add_cuts, cut_score, graph, product_bounds, subtract_cuts
+from fwexp.problems.graph_parts import add_cuts, graph, product_bounds, subtract_cuts
+from fwexp.problems.graphs import check_labels
 from fwexp.problems.segmentation import SegmentationProblem
 
 
@@ -24,8 +26,8 @@ def _(problem):
         theta=np.zeros(size),
         direction=np.zeros(size + problem.num_features),  # after the vector itself there is room for its image in R^p
         image=np.zeros(size),
-        y=np.zeros(nodes, dtype=np.int32),
-        scratch=np.zeros(nodes + 2 * edges + scratch_size(nodes, edges)),
+        y=np.zeros(size),
+        scratch=np.zeros(2 * nodes + 2 * edges + scratch_size(nodes, edges)),
     )
 
 
@@ -49,10 +51,17 @@ def _cut(problem, i, theta, y, scratch):
     """Write the labeling of highest sum_v scratch[v] y_v - sum_e <u, z_e> [y_a != y_b]; it has as few 1 as possible."""
     nodes, edges = problem.label_ptr[i + 1] - problem.label_ptr[i], problem.edge_ptr[i + 1] - problem.edge_ptr[i]
     start, (ends, first, out) = problem.edge_ptr[i], graph(problem, i)
-    capacity, u = scratch[nodes : nodes + 2 * edges], theta[nodes : nodes + problem.num_pairwise]
+    labels, rest = scratch[nodes : 2 * nodes].view(np.int32)[:nodes], scratch[2 * nodes :]
+    capacity, u = rest[: 2 * edges], theta[nodes : nodes + problem.num_pairwise]
     for e in range(edges):
         capacity[2 * e] = capacity[2 * e + 1] = row_product(problem.z, start + e, u)
-    min_cut(scratch[:nodes], capacity, ends, first, out, y[:nodes], scratch[nodes + 2 * edges :])
+    min_cut(scratch[:nodes], capacity, ends, first, out, labels, rest[2 * edges :])
+    start = problem.label_ptr[i]
+    for v in range(nodes):
+        y[v] = problem.labels[start + v] - labels[v]
+    cuts = y[nodes : nodes + problem.num_pairwise]
+    cuts[:] = 0.0
+    add_cuts(problem, i, labels, 1.0, cuts)
 
 
 @protocol.max_oracle.register(SegmentationProblem)
@@ -73,22 +82,71 @@ def _(problem, i, theta, y, scratch):
     _cut(problem, i, theta, y, scratch)
 
 
+@protocol.loss.register(SegmentationProblem)
+def _(problem, i, y):
+    start, total = problem.label_ptr[i], 0.0
+    for v in range(problem.label_ptr[i + 1] - start):
+        if y[v] != 0.0:
+            total += problem.node_loss[start + v]
+    return total
+
+
+@protocol.true_labeling.register(SegmentationProblem)
+def _(problem, i, y):
+    y[: problem.part_ptr[i + 1] - problem.part_ptr[i]] = 0.0
+
+
+@protocol.new_labelings.register(SegmentationProblem)
+def _(problem):
+    return np.zeros(problem.part_ptr[-1])
+
+
+@protocol.store_labeling.register(SegmentationProblem)
+def _(problem, i, y, labelings):
+    start = problem.part_ptr[i]
+    for j in range(problem.part_ptr[i + 1] - start):
+        labelings[start + j] = y[j]
+
+
+@protocol.stored_labeling.register(SegmentationProblem)
+def _(problem, i, labelings):
+    return labelings[problem.part_ptr[i] : problem.part_ptr[i + 1]]
+
+
+@protocol.labeling_lengths.register(SegmentationProblem)
+def _(problem):
+    return np.diff(problem.part_ptr)
+
+
+@protocol.new_storage.register(SegmentationProblem)
+def _(problem, size):
+    return np.zeros(size)
+
+
+@protocol.as_labeling.register(SegmentationProblem)
+def _(problem, i, y):
+    nodes = int(problem.label_ptr[i + 1] - problem.label_ptr[i])
+    labels, truth = check_labels("y", y, nodes, 2), problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+    cuts = np.zeros(problem.num_pairwise)
+    add_cuts(problem, i, labels, 1.0, cuts)
+    return np.concatenate((truth - labels, cuts))
+
+
+@protocol.public_labeling.register(SegmentationProblem)
+def _(problem, i, y):
+    truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+    return truth - y[: len(truth)].astype(np.int64)
+
+
 @protocol.add_psi.register(SegmentationProblem)
 def _(problem, i, y, c, direction):
-    start = problem.label_ptr[i]
-    nodes = problem.label_ptr[i + 1] - start
-    for v in range(nodes):
-        direction[v] += c * (problem.labels[start + v] - y[v])
-    add_cuts(problem, i, y, c, direction[nodes : nodes + problem.num_pairwise])
+    for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+        direction[j] += c * y[j]
 
 
 @protocol.psi_score.register(SegmentationProblem)
 def _(problem, i, y, theta):
-    start, total = problem.label_ptr[i], 0.0
-    nodes = problem.label_ptr[i + 1] - start
-    for v in range(nodes):
-        total += theta[v] * (problem.labels[start + v] - y[v])
-    return total + cut_score(problem, i, y, theta[nodes : nodes + problem.num_pairwise])
+    return protocol.dot(problem, i, y, theta)
 
 
 @protocol.scatter.register(SegmentationProblem)
@@ -106,15 +164,7 @@ def _(problem, i, direction, c, w):
 
 @protocol.scatter_psi.register(SegmentationProblem)
 def _(problem, i, y, c, w):
-    p, start = problem.num_features, problem.label_ptr[i]
-    own = (problem.width - 1) * problem.num_features
-    for v in range(problem.label_ptr[i + 1] - start):
-        difference = problem.labels[start + v] - y[v]
-        if difference != 0:
-            row_scatter_label(problem.x, start + v, 0, c * difference, 1, w[own : own + p])
-            if own > 0:
-                row_scatter_label(problem.x, start + v, 0, -c * difference, 1, w[:p])
-    add_cuts(problem, i, y, c, w[own + p :])
+    protocol.scatter(problem, i, y, c, w)
 
 
 @register_jitable
@@ -162,7 +212,8 @@ def _(problem, i, limit):
     nodes = int(problem.label_ptr[i + 1] - problem.label_ptr[i])
     if 2**nodes > limit:
         raise ParameterError(f"example {i} has 2^{nodes} labelings, more than the {limit} that can be written out")
-    return np.indices((2,) * nodes, dtype=np.int32).reshape(nodes, -1).T.copy()  # subsets before what contains them
+    subsets = np.indices((2,) * nodes, dtype=np.int32).reshape(nodes, -1).T  # before what contains them
+    return np.array([protocol.as_labeling(problem, i, y) for y in subsets])
 
 
 @protocol.to_public.register(SegmentationProblem)
@@ -180,11 +231,12 @@ def _(problem, w):
 @protocol.joint_feature.register(SegmentationProblem)
 def _(problem, i, y):
     phi, width = np.zeros(problem.d), problem.width
-    for v, label in enumerate(y):
+    labels = protocol.public_labeling(problem, i, y)
+    for v, label in enumerate(labels):
         columns, values = row_entries(problem.x, problem.label_ptr[i] + v)
         if width == 2:
             phi[columns * 2 + label] += values
         elif label == 1:
             phi[columns] += values
-    subtract_cuts(problem, i, y, phi)
+    subtract_cuts(problem, i, labels, phi)
     return sp.csr_array(phi[np.newaxis])

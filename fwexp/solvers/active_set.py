@@ -2,9 +2,9 @@
 cache, in one structure.
 
 Example i has slots ``first[i] .. first[i+1]``, of which ``count[i]`` are taken; slot 0 is the true labeling, which starts
-with weight 1. Labelings are compared by content and kept as labels, never as feature vectors: their scores come from the
-part scores of the example, and the inner products <psi(a), psi(b)> of an example's labelings are computed once, when a
-labeling is stored. Scores are H-values at the current w, g_a = L_i(a) - <w, psi_i(a)>, so the block gap times n is
+with weight 1. Labelings are compared by content and kept as their family has them, never as feature vectors: their scores come
+from the part scores of the example, and the inner products <psi(a), psi(b)> of an example's labelings are computed once, when
+a labeling is stored. Scores are H-values at the current w, g_a = L_i(a) - <w, psi_i(a)>, so the block gap times n is
 max_y g_y - sum_a weight_a g_a.
 
 Memory: per slot 16 + 4 T + 8 m bytes, for labelings of length T (chains; of other families what takes their place) and m

@@ -30,17 +30,17 @@ class Unconstrained(NamedTuple):
 
 
 class Nonnegative(NamedTuple):
-    """w = max(v, 0) at the indices ``index``; v is kept beside w."""
+    """w = max(v, 0) at the indices ``index``, where v is kept beside w."""
 
     index: np.ndarray  # int64, indices of internal weights
-    v: np.ndarray  # internal weights
-    before: np.ndarray  # float64, as many as ``index``: v there before the latest change
+    v: np.ndarray  # float64, as many as ``index``: v there
+    before: np.ndarray  # likewise, before the latest change
 
 
 def new_projection(problem):
     """Return the projection of a problem at v = 0."""
     index = constrained_indices(problem)
-    return Nonnegative(index, np.zeros(problem.num_weights), np.zeros(len(index))) if len(index) else Unconstrained()
+    return Nonnegative(index, np.zeros(len(index)), np.zeros(len(index))) if len(index) else Unconstrained()
 
 
 def constrained_indices(problem) -> np.ndarray:
@@ -49,8 +49,12 @@ def constrained_indices(problem) -> np.ndarray:
 
 
 def unclipped(projection, w: np.ndarray) -> np.ndarray:
-    """Return v, not a copy."""
-    return projection.v if isinstance(projection, Nonnegative) else w
+    """Return v: w itself where there is no constraint."""
+    if not isinstance(projection, Nonnegative):
+        return w
+    v = w.copy()
+    v[projection.index] = projection.v
+    return v
 
 
 def clip(index: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -66,8 +70,8 @@ def set_weights(projection, v: np.ndarray, w: np.ndarray) -> None:
     """Set w, in place, to what belongs to v, and keep v."""
     w[:] = v
     if isinstance(projection, Nonnegative):
-        projection.v[:] = v
-        w[projection.index] = np.maximum(v[projection.index], 0.0)
+        projection.v[:] = v[projection.index]
+        w[projection.index] = np.maximum(projection.v, 0.0)
 
 
 def exact_step(slope: float, curvature: float, u: np.ndarray, change: np.ndarray, lam: float) -> float:
@@ -111,10 +115,9 @@ def _(projection, problem, i, y, c, w):
 
 @add_psi_change.register(Nonnegative)
 def _(projection, problem, i, y, c, w):
-    scatter_psi(problem, i, y, c, projection.v)
+    unclip(projection, w)
     scatter_psi(problem, i, y, c, w)
-    for j in projection.index:
-        w[j] = max(projection.v[j], 0.0)
+    clip_again(projection, w)
 
 
 @dispatched(fastmath=False)
@@ -129,12 +132,24 @@ def _(projection, problem, i, direction, c, w):
 
 @add_change.register(Nonnegative)
 def _(projection, problem, i, direction, c, w):
+    unclip(projection, w)
+    scatter(problem, i, direction, c, w)
+    clip_again(projection, w)
+
+
+@register_jitable
+def unclip(projection, w):
+    """Turn w into v, and note it as what it was before a change."""
     for k in range(len(projection.index)):
-        projection.before[k] = projection.v[projection.index[k]]
-    scatter(problem, i, direction, c, projection.v)
-    scatter(problem, i, direction, c, w)  # the same sums where nothing is constrained
-    for j in projection.index:
-        w[j] = max(projection.v[j], 0.0)
+        w[projection.index[k]] = projection.before[k] = projection.v[k]
+
+
+@register_jitable
+def clip_again(projection, w):
+    """Turn a v that was changed into w."""
+    for k in range(len(projection.index)):
+        projection.v[k] = w[projection.index[k]]
+        w[projection.index[k]] = max(projection.v[k], 0.0)
 
 
 @register_jitable
@@ -158,7 +173,7 @@ def stretch(projection, slope, curvature, limit, lam_n):
         return 1.0
     free = curvature
     for k in range(len(projection.index)):
-        change = projection.v[projection.index[k]] - projection.before[k]
+        change = projection.v[k] - projection.before[k]
         free -= lam_n * change * change
     free = max(free, 0.0)
     # Newton's method on the derivative, which never rises and is linear but for some corners, within a bracket.
@@ -166,7 +181,7 @@ def stretch(projection, slope, curvature, limit, lam_n):
     for _ in range(NEWTON_STEPS):
         value, fall = slope - t * free, free
         for k in range(len(projection.index)):
-            change = projection.v[projection.index[k]] - projection.before[k]
+            change = projection.v[k] - projection.before[k]
             value -= lam_n * change * (max(projection.before[k] + t * change, 0.0) - max(projection.before[k], 0.0))
             if projection.before[k] + t * change > 0.0:
                 fall += lam_n * change * change

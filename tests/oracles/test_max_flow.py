@@ -1,7 +1,8 @@
-"""Minimum cuts, against all cuts of small graphs and scipy's maximum flow on thousands of random ones."""
+"""Minimum cuts, against all cuts of small graphs, and on thousands of random ones against scipy and PyMaxflow."""
 
 from itertools import product
 
+import maxflow
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -116,6 +117,29 @@ def test_thousands_of_random_graphs_have_the_flow_and_the_cut_of_scipy(shape):
         wanted, nodes = scipy_cut(*graph)
         assert flow == wanted
         np.testing.assert_array_equal(side, nodes)
+
+
+def pymaxflow_cut(terminal, edges, capacity):
+    """The flow by PyMaxflow and its nodes at the source."""
+    graph = maxflow.GraphFloat(len(terminal), len(edges))
+    nodes = graph.add_grid_nodes(len(terminal))
+    if len(edges):
+        graph.add_edges(edges[:, 0], edges[:, 1], capacity[:, 0], capacity[:, 1])
+    graph.add_grid_tedges(nodes, np.maximum(terminal, 0.0), np.maximum(-terminal, 0.0))
+    return graph.maxflow(), 1 - graph.get_grid_segments(nodes).astype(np.int64)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("shape", ["grid", "random", "parts"])
+def test_thousands_of_random_graphs_with_real_capacities_have_the_flow_of_pymaxflow(shape, scale):
+    rng = np.random.default_rng(3)
+    for _ in range(400):
+        terminal, edges, capacity = random_graph(rng, int(rng.integers(1, 120)), shape)
+        graph = scale * terminal * rng.random(len(terminal)), edges, scale * capacity * rng.random(capacity.shape)
+        flow, side = cut(*graph)
+        wanted, nodes = pymaxflow_cut(*graph)
+        assert flow == pytest.approx(wanted, rel=1e-11, abs=0.0)
+        assert value(side, *graph) == pytest.approx(value(nodes, *graph), rel=1e-11, abs=0.0)
 
 
 @pytest.mark.parametrize("shape", ["grid", "random", "parts"])

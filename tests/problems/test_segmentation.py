@@ -121,7 +121,7 @@ def test_oracle_against_all_labelings(seed, scale):
     problem = build(X, edges, Z, y, sizes)
     w = feasible(problem, scale * rng.integers(-2, 3, size=problem.d))
     found, hinge = fwexp.max_oracle(problem, 0, w)
-    labelings = protocol.all_labelings(problem, 0, 100)
+    labelings = [protocol.public_labeling(problem, 0, parts) for parts in protocol.all_labelings(problem, 0, 100)]
     values = [hamming(y[0], sizes[0], labels) + w @ (phi(X[0], edges[0], Z[0], labels)) for labels in labelings]
     truth = w @ phi(X[0], edges[0], Z[0], y[0])
     assert hinge == pytest.approx(max(values) - truth, abs=1e-9)
