@@ -50,18 +50,17 @@ def _(problem, i, w, theta):
 def _cut(problem, i, theta, y, scratch):
     """Write the labeling of highest sum_v scratch[v] y_v - sum_e <u, z_e> [y_a != y_b]; it has as few 1 as possible."""
     nodes, edges = problem.label_ptr[i + 1] - problem.label_ptr[i], problem.edge_ptr[i + 1] - problem.edge_ptr[i]
-    start, (ends, first, out) = problem.edge_ptr[i], graph(problem, i)
-    labels, rest = scratch[nodes : 2 * nodes].view(np.int32)[:nodes], scratch[2 * nodes :]
+    side, rest = scratch[nodes : 2 * nodes].view(np.int32)[:nodes], scratch[2 * nodes :]
     capacity, u = rest[: 2 * edges], theta[nodes : nodes + problem.num_pairwise]
     for e in range(edges):
-        capacity[2 * e] = capacity[2 * e + 1] = row_product(problem.z, start + e, u)
-    min_cut(scratch[:nodes], capacity, ends, first, out, labels, rest[2 * edges :])
-    start = problem.label_ptr[i]
+        capacity[2 * e] = capacity[2 * e + 1] = row_product(problem.z, problem.edge_ptr[i] + e, u)
+    ends, first, out = graph(problem, i)
+    min_cut(scratch[:nodes], capacity, ends, first, out, side, rest[2 * edges :])
     for v in range(nodes):
-        y[v] = problem.labels[start + v] - labels[v]
+        y[v] = problem.labels[problem.label_ptr[i] + v] - side[v]
     cuts = y[nodes : nodes + problem.num_pairwise]
     cuts[:] = 0.0
-    add_cuts(problem, i, labels, 1.0, cuts)
+    add_cuts(problem, i, side, 1.0, cuts)
 
 
 @protocol.max_oracle.register(SegmentationProblem)
