@@ -132,6 +132,11 @@ def renumbered(x, spans, num_features):
 
 
 @dispatched
+def row_sum(x, start, end, c, num_features):
+    """Return sum_t c_t x_t over the rows start .. end (plain Python)."""
+
+
+@dispatched
 def product_bound(x, start, end):
     """Return a bound on sum_{t,u} |<x_t, x_u>| over the rows start .. end, at the cost of reading them (plain Python)."""
 
@@ -362,6 +367,18 @@ def _(x, spans, num_features):
         columns, indices[entries] = np.unique(x.indices[entries], return_inverse=True)
         counts[k] = len(columns)
     return x._replace(indices=indices), counts
+
+
+@row_sum.register(DenseFeatures)
+def _(x, start, end, c, num_features):
+    return c @ x.values[start:end]
+
+
+@row_sum.register(SparseFeatures, BinaryFeatures)
+def _(x, start, end, c, num_features):
+    entries, counts = slice(x.indptr[start], x.indptr[end]), np.diff(x.indptr[start : end + 1])
+    values = 1.0 if isinstance(x, BinaryFeatures) else x.values[entries]
+    return np.bincount(x.indices[entries], np.repeat(c, counts) * values, minlength=num_features)
 
 
 # Of features, ||sum_t |x_t| ||^2 is such a bound: what it adds are products of the same feature, without their signs.

@@ -8,7 +8,7 @@ import numpy as np
 from fwexp._jit import register_jitable
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from fwexp.problems.features import product_bound, row_entries, row_scatter_label
+from fwexp.problems.features import product_bound, row_scatter_label, row_sum
 from fwexp.problems.multilabel_graph import MultiLabelProblem
 from fwexp.problems.segmentation import SegmentationProblem
 
@@ -48,13 +48,11 @@ def add_cuts(problem, i, y, c, pairwise):
             row_scatter_label(problem.z, e, 0, c * change, 1, pairwise)
 
 
-def subtract_cuts(problem, i, y, phi) -> None:
-    """Subtract the features of the edges that y cuts from the end of phi."""
-    pairwise = phi[len(phi) - problem.num_pairwise :]
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        if y[problem.ends[2 * e]] != y[problem.ends[2 * e + 1]]:
-            columns, values = row_entries(problem.z, e)
-            pairwise[columns] -= values
+def cuts(problem, i, y: np.ndarray) -> np.ndarray:
+    """Return the sums (q,) of the features of the edges that y cuts (plain Python)."""
+    ends, _, _ = graph(problem, i)
+    cut = (y[ends[0::2]] != y[ends[1::2]]).astype(np.float64)
+    return row_sum(problem.z, problem.edge_ptr[i], problem.edge_ptr[i + 1], cut, problem.num_pairwise)
 
 
 def product_bounds(problem) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from fwexp._jit import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries, row_product, row_scatter, row_scatter_label, row_scores
-from fwexp.problems.graph_parts import add_cuts, cut_change, graph, product_bounds, subtract_cuts
+from fwexp.problems.graph_parts import add_cuts, cut_change, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.multilabel_graph import MultiLabelProblem
 
@@ -211,5 +211,5 @@ def _(problem, i, y):
     for v, label in enumerate(y):
         columns, values = row_entries(problem.x, problem.label_ptr[i] + v)
         phi[columns * L + label] += values
-    subtract_cuts(problem, i, y, phi)
+    phi[len(phi) - problem.num_pairwise :] = -cuts(problem, i, np.asarray(y))
     return sp.csr_array(phi[np.newaxis])

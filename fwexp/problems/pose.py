@@ -161,8 +161,10 @@ def check_tree(parents) -> tuple[np.ndarray, np.ndarray]:
     for part in order:  # which grows meanwhile
         order += np.flatnonzero(parents == part).tolist()
     if len(order) < len(parents):
-        cycle = next(part for part in range(len(parents)) if part not in order)
-        raise ParameterError(f"parents must be a tree, got a cycle with part {cycle}")
+        part = next(part for part in range(len(parents)) if part not in order)
+        for _ in parents:  # so many steps up from it end on the cycle
+            part = parents[part]
+        raise ParameterError(f"parents must be a tree, got a cycle with part {part}")
     return parents, np.array(order, dtype=np.int64)
 
 

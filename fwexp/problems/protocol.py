@@ -77,7 +77,7 @@ def max_oracle(problem, i, theta, y, scratch):
         The example, from 0.
     theta : ndarray (parts,)
         Part scores, as `scores` sets them: of example i the first ``part_ptr[i+1] - part_ptr[i]``.
-    y : ndarray, int32 (length,)
+    y : ndarray (length,)
         Is set to the labeling.
     scratch : ndarray
         ``Workspace.scratch``.
@@ -128,7 +128,7 @@ def decode(problem, i, theta, y, scratch):
         The example, from 0.
     theta : ndarray (parts,)
         Part scores, as `scores` sets them: of example i the first ``part_ptr[i+1] - part_ptr[i]``.
-    y : ndarray, int32 (length,)
+    y : ndarray (length,)
         Is set to the labeling.
     scratch : ndarray
         ``Workspace.scratch``.
@@ -145,7 +145,7 @@ def loss(problem, i, y):
         A problem of the family.
     i : int
         The example, from 0.
-    y : ndarray, int32 (length,)
+    y : ndarray (length,)
         A labeling, in the form that the family keeps it.
 
     Returns
@@ -227,9 +227,9 @@ def same_labeling(problem, i, y, storage, start):
         A problem of the family.
     i : int
         The example, from 0.
-    y : ndarray, int32 (length,)
+    y : ndarray (length,)
         A labeling, in the form that the family keeps it.
-    storage : ndarray, int32
+    storage : ndarray
         Of `new_storage`.
     start : int
         Index of the first entry of the stored labeling.
@@ -255,7 +255,7 @@ def as_labeling(problem, i, y):
 
     Returns
     -------
-    ndarray, int32 (length,)
+    ndarray (length,)
 
     Raises
     ------
@@ -274,7 +274,7 @@ def public_labeling(problem, i, y):
         A problem of the family.
     i : int
         The example, from 0.
-    y : ndarray, int32 (length,)
+    y : ndarray (length,)
         A labeling, in the form that the family keeps it.
 
     Returns
@@ -375,7 +375,7 @@ def all_labelings(problem, i, limit):
 
     Returns
     -------
-    ndarray, int32 (m, length)
+    ndarray (m, length)
 
     Raises
     ------
@@ -446,7 +446,7 @@ def add_psi(problem, i, y, c, direction):
         A problem of the family.
     i : int
         The example, from 0.
-    y : ndarray, int32 (length,)
+    y : ndarray (length,)
         A labeling, in the form that the family keeps it.
     c : float
         The factor.
@@ -486,7 +486,7 @@ def psi_score(problem, i, y, theta):
         A problem of the family.
     i : int
         The example, from 0.
-    y : ndarray, int32 (length,)
+    y : ndarray (length,)
         A labeling, in the form that the family keeps it.
     theta : ndarray (parts,)
         Part scores, as `scores` sets them: of example i the first ``part_ptr[i+1] - part_ptr[i]``.
@@ -659,7 +659,7 @@ def joint_feature(problem, i, y):
         A problem of the family.
     i : int
         The example, from 0.
-    y : ndarray, int32 (length,)
+    y : ndarray (length,)
         A labeling, in the form that the family keeps it.
 
     Returns

@@ -14,7 +14,7 @@ from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries, row_product, row_scatter_label
-from fwexp.problems.graph_parts import add_cuts, graph, product_bounds, subtract_cuts
+from fwexp.problems.graph_parts import add_cuts, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.segmentation import SegmentationProblem
 
@@ -58,9 +58,9 @@ def _cut(problem, i, theta, y, scratch):
     min_cut(scratch[:nodes], capacity, ends, first, out, side, rest[2 * edges :])
     for v in range(nodes):
         y[v] = problem.labels[problem.label_ptr[i] + v] - side[v]
-    cuts = y[nodes : nodes + problem.num_pairwise]
-    cuts[:] = 0.0
-    add_cuts(problem, i, side, 1.0, cuts)
+    pairwise = y[nodes : nodes + problem.num_pairwise]
+    pairwise[:] = 0.0
+    add_cuts(problem, i, side, 1.0, pairwise)
 
 
 @protocol.max_oracle.register(SegmentationProblem)
@@ -126,9 +126,7 @@ def _(problem, size):
 def _(problem, i, y):
     nodes = int(problem.label_ptr[i + 1] - problem.label_ptr[i])
     labels, truth = check_labels("y", y, nodes, 2), problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
-    cuts = np.zeros(problem.num_pairwise)
-    add_cuts(problem, i, labels, 1.0, cuts)
-    return np.concatenate((truth - labels, cuts))
+    return np.concatenate((truth - labels, cuts(problem, i, labels) - cuts(problem, i, truth)))
 
 
 @protocol.public_labeling.register(SegmentationProblem)
@@ -237,5 +235,5 @@ def _(problem, i, y):
             phi[columns * 2 + label] += values
         elif label == 1:
             phi[columns] += values
-    subtract_cuts(problem, i, labels, phi)
+    phi[problem.width * problem.num_features :] = -cuts(problem, i, labels)
     return sp.csr_array(phi[np.newaxis])

@@ -7,8 +7,8 @@ from the part scores of the example, and the inner products <psi(a), psi(b)> of 
 a labeling is stored. Scores are H-values at the current w, g_a = L_i(a) - <w, psi_i(a)>, so the block gap times n is
 max_y g_y - sum_a weight_a g_a.
 
-Memory: per slot 16 + 4 T + 8 m bytes, for labelings of length T (chains; of other families what takes their place) and m
-slots of the example: at most 8/3 of those in use, and no fewer than at first.
+Memory: per slot 16 + 8 m bytes and those of the labeling (4 T of a chain of length T; 8 (V + q) of V nodes with q edge
+features), for m slots of the example: at most 8/3 of those in use, and no fewer than at first.
 """
 
 from typing import NamedTuple

@@ -44,8 +44,13 @@ def test_rows_act_like_rows_of_the_matrix(x, width, seed):
             np.testing.assert_allclose(w.reshape(W.shape), W - 2.0 * np.outer(x[t], np.arange(width) == label), atol=1e-12)
             for u in range(len(x)):
                 assert features.row_dot(form, t, form, u) == x[t] @ x[u]
+            u = np.ascontiguousarray(W[:, 0])
+            assert features.row_product(form, t, u) == pytest.approx(x[t] @ u, abs=1e-12)
             columns, values = features.row_entries(form, t)
             np.testing.assert_array_equal(np.bincount(columns, values, x.shape[1]), x[t])
+        c, start = rng.normal(size=len(x)), int(rng.integers(len(x) + 1))
+        total = features.row_sum(form, start, len(x), c[start:], x.shape[1])
+        np.testing.assert_allclose(total, c[start:] @ x[start:], atol=1e-12)
 
 
 @pytest.mark.parametrize("unit", [True, False])
