@@ -71,8 +71,12 @@ class ProblemProbe:
 
     def psi(self, i: int, y) -> np.ndarray:
         """Return psi_i(y), by ``scatter_psi``."""
+        return self.psi_of(i, self.raw(i, y))
+
+    def psi_of(self, i: int, raw) -> np.ndarray:
+        """Return psi_i(y), y as the family keeps it."""
         w = np.zeros(self.problem.num_weights)
-        protocol.scatter_psi(self.problem, i, self.raw(i, y), 1.0, w)
+        protocol.scatter_psi(self.problem, i, raw, 1.0, w)
         return protocol.to_public(self.problem, w)
 
     def theta(self, i: int, w: np.ndarray):
@@ -82,13 +86,9 @@ class ProblemProbe:
 
     def parts(self, i: int, y, c: float = 1.0):
         """Return c p_i(y): a buffer."""
-        return self.parts_of(i, self.raw(i, y), c)
-
-    def parts_of(self, i: int, raw, c: float = 1.0):
-        """Return c p_i(y), y as the family keeps it: a buffer."""
         direction = self.work.direction
         protocol.clear(self.problem, i, direction)
-        protocol.add_psi(self.problem, i, raw, c, direction)
+        protocol.add_psi(self.problem, i, self.raw(i, y), c, direction)
         protocol.close(self.problem, i, direction)
         return direction
 
@@ -209,10 +209,10 @@ def truth_costs_nothing(probe):
         truth = probe.truth(i)
         require(probe.loss(i, truth) == 0, f"the loss of the true labeling of example {i} must be 0, got {probe.loss(i, truth)}")
         require(not probe.psi(i, truth).any(), f"psi of the true labeling of example {i} must be 0")
-        probe.oracle(i, probe.weights[0])  # leaves its labeling in the buffer
+        for t, entry in enumerate(probe.raw(i, probe.labelings[i][-1])):  # what another labeling may leave in the buffer
+            probe.work.y[t] = entry
         protocol.true_labeling(probe.problem, i, probe.work.y)
-        parts = probe.image(i, probe.parts_of(i, probe.work.y))
-        require(not parts.any(), f"true_labeling({i}) must write a labeling whose psi is 0")
+        require(not probe.psi_of(i, probe.work.y).any(), f"true_labeling({i}) must write a labeling whose psi is 0")
 
 
 def losses_are_nonnegative(probe):
@@ -304,7 +304,7 @@ def labelings_are_stored(probe):
     for i in probe.examples:
         back = protocol.public_labeling(probe.problem, i, protocol.stored_labeling(probe.problem, i, storage))
         require(same(back, probe.labelings[i][-1]), f"the stored labeling of example {i} must come back, got {list_of(back)}")
-        psi = probe.image(i, probe.parts_of(i, protocol.stored_labeling(probe.problem, i, storage)))
+        psi = probe.psi_of(i, protocol.stored_labeling(probe.problem, i, storage))
         require(close(psi, probe.psi(i, back)), f"the stored labeling of example {i} must have the psi of the one that was stored")
 
 

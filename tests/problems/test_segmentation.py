@@ -13,7 +13,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
-from fwexp.testing import problem_checks
+from fwexp.testing import CheckFailed, check_problem, problem_checks
 
 KINDS = {"dense": DenseFeatures, "sparse": SparseFeatures, "binary": BinaryFeatures}
 
@@ -129,6 +129,24 @@ def test_oracle_against_all_labelings(seed, scale):
     scores = np.array([w @ phi(X[0], edges[0], Z[0], labels) for labels in labelings])
     assert predicted.tolist() == labelings[np.argmax(np.round(scores / scale))].tolist()
     assert len(found) == len(y[0])
+
+
+@pytest.mark.parametrize("function", ["store_labeling", "true_labeling"])
+def test_labelings_of_which_only_the_nodes_are_written_are_found(example, function, monkeypatch):
+    """The checks of families see the edge features in what is kept of a labeling."""
+    implementations = getattr(protocol, function).implementations
+    original = implementations[type(example[1])]
+
+    def nodes_only(problem, i, y, *rest):
+        where = slice(problem.label_ptr[i + 1] - problem.label_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i])
+        out, start = (rest[0], problem.part_ptr[i]) if rest else (y, 0)
+        kept = out[start:][where].copy()
+        original(problem, i, y, *rest)
+        out[start:][where] = kept
+
+    monkeypatch.setitem(implementations, type(example[1]), nodes_only)
+    with pytest.raises(CheckFailed, match=r"the psi of the one that was stored|whose psi is 0"):
+        check_problem(example[1])
 
 
 def test_an_image_of_one_class_has_the_same_loss_balanced_or_not():
