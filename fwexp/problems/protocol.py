@@ -2,7 +2,7 @@
 
 A problem family is a ``NamedTuple`` of C-contiguous arrays with the fields ``n``, ``d`` (length of the public w),
 ``num_weights`` (length of the internal w), ``part_ptr`` (int64 (n + 1,): example i has ``part_ptr[i+1] - part_ptr[i]``
-part scores), ``label_ptr`` (int64 (n + 1,), likewise for the integers of its labeling) and ``labels`` (int32, the true
+part scores), ``label_ptr`` (int64 (n + 1,), likewise for the labels of its labeling) and ``labels`` (int32, the true
 ones). It registers an implementation of the required functions; the rest comes in tiers, which solvers ask for, or is
 derived where the family has nothing faster (``tiers``, ``labelings``, ``dense_parts``). Where some weights must
 not be negative, ``nonnegative`` (int64, ascending) has their indices among the internal ones.
