@@ -104,6 +104,7 @@ class CallbackProblem:
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
             raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
         self.n, self.d = len(self.y), int(first.shape[-1])
+        self.label_ptr = np.arange(self.n + 1)  # a labeling is kept as one object
         self.num_weights = self.d
         self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_indices(self, nonnegative)
         self.forget()
@@ -341,24 +342,9 @@ def _(problem, i, y):
     y[0] = problem.y[i]
 
 
-@protocol.new_labelings.register(CallbackProblem)
+@protocol.labeling_ptr.register(CallbackProblem)
 def _(problem):
-    return [None] * problem.n
-
-
-@protocol.store_labeling.register(CallbackProblem)
-def _(problem, i, y, labelings):
-    labelings[i] = y[0]
-
-
-@protocol.stored_labeling.register(CallbackProblem)
-def _(problem, i, labelings):
-    return [labelings[i]]
-
-
-@protocol.labeling_lengths.register(CallbackProblem)
-def _(problem):
-    return np.ones(problem.n, dtype=np.int64)
+    return problem.label_ptr
 
 
 @protocol.new_storage.register(CallbackProblem)

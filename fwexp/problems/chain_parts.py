@@ -2,7 +2,8 @@
 
 A labeling of length T has T of the T K unary parts and T - 1 of the K^2 transitions, and the expected parts of a dual
 block stay few as well (on handwriting 3 of 26 labels at a position and 30 of 676 transitions after 100 passes), so they
-are kept as entries (``sparse_parts``). What is here knows of unary rows and of the Gram matrix.
+are kept as entries (``sparse_parts``). What is here knows of unary rows and of the Gram matrix. Most positions are those of
+labels that are right: rows of zeros, which nothing is done for.
 """
 
 from typing import NamedTuple
@@ -24,6 +25,8 @@ class ChainVector(NamedTuple):
     count: np.ndarray
     place: np.ndarray
     unary: np.ndarray  # float64 (T_max * width,): the unary entries once more, as rows
+    rows: np.ndarray  # int32 (T_max,), ascending: the positions whose rows have entries
+    num_rows: np.ndarray  # int64 (1,), how many; all other rows are 0
 
 
 register_sparse_parts(ChainProblem)
@@ -39,7 +42,12 @@ def _(problem):
     length, size = int(np.diff(problem.label_ptr).max()), int(np.diff(problem.part_ptr).max())
     return protocol.Workspace(
         theta=np.zeros(size),
-        direction=ChainVector(*new_vector(size), unary=np.zeros(length * problem.width)),
+        direction=ChainVector(
+            *new_vector(size),
+            unary=np.zeros(length * problem.width),
+            rows=np.zeros(length, dtype=np.int32),
+            num_rows=np.zeros(1, dtype=np.int64),
+        ),
         image=np.zeros(size),
         y=np.zeros(length, dtype=np.int32),
         scratch=np.zeros(2 * length * problem.width),
@@ -63,27 +71,41 @@ def _(problem, i, y, c, direction):
                 add_entry(direction, y[t - 1] * width + y[t], -c)
 
 
+@register_jitable
+def _row(direction, t, width):
+    """Return the unary entries at position t."""
+    return direction.unary[t * width : (t + 1) * width]
+
+
 @protocol.close.register(ChainProblem)
 def _(problem, i, direction):
-    size = problem.num_states * problem.width
-    direction.unary[: problem.part_ptr[i + 1] - problem.part_ptr[i] - size] = 0.0
+    width, size = problem.width, problem.num_states * problem.width
+    length, rows = problem.label_ptr[i + 1] - problem.label_ptr[i], direction.rows
+    for r in range(direction.num_rows[0]):
+        _row(direction, rows[r], width)[:] = 0.0
+    rows[:length] = 0
     for e in range(direction.count[0]):
         code = direction.codes[e]
         direction.place[code] = -1
         if code >= size:
             direction.unary[code - size] = direction.values[e]
+            rows[np.uint32(code - size) // np.uint32(width)] = 1
+    count = 0
+    for t in range(length):
+        if rows[t] != 0:
+            rows[count] = t
+            count += 1
+    direction.num_rows[0] = count
 
 
 @protocol.set_dense.register(ChainProblem)
 def _(problem, i, values, direction):
-    size = problem.num_states * problem.width
     count = problem.part_ptr[i + 1] - problem.part_ptr[i]
     direction.count[0] = count
     for code in range(count):
         direction.codes[code] = code
         direction.values[code] = values[code]
-    for j in range(count - size):
-        direction.unary[j] = values[size + j]
+    protocol.close(problem, i, direction)
 
 
 @protocol.psi_score.register(ChainProblem)
@@ -106,55 +128,52 @@ def no_gram(problem, i):
 
 
 @register_jitable
-def feature_sums(problem, i, rows):
-    """Return sum_t x_t[f] rows_t for the features f of sequence i, which has no Gram matrix."""
+def feature_sums(problem, i, direction):
+    """Return sum_t x_t[f] times row t, for the features f of sequence i, which has no Gram matrix."""
     width, start = problem.width, problem.label_ptr[i]
     sums = np.zeros(problem.num_local[i] * width)
-    for t in range(problem.label_ptr[i + 1] - start):
-        row_scatter(problem.local_x, start + t, rows[t * width : (t + 1) * width], 1.0, width, sums)
+    for t in direction.rows[: direction.num_rows[0]]:
+        row_scatter(problem.local_x, start + t, _row(direction, t, width), 1.0, width, sums)
     return sums
 
 
 @register_jitable
-def _unary_norm_sq(problem, i, rows):
+def _unary_norm_sq(problem, i, direction):
     """Return the part of unary rows in ||F_i' direction||^2, without a Gram matrix."""
     width, start = problem.width, problem.label_ptr[i]
-    length = problem.label_ptr[i + 1] - start
-    sums, image = feature_sums(problem, i, rows), np.empty(width)
-    last, total = (length - 1) * width, 0.0
-    for t in range(length):
+    sums, image = feature_sums(problem, i, direction), np.empty(width)
+    last, total = problem.label_ptr[i + 1] - start - 1, 0.0
+    for t in direction.rows[: direction.num_rows[0]]:
+        row = _row(direction, t, width)
         row_scores(problem.local_x, start + t, sums, width, image)
+        biases = int(t == 0) + int(t == last)
         for k in range(width):
-            total += image[k] * rows[t * width + k]
-    for k in range(width):
-        total += rows[k] * rows[k] + rows[last + k] * rows[last + k]
+            total += (image[k] + biases * row[k]) * row[k]
     return total
 
 
 @protocol.gram_scores.register(ChainProblem)
 def _(problem, i, direction, theta):
     width, size = problem.width, problem.num_states * problem.width
-    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
     theta[: size + length * width] = 0.0
     for e in range(direction.count[0]):
         if direction.codes[e] < size:
             theta[direction.codes[e]] = direction.values[e]
     if no_gram(problem, i):
-        rows, start = direction.unary, problem.label_ptr[i]
-        sums = feature_sums(problem, i, rows)
+        sums, last = feature_sums(problem, i, direction), (length - 1) * width
         for t in range(length):
             row_scores(problem.local_x, start + t, sums, width, theta[size + t * width : size + (t + 1) * width])
-        last = (length - 1) * width
         for k in range(width):
-            theta[size + k] += rows[k]
-            theta[size + last + k] += rows[last + k]
+            theta[size + k] += direction.unary[k]
+            theta[size + last + k] += direction.unary[last + k]
         return
-    for t in range(length):
-        out = theta[size + t * width : size + (t + 1) * width]
-        for u in range(length):
+    for u in direction.rows[: direction.num_rows[0]]:
+        row = _row(direction, u, width)
+        for t in range(length):
             low, high = min(t, u), max(t, u)
             product = problem.gram[problem.gram_ptr[i] + high * (high + 1) // 2 + low]
-            row = direction.unary[u * width : (u + 1) * width]
+            out = theta[size + t * width : size + (t + 1) * width]
             for k in range(width):
                 out[k] += product * row[k]
 
@@ -162,37 +181,33 @@ def _(problem, i, direction, theta):
 @protocol.norm_sq.register(ChainProblem)
 def _(problem, i, direction):
     width, size = problem.width, problem.num_states * problem.width
-    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
     total = 0.0
     for e in range(direction.count[0]):
         if direction.codes[e] < size:
             total += direction.values[e] * direction.values[e]
     if no_gram(problem, i):
-        return total + _unary_norm_sq(problem, i, direction.unary)
-    position = problem.gram_ptr[i]
-    for t in range(length):
-        row = direction.unary[t * width : (t + 1) * width]
-        for u in range(t + 1):
-            other = direction.unary[u * width : (u + 1) * width]
-            product = 0.0
+        return total + _unary_norm_sq(problem, i, direction)
+    for r in range(direction.num_rows[0]):
+        t = np.int64(direction.rows[r])
+        row, first = _row(direction, t, width), problem.gram_ptr[i] + t * (t + 1) // 2
+        for u in direction.rows[: r + 1]:
+            other, product = _row(direction, u, width), 0.0
             for k in range(width):
                 product += row[k] * other[k]
-            total += (2.0 if u < t else 1.0) * problem.gram[position] * product
-            position += 1
+            total += (2.0 if u < t else 1.0) * problem.gram[first + u] * product
     return total
 
 
 @protocol.scatter.register(ChainProblem)
 def _(problem, i, direction, c, w):
     width, first, size = problem.width, problem.num_features * problem.width, problem.num_states * problem.width
-    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    rows = direction.unary
-    for t in range(length):
-        row_scatter(problem.x, start + t, rows[t * width : (t + 1) * width], c, width, w)
-    last = (length - 1) * width
+    start, last = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i] - 1
+    for t in direction.rows[: direction.num_rows[0]]:
+        row_scatter(problem.x, start + t, _row(direction, t, width), c, width, w)
+    at_start, at_end = _row(direction, 0, width), _row(direction, last, width)
     for k in range(width):
-        w[first + k] += c * rows[k]
-        w[first + width + k] += c * rows[last + k]
+        w[first + k] += c * at_start[k]
+        w[first + width + k] += c * at_end[k]
     transitions = w[first + 2 * width :]
     for e in range(direction.count[0]):
         if direction.codes[e] < size:

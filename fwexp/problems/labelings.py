@@ -1,7 +1,7 @@
-"""Labelings as runs of integers: what follows for every family with the fields ``label_ptr`` and ``labels``.
+"""How labelings are kept: what follows for every family from ``labeling_ptr`` and ``new_storage``.
 
-The labeling of example i is as long as its true one, ``labels[label_ptr[i] : label_ptr[i + 1]]``. Families whose labelings
-are of another form register these functions themselves.
+A labeling is a run of as many numbers as ``labeling_ptr`` gives it: by default of integers, as long as the true one,
+``labels[label_ptr[i] : label_ptr[i + 1]]``.
 """
 
 import numpy as np
@@ -16,26 +16,9 @@ def _(problem, i, y):
         y[t] = problem.labels[start + t]
 
 
-@protocol.new_labelings.register(object)
+@protocol.labeling_ptr.register(object)
 def _(problem):
-    return np.zeros(problem.label_ptr[-1], dtype=np.int32)
-
-
-@protocol.store_labeling.register(object)
-def _(problem, i, y, labelings):
-    start = problem.label_ptr[i]
-    for t in range(problem.label_ptr[i + 1] - start):
-        labelings[start + t] = y[t]
-
-
-@protocol.stored_labeling.register(object)
-def _(problem, i, labelings):
-    return labelings[problem.label_ptr[i] : problem.label_ptr[i + 1]]
-
-
-@protocol.labeling_lengths.register(object)
-def _(problem):
-    return np.diff(problem.label_ptr)
+    return problem.label_ptr
 
 
 @protocol.new_storage.register(object)
@@ -43,9 +26,27 @@ def _(problem, size):
     return np.zeros(size, dtype=np.int32)
 
 
+@protocol.new_labelings.register(object)
+def _(problem):
+    return protocol.new_storage(problem, int(protocol.labeling_ptr(problem)[-1]))
+
+
+@protocol.store_labeling.register(object)
+def _(problem, i, y, labelings):
+    ptr = protocol.labeling_ptr(problem)
+    for t in range(ptr[i + 1] - ptr[i]):
+        labelings[ptr[i] + t] = y[t]
+
+
+@protocol.stored_labeling.register(object)
+def _(problem, i, labelings):
+    ptr = protocol.labeling_ptr(problem)
+    return labelings[ptr[i] : ptr[i + 1]]
+
+
 @protocol.same_labeling.register(object)
 def _(problem, i, y, storage, start):
-    equal = True
-    for t in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
-        equal = equal and storage[start + t] == y[t]
-    return equal
+    ptr, t = protocol.labeling_ptr(problem), 0
+    while t < ptr[i + 1] - ptr[i] and storage[start + t] == y[t]:
+        t += 1
+    return t == ptr[i + 1] - ptr[i]

@@ -170,23 +170,8 @@ def true_labeling(problem, i, y):
 
 
 @dispatched
-def new_labelings(problem):
-    """Return storage for one labeling per example (plain Python)."""
-
-
-@dispatched
-def store_labeling(problem, i, y, labelings):
-    """Copy y to position i of ``labelings``."""
-
-
-@dispatched
-def stored_labeling(problem, i, labelings):
-    """Return position i of ``labelings``, usable as a y."""
-
-
-@dispatched
-def labeling_lengths(problem):
-    """Return how many entries of a storage each labeling needs (plain Python).
+def labeling_ptr(problem):
+    """Return where the labeling of every example begins where there is one of each, and where the last one ends.
 
     Parameters
     ----------
@@ -195,7 +180,8 @@ def labeling_lengths(problem):
 
     Returns
     -------
-    ndarray, int64 (n,)
+    ndarray, int64 (n + 1,)
+        A labeling of example i has ``labeling_ptr[i + 1] - labeling_ptr[i]`` entries.
     """
 
 
@@ -215,6 +201,21 @@ def new_storage(problem, size):
     ndarray, int32 (size,)
         Or what the family keeps labelings in.
     """
+
+
+@dispatched
+def new_labelings(problem):
+    """Return storage for one labeling per example (plain Python)."""
+
+
+@dispatched
+def store_labeling(problem, i, y, labelings):
+    """Copy y to position i of ``labelings``."""
+
+
+@dispatched
+def stored_labeling(problem, i, labelings):
+    """Return position i of ``labelings``, usable as a y."""
 
 
 @dispatched

@@ -95,26 +95,9 @@ def _(problem, i, y):
     y[: problem.part_ptr[i + 1] - problem.part_ptr[i]] = 0.0
 
 
-@protocol.new_labelings.register(SegmentationProblem)
+@protocol.labeling_ptr.register(SegmentationProblem)
 def _(problem):
-    return np.zeros(problem.part_ptr[-1])
-
-
-@protocol.store_labeling.register(SegmentationProblem)
-def _(problem, i, y, labelings):
-    start = problem.part_ptr[i]
-    for j in range(problem.part_ptr[i + 1] - start):
-        labelings[start + j] = y[j]
-
-
-@protocol.stored_labeling.register(SegmentationProblem)
-def _(problem, i, labelings):
-    return labelings[problem.part_ptr[i] : problem.part_ptr[i + 1]]
-
-
-@protocol.labeling_lengths.register(SegmentationProblem)
-def _(problem):
-    return np.diff(problem.part_ptr)
+    return problem.part_ptr
 
 
 @protocol.new_storage.register(SegmentationProblem)

@@ -1,7 +1,7 @@
 """Which functions of the protocol a problem family has to register, and for what: one table.
 
 Every family registers the ``required`` ones; all solvers but those that declare more run on them. What a family does not
-register is derived (``labelings``, ``dense_parts``), provided that it has the fields from which it follows.
+register is derived (``labelings``, ``dense_parts``), provided that it has the fields and functions from which it follows.
 """
 
 from fwexp.problems import protocol
@@ -15,7 +15,7 @@ TIERS: dict[str, tuple[str, ...]] = {
         *("as_labeling", "public_labeling", "joint_feature"),
     ),
     # labelings that are kept and compared: active sets and caches
-    "sets": ("labeling_lengths", "new_storage", "same_labeling", "psi_score", "gram_scores"),
+    "sets": ("labeling_ptr", "new_storage", "same_labeling", "psi_score", "gram_scores"),
     # distributions over labelings
     "expectations": ("tilt", "expectation_oracle", "expectation_scratch", "set_dense"),
     # inputs that can be exchanged
@@ -61,7 +61,9 @@ def _available(family, name: str) -> bool:
     found = function.find(family if isinstance(family, type) else type(family))
     if found is None or found is not function.implementations.get(object):
         return found is not None
-    return name not in UNDERIVED and all(hasattr(family, field) for field in FIELDS if field in found.__code__.co_names)
+    names = found.__code__.co_names
+    known = all(hasattr(family, field) for field in FIELDS if field in names)
+    return known and name not in UNDERIVED and all(_available(family, other) for other in functions() if other in names)
 
 
 def families() -> list[type]:

@@ -7,8 +7,11 @@ from the part scores of the example, and the inner products <psi(a), psi(b)> of 
 a labeling is stored. Scores are H-values at the current w, g_a = L_i(a) - <w, psi_i(a)>, so the block gap times n is
 max_y g_y - sum_a weight_a g_a.
 
-Memory: per slot 16 + 8 m bytes and those of the labeling (4 T of a chain of length T; 8 (V + q) of V nodes with q edge
-features), for m slots of the example: at most 8/3 of those in use, and no fewer than at first.
+Labelings stand in the storage in the order in which they came, one behind the other: what is not used of it yet, all of it
+zeros, takes no memory.
+
+Memory: per slot 24 + 8 m bytes, for m slots of the example, at most 8/3 of those in use and no fewer than at first; and per
+labeling what the family needs (4 T bytes of a chain of length T; 8 (V + q) of V nodes with q edge features).
 """
 
 from typing import NamedTuple
@@ -21,7 +24,7 @@ from fwexp.problems.protocol import (
     clear,
     close,
     gram_scores,
-    labeling_lengths,
+    labeling_ptr,
     new_storage,
     new_weights,
     norm_sq,
@@ -44,33 +47,50 @@ class ActiveSets(NamedTuple):
     weight: np.ndarray  # float64 (slots,), 0 for labelings that are only cached
     loss: np.ndarray  # float64 (slots,), L_i(a)
     length: np.ndarray  # int64 (n,), entries of a labeling in the storage
-    label_first: np.ndarray  # int64 (n,), where the labeling of slot 0 is stored; the others follow
-    storage: np.ndarray  # the labelings
+    place: np.ndarray  # int64 (slots,), where the labeling is stored
+    storage: np.ndarray  # the labelings, with room for one in every slot
+    taken: np.ndarray  # int64 (1,), entries of the storage in use
     gram_first: np.ndarray  # int64 (n,), where the room x room matrix of example i begins
     gram: np.ndarray  # float64, <psi(a), psi(b)>
     score: np.ndarray  # float64 (largest room,), g_a of the example at hand
     change: np.ndarray  # float64 (largest room,), of its weights
 
 
+@register_jitable
+def _add_place(i, slot, sets):
+    """Give a slot that had no labeling room for one, behind all others."""
+    sets.place[sets.first[i] + slot] = sets.taken[0]
+    sets.taken[0] += sets.length[i]
+
+
+@register_jitable
+def _write(i, slot, y, sets):
+    """Store y as the labeling of a slot that has room for one."""
+    place = sets.place[sets.first[i] + slot]
+    for t in range(sets.length[i]):
+        sets.storage[place + t] = y[t]
+
+
 @njit
 def _store_truths(problem, sets, y):
     for i in range(problem.n):
         true_labeling(problem, i, y)
-        for t in range(sets.length[i]):
-            sets.storage[sets.label_first[i] + t] = y[t]
+        _add_place(i, 0, sets)
+        _write(i, 0, y, sets)
 
 
 @njit
 def _move(old, new):
     """Copy everything in ``old`` to ``new``, which has at least as much room."""
+    new.taken[0] = 0
     for i in range(len(old.count)):
         new.count[i] = old.count[i]
         room_old, room_new = old.first[i + 1] - old.first[i], new.first[i + 1] - new.first[i]
         for a in range(old.count[i]):
             new.weight[new.first[i] + a] = old.weight[old.first[i] + a]
             new.loss[new.first[i] + a] = old.loss[old.first[i] + a]
-            for t in range(a * old.length[i], (a + 1) * old.length[i]):
-                new.storage[new.label_first[i] + t] = old.storage[old.label_first[i] + t]
+            _add_place(i, a, new)
+            _write(i, a, labeling_at(old, i, a), new)
             for b in range(old.count[i]):
                 value = old.gram[old.gram_first[i] + a * room_old + b]
                 new.gram[new.gram_first[i] + a * room_new + b] = value
@@ -79,8 +99,7 @@ def _move(old, new):
 def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
     """Return sets with ``room[i]`` slots for example i that hold the true labeling with weight 1; none if there is no room."""
     first = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
-    length = np.asarray(labeling_lengths(problem), dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(room * length))).astype(np.int64)
+    length = np.diff(labeling_ptr(problem))
     squares = np.concatenate(([0], np.cumsum(room**2))).astype(np.int64)
     empty = first[-1] == 0
     weight = np.zeros(first[-1])
@@ -92,8 +111,9 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
         weight=weight,
         loss=np.zeros(first[-1]),
         length=length,
-        label_first=starts[:-1].copy(),
-        storage=new_storage(problem, int(starts[-1])),
+        place=np.zeros(first[-1], dtype=np.int64),
+        storage=new_storage(problem, int(room @ length)),
+        taken=np.zeros(1, dtype=np.int64),
         gram_first=squares[:-1].copy(),
         gram=np.zeros(squares[-1]),
         score=np.zeros(int(room.max())),
@@ -121,8 +141,8 @@ def copied(problem, sets: ActiveSets, room: np.ndarray | None = None) -> ActiveS
 @register_jitable
 def labeling_at(sets, i, a):
     """Return the labeling in slot a of example i, usable as a y."""
-    start = sets.label_first[i] + a * sets.length[i]
-    return sets.storage[start : start + sets.length[i]]
+    place = sets.place[sets.first[i] + a]
+    return sets.storage[place : place + sets.length[i]]
 
 
 @njit
@@ -204,7 +224,7 @@ def store(problem, i, y, loss, theta, size, sets, work):
     weight, the set grows. Needs the scores of ``score_all`` and keeps them up to date.
     """
     for a in range(sets.count[i]):
-        if same_labeling(problem, i, y, sets.storage, sets.label_first[i] + a * sets.length[i]):
+        if same_labeling(problem, i, y, sets.storage, sets.place[sets.first[i] + a]):
             return a
     first, room = sets.first[i], sets.first[i + 1] - sets.first[i]
     slot = sets.count[i]
@@ -216,8 +236,8 @@ def store(problem, i, y, loss, theta, size, sets, work):
         return -1
     if slot == sets.count[i]:
         sets.count[i] = slot + 1
-    for t in range(sets.length[i]):
-        sets.storage[sets.label_first[i] + slot * sets.length[i] + t] = y[t]
+        _add_place(i, slot, sets)
+    _write(i, slot, y, sets)
     sets.weight[first + slot] = 0.0
     sets.loss[first + slot] = loss
     sets.score[slot] = loss - psi_score(problem, i, y, theta)
@@ -374,6 +394,19 @@ def set_change(problem, i, sets, direction):
             loss_change += sets.change[a] * sets.loss[sets.first[i] + a]
     close(problem, i, direction)
     return loss_change
+
+
+@register_jitable
+def change_norm_sq(i, sets):
+    """Return ||sum_a change_a psi(a)||^2."""
+    total = 0.0
+    for a in range(1, sets.count[i]):
+        if sets.change[a] != 0.0:
+            total += sets.change[a] * sets.change[a] * gram_entry(i, a, a, sets)
+            for b in range(1, a):
+                if sets.change[b] != 0.0:
+                    total += 2.0 * sets.change[a] * sets.change[b] * gram_entry(i, a, b, sets)
+    return max(total, 0.0)
 
 
 @njit

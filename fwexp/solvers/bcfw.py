@@ -297,8 +297,9 @@ class BCFW(Solver):
     @property
     def _step_rule(self) -> duals.StepRule:
         options = self.options
-        exact = options.constrained_search == "exact"
-        return duals.StepRule(duals.STEP_KINDS[options.step], options.line_search, CORRECTIONS, options.nu, exact)
+        constrained = isinstance(self.state.projection, projections.Nonnegative)
+        stretches = constrained and options.line_search and options.constrained_search == "exact"
+        return duals.StepRule(duals.STEP_KINDS[options.step], options.line_search, CORRECTIONS, options.nu, stretches)
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import dispatched, njit, register_jitable
-from fwexp.problems.protocol import dot, loss, max_oracle, norm_sq, scores
+from fwexp.problems.protocol import dot, loss, max_oracle, scores
 from fwexp.solvers import gap_tree
 from fwexp.solvers.averaging import update_averages
 from fwexp.solvers.corners import NO_ROOM, find_corner
@@ -81,7 +81,7 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
         slot, hit = find_corner(corners, dual, problem, i, k, iterate, work)
         if slot == NO_ROOM:
             return SET_FULL
-        gap, gamma, loss_change = step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work)
+        gap, gamma, loss_change, length_sq = step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work)
         if hit:
             counts[CACHE_HITS] += 1
         else:
@@ -90,7 +90,7 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
             if rule.kind != IN_ORDER:
                 gap_tree.update(rule.tree, i, worth(rule.curvature, i, iterate.gaps[i]))
         add_change(projection, problem, i, work.direction, gamma / lam_n, iterate.w)
-        times = search(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work)
+        times = search(projection, dual, problem, i, gamma, loss_change, length_sq, step_rule, lam_n, work)
         if times != 1.0:
             step_again(dual, problem, i, step_rule, gamma, times - 1.0, work)
             add_change(projection, problem, i, work.direction, (times - 1.0) * gamma / lam_n, iterate.w)
@@ -106,22 +106,21 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
 
 
 @dispatched(fastmath=False)
-def search(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work):
+def search(projection, dual, problem, i, gamma, loss_change, length_sq, step_rule, lam_n, work):
     """Return how often to take the latest step to be at the maximum of the dual; ``work.theta`` is as it was before."""
 
 
 @search.register(Unconstrained)
-def _(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work):
+def _(projection, dual, problem, i, gamma, loss_change, length_sq, step_rule, lam_n, work):
     return 1.0
 
 
 @search.register(Nonnegative)
-def _(projection, dual, problem, i, gamma, loss_change, step_rule, lam_n, work):
-    if not (step_rule.line_search and step_rule.exact and gamma > 0.0):
+def _(projection, dual, problem, i, gamma, loss_change, length_sq, step_rule, lam_n, work):
+    if not (step_rule.stretches and gamma > 0.0):
         return 1.0
     slope = loss_change - gamma * dot(problem, i, work.direction, work.theta)
-    curvature = gamma * gamma * norm_sq(problem, i, work.direction) / lam_n
-    return stretch(projection, slope, curvature, furthest(dual, i, step_rule, gamma), lam_n)
+    return stretch(projection, slope, gamma * gamma * length_sq / lam_n, furthest(dual, i, step_rule, gamma), lam_n)
 
 
 @register_jitable

@@ -44,7 +44,7 @@ class StepRule(NamedTuple):
     line_search: bool
     corrections: int  # pairwise steps among stored labelings per corrective step
     nu: float  # predefined steps are 2n/(nu k + 2n)
-    exact: bool = True  # whether the line search is that of the dual under constraints, too
+    stretches: bool  # whether the line search goes on to the maximum of the dual under constraints
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------
@@ -84,8 +84,8 @@ def block_has_room(dual, problem, i):
 def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     """Take step k towards a corner, given as ``slot`` or in ``work.y``, and the part scores in ``work.theta``.
 
-    Returns the gap G of the corner, the share gamma and the change of n ell_i; the block changes by gamma F_i'
-    ``work.direction``.
+    Returns the gap G of the corner, the share gamma, the change of n ell_i, and ||F_i' direction||^2, for rules that stretch
+    only; the block changes by gamma times ``work.direction``.
     """
 
 
@@ -142,10 +142,10 @@ def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     set_direction(problem, i, work.y, dual.blocks, work.direction)
     loss_change = loss(problem, i, work.y) - iterate.losses[i]
     gap = loss_change - dot(problem, i, work.direction, work.theta)
-    curvature = norm_sq(problem, i, work.direction) / lam_n if step_rule.line_search else 0.0
-    gamma = step_size(step_rule, k, problem.n, gap, curvature)
+    length_sq = norm_sq(problem, i, work.direction) if step_rule.line_search else 0.0
+    gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
     add_to_block(problem, i, work.direction, gamma, dual.blocks)
-    return gap, gamma, gamma * loss_change
+    return gap, gamma, gamma * loss_change, length_sq
 
 
 @step_towards.register(ActiveSets)
@@ -158,10 +158,11 @@ def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
         gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
         active_set.move(i, slot, gamma, dual)
         iterate.w_sq[0] += gamma / lam_n * (2.0 * slope + gamma / lam_n * length_sq)
-        return gap, gamma, gamma * loss_change
+        return gap, gamma, gamma * loss_change, length_sq
     gap = dual.score[slot] - active_set.mean_score(i, dual)
     move_in_set(i, slot, gap, step_rule, lam_n, dual)
-    return gap, 1.0, active_set.set_change(problem, i, dual, work.direction)
+    length_sq = active_set.change_norm_sq(i, dual) if step_rule.stretches else 0.0
+    return gap, 1.0, active_set.set_change(problem, i, dual, work.direction), length_sq
 
 
 @furthest.register(Parts)

@@ -312,7 +312,7 @@ def labelings_are_told_apart(probe):
     """``same_labeling`` knows a labeling again in the storage of active sets, and no other, where the family has sets."""
     if tiers.missing(probe.problem, "sets"):
         return
-    lengths = protocol.labeling_lengths(probe.problem)
+    lengths = np.diff(protocol.labeling_ptr(probe.problem))
     for i in probe.examples:
         length, found = int(lengths[i]), probe.labelings[i]
         storage = protocol.new_storage(probe.problem, len(found) * length)

@@ -134,8 +134,7 @@ def test_oracle_against_all_labelings(seed, scale):
 @pytest.mark.parametrize("function", ["store_labeling", "true_labeling"])
 def test_labelings_of_which_only_the_nodes_are_written_are_found(example, function, monkeypatch):
     """The checks of families see the edge features in what is kept of a labeling."""
-    implementations = getattr(protocol, function).implementations
-    original = implementations[type(example[1])]
+    original = getattr(protocol, function).find(type(example[1]))
 
     def nodes_only(problem, i, y, *rest):
         where = slice(problem.label_ptr[i + 1] - problem.label_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i])
@@ -144,7 +143,7 @@ def test_labelings_of_which_only_the_nodes_are_written_are_found(example, functi
         original(problem, i, y, *rest)
         out[start:][where] = kept
 
-    monkeypatch.setitem(implementations, type(example[1]), nodes_only)
+    monkeypatch.setitem(getattr(protocol, function).implementations, type(example[1]), nodes_only)
     with pytest.raises(CheckFailed, match=r"the psi of the one that was stored|whose psi is 0"):
         check_problem(example[1])
 

@@ -377,7 +377,7 @@ def call_all(problem, w, labelings, blocks, total, storage, work, found):
         found[i, 1] = protocol.max_oracle(problem, i, theta, y, work.scratch)
         found[i, 2] = protocol.psi_score(problem, i, y, theta)
         protocol.store_labeling(problem, i, y, labelings)
-        for t in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+        for t in range(protocol.labeling_ptr(problem)[i + 1] - protocol.labeling_ptr(problem)[i]):
             storage[t] = y[t]
         found[i, 3] = protocol.same_labeling(problem, i, protocol.stored_labeling(problem, i, labelings), storage, 0)
         protocol.clear(problem, i, direction)
@@ -486,8 +486,7 @@ def test_derived_functions_equal_those_of_a_family(name):
                 multilabel(Unlabelled),
                 "bcfw",
                 options,
-                "solver bcfw with these options needs the tier sets (labeling_lengths, same_labeling), "
-                "which Unlabelled does not have",
+                "solver bcfw with these options needs the tier sets (labeling_ptr, same_labeling), which Unlabelled does not have",
             )
             for options in ({"step": "away"}, {"cache": True})
         ),
@@ -495,7 +494,7 @@ def test_derived_functions_equal_those_of_a_family(name):
             multilabel(Unlabelled),
             "n_slack",
             {},
-            "solver n_slack needs the tier sets (labeling_lengths, same_labeling), which Unlabelled does not have",
+            "solver n_slack needs the tier sets (labeling_ptr, same_labeling), which Unlabelled does not have",
         ),
     ],
 )

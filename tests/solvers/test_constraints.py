@@ -258,7 +258,7 @@ def dual_variables(solver, psi):
             a[0] = 1.0 - a[1:].sum()
         else:
             for slot in range(dual.count[i]):
-                a[dual.storage[dual.label_first[i] + slot]] += dual.weight[dual.first[i] + slot]
+                a[dual.storage[dual.place[dual.first[i] + slot]]] += dual.weight[dual.first[i] + slot]
         variables.append(a)
     return variables
 
