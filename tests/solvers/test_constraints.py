@@ -216,6 +216,8 @@ def test_no_other_length_of_a_step_has_a_higher_dual(step, cache):
             solver.advance(BIG, k)
             after = dual_variables(solver, psi)
             change = [b - a for a, b in zip(before, after, strict=True)]
+            if max(np.abs(c).max() for c in change) < 1e-12:  # of rounding errors, which lead nowhere
+                continue
             shares = [-a[c < 0.0] / c[c < 0.0] for a, c in zip(before, change, strict=True)]
             furthest = min((share.min() for share in shares if len(share)), default=0.0)
             values = [
