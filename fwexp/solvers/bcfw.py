@@ -11,8 +11,8 @@ Independent choices, after Osokin et al. (ICML 2016): which example is next (``s
 (``refresh``), and whether an outer acceleration runs (``accelerate``, see ``acceleration``). The steps are in ``block``.
 
 ``sampling`` gap is that of the published code, whose first pass goes through the data in their order: a bad one where examples
-that are alike stand together. Ours, ``gap_perm``, goes through them in random order, at first and after each new centre, and
-computes all gaps anew, unless ``refresh`` is 0, as soon as what is known of them has all but vanished.
+that are alike stand together. Ours, ``gap_perm``, goes through them in random order: at first, after each new centre, and, unless
+``refresh`` is 0, as soon as what is known of the gaps has all but vanished.
 
 Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``projections``); averages are those of v.
 There the published step, exact for the unclipped v, falls short of the maximum of the dual; by default the line search goes on
@@ -50,7 +50,7 @@ from fwexp.solvers.sampling import Draws, at_least_some, fixed_order_draws, lips
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 MAX_STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
 FIRST_ROOM = 8  # labelings that an active set has room for at first
-SPENT = 1e-3  # of the sum of all gaps when last computed: what is less is a reason for ``gap_perm`` to compute them anew
+SPENT = 1e-3  # of the sum of all gaps when last looked at: what is less is a reason for ``gap_perm`` to visit all examples
 
 
 @dataclass
@@ -344,9 +344,15 @@ class BCFW(Solver):
         self.state.dual = duals.copied(self.state.dual, self.problem)
 
     def _look_anew(self) -> None:
-        """Where the known gaps leave nothing to choose by, go on with a new centre, if there is one, and with all gaps anew."""
-        self.state.next_refresh = self.step
-        if self.state.centre is not None:
+        """Where the known gaps leave nothing to choose by, visit all examples anew, at a new centre if there is one.
+
+        That costs the calls of a refresh, and takes a step for each.
+        """
+        iterate = self.state.iterate
+        iterate.exact_gap[0], iterate.counts[GAPS_KNOWN] = iterate.gaps.mean(), 1
+        if self.state.centre is None:
+            self._begin_ordered_pass()
+        else:
             self.state.centre.next_step = self.step
 
     # --- gaps ---

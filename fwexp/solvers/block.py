@@ -58,7 +58,7 @@ class Iterate(NamedTuple):
     ell: np.ndarray  # float64 (1,), the sum of ell_i
     w_sq: np.ndarray  # float64 (1,), ||w||^2, kept up to date by Frank-Wolfe steps on active sets
     gaps: np.ndarray  # float64 (n,), the last known G_i
-    exact_gap: np.ndarray  # float64 (1,), mean of all G_i when they were last computed exactly; before, the largest loss met
+    exact_gap: np.ndarray  # float64 (1,), mean of all G_i when last looked at as a whole; before, the largest loss met
     counts: np.ndarray  # int64 (7,), see `fwexp.solvers.counts`
 
 
@@ -133,8 +133,8 @@ def worth(curvature, i, gap):
 def gaps_are_spent(rule, k, n, iterate):
     """Return whether after k steps the known gaps leave nothing to choose by.
 
-    It is asked only n steps after all gaps were computed or all examples visited in order: so that to compute them anew costs
-    no more than the steps in between, where a few examples have nearly all of the gap as well.
+    It is asked only n steps after all gaps were computed or all examples visited in order: so that to visit all anew costs no
+    more than the steps in between, where a few examples have nearly all of the gap as well.
     """
     if rule.spent == 0.0 or k < max(rule.since, rule.refreshed) + n:
         return False

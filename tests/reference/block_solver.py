@@ -78,8 +78,8 @@ def block_fw(
     passes : None or iterator of arrays
         Orders in which all blocks are visited in the first pass, and in one after each new centre; by default 1..n in the first.
     spent : float
-        Where the known gaps sum to less than this part of the last exact sum, there is a new centre, and all are computed;
-        not in the n steps after the latest such pass or computation.
+        Where the known gaps sum to less than this part of their last sum, all blocks are visited, at a new centre if there is
+        one; not in the n steps after the latest such pass or computation. Their last sum is that of then, or of a refresh.
     """
     n, (kap, period, first), centre = tp.n, (*(accelerate or (0.0, 0)), 0)[:3], None
     state = State(tp, lam, size, drop_active=step == "fw")
@@ -108,11 +108,14 @@ def block_fw(
         state.store(i, j)
         STEP_FUNCTIONS[step](state, i, j)
         are_spent = spent and k + 1 >= max(since, known) + n and gaps.sum() < spent * global_gap
+        if are_spent:
+            global_gap = gaps.sum()
         new_centre = k + 1 == next_centre or (are_spent and centre is not None)
         if new_centre:
             state.w, next_centre = centre.move(state.w), k + 1 + period
+        if new_centre or are_spent:
             order, since = (None, 0) if passes is None else (next(passes), k + 1)
-        due = are_spent or k + 1 == next_refresh
+        due = k + 1 == next_refresh
         if due or (new_centre and needs_gaps and not stale):
             gaps, calls, known = state.exact_gaps(), calls + n, k + 1
             global_gap = gaps.sum()
@@ -135,7 +138,8 @@ def cached_corner(state, i, cache, gap_i, global_gap):
     """Alg. 5: the best stored labeling, if it promises at least max(F gap_i, nu/n global gap); None on a miss."""
     F, nu = cache
     j = state.best(i, list(state.stored[i]))
-    return j if state.corner_gap(i, j) >= max(F * gap_i, nu / state.tp.n * global_gap) else None
+    gap = state.corner_gap(i, j)
+    return j if gap > 0 and gap >= max(F * gap_i, nu / state.tp.n * global_gap) else None  # a gap of 0 moves nothing
 
 
 def choose_block(sampling, draw, gaps, curvature, state):

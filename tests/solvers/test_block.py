@@ -155,11 +155,12 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
 
 
 @pytest.mark.parametrize(("refresh", "anew"), [(0, False), (None, True)])
-def test_gaps_are_not_computed_anew_where_that_is_refused(refresh, anew):
+def test_examples_are_not_all_visited_anew_where_that_is_refused(refresh, anew):
     _, problem = tiny(2)
     solver = start(problem, lam=20.0, sampling="gap_perm", step="corrective", refresh=refresh)
-    solver.advance(BIG, 9 * problem.n)  # less than the 10 passes after which all are computed in any case
-    assert (solver.state.refreshed >= 0) == anew
+    solver.advance(BIG, 9 * problem.n)  # less than the 10 passes after which all gaps are computed in any case
+    assert solver.state.refreshed == -1
+    assert (solver.state.ordered_since > 0) == anew
 
 
 def test_strength_is_observed_of_labelings_that_are_stored():
