@@ -12,13 +12,18 @@ from functools import cache, wraps
 from pathlib import Path
 
 import numba
-from numba.extending import overload, register_jitable
+import numba.extending
+from numba.core.compiler_lock import global_compiler_lock
 
 from fwexp import _kernel_cache, _sources
 
 __all__ = ["array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
 
+NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 REACHED = ("fwexp._jit", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
+
+
+register_jitable = numba.extending.register_jitable(**NO_WRAPPERS)
 
 
 @cache
@@ -38,11 +43,24 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
         function.py_func = function
         return function
-    dispatcher = numba.njit(error_model="numpy", fastmath=fastmath, nogil=True)(function)
+    dispatcher = numba.njit(error_model="numpy", fastmath=fastmath, nogil=True, **NO_WRAPPERS)(function)
     directory = cache_directory(function.__module__)
     if directory is not None:
         dispatcher._cache = _kernel_cache.KernelCache(function, directory)
+        dispatcher.compile = _once(dispatcher)
     return dispatcher
+
+
+def _once(dispatcher) -> Callable:
+    """Return ``dispatcher.compile`` that leaves what another process compiles at this moment to that, and loads it."""
+    compile_here = dispatcher.compile
+
+    def compile_once(signature):
+        # numba's lock first: a thread that compiled a caller would have that, and wait for a thread here that has the other.
+        with global_compiler_lock, dispatcher._cache.compiling(signature):
+            return compile_here(signature)
+
+    return compile_once
 
 
 _array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
@@ -139,7 +157,9 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
 
     # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.
     # forceinline, for a call that is not inlined counts references of every array in its arguments: a quarter of a step.
-    @overload(dispatch, strict=False, jit_options={"fastmath": fastmath, "error_model": "numpy", "forceinline": True})
+    options = {"fastmath": fastmath, "error_model": "numpy", "forceinline": True, **NO_WRAPPERS}
+
+    @numba.extending.overload(dispatch, strict=False, jit_options=options)
     def choose(first, *args):
         return find(getattr(first, "instance_class", None))
 

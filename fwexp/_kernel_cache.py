@@ -3,6 +3,7 @@
 numba keeps machine code as pickles, and a pickle runs what it holds. So a folder is used only if it is this user's, and so
 is every file in it. A file begins with a checksum: one that was cut short or changed counts as absent, and what was in it is
 compiled anew. Where nothing can be kept (no place, a full disk), nothing is, and kernels are compiled in every process.
+Processes that need the same kernel at once wait for the one that compiles it.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +30,7 @@ __all__ = ["KernelCache", "base", "directory", "prune"]
 
 KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
 KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
+WAIT_SECONDS = 120.0  # for another process, until it is taken for one that was stopped: ten times what a kernel takes
 
 
 # --- folders ----------------------------------------------------------------------------------------------------------
@@ -82,16 +84,38 @@ class KernelCache(FunctionCache):
     """numba's cache of a function, below ``folder``; what cannot be read or written is no error."""
 
     def __init__(self, function: Callable, folder: Path) -> None:
-        self._lock_path = folder / "lock"
+        self._folder = folder
         self._impl_class = lambda function: _Implementation(function, folder)
         super().__init__(function)
+        self._key = f"{function.__module__}.{function.__qualname__}"
         self._cache_file = _VerifiedFiles(self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
 
     def save_overload(self, sig, data) -> None:
         """Keep what was compiled. One writer at a time: two that add signatures at once would share one file name."""
-        with contextlib.suppress(OSError), self._lock_path.open("a") as lock:
+        with contextlib.suppress(OSError), (self._folder / "lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             super().save_overload(sig, data)
+
+    @contextlib.contextmanager
+    def compiling(self, signature) -> Iterator[None]:
+        """Wait until no other process compiles this function for these arguments; not for one that seems to hang."""
+        name = f"{self._key}{signature}".encode()
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):
+                lock = held.enter_context((self._folder / f"lock-{hashlib.sha256(name).hexdigest()[:16]}").open("a"))
+                _wait_for(lock)
+            yield
+
+
+def _wait_for(lock) -> None:
+    patience = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < patience:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        else:
+            return
 
 
 class _Implementation(CompileResultCacheImpl):

@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numba
 import pytest
 
 from fwexp import _jit, _kernel_cache
@@ -341,3 +342,46 @@ def test_a_process_has_the_same_bits_after_every_damage(tmp_path):
         assert run() == [value, "0" if "kernel" in path.stem.split("-")[0].split(".")[-1] else "1"]
     assert run() == [value, "1"]
     assert files(tmp_path / "cache") == kept
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+WAITING = """
+import sys
+from pathlib import Path
+from fwexp import _jit
+_jit.cache_directory = lambda module: Path(sys.argv[1])
+from tests.test_kernel_cache import plus
+kernel = _jit.njit(plus)
+print("ready", flush=True)
+print(kernel(1.0), sum(kernel.stats.cache_hits.values()))
+"""
+
+
+def test_what_another_process_compiles_is_waited_for_and_loaded(kernel):
+    new, folder = kernel
+    here = new()
+    signature = (numba.float64,)
+    command = [sys.executable, "-c", WAITING, str(folder)]
+    with here._cache.compiling(signature):
+        child = subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(0.5)
+        assert files(folder) == []
+        type(here).compile(here, signature)
+    assert child.communicate(timeout=60)[0] == "2.5 1\n"
+
+
+def test_a_process_that_hangs_is_not_waited_for(kernel, monkeypatch):
+    monkeypatch.setattr(_kernel_cache, "WAIT_SECONDS", 0.1)
+    new, _ = kernel
+    with new()._cache.compiling((numba.float64,)):
+        assert new()(1.0) == 2.5
+
+
+def test_kernels_are_not_waited_for_by_those_of_other_arguments(kernel, monkeypatch):
+    monkeypatch.setattr(_kernel_cache.time, "sleep", lambda _: pytest.fail("it waits"))
+    new, _ = kernel
+    with new()._cache.compiling((numba.int64,)):
+        assert new()(1.0) == 2.5

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp._threads import parallel_map
 from fwexp.data.dataset import DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
 from fwexp.data.parsed import cache_folder, parsed_arrays
@@ -162,12 +163,13 @@ def prepare(folders: Sequence[Path]) -> dict[str, np.ndarray]:
 
     arrays = {}
     for part, folder in zip(PARTS, folders, strict=True):
-        graphs, inside, sizes = [], [], []
-        for _, image, mask in read_images(folder):
-            graph = describe(image, SUPERPIXELS)
-            graphs.append(graph)
-            sizes.append(np.bincount(graph.segments.ravel()))
-            inside.append(np.bincount(graph.segments.ravel(), mask.ravel(), minlength=len(sizes[-1])).astype(np.int64))
+        _, images, masks = zip(*read_images(folder), strict=True)
+        graphs = parallel_map(lambda image: describe(image, SUPERPIXELS), images)
+        sizes = [np.bincount(graph.segments.ravel()) for graph in graphs]
+        inside = [
+            np.bincount(graph.segments.ravel(), mask.ravel(), minlength=len(counts)).astype(np.int64)
+            for graph, mask, counts in zip(graphs, masks, sizes, strict=True)
+        ]
         arrays |= {
             f"{part}_counts": np.array([len(of_one) for of_one in sizes]),
             f"{part}_edge_counts": np.array([len(graph.edges) for graph in graphs]),

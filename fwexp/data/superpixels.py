@@ -74,9 +74,10 @@ def borders(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         np.stack((one.ravel(), other.ravel()), axis=1)
         for one, other in ((segments[:, 1:], segments[:, :-1]), (segments[1:], segments[:-1]))
     ]
-    pairs = np.sort(np.concatenate(pairs), axis=1)
-    edges, lengths = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0, return_counts=True)
-    return edges, lengths.astype(np.float64)
+    low, high = np.sort(np.concatenate(pairs), axis=1).T
+    number = int(segments.max()) + 1
+    found, lengths = np.unique((low * number + high)[low != high], return_counts=True)
+    return np.stack(np.divmod(found, number), axis=1), lengths.astype(np.float64)
 
 
 def _maps(lab: np.ndarray, gray: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:

@@ -13,14 +13,14 @@ class Remembering(CachingConfigRepository):
         return copy.deepcopy(super().load_config(config_path))
 
     def initialize_sources(self, config_search_path) -> None:
-        """Look in other folders from now on."""
+        """Look in other folders from now on; copies of this one do not."""
+        self.delegate, self.cache = copy.deepcopy(self.delegate), {}
         super().initialize_sources(config_search_path)
-        self.cache = {}
 
     def __deepcopy__(self, memo) -> "Remembering":
-        """Hydra copies it before it composes, since it may then choose other folders; what was read stays."""
-        other = Remembering(self.delegate)
-        other.cache = self.cache
+        """Hydra copies it before it composes, since it may then choose other folders: what was read, and from where, stays."""
+        other = Remembering.__new__(Remembering)
+        other.delegate, other.cache = self.delegate, self.cache
         return other
 
 

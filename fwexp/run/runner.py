@@ -165,17 +165,6 @@ def check(configs: Iterable[Mapping], data_dir=None) -> None:
         check_needs(cls, train, check_options(cls, options))
 
 
-def compile_kernels(configs: Iterable[Mapping], data_dir=None) -> None:
-    """Compile what will run, so that workers find machine code in the cache."""
-    for config in {tuple(_text(config.get(group)) for group in GROUPS): config for config in configs}.values():
-        warm_up(config, *load(config["dataset"], data_dir), data_dir)
-
-
-def warm_up(config: Mapping, train, test, data_dir=None) -> None:
-    """Compile everything that a configuration runs: start it, and end before the first step."""
-    solve({**config, "max_passes": 1e-12}, train, test, data_dir)
-
-
 def load(dataset: Mapping, data_dir=None):
     """Return the training and the test problem, read once per process and content of the files."""
     return _data(dataset, data_dir).problems

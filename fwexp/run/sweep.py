@@ -7,7 +7,10 @@ stored is left out before anything is launched, so a repeated sweep continues an
 import contextlib
 import copy
 import itertools
+import json
+import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -178,7 +181,8 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
     print_line(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
     if not todo:
         return
-    runner.compile_kernels([each.config for each in todo], data_dir)
+    if not _runs_here(config.hydra.launcher):
+        todo = _kinds_first(todo)
     where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force, "checkpoint": checkpoint}
     failed, missing = work.finish(todo, lambda todo: _launch(todo, context, config, where), results_dir)
     store.tidy(results_dir)
@@ -186,6 +190,18 @@ def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, f
         raise RunsFailed(f"{failed} of {len(todo)} runs failed; repeat the command to try them again")
     if missing:
         raise RunsFailed(f"{missing} of {len(todo)} runs were interrupted; repeat the command to finish them")
+
+
+def _kinds_first(todo: Sequence[Todo]) -> list[Todo]:
+    """Put one run of each data set and solver before the rest, data sets in turn, so that workers compile different kernels."""
+    met, turns = Counter(), []
+    for each in todo:
+        dataset, kind = (json.dumps([each.config.get(group) for group in groups]) for groups in (("dataset",), GROUPS))
+        met[kind] += 1
+        if met[kind] == 1:
+            met[dataset] += 1
+        turns.append(met[dataset] if met[kind] == 1 else math.inf)
+    return [todo[place] for place in sorted(range(len(todo)), key=turns.__getitem__)]
 
 
 def _launch(todo: Sequence[Todo], context: HydraContext, config, where: Mapping) -> list[JobReturn]:

@@ -65,6 +65,13 @@ def test_shares_cover_all_examples_once(threads, monkeypatch):
         assert (seen == 1).all()
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_maps_keep_the_order(threads, monkeypatch):
+    monkeypatch.setattr(_threads, "num_threads", lambda: threads)
+    for n in (0, 1, 5, 23):
+        assert _threads.parallel_map(str, range(n)) == [str(item) for item in range(n)]
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError, IndexError])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_errors_in_threads_are_raised(threads, error, monkeypatch):

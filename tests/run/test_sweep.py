@@ -29,8 +29,6 @@ def solved(monkeypatch):
     solve = runner.solve
 
     def watched(config, *problems, **options):
-        if config["max_passes"] < 1e-6:  # compiles only
-            return solve(config, *problems, **options)
         calls.append(run_key(config))
         event = plan.pop(0) if plan else None
         if isinstance(event, BaseException):
@@ -271,6 +269,17 @@ def test_workers_store_the_same_bit_for_bit(tmp_path):
 
 
 @pytest.mark.slow
+def test_workers_begin_with_one_run_of_each_kind():
+    """Of data sets in turn, so that each has other kernels to compile than its neighbours; then what is left, in order."""
+    configs = expand("dataset=digits,synthetic_lsp", "solver=bcfw,ssg", "lam=0.1,1", "seed=0")
+    todo = [sweep.Todo(config, "") for config in configs]
+    kinds = short([each.config for each in sweep._kinds_first(todo)], "dataset", "solver", "lam")
+    first = [(name, solver, 0.1) for solver in ("bcfw", "ssg") for name in ("digits", "synthetic_lsp")]
+    assert [(dataset["name"], *others) for dataset, *others in kinds] == first + [
+        (name, solver, 1.0) for name in ("digits", "synthetic_lsp") for solver in ("bcfw", "ssg")
+    ]
+
+
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
 def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, monkeypatch, capsys, launcher):
     monkeypatch.chdir(tmp_path)
