@@ -56,8 +56,10 @@ def _once(dispatcher) -> Callable:
     compile_here = dispatcher.compile
 
     def compile_once(signature):
+        if tuple(numba.core.sigutils.normalize_signature(signature)[0]) in dispatcher.overloads:
+            return compile_here(signature)  # which gives that back
         # numba's lock first: a thread that compiled a caller would have that, and wait for a thread here that has the other.
-        with global_compiler_lock, dispatcher._cache.compiling(signature):
+        with global_compiler_lock, dispatcher._cache.compiling(signature, dispatcher.targetctx.codegen()):
             return compile_here(signature)
 
     return compile_once

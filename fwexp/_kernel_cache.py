@@ -87,7 +87,7 @@ class KernelCache(FunctionCache):
         self._folder = folder
         self._impl_class = lambda function: _Implementation(function, folder)
         super().__init__(function)
-        self._key = f"{function.__module__}.{function.__qualname__}"
+        self._function = f"{function.__module__}.{function.__qualname__}"
         self._cache_file = _VerifiedFiles(self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
 
     def save_overload(self, sig, data) -> None:
@@ -97,13 +97,14 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
 
     @contextlib.contextmanager
-    def compiling(self, signature) -> Iterator[None]:
-        """Wait until no other process compiles this function for these arguments; not for one that seems to hang."""
-        name = f"{self._key}{signature}".encode()
+    def compiling(self, signature, codegen) -> Iterator[None]:
+        """Wait while another process compiles what is not kept yet, but not for one that hangs."""
+        key = self._index_key(signature, codegen)
         with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):
-                lock = held.enter_context((self._folder / f"lock-{hashlib.sha256(name).hexdigest()[:16]}").open("a"))
-                _wait_for(lock)
+            if key not in self._cache_file._load_index():
+                name = _digest(repr((self._function, key)).encode()).hex()[:16]
+                with contextlib.suppress(OSError):
+                    _wait_for(held.enter_context((self._folder / f"lock-{name}").open("a")))
             yield
 
 

@@ -358,30 +358,45 @@ print(kernel(1.0), sum(kernel.stats.cache_hits.values()))
 """
 
 
+def holding(dispatcher, *arguments):
+    """Be a process that compiles."""
+    return dispatcher._cache.compiling(arguments, dispatcher.targetctx.codegen())
+
+
 def test_what_another_process_compiles_is_waited_for_and_loaded(kernel):
     new, folder = kernel
     here = new()
-    signature = (numba.float64,)
     command = [sys.executable, "-c", WAITING, str(folder)]
-    with here._cache.compiling(signature):
+    with holding(here, numba.float64):
         child = subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "ready\n"
         with pytest.raises(subprocess.TimeoutExpired):
             child.wait(0.5)
         assert files(folder) == []
-        type(here).compile(here, signature)
+        type(here).compile(here, (numba.float64,))
     assert child.communicate(timeout=60)[0] == "2.5 1\n"
 
 
 def test_a_process_that_hangs_is_not_waited_for(kernel, monkeypatch):
     monkeypatch.setattr(_kernel_cache, "WAIT_SECONDS", 0.1)
     new, _ = kernel
-    with new()._cache.compiling((numba.float64,)):
+    with holding(new(), numba.float64):
         assert new()(1.0) == 2.5
+
+
+def test_what_is_kept_is_not_waited_for(kernel, monkeypatch):
+    """Such as by those who come after one that did not wait for a process that hangs."""
+    new, _ = kernel
+    with holding(new(), numba.float64):
+        monkeypatch.setattr(_kernel_cache, "WAIT_SECONDS", 0.1)
+        assert new()(1.0) == 2.5
+        monkeypatch.setattr(_kernel_cache, "_wait_for", lambda _: pytest.fail("it waits"))
+        second = new()
+        assert (second(1.0), hits(second)) == (2.5, 1)
 
 
 def test_kernels_are_not_waited_for_by_those_of_other_arguments(kernel, monkeypatch):
     monkeypatch.setattr(_kernel_cache.time, "sleep", lambda _: pytest.fail("it waits"))
     new, _ = kernel
-    with new()._cache.compiling((numba.int64,)):
+    with holding(new(), numba.int64):
         assert new()(1.0) == 2.5

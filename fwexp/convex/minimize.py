@@ -11,7 +11,7 @@ from fwexp.convex.base import Evaluation, Method
 from fwexp.convex.blocks import Block, BlockDescent
 from fwexp.convex.games import Bilinear
 from fwexp.convex.objectives import as_function
-from fwexp.convex.saddle import SADDLE_METHODS, WorstCase
+from fwexp.convex.saddle import SADDLE_METHODS, SaddleMethod, WorstCase
 from fwexp.convex.sets import ConvexSet
 from fwexp.convex.vertices import Away, Corrective, FrankWolfe, Pairwise, RandomAway
 from fwexp.driver import settings
@@ -262,9 +262,7 @@ def saddle_point(
     """
     if not isinstance(game, Bilinear):
         raise ParameterError(f"game must be a Bilinear function, got {shown(game)}")
-    cls = SADDLE_METHODS[check_choice("method", method, SADDLE_METHODS)]
-    checked = cls.Options(**check_fields(f"method {method}", cls.Options, options))
-    process = cls(game, checked, settings.check_gap_tol(gap_tol))
+    process = new_saddle_method(game, method, gap_tol, options)
     log, status = _run(process, WorstCase(game), max_iter, time_limit, schedule, callback, verbose, checkpoint)
     _, point, _ = log.best
     value, dual = log.certificate()
@@ -278,6 +276,13 @@ def saddle_point(
         trace=_frame(log),
         method=method,
     )
+
+
+def new_saddle_method(game, method: str, gap_tol: float, options) -> SaddleMethod:
+    """Return a method at its start."""
+    cls = SADDLE_METHODS[check_choice("method", method, SADDLE_METHODS)]
+    checked = cls.Options(**check_fields(f"method {method}", cls.Options, options))
+    return cls(game, checked, settings.check_gap_tol(gap_tol))
 
 
 def _run(process, objective, max_iter, time_limit, schedule, callback, verbose, checkpoint) -> tuple[Log, Status]:

@@ -154,15 +154,12 @@ def _is_auto(config: Mapping, data_dir) -> bool:
 
 def check(configs: Iterable[Mapping], data_dir=None) -> None:
     """Load all data and see that the solvers can do with them, so that mistakes show before anything starts."""
-    from fwexp.solvers import SOLVERS, check_needs, check_options, get_solver
+    from fwexp.tasks import TASKS
 
-    for config in configs:
+    for config in {tuple(_text(config.get(group)) for group in GROUPS): config for config in configs}.values():
         train, _ = load(config["dataset"], data_dir)
         options = dict(config["solver"])
-        if options["name"] not in SOLVERS:  # a method on convex sets says what it needs when it starts
-            continue
-        cls = get_solver(options.pop("name"))
-        check_needs(cls, train, check_options(cls, options))
+        TASKS[config.get("task", {}).get("name", TRAIN)].check_problem(train, options.pop("name"), options)
 
 
 def load(dataset: Mapping, data_dir=None):

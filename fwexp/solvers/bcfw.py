@@ -346,10 +346,8 @@ class BCFW(Solver):
     def _look_anew(self) -> None:
         """Where the known gaps leave nothing to choose by, visit all examples anew, at a new centre if there is one.
 
-        That costs the calls of a refresh, and takes a step for each.
+        That costs at most the calls of a refresh, and takes a step for each.
         """
-        iterate = self.state.iterate
-        iterate.exact_gap[0], iterate.counts[GAPS_KNOWN] = iterate.gaps.mean(), 1
         if self.state.centre is None:
             self._begin_ordered_pass()
         else:

@@ -18,7 +18,7 @@ from fwexp.problems.protocol import dot, loss, max_oracle, scores
 from fwexp.solvers import gap_tree
 from fwexp.solvers.averaging import update_averages
 from fwexp.solvers.corners import NO_ROOM, find_corner
-from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, ORACLE_CALLS, STEPS_TAKEN
+from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, GAPS_KNOWN, ORACLE_CALLS, STEPS_TAKEN
 from fwexp.solvers.duals import (
     block_gap,
     block_has_room,
@@ -58,7 +58,7 @@ class Iterate(NamedTuple):
     ell: np.ndarray  # float64 (1,), the sum of ell_i
     w_sq: np.ndarray  # float64 (1,), ||w||^2, kept up to date by Frank-Wolfe steps on active sets
     gaps: np.ndarray  # float64 (n,), the last known G_i
-    exact_gap: np.ndarray  # float64 (1,), mean of all G_i when last looked at as a whole; before, the largest loss met
+    exact_gap: np.ndarray  # float64 (1,), mean known G_i when all were last computed or visited; before, the largest loss met
     counts: np.ndarray  # int64 (7,), see `fwexp.solvers.counts`
 
 
@@ -100,6 +100,8 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
         counts[STEPS_TAKEN] = k + 1
         counts[DRAWS_USED] += 1
         update_averages(problem, averages, i, work.direction, gamma / lam_n, loss_change / n, k + 1)
+        if rule.spent > 0.0 and k + 1 == rule.since + n:
+            iterate.exact_gap[0], counts[GAPS_KNOWN] = rule.tree.nodes[1, gap_tree.TOTAL] / n, 1
         if gaps_are_spent(rule, k + 1, n, iterate):
             return GAPS_SPENT
     return DONE

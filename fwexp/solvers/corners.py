@@ -25,8 +25,8 @@ class Oracle(NamedTuple):
 class Cache(NamedTuple):
     """The labeling of the max-oracle, which is stored; or one that is stored already, if its gap is large enough.
 
-    A stored labeling serves in place of an oracle call if its gap >= max(F G_i, nu times the last exact gap) (Osokin et
-    al., ICML 2016, Algorithm 5).
+    A stored labeling serves in place of an oracle call if its gap >= max(F G_i, nu times the gap when all G_i were last looked
+    at) (Osokin et al., ICML 2016, Algorithm 5).
     """
 
     on: bool  # whether stored labelings may serve
@@ -70,7 +70,7 @@ def _(corners, dual, problem, i, k, iterate, work):
         slot = active_set.best_stored(i, sets)
         y = active_set.labeling_at(sets, i, slot)
         gap = corner_gap(dual, problem, i, slot, y, iterate, work)
-        # Before the first exact gap nothing is known, and a gap of 0 moves nothing.
+        # Before its G_i is known nothing serves, and a gap of 0 moves nothing.
         met_local = gap > 0.0 and gap >= corners.F * iterate.gaps[i]
         met_global = gap > 0.0 and gap >= corners.nu * iterate.exact_gap[0]
         if met_local and met_global:

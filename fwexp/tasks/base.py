@@ -12,7 +12,7 @@ from fwexp.checks import check_fields
 from fwexp.driver import settings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.solvers import AUTO, get_solver
+from fwexp.solvers import AUTO, check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
 
 
@@ -62,6 +62,13 @@ class Task(ABC):
     def check_options(cls, given: Mapping):
         """Return the options of the task."""
         return cls.Options(**check_fields(f"task {cls.name}", cls.Options, given, defaults=False))
+
+    @classmethod
+    def check_problem(cls, problem, solver: str, options: Mapping) -> None:
+        """Refuse a problem with which the solver, with these options, cannot do; nothing is compiled or computed for that."""
+        if cls.methods is None:
+            found = get_solver(solver)
+            check_needs(found, problem, check_options(found, options))
 
     @classmethod
     def check_settings(cls, given: Mapping, solver: str, options: Mapping) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from fwexp.checks import check_flag, check_names, check_positive
 from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
 from fwexp.tasks.base import Task
-from fwexp.tasks.walk import OPTIONS, GridWalk, as_frame, check_bounds, run_walk, walk_result
+from fwexp.tasks.walk import OPTIONS, GridWalk, as_frame, check_bounds, check_way, run_walk, walk_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +103,10 @@ class Grid(Task):
             """The grid, the largest first."""
             first, last = math.floor(math.log2(self.lam_max)), math.ceil(math.log2(self.lam_min))
             return [2.0**exponent for exponent in range(first, last - 1, -1)]
+
+    @classmethod
+    def check_problem(cls, problem, solver, options):
+        check_way(problem, options)
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
         walk = GridWalk(problem, dict(options), self.given["seed"], self.options.eps, self.options.lams, self.options.warm)

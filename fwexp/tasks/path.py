@@ -24,7 +24,7 @@ from fwexp.checks import check_flag, check_names, check_positive
 from fwexp.driver import settings
 from fwexp.errors import ParameterError
 from fwexp.tasks.base import Task, needed
-from fwexp.tasks.walk import OPTIONS, PathWalk, as_frame, check_bounds, run_walk, walk_result
+from fwexp.tasks.walk import OPTIONS, PathWalk, as_frame, check_bounds, check_way, run_walk, walk_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,6 +200,10 @@ class Path(Task):
                 "kappa": _check_kappa(self.kappa, self.exact),
             }
             vars(self).update(checked)
+
+    @classmethod
+    def check_problem(cls, problem, solver, options):
+        check_way(problem, options)
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
         eps, lam_min, exact, kappa = vars(self.options).values()

@@ -32,6 +32,19 @@ CHECKS_PER_PASS = 10  # of the known gap
 START_PASSES = 3  # oracle calls / n that a path needs before its first break point
 
 
+def check_way(problem, options: Mapping) -> BCFW.Options:
+    """Return the options of bcfw, checked, if it can go through several lam with them on this problem."""
+    checked = check_options(BCFW, options)
+    check_needs(BCFW, problem, checked)
+    if not exact_oracle(problem):
+        family = type(original(problem)).__name__
+        what = f"a way through several lam goes by certified gaps, and the oracle of {family} is not exact"
+        raise OptionError(f"{what}; train at one lam instead, with fwexp.solve")
+    if not checked.line_search:
+        raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
+    return checked
+
+
 class Walk(Process):
     """A solver on its way from a large lam to small ones; at some of them there is a row.
 
@@ -58,14 +71,7 @@ class Walk(Process):
 
     def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
         check_problem_type(problem)
-        self.options = check_options(BCFW, resolve_auto(problem)[1] | options)
-        check_needs(BCFW, problem, self.options)
-        if not exact_oracle(problem):
-            family = type(original(problem)).__name__
-            what = f"a way through several lam goes by certified gaps, and the oracle of {family} is not exact"
-            raise OptionError(f"{what}; train at one lam instead, with fwexp.solve")
-        if not self.options.line_search:
-            raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
+        self.options = check_way(problem, resolve_auto(problem)[1] | options)
         self.problem, self.exact, self.seed = problem, exact, seed
         self.size, self.costly, self.has_cache = problem.n, costly_oracle(problem), self.options.cache is not False
         self.solver: BCFW | None = None

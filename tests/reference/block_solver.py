@@ -79,7 +79,7 @@ def block_fw(
         Orders in which all blocks are visited in the first pass, and in one after each new centre; by default 1..n in the first.
     spent : float
         Where the known gaps sum to less than this part of their last sum, all blocks are visited, at a new centre if there is
-        one; not in the n steps after the latest such pass or computation. Their last sum is that of then, or of a refresh.
+        one; not in the n steps after the latest such pass or computation. Their last sum is that after either of these.
     """
     n, (kap, period, first), centre = tp.n, (*(accelerate or (0.0, 0)), 0)[:3], None
     state = State(tp, lam, size, drop_active=step == "fw")
@@ -107,9 +107,9 @@ def block_fw(
         log["gaps"].append(state.corner_gap(i, j))
         state.store(i, j)
         STEP_FUNCTIONS[step](state, i, j)
-        are_spent = spent and k + 1 >= max(since, known) + n and gaps.sum() < spent * global_gap
-        if are_spent:
+        if spent and k + 1 == since + n:
             global_gap = gaps.sum()
+        are_spent = spent and k + 1 >= max(since, known) + n and gaps.sum() < spent * global_gap
         new_centre = k + 1 == next_centre or (are_spent and centre is not None)
         if new_centre:
             state.w, next_centre = centre.move(state.w), k + 1 + period

@@ -78,3 +78,11 @@ def test_what_does_not_fit_is_one_line(changes, error, message):
 def test_a_method_of_another_kind_is_refused(tmp_path):
     with pytest.raises(OptionError, match=r"^solver sp_fw cannot do with a function on a set; accepted: frank_wolfe, "):
         runner.run(canonical(LASSO | {"solver": {"name": "sp_fw"}}), tmp_path, verbose=False)
+
+
+@pytest.mark.parametrize(("dataset", "solver"), [("lasso", "sp_fw"), ("ball_game", "away"), ("lasso", "block")])
+def test_a_sweep_does_not_start_with_a_method_of_another_kind(tmp_path, dataset, solver):
+    one = canonical(LASSO | {"dataset": {"name": dataset}, "solver": {"name": solver}})
+    with pytest.raises((OptionError, ParameterError), match=f"{solver} (cannot do with|needs a)"):
+        sweep.execute([canonical(LASSO), one], results_dir=tmp_path)
+    assert not list(tmp_path.iterdir())

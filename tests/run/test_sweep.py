@@ -268,7 +268,6 @@ def test_workers_store_the_same_bit_for_bit(tmp_path):
         assert records[0] == records[1]
 
 
-@pytest.mark.slow
 def test_workers_begin_with_one_run_of_each_kind():
     """Of data sets in turn, so that each has other kernels to compile than its neighbours; then what is left, in order."""
     configs = expand("dataset=digits,synthetic_lsp", "solver=bcfw,ssg", "lam=0.1,1", "seed=0")
@@ -280,6 +279,7 @@ def test_workers_begin_with_one_run_of_each_kind():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
 def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, monkeypatch, capsys, launcher):
     monkeypatch.chdir(tmp_path)

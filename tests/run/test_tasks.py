@@ -138,6 +138,14 @@ def test_what_a_task_cannot_do_is_named_on_one_line(task, options, more, error, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("task", ["path", "grid"])
+def test_a_sweep_does_not_start_with_what_its_task_cannot_do(task, tmp_path):
+    right, wrong = (config(task, {"lam_min": 1}, {"line_search": choice}) for choice in (True, False))
+    with pytest.raises(OptionError, match=r"^solver.line_search=false of bcfw has steps for one lam; accepted here: true$"):
+        sweep.execute([right, wrong], results_dir=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "options", "settings"),

@@ -137,6 +137,8 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
         last = steps_without_ties(wanted.blocks, step)
         tie = steps_before_a_tie(tp, wanted.run.last.w, wanted.blocks[:, None])
         for k in range(1, last + 1):
+            if wanted.estimates[k - 1].sum() < 1e-13:  # the cache answers by rounding errors
+                break
             solver.advance(BIG, k)
             ell, image = wanted.run.last.ell[k], wanted.point[k]
             here, there = (solver.state.iterate.ell[0], solver.exact_dual()), (ell, ell - 0.5 * lam * (image @ image))
