@@ -22,7 +22,6 @@ __all__ = ["array_kernel", "dispatched", "njit", "register_jitable", "specialise
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 REACHED = ("fwexp._jit", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
 
-
 register_jitable = numba.extending.register_jitable(**NO_WRAPPERS)
 
 

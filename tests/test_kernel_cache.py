@@ -354,6 +354,7 @@ _jit.cache_directory = lambda module: Path(sys.argv[1])
 from tests.test_kernel_cache import plus
 kernel = _jit.njit(plus)
 print("ready", flush=True)
+input()
 print(kernel(1.0), sum(kernel.stats.cache_hits.values()))
 """
 
@@ -367,14 +368,16 @@ def test_what_another_process_compiles_is_waited_for_and_loaded(kernel):
     new, folder = kernel
     here = new()
     command = [sys.executable, "-c", WAITING, str(folder)]
-    with holding(here, numba.float64):
-        child = subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=Path(__file__).parents[1], **pipes) as child:
         assert child.stdout.readline() == "ready\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(0.5)
-        assert files(folder) == []
-        type(here).compile(here, (numba.float64,))
-    assert child.communicate(timeout=60)[0] == "2.5 1\n"
+        with holding(here, numba.float64):
+            print(file=child.stdin, flush=True)
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(0.5)
+            assert files(folder) == []
+            type(here).compile(here, (numba.float64,))
+        assert child.communicate(timeout=60)[0] == "2.5 1\n"
 
 
 def test_a_process_that_hangs_is_not_waited_for(kernel, monkeypatch):
