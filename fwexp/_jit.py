@@ -16,13 +16,15 @@ import numba.extending
 from numba.core.compiler_lock import global_compiler_lock
 
 from fwexp import _kernel_cache, _sources
+from fwexp._parts import PartCompiler
 
 __all__ = ["array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
+PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
 REACHED = ("fwexp._jit", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
 
-register_jitable = numba.extending.register_jitable(**NO_WRAPPERS)
+register_jitable = numba.extending.register_jitable(**PART)
 
 
 @cache
@@ -158,7 +160,7 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
 
     # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.
     # forceinline, for a call that is not inlined counts references of every array in its arguments: a quarter of a step.
-    options = {"fastmath": fastmath, "error_model": "numpy", "forceinline": True, **NO_WRAPPERS}
+    options = {"fastmath": fastmath, "error_model": "numpy", "forceinline": True, **PART}
 
     @numba.extending.overload(dispatch, strict=False, jit_options=options)
     def choose(first, *args):
