@@ -5,6 +5,7 @@
 import functools
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from fwexp._arguments import Arguments, command
 from fwexp.driver.progress import print_line
@@ -23,7 +24,8 @@ usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DI
   force=stale       run again what another version of the code has made; force=true: all
 
 Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
-from: commit, versions, runs); a table: .md instead of the pictures. Of several figures, what fails is named at the end, and the
+from: commit, versions, runs); a table: .md instead of the pictures. Of several figures, all runs that go side by side are made
+before the first is drawn, each once; those of the other figures when their turn comes. What fails is named at the end, and the
 rest is drawn.
 """
 FORCE = {"stale": "stale", "true": True, "false": False}
@@ -83,19 +85,19 @@ def main(given: Arguments) -> int:
             _list_missing(name, **places)
         return 0
     options = {"launcher": keys.get("hydra/launcher"), "force": FORCE[keys.get("force", "false")]}
-    make = functools.partial(print_figure, data_dir=keys.get("data_dir"), **options, **places)
+    from fwexp.experiments.figure import makers
+
+    made = makers(names, data_dir=keys.get("data_dir"), **options, **places)
     if len(names) == 1:
-        make(*names)
-    elif failed := attempt([(name, name, functools.partial(make, name)) for name in names]):
+        print_files(*made.values())
+    elif failed := attempt([(name, name, functools.partial(print_files, make)) for name, make in made.items()]):
         raise RunsFailed(f"{len(failed)} of {len(names)} figures failed: {', '.join(failed)}; repeat the command to try again")
     return 0
 
 
-def print_figure(name: str, **options) -> None:
-    """Make a figure and print its files."""
-    from fwexp.experiments.figure import make_figure
-
-    print(*make_figure(name, **options), sep="\n")
+def print_files(make: Callable[[], Sequence[Path]]) -> None:
+    """Make a figure by one of its `makers`, and print its files."""
+    print(*make(), sep="\n")
 
 
 def attempt(jobs: Sequence[tuple[str, str, Callable[[], object]]]) -> list[str]:

@@ -1,17 +1,20 @@
 """From the name of a figure to its files: run what is missing, read exactly the figure's runs, draw, save."""
 
+import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fwexp._folders import check_folder
 from fwexp.driver.clock import uninterrupted
 from fwexp.driver.progress import print_line
+from fwexp.errors import RunsFailed, UserError
 from fwexp.experiments.catalogue import FIGURES, Figure
 from fwexp.experiments.files import PICTURE, TABLE, paths, save_figure
 from fwexp.experiments.origin import Origin, facts, reservations
 
-__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "missing_runs", "save_figure", "stored_results"]
+__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "makers", "missing_runs", "save_figure", "stored_results"]
 
 
 def make_figure(
@@ -52,37 +55,128 @@ def make_figure(
         Runs failed. If others were there to draw, the picture is made, and says how many it lacks, unless there is one that
         shows these and more.
     """
-    from fwexp.run import store, sweep
-
-    figure = FIGURES.find(name)
-    preset = preset or "full"
-    configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
-    stem = check_folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
     if dry_run:
-        return paths(stem, figure.suffixes)
-    failure = None
+        return _Plan.of(name, results_dir, preset).paths
+    return makers([name], results_dir, data_dir, preset, launcher=launcher, force=force)[name]()
+
+
+def makers(
+    names: Iterable[str],
+    results_dir="results",
+    data_dir=None,
+    preset: str | None = None,
+    *,
+    launcher: str | None = None,
+    force: bool | str = False,
+) -> dict[str, Callable[[], list[Path]]]:
+    """Run, as one sweep, what figures need that run side by side; return what does the rest for each figure.
+
+    Runs that take turns are left to what is returned: they may last, and each figure is to be there before the next one runs.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names in the catalogue.
+    results_dir, data_dir, preset, launcher, force
+        As in `make_figure`. What figures share is run once, even if it fails or is forced.
+
+    Returns
+    -------
+    dict
+        By name, in their order: a function without arguments that does and raises what `make_figure` does.
+    """
+    plans, found = [], {}
+    where = {"results_dir": results_dir, "data_dir": data_dir}
+    run = functools.partial(_run, **where, force=force, tried={})
+    for name in names:
+        try:
+            plan = _Plan.of(name, results_dir, preset, launcher)
+        except UserError as error:  # its turn will come
+            found[name] = functools.partial(_fail, error)
+        else:
+            plans += [plan] if plan.side_by_side else []
+            found[name] = functools.partial(_make, plan, run, **where)
+    if plans:
+        run(plans)
+    return found
+
+
+@dataclass
+class _Plan:
+    """A figure to be made: its files, its runs, and what went wrong with them."""
+
+    figure: Figure
+    preset: str
+    stem: Path
+    configs: list[dict]
+    launcher: str
+    error: UserError | RunsFailed | None = None
+
+    @classmethod
+    def of(cls, name: str, results_dir, preset: str | None, launcher: str | None = None) -> "_Plan":
+        from fwexp.run import sweep
+
+        figure, preset = FIGURES.find(name), preset or "full"
+        configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
+        stem = check_folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
+        return cls(figure, preset, stem, configs, launcher or figure.launcher(preset))
+
+    @property
+    def paths(self) -> list[Path]:
+        return paths(self.stem, self.figure.suffixes)
+
+    @property
+    def side_by_side(self) -> bool:
+        return self.launcher != "basic"
+
+
+def _fail(error: Exception) -> None:
+    raise error
+
+
+def _run(plans: Sequence[_Plan], **where) -> None:
+    """Run what figures with the same launcher need, and note in their plans what went wrong."""
+    from fwexp.run import sweep
+
     try:
-        options = {"force": force, "launcher": launcher or figure.launcher(preset)}
-        sweep.execute(configs, results_dir=results_dir, data_dir=data_dir, **options)
-    except sweep.RunsFailed as error:
-        failure = error
+        errors = sweep.execute_together([plan.configs for plan in plans], launcher=plans[0].launcher, **where)
+    except UserError as error:  # nothing can be run at all
+        errors = [error] * len(plans)
+    for plan, error in zip(plans, errors, strict=True):
+        plan.error = error
+
+
+def _make(plan: _Plan, run: Callable, *, results_dir, data_dir) -> list[Path]:
+    """Run what takes turns, and draw what is there."""
+    if not plan.side_by_side:
+        run([plan])
+    if not isinstance(plan.error, UserError):
+        _draw(plan, results_dir, data_dir)
+    if plan.error is not None:
+        raise plan.error
+    return plan.paths
+
+
+def _draw(plan: _Plan, results_dir, data_dir) -> None:
+    """Draw a figure from those of its runs that are stored, if any are."""
+    from fwexp.run import store
+
+    figure, preset, configs = plan.figure, plan.preset, plan.configs
     results = stored_results(configs, results_dir)
-    if len(results):
-        stored = _runs(configs, results_dir, set(results["key"]))
-        shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
-        frame = figure.data(results, *shown)
-        notes = ([figure.note] if figure.note else []) + ([] if preset == "full" else [f"{preset} preset"])
-        runs = {run.key: facts(run) for run in stored}
-        lacking = len(configs) - len(runs)
-        notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
-        notes += reservations(runs.values())
-        origin = Origin(name, figure.title, preset, runs)
-        if not (lacking and _shows_more(stem, figure.suffixes, {store.run_key(c) for c in configs}, set(runs))):
-            with uninterrupted():  # matplotlib's C code does not bear an interrupt
-                save_figure(figure.draw(frame, *shown), frame, stem, origin, note=", ".join(notes))
-    if failure is not None:
-        raise failure
-    return paths(stem, figure.suffixes)
+    if not len(results):
+        return
+    stored = _runs(configs, results_dir, set(results["key"]))
+    shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
+    frame = figure.data(results, *shown)
+    notes = ([figure.note] if figure.note else []) + ([] if preset == "full" else [f"{preset} preset"])
+    runs = {run.key: facts(run) for run in stored}
+    lacking = len(configs) - len(runs)
+    notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
+    notes += reservations(runs.values())
+    origin = Origin(figure.name, figure.title, preset, runs)
+    if not (lacking and _shows_more(plan.stem, figure.suffixes, {store.run_key(c) for c in configs}, set(runs))):
+        with uninterrupted():  # matplotlib's C code does not bear an interrupt
+            save_figure(figure.draw(frame, *shown), frame, plan.stem, origin, note=", ".join(notes))
 
 
 def _shows_more(stem: Path, suffixes, wanted: set[str], drawn: set[str]) -> bool:

@@ -22,8 +22,8 @@ report. Interrupt it and repeat it as you like: finished runs are never repeated
 
   --dry-run         only say which runs are missing, and about how long they take
   --preset smoke    few seeds and passes: does it all work?
-  hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and a
-                    figure shows no seconds
+  hydra/launcher    basic: one run after the other; joblib: side by side, those of all such figures first, the default where
+                    it is installed and a figure shows no seconds
 
 What fails, or lacks its data, is named at the end, and the rest is done.
 """
@@ -76,19 +76,24 @@ def main(given: Arguments) -> int:
 
 def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None) -> list[str]:
     """Run what steps lack and draw their figures; return the names of those that failed."""
-    from fwexp.experiments.commands import attempt, print_figure
+    from fwexp.experiments.commands import attempt, print_files
+    from fwexp.experiments.figure import makers
     from fwexp.experiments.reproduce.plan import about
     from fwexp.run import sweep
 
     where = {"results_dir": results_dir, "data_dir": data_dir}
+    made = makers([step.name for step in steps if step.figure is not None], preset=preset, launcher=launcher, **where)
     jobs = []
     for step in steps:
         left = f"{len(step.missing)} runs, {about(step)}" if step.missing else "nothing to run"
         if step.figure is None:
-            do = functools.partial(sweep.execute, step.configs, launcher=launcher or "basic", **where)
+            chosen = launcher or "basic"
+            do = functools.partial(sweep.execute, step.configs, launcher=chosen, **where)
         else:
-            do = functools.partial(print_figure, step.name, preset=preset, launcher=launcher, **where)
-        jobs.append((step.name, f"{step.name}: {left}", do))
+            chosen = launcher or step.figure.launcher(preset)
+            do = functools.partial(print_files, made[step.name])
+        # The runs of figures that stand side by side are over.
+        jobs.append((step.name, step.name if step.figure and chosen != "basic" else f"{step.name}: {left}", do))
     return attempt(jobs)
 
 

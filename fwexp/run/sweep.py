@@ -1,17 +1,16 @@
 """Sweeps: many runs, through Hydra's launchers.
 
-`expand` and `execute` serve ``fwexp figure`` and people's scripts; `GridSweeper` is the same behind ``fwexp run -m``. What is
-stored is left out before anything is launched, so a repeated sweep continues an interrupted one.
+`expand` and `execute` serve people's scripts, `execute_together` serves ``fwexp figure``; `GridSweeper` is the same behind
+``fwexp run -m``. What is stored is left out before anything is launched, so a repeated sweep continues an interrupted one.
 """
 
 import contextlib
 import copy
-import itertools
 import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from fwexp.run.config import (
     conf_dir,
     conf_dirs,
     execution_settings,
+    key_of,
     literal,
     quote,
     register_schema,
@@ -49,6 +49,7 @@ from fwexp.run.hydra_files import remember
 from fwexp.run.hydra_settings import SWEEPER, check_hydra
 from fwexp.run.names import labels
 from fwexp.run.runner import Outcome
+from fwexp.run.stored_run import StoredRun
 from fwexp.run.work import Todo
 
 CONFIG_NAME = "config"
@@ -79,7 +80,7 @@ class GridSweeper(Sweeper):
         """Run all combinations of ``arguments``."""
         hydra = self._config.hydra
         configs, where = grids.expand(self._context.config_loader, [*hydra.overrides.hydra, *arguments], hydra.job.config_name)
-        _execute(configs, self._context, self._config, **where)
+        _raise_any(_execute([configs], {}, self._context, self._config, **where))
 
 
 class SearchPath(SearchPathPlugin):
@@ -139,13 +140,52 @@ def execute(configs: Sequence[Mapping], *, launcher="basic", **where) -> None:
     KeyboardInterrupt
         The sweep was interrupted; the current runs are kept as partial runs.
     """
+    _raise_any(execute_together([configs], launcher=launcher, **where))
+
+
+def execute_together(
+    groups: Sequence[Sequence[Mapping]], *, launcher="basic", tried: dict[str, Todo] | None = None, **where
+) -> list[UserError | RunsFailed | None]:
+    """Run what is not stored of several lists of configurations, each once, as one sweep: workers idle at its end only.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of dict
+        Lists as `execute` takes them.
+    launcher : str
+        As in `execute`.
+    tried : dict, optional
+        What was run by the sweeps before that were given this dictionary, by run key: that is not run again, not even with
+        ``force``, but counts where it failed. What this sweep runs is added.
+    **where
+        As in `execute`.
+
+    Returns
+    -------
+    list of UserError, RunsFailed or None
+        What went wrong with each list: of one whose data or options are wrong, nothing was run that no other list has.
+
+    Raises
+    ------
+    UserError
+        Nothing can be run here at all.
+    KeyboardInterrupt
+        As in `execute`.
+    """
     from hydra._internal.callbacks import Callbacks
 
+    tried = {} if tried is None else tried
     with hydra_loader() as loader:
         config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
         check_hydra(config)
         context = HydraContext(config_loader=loader, callbacks=Callbacks())
-        _execute(configs, context, config, **execution_settings(where))
+        return _execute(groups, tried, context, config, **execution_settings(where))
+
+
+def _raise_any(errors: Sequence[Exception | None]) -> None:
+    for error in errors:
+        if error is not None:
+            raise error
 
 
 @contextlib.contextmanager
@@ -164,32 +204,70 @@ def hydra_loader() -> Iterator:
         raise explain(error) from error
 
 
-def _execute(configs, context: HydraContext, config, *, results_dir, data_dir, force, checkpoint) -> None:
+def _execute(groups, tried, context: HydraContext, config, *, results_dir, data_dir, force, checkpoint) -> list:
     store.check_writable(results_dir)
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
     results_dir = _folders.check_folder("results_dir", results_dir).absolute()
     data_dir = data_dir and _folders.check_folder("data_dir", data_dir).absolute()
     store.tidy(results_dir)
-    there = [store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for c in configs]
-    due = [store.is_due(run, force) for run in there]
-    names = labels(configs) if any(due) else [""] * len(configs)
-    todo = [Todo(*each) for each in itertools.compress(zip(configs, names, strict=True), due)]
-    _check_jobs(todo, context.config_loader, config)
-    runner.check([each.config for each in todo], data_dir)
-    stale = sum(run.stale for run, again in zip(there, due, strict=True) if not again)
+    configs, there, due, errors = {}, {}, {}, []
+    for group in groups:
+        new = {key: each for each in group if (key := key_of(each)) not in configs}
+        error = None
+        try:
+            found = {key: store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for key, c in new.items()}
+            todo = {key: Todo(c, "") for key, c in new.items() if key not in tried and store.is_due(found[key], force)}
+            _check_jobs(todo.values(), context.config_loader, config)
+            runner.check([each.config for each in todo.values()], data_dir)
+            configs, there, due = configs | new, there | found, due | todo
+        except UserError as wrong:
+            error = wrong
+        except COMPOSING as wrong:
+            error = explain(wrong)
+        errors.append(error)
+    if None not in errors:
+        return errors
+    _announce(there, due)
+    broken = None
+    if due:
+        _name(due, configs)
+        todo = list(due.values()) if _runs_here(config.hydra.launcher) else _kinds_first(list(due.values()))
+        where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force, "checkpoint": checkpoint}
+        try:
+            work.finish(todo, lambda todo: _launch(todo, context, config, where), results_dir)
+        except RunsFailed as error:
+            broken = error
+        store.tidy(results_dir)
+    tried |= due
+    mine = [[tried[key] for key in map(key_of, group) if key in tried] for group in groups]
+    return [error or _failure(runs, broken) for error, runs in zip(errors, mine, strict=True)]
+
+
+def _announce(there: Mapping[str, StoredRun | None], due: Mapping[str, Todo]) -> None:
+    """Say how much there is to do, of runs by key."""
+    kept = [run for key, run in there.items() if run is not None and key not in due]
+    stale = sum(run.stale for run in kept)
     others = f" ({stale} of them by another version of the code; force={STALE} redoes those)" if stale else ""
-    print_line(f"{len(configs)} runs: {len(configs) - len(todo)} stored{others}, {len(todo)} to run")
-    if not todo:
-        return
-    if not _runs_here(config.hydra.launcher):
-        todo = _kinds_first(todo)
-    where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force, "checkpoint": checkpoint}
-    failed, missing = work.finish(todo, lambda todo: _launch(todo, context, config, where), results_dir)
-    store.tidy(results_dir)
+    print_line(f"{len(there)} runs: {len(kept)} stored{others}, {len(due)} to run")
+
+
+def _name(due: Mapping[str, Todo], configs: Mapping[str, Mapping]) -> None:
+    """Give runs names by what tells them from all that were asked for."""
+    for key, name in zip(configs, labels(list(configs.values())), strict=True):
+        if key in due:
+            due[key].name = name
+
+
+def _failure(tried: Sequence[Todo], broken: RunsFailed | None) -> RunsFailed | None:
+    """Return what to say of some of the runs of a sweep, which may have broken off."""
+    failed, missing = work.counts(tried)
+    if missing and broken:
+        return broken
     if failed:
-        raise RunsFailed(f"{failed} of {len(todo)} runs failed; repeat the command to try them again")
+        return RunsFailed(f"{failed} of {len(tried)} runs failed; repeat the command to try them again")
     if missing:
-        raise RunsFailed(f"{missing} of {len(todo)} runs were interrupted; repeat the command to finish them")
+        return RunsFailed(f"{missing} of {len(tried)} runs were interrupted; repeat the command to finish them")
+    return None
 
 
 def _kinds_first(todo: Sequence[Todo]) -> list[Todo]:
@@ -215,7 +293,7 @@ def _launch(todo: Sequence[Todo], context: HydraContext, config, where: Mapping)
         return launcher.launch(jobs, initial_job_idx=0)
 
 
-def _check_jobs(todo: Sequence[Todo], loader, config) -> None:
+def _check_jobs(todo: Iterable[Todo], loader, config) -> None:
     """Check what jobs will compose: the file that bears the name of a data set or solver may be another than in the grid."""
     names = [tuple(f"{group}={each.config.get(group, {'name': TRAIN})['name']}" for group in GROUPS) for each in todo]
     for chosen in dict.fromkeys(names):

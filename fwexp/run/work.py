@@ -22,16 +22,20 @@ LOSSES = 2  # a run whose workers died so many times has failed
 
 @dataclass(eq=False)
 class Todo:
-    """A run to be done: its configuration, what to call it, and what the store has of it before, be it of other data."""
+    """A run to be done: its configuration, what to call it, and what the store has of it before, be it of other data.
+
+    ``status`` says how far it is: that of its `Outcome`, or as `_in_store` names it.
+    """
 
     config: dict
     name: str
     before: StoredRun | None = None
     failure: StoredRun | None = None
+    status: str = "due"
 
 
-def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, int]:
-    """Do all runs; return how many failed, and how many were interrupted in their workers.
+def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> None:
+    """Do all runs; their ``status`` says what became of each.
 
     Parameters
     ----------
@@ -50,7 +54,7 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, in
     for number, each in enumerate(todo, 1):
         each.name = f"[{number}/{len(todo)}] {each.name}"
         each.before, each.failure = store.stored(results_dir, each.config), store.failure(results_dir, each.config)
-    pending, losses, statuses = list(todo), Counter(), {}
+    pending, losses = list(todo), Counter()
     while pending:
         try:
             returned = launch(pending)
@@ -58,9 +62,10 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, in
             broken, found = error, _after_a_loss(pending, results_dir)
         else:
             broken, found = None, [_status(done) for done in returned]
-        statuses |= dict(zip(pending, found, strict=True))
-        lost = [each for each in pending if statuses[each] == "lost"]
-        if broken and not lost and all(statuses[each] == "due" for each in pending):
+        for each, status in zip(pending, found, strict=True):
+            each.status = status
+        lost = [each for each in pending if each.status == "lost"]
+        if broken and not lost and all(each.status == "due" for each in pending):
             raise RunsFailed(f"the sweep broke off: {type(broken).__name__}: {' '.join(str(broken).split())}") from broken
         for each in lost:
             losses[each] += 1
@@ -69,14 +74,18 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> tuple[int, in
                     RuntimeError(f"its worker died {LOSSES} times: killed, or out of memory"), each.config, results_dir
                 )
                 print_line(f"{each.name}: {outcome.message}")
-                statuses[each] = "failed"
+                each.status = "failed"
             else:
                 print_line(f"{each.name}: its worker died; again")
-        pending = [each for each in pending if statuses[each] in ("lost", "due")]
+        pending = [each for each in pending if each.status in ("lost", "due")]
         if not pending:
-            pending = _wait([each for each in todo if statuses[each] == "claimed"], statuses, results_dir)
-    counts = Counter(statuses.values())
-    return counts["failed"], counts["interrupted"] + counts["skipped"]
+            pending = _wait([each for each in todo if each.status == "claimed"], results_dir)
+
+
+def counts(todo: Sequence[Todo]) -> tuple[int, int]:
+    """Return how many runs failed, and how many did not end: interrupted in their workers, or never begun."""
+    found = Counter(each.status for each in todo)
+    return found["failed"], sum(found[status] for status in ("interrupted", "skipped", "due", "claimed"))
 
 
 def _status(done) -> str:
@@ -103,18 +112,18 @@ def _in_store(each: Todo, results_dir) -> str:
     return "lost" if claims.lost(final) else "claimed" if claims.held(final) else "due"
 
 
-def _wait(claimed: Sequence[Todo], statuses: dict, results_dir) -> list[Todo]:
+def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
     """Wait for runs that others have in work; return those, if any, that are to be done here after all."""
     if claimed:
         print_line(f"waiting for {len(claimed)} runs that are in work in other processes")
     while claimed:
         for each in claimed:
-            statuses[each] = _in_store(each, results_dir)
-            if statuses[each] in ("done", "failed"):
-                print_line(f"{each.name}: {statuses[each]} in another process")
-        again = [each for each in claimed if statuses[each] in ("lost", "due")]
+            each.status = _in_store(each, results_dir)
+            if each.status in ("done", "failed"):
+                print_line(f"{each.name}: {each.status} in another process")
+        again = [each for each in claimed if each.status in ("lost", "due")]
         if again:
             return again
-        claimed = [each for each in claimed if statuses[each] == "claimed"]
+        claimed = [each for each in claimed if each.status == "claimed"]
         time.sleep(SECONDS if claimed else 0)
     return []

@@ -242,7 +242,7 @@ def test_failed_runs_are_said_in_the_picture_and_raised(made, tmp_path, monkeypa
     keys = _smoke_keys()
     load = store.load_results
     monkeypatch.setattr(store, "load_results", lambda where, key: load(where, key=[k for k in key if k != keys[0]]))
-    monkeypatch.setattr(sweep, "execute", _fail)
+    monkeypatch.setattr(sweep, "execute_together", _fail)
     notes = []
     monkeypatch.setattr("fwexp.experiments.figure.save_figure", lambda *_, note: notes.append(note))
     with pytest.raises(sweep.RunsFailed):
@@ -251,7 +251,7 @@ def test_failed_runs_are_said_in_the_picture_and_raised(made, tmp_path, monkeypa
 
 
 def _fail(*_, **__):
-    raise sweep.RunsFailed("1 run failed")
+    return [RunsFailed("1 run failed")]
 
 
 @pytest.mark.slow
@@ -259,7 +259,7 @@ def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, m
     shutil.copytree(made[0], tmp_path / "there")
     folder, keys, load = tmp_path / "there", _smoke_keys(), store.load_results
     monkeypatch.setattr(store, "load_results", lambda where, key: load(where, key=[k for k in key if k != keys[0]]))
-    monkeypatch.setattr(sweep, "execute", _fail)
+    monkeypatch.setattr(sweep, "execute_together", _fail)
     files = sorted(path for path in (folder / "figures").iterdir())
     before = [path.read_bytes() for path in files]
     with pytest.raises(sweep.RunsFailed):
@@ -395,13 +395,16 @@ def test_a_paper_stands_for_its_figures(paper, tmp_path, monkeypatch, capsys):
     """Each is made once, and what fails is named at the end."""
     made = []
 
-    def make(name, **options):
+    def make(name, results_dir):
         made.append(name)
         if name == "review/fig2":
             raise DataError("there are no data")
-        return [options["results_dir"], name]
+        return [results_dir, name]
 
-    monkeypatch.setattr("fwexp.experiments.figure.make_figure", make)
+    def makers(names, *, results_dir, **_):
+        return {name: functools.partial(make, name, results_dir) for name in names}
+
+    monkeypatch.setattr("fwexp.experiments.figure.makers", makers)
     with pytest.raises(RunsFailed, match=r"^1 of 6 figures failed: review/fig2; repeat the command to try again$"):
         commands.main([NAME, paper, "review/fig1", f"results_dir={tmp_path}"])
     assert made == [NAME, *(name for name in FIGURES if name.startswith("review/"))]

@@ -1,5 +1,6 @@
 """Everything at once: what is planned, what fails, and the copies that are committed."""
 
+import functools
 import io
 import json
 import re
@@ -104,7 +105,7 @@ def test_what_fails_does_not_hold_up_the_rest(tmp_path, monkeypatch, capsys):
     done = []
     monkeypatch.setattr(commands, "conclude", lambda *_: done.append("concluded"))
 
-    def make(name, **_):
+    def make(name):
         done.append(name)
         if name == "quickstart":
             raise RunsFailed("1 of 2 runs failed")
@@ -112,15 +113,16 @@ def test_what_fails_does_not_hold_up_the_rest(tmp_path, monkeypatch, capsys):
             raise DataError("dataset hansards needs hansards/x")
         return [Path(f"{name}.png")]
 
-    monkeypatch.setattr(figure, "make_figure", make)
+    monkeypatch.setattr(figure, "makers", lambda names, **_: {name: functools.partial(make, name) for name in names})
     monkeypatch.setattr(sweep, "execute", lambda *_, **__: done.append("claims"))
     names = ("quickstart", "icml2013/fig5", "review/fig1", "claims/icml2013")
     monkeypatch.setattr(plan, "plan", lambda *_: steps(*names))
-    assert main(["reproduce", f"results_dir={tmp_path}"]) == 1
+    assert main(["reproduce", "hydra/launcher=joblib", f"results_dir={tmp_path}"]) == 1
     captured = capsys.readouterr()
     assert done == [*names[:3], "claims", "concluded"]
     assert "review/fig1.png" in captured.out
-    assert "== 1/4 quickstart: 1 runs, 5 s ?\n" in captured.err
+    assert "== 1/4 quickstart\n" in captured.err  # its runs are over
+    assert "== 4/4 claims/icml2013: 1 runs, 5 s ?\n" in captured.err
     assert captured.err.endswith("fwexp: 2 of 4 experiments failed: quickstart, icml2013/fig5; repeat the command to try again\n")
 
 

@@ -261,7 +261,9 @@ def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, nu
         outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
         return [JobReturn(status=JobStatus.COMPLETED, _return_value=outcome)]
 
-    assert work.finish([work.Todo(numbers.config, "numbers")], launch, results) == (0, 0)
+    todo = [work.Todo(numbers.config, "numbers")]
+    work.finish(todo, launch, results)
+    assert work.counts(todo) == (0, 0)
     assert launches == [1, 1]
 
 
@@ -274,7 +276,9 @@ def test_a_run_whose_worker_dies_twice_has_failed(tmp_path, numbers, capsys):
         claim.with_name(f".{claim.name}.claim-0").write_text(GONE)
         raise RuntimeError("a worker was killed")
 
-    assert work.finish([work.Todo(numbers.config, "numbers")], launch, results) == (1, 0)
+    todo = [work.Todo(numbers.config, "numbers")]
+    work.finish(todo, launch, results)
+    assert work.counts(todo) == (1, 0)
     (failed,) = store.find_runs(results, include={"failed"})
     assert failed.status == "failed"
     assert "worker died 2 times" in failed.record["error"]
@@ -317,7 +321,9 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
             outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
         return [JobReturn(status=JobStatus.COMPLETED, _return_value=outcome)]
 
-    assert work.finish([work.Todo(numbers.config, "numbers")], launch_twice, results) == (0, 0)
+    todo = [work.Todo(numbers.config, "numbers")]
+    work.finish(todo, launch_twice, results)
+    assert work.counts(todo) == (0, 0)
     assert "waiting for 1 runs" in capsys.readouterr().err
     assert store.is_stored(results, numbers.config)
 
