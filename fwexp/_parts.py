@@ -5,7 +5,7 @@ again. The first is work for nothing: a quarter of the time that kernels take to
 """
 
 import llvmlite.binding as llvm
-from numba import _dynfunc
+from numba._dynfunc import make_function
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -44,7 +44,7 @@ class _PartLowering(NativeLowering):
         state.library.finalize()
         lowered = state.cr
         module, name = lowered.fndesc.lookup_module(), lowered.fndesc.qualname
-        stands_for = _dynfunc.make_function(module, name, "", 0, lowered.env, (state.library,))
+        stands_for = make_function(module, name, "", 0, lowered.env, (state.library,))
         state.targetctx.insert_user_function(stands_for, lowered.fndesc, [state.library])
         state.cr = lowered._replace(cfunc=stands_for)
         return True

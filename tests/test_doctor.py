@@ -55,7 +55,7 @@ def test_a_package_that_is_too_old_or_gone(examine, monkeypatch):
     version = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, version(name)))
     assert examine()[1]["packages"][1:] == [
-        "WRONG: numba is 0.59.1, fwexp needs numba>=0.61: pip install 'numba>=0.61'",
+        "WRONG: numba is 0.59.1, fwexp needs numba>=0.62: pip install 'numba>=0.62'",
         "WRONG: tqdm is missing, fwexp needs tqdm>=4.66: pip install 'tqdm>=4.66'",
     ]
 
