@@ -1,8 +1,14 @@
-"""What Hydra has read of configurations, for all that one loader composes: it would read every file again each time."""
+"""What Hydra knows of configurations, kept: it would read every file again for each one that it composes.
+
+The same for what it sends to workers: it would pickle all that is registered with every job.
+"""
 
 import copy
+import functools
+import pickle
 
 from hydra._internal.config_repository import CachingConfigRepository
+from hydra.core.config_store import ConfigStore
 
 
 class Remembering(CachingConfigRepository):
@@ -27,3 +33,19 @@ class Remembering(CachingConfigRepository):
 def remember(loader) -> None:
     """Have a configuration loader read each configuration once."""
     loader.repository = Remembering(loader.repository)
+
+
+def pickle_registered_once() -> None:
+    """Have what is registered by now pickled once, for all jobs that are sent to workers from here on."""
+    import cloudpickle  # which launchers with workers bring; classes that OmegaConf makes are too much for pickle
+
+    content = cloudpickle.dumps(vars(ConfigStore.instance()))
+    ConfigStore.__reduce__ = lambda _: (_registered, (content,))
+
+
+@functools.lru_cache(maxsize=1)
+def _registered(content: bytes) -> ConfigStore:
+    """Return in a worker what was registered, the same for all jobs."""
+    store = ConfigStore.__new__(ConfigStore)
+    vars(store).update(pickle.loads(content))
+    return store

@@ -45,7 +45,7 @@ from fwexp.run.config import (
     to_overrides,
 )
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_files import remember
+from fwexp.run.hydra_files import pickle_registered_once, remember
 from fwexp.run.hydra_settings import SWEEPER, check_hydra
 from fwexp.run.names import labels
 from fwexp.run.runner import Outcome
@@ -311,6 +311,7 @@ def _workers(config, folder: Path) -> Iterator:
     if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
         with read_write(config.hydra):
             config.hydra.launcher.submitit_folder = literal(str(folder / "%j"))
+    pickle_registered_once()
     with relay.printing(folder), interrupts.passed_on():
         yield config
 
