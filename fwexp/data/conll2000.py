@@ -15,6 +15,7 @@ Labels are the chunk tags in the order of first occurrence in the training text;
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -22,9 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.dataset import DataFile, Dataset, NoOptions
+from fwexp.checks import integer_option
+from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
+from fwexp.data.sampling import sample
 from fwexp.errors import DataError, ParameterError
 
 # What is looked at, and at which positions relative to the token.
@@ -66,7 +69,16 @@ class Text(NamedTuple):
     ptr: np.ndarray  # int64 (sentences + 1,)
 
 
-def read(options: NoOptions, data_dir: Path):
+@dataclass(frozen=True)
+class Options:
+    """The options of ``conll2000``; with ``n``, training is on a random sample of so many sentences, with the features of all."""
+
+    n: int | None = field(
+        default=None, metadata={"check": integer_option("n of dataset conll2000", 1, optional=True), "added_later": True}
+    )
+
+
+def read(options: Options, data_dir: Path):
     """Return the training and the test problem."""
     from fwexp.problems.chain import chain_from_arrays
 
@@ -74,10 +86,14 @@ def read(options: NoOptions, data_dir: Path):
     num_states = len(_label_names(arrays))
     problems = []
     for part in ("train", "test"):
-        labels = arrays[f"{part}_labels"]
+        labels, columns, ptr = (arrays[f"{part}_{name}"] for name in ("labels", "columns", "ptr"))
+        if part == "train" and options.n is not None:
+            lengths = np.diff(ptr)
+            chosen = sample(np.ones(len(lengths), dtype=bool), options.n, "conll2000", "sentences")
+            tokens = np.repeat(chosen, lengths)
+            labels, columns, ptr = labels[tokens], columns[tokens], np.concatenate(([0], np.cumsum(lengths[chosen])))
         labels = np.where(labels < num_states, labels, -1)
-        x = indicators(arrays[f"{part}_columns"], arrays["sizes"])
-        problems.append(chain_from_arrays(x, labels, arrays[f"{part}_ptr"], num_states))
+        problems.append(chain_from_arrays(indicators(columns, arrays["sizes"]), labels, ptr, num_states))
     return tuple(problems)
 
 
@@ -302,6 +318,7 @@ DATASET = Dataset(
         _file("test.txt.gz", 639396, "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628"),
     ),
     read=read,
+    Options=Options,
     scorer=scorer,
     metrics=("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1"),
 )

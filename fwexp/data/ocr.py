@@ -20,7 +20,8 @@ import numpy as np
 from fwexp.checks import integer_option
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import read_lines
-from fwexp.errors import DataError, ParameterError
+from fwexp.data.sampling import sample
+from fwexp.errors import DataError
 
 NUM_PIXELS = 128
 NUM_STATES = 26
@@ -83,18 +84,8 @@ def read(options: Options, data_dir: Path):
             folds = ", ".join(map(str, np.unique(letters.folds)))
             raise DataError(f"{path}: no {part} words for split {options.split}; the folds in the file are {folds}")
     if options.n is not None:
-        train = sample(train, options.n)
+        train = sample(train, options.n, "ocr", "words")
     return tuple(chain_from_arrays(*chain_arrays(letters, words), NUM_STATES) for words in (train, test))
-
-
-def sample(words: np.ndarray, n: int) -> np.ndarray:
-    """Return the mask of n of the words where the mask ``words`` is true."""
-    chosen = np.flatnonzero(words)
-    if n > len(chosen):
-        raise ParameterError(f"n of dataset ocr must be at most {len(chosen)}, the number of training words, got {n}")
-    mask = np.zeros_like(words)
-    mask[np.random.default_rng(0).permutation(chosen)[:n]] = True
-    return mask
 
 
 def read_letters(path: Path) -> Letters:

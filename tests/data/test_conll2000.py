@@ -1,6 +1,7 @@
 import collections
 import gzip
 import hashlib
+from itertools import repeat
 from pathlib import Path
 
 import hypothesis
@@ -238,6 +239,27 @@ def test_problems(folder):
     assert conll2000.label_names(folder) == ("B-NP", "I-NP", "B-VP", "O")
 
 
+def test_only_the_training_sentences_are_sampled(folder):
+    train, test = load_dataset("conll2000", data_dir=folder)
+    in_all = list(map(_sentence, repeat(train), range(train.n)))
+    for n in (1, 3, 6):
+        part, same_test = load_dataset("conll2000", data_dir=folder, n=n)
+        assert (part.n, part.d) == (n, train.d)
+        assert same_test.labels.tolist() == test.labels.tolist()
+        left = iter(in_all)  # in the order of the text
+        assert all(_sentence(part, i) in left for i in range(n))
+    with pytest.raises(ParameterError, match=r"^n of dataset conll2000 must be at most 6, .* training sentences, got 7$"):
+        load_dataset("conll2000", data_dir=folder, n=7)
+    assert canonical({"dataset": {"name": "conll2000"}, "solver": {"name": "fw"}, "lam": 1.0})["dataset"] == {"name": "conll2000"}
+
+
+def _sentence(problem, i):
+    """The labels of an example, and the features of its tokens."""
+    start, end = problem.label_ptr[i : i + 2]
+    features = np.split(problem.x.indices, problem.x.indptr)[start + 1 : end + 1]
+    return problem.labels[start:end].tolist(), [row.tolist() for row in features]
+
+
 def test_a_tag_that_only_the_test_text_has(folder):
     train, test = load_dataset("conll2000", data_dir=folder)
     assert test.labels.tolist() == [0, -1, 1, 2]
@@ -380,7 +402,7 @@ def test_the_cache_is_in_the_home_by_default(folder, monkeypatch):
 
 def test_sources(folder):
     dataset = DATASETS["conll2000"]
-    assert dataset.sources(conll2000.NoOptions(), folder) == {
+    assert dataset.sources(conll2000.Options(), folder) == {
         f"conll2000/{part}.txt": hashlib.sha256(text.encode()).hexdigest() for part, text in (("train", TRAIN), ("test", TEST))
     }
     assert dataset.title == "text chunking (CoNLL-2000)"

@@ -1,21 +1,8 @@
-import numpy as np
 import pytest
 
-from fwexp.data import load_dataset, ocr
+from fwexp.data import load_dataset
 from fwexp.errors import ParameterError
 from fwexp.run.config import canonical, run_key
-
-
-def test_a_sample_has_n_words_and_contains_the_smaller_samples():
-    words = np.arange(1000) % 10 != 3
-    before = np.zeros(1000, dtype=bool)
-    for n in (1, 50, 400, 900):
-        mask = ocr.sample(words, n)
-        assert mask.sum() == n
-        assert not (mask & ~words).any()
-        assert not (before & ~mask).any()
-        before = mask
-    assert np.array_equal(before, words)
 
 
 def test_only_the_training_words_are_sampled(letter_file, tmp_path):

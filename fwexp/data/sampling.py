@@ -1,0 +1,21 @@
+"""A part of a training set: for experiments that need it smaller."""
+
+import numpy as np
+
+from fwexp.errors import ParameterError
+
+
+def sample(examples: np.ndarray, n: int, dataset: str, what: str) -> np.ndarray:
+    """Return the mask of n examples at random of those where the mask ``examples`` is true; a larger n contains the smaller ones.
+
+    Raises
+    ------
+    ParameterError
+        There are fewer than n; says so of option ``n`` of ``dataset``, whose training examples are called ``what``.
+    """
+    chosen = np.flatnonzero(examples)
+    if n > len(chosen):
+        raise ParameterError(f"n of dataset {dataset} must be at most {len(chosen)}, the number of training {what}, got {n}")
+    mask = np.zeros_like(examples)
+    mask[np.random.default_rng(0).permutation(chosen)[:n]] = True
+    return mask
