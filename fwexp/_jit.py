@@ -18,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from fwexp import _kernel_cache, _sources
 from fwexp._parts import PartCompiler
 
-__all__ = ["array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
+__all__ = ["PART", "array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call

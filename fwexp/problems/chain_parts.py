@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import register_jitable
+from fwexp._prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
-from fwexp.problems.features import has_rows, product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.features import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.sparse_parts import add_entry, most_parts, new_vector, register_sparse_parts, scatter_part
 
 
@@ -307,3 +308,11 @@ def _(problem, total, c, w):
         for code in range(size, size + problem.label_ptr[i + 1] * width - shift):
             if total[code + shift] != 0.0:
                 scatter_part(problem, i, code, c * total[code + shift], w)
+
+
+@protocol.prefetch_example.register(ChainProblem)
+def _(problem, i):
+    first, last = problem.label_ptr[i], problem.label_ptr[i + 1]
+    prefetch(problem.labels, first, last)
+    prefetch_rows(problem.x, first, last)
+    prefetch(problem.gram, problem.gram_ptr[i], problem.gram_ptr[i + 1])

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp._jit import dispatched, njit, register_jitable
+from fwexp._prefetch import prefetch
 from fwexp.errors import ParameterError
 
 
@@ -395,3 +396,27 @@ def _(x, start, end):
     columns = np.unique(x.indices[entries], return_inverse=True)[1]
     values = None if isinstance(x, BinaryFeatures) else np.abs(x.values[entries])
     return float((np.bincount(columns, values) ** 2.0).sum())
+
+
+@dispatched(fastmath=False)
+def prefetch_rows(x, start, end):
+    """Ask the processor for the rows start .. end."""
+
+
+@prefetch_rows.register(DenseFeatures)
+def _(x, start, end):
+    p = x.values.shape[1]
+    prefetch(x.values.reshape(-1), start * p, end * p)
+
+
+@prefetch_rows.register(BinaryFeatures)
+def _(x, start, end):
+    prefetch(x.indptr, start, end + 1)
+    prefetch(x.indices, x.indptr[start], x.indptr[end])
+
+
+@prefetch_rows.register(SparseFeatures)
+def _(x, start, end):
+    prefetch(x.indptr, start, end + 1)
+    prefetch(x.indices, x.indptr[start], x.indptr[end])
+    prefetch(x.values, x.indptr[start], x.indptr[end])

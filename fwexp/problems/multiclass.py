@@ -26,6 +26,7 @@ from fwexp.problems.features import (
     SparseFeatures,
     as_features,
     padded_width,
+    prefetch_rows,
     row_entries,
     row_norms_sq,
     row_scatter,
@@ -164,6 +165,11 @@ def _(problem):
 @protocol.scores.register(MulticlassProblem)
 def _(problem, i, w, theta):
     row_scores(problem.x, i, w, problem.width, theta)
+
+
+@protocol.prefetch_example.register(MulticlassProblem)
+def _(problem, i):
+    prefetch_rows(problem.x, i, i + 1)
 
 
 @protocol.max_oracle.register(MulticlassProblem)

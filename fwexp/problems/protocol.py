@@ -90,6 +90,16 @@ def max_oracle(problem, i, theta, y, scratch):
 
 
 @dispatched
+def prefetch_example(problem, i):
+    """Ask the processor for the data of example i, which comes next; a family may leave it out, for only time depends on it."""
+
+
+@prefetch_example.register(object)
+def _(problem, i):
+    pass
+
+
+@dispatched
 def costly_oracle(problem):
     """Whether an oracle call costs so much more than the step around it that a run must go easy on them (plain Python).
 

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp._jit import register_jitable
+from fwexp._prefetch import prefetch
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import row_entries, row_product, row_scatter_label
+from fwexp.problems.features import prefetch_rows, row_entries, row_product, row_scatter_label
 from fwexp.problems.graph_parts import add_cuts, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.segmentation import SegmentationProblem
@@ -220,3 +221,16 @@ def _(problem, i, y):
             phi[columns] += values
     phi[problem.width * problem.num_features :] = -cuts(problem, i, labels)
     return sp.csr_array(phi[np.newaxis])
+
+
+@protocol.prefetch_example.register(SegmentationProblem)
+def _(problem, i):
+    nodes, last = problem.label_ptr[i], problem.label_ptr[i + 1]
+    edges, last_edge = problem.edge_ptr[i], problem.edge_ptr[i + 1]
+    prefetch(problem.labels, nodes, last)
+    prefetch(problem.node_loss, nodes, last)
+    prefetch_rows(problem.x, nodes, last)
+    prefetch_rows(problem.z, edges, last_edge)
+    prefetch(problem.ends, 2 * edges, 2 * last_edge)
+    prefetch(problem.out, 2 * edges, 2 * last_edge)
+    prefetch(problem.first, nodes + i, last + i + 1)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp._jit import dispatched, njit, register_jitable
-from fwexp.problems.protocol import dot, loss, max_oracle, scores
+from fwexp.problems.protocol import dot, loss, max_oracle, prefetch_example, scores
 from fwexp.solvers import gap_tree
 from fwexp.solvers.averaging import update_averages
 from fwexp.solvers.corners import NO_ROOM, find_corner
@@ -78,6 +78,9 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
         if not block_has_room(dual, problem, i):
             return BLOCKS_FULL
         scores(problem, i, iterate.w, work.theta)
+        following = example_after(rule, k, counts[DRAWS_USED])
+        if following >= 0:  # its data are on their way while the oracle works
+            prefetch_example(problem, following)
         slot, hit = find_corner(corners, dual, problem, i, k, iterate, work)
         if slot == NO_ROOM:
             return SET_FULL
@@ -155,6 +158,13 @@ def next_example(rule, k, used):
     if rule.tree.nodes[1, gap_tree.TOTAL] > 0.0:
         return gap_tree.draw(rule.tree, rule.uniforms[used])
     return int(rule.uniforms[used] * len(rule.order))
+
+
+@register_jitable
+def example_after(rule, k, used):
+    """Return the example of the step after step k where it is known already, else -1."""
+    place = used + 1 if rule.kind == IN_ORDER else k + 1 - rule.since
+    return rule.order[place] if place < len(rule.order) else -1
 
 
 @njit
