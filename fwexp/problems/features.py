@@ -403,6 +403,11 @@ def prefetch_rows(x, start, end):
     """Ask the processor for the rows start .. end."""
 
 
+@prefetch_rows.register(object)
+def _(x, start, end):
+    pass
+
+
 @prefetch_rows.register(DenseFeatures)
 def _(x, start, end):
     p = x.values.shape[1]

@@ -371,6 +371,7 @@ def call_all(problem, w, labelings, blocks, total, storage, work, found):
     """Call every function that kernels call, and write down what they return."""
     for i in range(problem.n):
         y, direction, theta = work.y, work.direction, work.theta
+        protocol.prefetch_example(problem, i)
         protocol.scores(problem, i, w, theta)
         protocol.decode(problem, i, theta, y, work.scratch)
         found[i, 0] = protocol.loss(problem, i, y) * protocol.loss_weight(problem, i, y)
