@@ -30,6 +30,7 @@ from fwexp.checks import check_flag, number_option
 POSITIVE = "a positive number"
 OBSERVED = "observed"
 WATCH_CENTRES, WATCH_FACTOR = 10, 0.7
+PIECE = 1 << 14  # of the weights, in entries
 LATE_PASSES, LATE_STRENGTH = 10, 2.0  # where `acceleration_strength` is None: passes before acceleration begins, and its kap
 
 
@@ -97,7 +98,7 @@ class ProximalCentre:
     period: int  # steps between new centres
     next_step: int  # step of the next one
     z: np.ndarray  # internal weights
-    w_old: np.ndarray  # w at the latest move
+    w_old: np.ndarray  # w at the latest move; z itself if that was the choice of the first centre, w = z
     watch: bool = True  # whether the safeguard is on; without, the period stays
     moves: int = 0
     watched: float = np.inf  # the certificate ten centres ago
@@ -129,10 +130,14 @@ class ProximalCentre:
             self.watched = gap
         root = np.sqrt(1.0 / (1.0 + self.kap))
         beta = (1.0 - root) / (1.0 + root)
-        z = w + beta * (w - self.w_old)
-        self.w_old = w.copy()
-        v += self.kap / (1.0 + self.kap) * (z - self.z)
-        self.z = z
+        if self.w_old is self.z:
+            self.w_old = self.z.copy()
+        for start in range(0, len(w), PIECE):  # which a cache holds: fresh memory for w as a whole takes longer than all of it
+            piece = slice(start, start + PIECE)
+            z = w[piece] + beta * (w[piece] - self.w_old[piece])
+            self.w_old[piece] = w[piece]
+            v[piece] += self.kap / (1.0 + self.kap) * (z - self.z[piece])
+            self.z[piece] = z
         self.next_step += self.period
 
 
@@ -140,4 +145,5 @@ def new_centre(
     kap: float, lam: float, period: int, step: int, image: np.ndarray, w: np.ndarray, watch: bool = True
 ) -> ProximalCentre:
     """Return the first centre, ``image`` = A a, chosen at ``step``, with ``period`` steps between new ones at first."""
-    return ProximalCentre(kap, lam, period, step + period, image.copy(), w.copy(), watch)
+    z = image.copy()
+    return ProximalCentre(kap, lam, period, step + period, z, z if image is w else w.copy(), watch)

@@ -67,8 +67,9 @@ def clip(index: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def set_weights(projection, v: np.ndarray, w: np.ndarray) -> None:
-    """Set w, in place, to what belongs to v, and keep v."""
-    w[:] = v
+    """Set w, in place, to what belongs to v, and keep v; v may be w where there is no constraint."""
+    if v is not w:
+        w[:] = v
     if isinstance(projection, Nonnegative):
         projection.v[:] = v[projection.index]
         w[projection.index] = np.maximum(projection.v, 0.0)

@@ -6,7 +6,7 @@ import pytest
 import fwexp
 from fwexp.problems.protocol import radii_sq, to_public
 from fwexp.solvers import SOLVERS, active_set, bcfw, check_options, gap_tree
-from fwexp.solvers.acceleration import LATE_PASSES, LATE_STRENGTH
+from fwexp.solvers.acceleration import LATE_PASSES, LATE_STRENGTH, PIECE, new_centre
 from tests import reference as ref
 from tests.small_problems import steps_before_a_tie
 
@@ -195,6 +195,27 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
         assert ref.primal(tp, to_public(problem, point.w), lam) >= best.primal - 1e-12
     solver.advance(BIG, 400 * tp.n)
     assert solver.exact_gap() == pytest.approx(0.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_a_centre_moves_as_the_formula_says_where_w_is_taken_in_pieces(constrained):
+    rng, kap = np.random.default_rng(5), 3.0
+    v = rng.standard_normal(2 * PIECE + 5)
+    w = np.maximum(v, 0.0) if constrained else v  # without constraints they are one array
+    z, w_old, centre = v.copy(), w.copy(), new_centre(kap, 0.1, 7, 0, v, w)
+    share, beta = kap / (1.0 + kap), (1.0 - np.sqrt(1.0 / (1.0 + kap))) / (1.0 + np.sqrt(1.0 / (1.0 + kap)))
+    for move in range(1, 4):
+        v += rng.standard_normal(len(v))  # steps
+        if constrained:
+            w[:] = np.maximum(v, 0.0)
+        z_new = w + beta * (w - w_old)
+        w_old, v_new = w.copy(), v + share * (z_new - z)
+        z = z_new
+        centre.move(w, v, lambda: 1.0)
+        np.testing.assert_allclose(centre.z, z, rtol=1e-14)
+        np.testing.assert_array_equal(centre.w_old, w_old)
+        np.testing.assert_allclose(v, v_new, rtol=1e-13, atol=1e-13)
+        assert centre.next_step == 7 * (move + 1)
 
 
 def test_lam_may_change_at_the_very_step_at_which_acceleration_begins():
