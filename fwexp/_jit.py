@@ -44,11 +44,28 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
         function.py_func = function
         return function
-    dispatcher = numba.njit(error_model="numpy", fastmath=fastmath, nogil=True, **NO_WRAPPERS)(function)
+    dispatcher = _with_parts(numba.njit(error_model="numpy", fastmath=fastmath, nogil=True, **NO_WRAPPERS)(function))
     directory = cache_directory(function.__module__)
     if directory is not None:
         dispatcher._cache = _kernel_cache.KernelCache(function, directory)
         dispatcher.compile = _once(dispatcher)
+    return dispatcher
+
+
+def _with_parts(dispatcher):
+    """Return ``dispatcher``, whose kernels know the environments of their parts from now on.
+
+    From there parts have what they print, and raise, that is known at run time only; without, they end in a deadlock. numba
+    sets what code that has just been compiled has of its own, and all of it in code from the disk only.
+    """
+    add = dispatcher.add_overload
+
+    def add_overload(compiled) -> None:
+        for environment in compiled._find_referenced_environments():
+            compiled.library.codegen.set_env(environment.env_name, environment)
+        add(compiled)
+
+    dispatcher.add_overload = add_overload
     return dispatcher
 
 
@@ -108,7 +125,7 @@ def _reached(module: str, classes: frozenset[type]) -> set[str]:
 @cache
 def _uncached(dispatcher) -> Callable:
     options = {key: dispatcher.targetoptions[key] for key in ("fastmath", "error_model", "nogil")}
-    return numba.njit(**options)(dispatcher.py_func)
+    return _with_parts(numba.njit(**options)(dispatcher.py_func))
 
 
 def specialise(kernel, problem) -> Callable:

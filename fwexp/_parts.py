@@ -54,7 +54,7 @@ class PartCompiler(CompilerBase):
     """numba's pipeline for parts of kernels."""
 
     def define_pipelines(self) -> list:
-        """Return numba's own, but for the last step but one."""
+        """Return numba's own, but for the lowering."""
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
         pipeline.passes = [(_PartLowering if each is NativeLowering else each, said) for each, said in pipeline.passes]
         pipeline.finalize()

@@ -45,6 +45,34 @@ def test_what_a_part_raises_is_raised():
             kernel(np.arange(5.0), -1)
 
 
+@_jit.register_jitable
+def _checked(values, limit):
+    print("limit", limit)  # noqa: T201
+    for value in values:
+        if value > limit:
+            raise ValueError("too large", value)
+    return values
+
+
+@_jit.njit
+def _sum_checked(values, limit):
+    return _checked(values, limit).sum()
+
+
+@_jit.njit
+def _sum_through_a_kernel(values, limit):
+    return _sum_checked(values, limit)
+
+
+def test_what_a_part_prints_and_raises_may_be_known_at_run_time_only(capfd):
+    for kernel in (_sum_through_a_kernel, _sum_checked, _jit._uncached(_sum_checked)):
+        assert kernel(np.arange(5.0), 4.0) == 10.0
+        with pytest.raises(ValueError, match="too large") as error:
+            kernel(np.arange(5.0), 2.5)
+        assert error.value.args == ("too large", 3.0)
+        assert capfd.readouterr().out == "limit 4.0\nlimit 2.5\n"
+
+
 def test_parts_free_what_they_allocate():
     values = np.arange(5.0)
     _twice(values, 3)

@@ -3,9 +3,11 @@
 The same for what it sends to workers: it would pickle all that is registered with every job.
 """
 
+import contextlib
 import copy
 import functools
 import pickle
+from collections.abc import Iterator
 
 from hydra._internal.config_repository import CachingConfigRepository
 from hydra.core.config_store import ConfigStore
@@ -35,12 +37,20 @@ def remember(loader) -> None:
     loader.repository = Remembering(loader.repository)
 
 
-def pickle_registered_once() -> None:
-    """Have what is registered by now pickled once, for all jobs that are sent to workers from here on."""
-    import cloudpickle  # which launchers with workers bring; classes that OmegaConf makes are too much for pickle
-
+@contextlib.contextmanager
+def registered_pickled_once() -> Iterator[None]:
+    """Have what is registered with Hydra pickled once, for all jobs that are sent to workers meanwhile."""
+    try:
+        import cloudpickle  # classes that OmegaConf makes are too much for pickle
+    except ImportError:  # then every job brings all of it, as Hydra has it
+        yield
+        return
     content = cloudpickle.dumps(vars(ConfigStore.instance()))
     ConfigStore.__reduce__ = lambda _: (_registered, (content,))
+    try:
+        yield
+    finally:
+        del ConfigStore.__reduce__
 
 
 @functools.lru_cache(maxsize=1)

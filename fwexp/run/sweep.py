@@ -45,7 +45,7 @@ from fwexp.run.config import (
     to_overrides,
 )
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_files import pickle_registered_once, remember
+from fwexp.run.hydra_files import registered_pickled_once, remember
 from fwexp.run.hydra_settings import SWEEPER, check_hydra
 from fwexp.run.names import labels
 from fwexp.run.runner import Outcome
@@ -227,7 +227,7 @@ def _execute(groups, tried, context: HydraContext, config, *, results_dir, data_
         errors.append(error)
     if None not in errors:
         return errors
-    _announce(there, due)
+    _announce(there, due, sum(key in tried for key, run in there.items() if run is None))
     broken = None
     if due:
         _name(due, configs)
@@ -238,17 +238,18 @@ def _execute(groups, tried, context: HydraContext, config, *, results_dir, data_
         except RunsFailed as error:
             broken = error
         store.tidy(results_dir)
-    tried |= due
-    mine = [[tried[key] for key in map(key_of, group) if key in tried] for group in groups]
+    known = tried | due
+    tried |= {key: each for key, each in due.items() if each.status not in work.UNENDED}
+    mine = [[known[key] for key in map(key_of, group) if key in known] for group in groups]
     return [error or _failure(runs, broken) for error, runs in zip(errors, mine, strict=True)]
 
 
-def _announce(there: Mapping[str, StoredRun | None], due: Mapping[str, Todo]) -> None:
-    """Say how much there is to do, of runs by key."""
+def _announce(there: Mapping[str, StoredRun | None], due: Mapping[str, Todo], failed: int) -> None:
+    """Say how much there is to do, of runs by key; ``failed`` did before, and are left alone."""
     kept = [run for key, run in there.items() if run is not None and key not in due]
     stale = sum(run.stale for run in kept)
     others = f" ({stale} of them by another version of the code; force={STALE} redoes those)" if stale else ""
-    print_line(f"{len(there)} runs: {len(kept)} stored{others}, {len(due)} to run")
+    print_line(f"{len(there)} runs: {len(kept)} stored{others}, {len(due)} to run" + f", {failed} failed before" * bool(failed))
 
 
 def _name(due: Mapping[str, Todo], configs: Mapping[str, Mapping]) -> None:
@@ -311,8 +312,7 @@ def _workers(config, folder: Path) -> Iterator:
     if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
         with read_write(config.hydra):
             config.hydra.launcher.submitit_folder = literal(str(folder / "%j"))
-    pickle_registered_once()
-    with relay.printing(folder), interrupts.passed_on():
+    with registered_pickled_once(), relay.printing(folder), interrupts.passed_on():
         yield config
 
 

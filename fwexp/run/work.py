@@ -18,6 +18,7 @@ from fwexp.run.stored_run import StoredRun
 
 SECONDS = 0.5  # between two looks at what other sweeps have in work
 LOSSES = 2  # a run whose workers died so many times has failed
+UNENDED = ("interrupted", "skipped", "due", "claimed")  # of runs that this process did not bring to an end
 
 
 @dataclass(eq=False)
@@ -56,16 +57,18 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> None:
         each.before, each.failure = store.stored(results_dir, each.config), store.failure(results_dir, each.config)
     pending, losses = list(todo), Counter()
     while pending:
+        # What was lost goes alone, then all the rest: a worker that dies takes the others with it, and what they had in work.
+        batch = [each for each in pending if losses[each]][:1] or pending
         try:
-            returned = launch(pending)
+            returned = launch(batch)
         except Exception as error:  # a worker was killed, for instance
-            broken, found = error, _after_a_loss(pending, results_dir)
+            broken, found = error, _after_a_loss(batch, results_dir)
         else:
             broken, found = None, [_status(done) for done in returned]
-        for each, status in zip(pending, found, strict=True):
+        for each, status in zip(batch, found, strict=True):
             each.status = status
-        lost = [each for each in pending if each.status == "lost"]
-        if broken and not lost and all(each.status == "due" for each in pending):
+        lost = [each for each in batch if each.status == "lost"]
+        if broken and not lost and all(each.status == "due" for each in batch):
             raise RunsFailed(f"the sweep broke off: {type(broken).__name__}: {' '.join(str(broken).split())}") from broken
         for each in lost:
             losses[each] += 1
@@ -85,7 +88,7 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> None:
 def counts(todo: Sequence[Todo]) -> tuple[int, int]:
     """Return how many runs failed, and how many did not end: interrupted in their workers, or never begun."""
     found = Counter(each.status for each in todo)
-    return found["failed"], sum(found[status] for status in ("interrupted", "skipped", "due", "claimed"))
+    return found["failed"], sum(found[status] for status in UNENDED)
 
 
 def _status(done) -> str:

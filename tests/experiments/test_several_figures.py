@@ -250,3 +250,18 @@ def test_mistakes_in_the_data_of_one_list_of_runs_are_its_own(tmp_path, world):
     assert seeds(each.config for each in tried.values()) == [0]
     assert sweep.execute_together([right], results_dir=tmp_path, tried=tried, force=True) == [None]
     assert world.ran == [0]
+
+
+def test_what_a_broken_launcher_did_not_run_is_left_to_the_next_sweep(tmp_path, world, monkeypatch, capsys):
+    tried, works = {}, sweep._launch
+    monkeypatch.setattr(sweep, "_launch", lambda *_: 1 / 0)
+    broken = sweep.execute_together([configs_of("seed=0")], results_dir=tmp_path, tried=tried)
+    assert "the sweep broke off: ZeroDivisionError" in str(broken[0])
+    monkeypatch.setattr(sweep, "_launch", works)
+    world.failing = {1}
+    both = configs_of("seed=0", "seed=1")
+    assert "1 of 2 runs failed" in str(sweep.execute_together([both], results_dir=tmp_path, tried=tried)[0])
+    assert world.ran == [0, 1]
+    capsys.readouterr()
+    assert "1 of 2 runs failed" in str(sweep.execute_together([both], results_dir=tmp_path, tried=tried)[0])
+    assert "2 runs: 1 stored, 0 to run, 1 failed before" in capsys.readouterr().err

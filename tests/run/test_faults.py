@@ -287,6 +287,30 @@ def test_a_run_whose_worker_dies_twice_has_failed(tmp_path, numbers, capsys):
     assert not hidden(results)
 
 
+def test_a_run_that_kills_its_worker_fails_alone(tmp_path, numbers):
+    """With the worker all others die, and what they have in work is lost."""
+    results, launches = tmp_path / "results", []
+    configs = [canonical({**numbers.config, "seed": seed}) for seed in range(4)]
+
+    def launch(todo):
+        found = [each.config["seed"] for each in todo]
+        launches.append(found)
+        if 1 not in found:
+            outcomes = [runner.run(each.config, results, numbers.folder, verbose=False) for each in todo]
+            return [JobReturn(status=JobStatus.COMPLETED, _return_value=outcome) for outcome in outcomes]
+        for each in todo[:3]:  # as many as there are workers
+            claim = store.run_dir(results, each.config)
+            claim.parent.mkdir(parents=True, exist_ok=True)
+            claim.with_name(f".{claim.name}.claim-0").write_text(GONE)
+        raise RuntimeError("a worker was killed")
+
+    todo = [work.Todo(config, str(config["seed"])) for config in configs]
+    work.finish(todo, launch, results)
+    assert [each.name for each in todo if each.status == "failed"] == ["[2/4] 1"]
+    assert work.counts(todo) == (1, 0)
+    assert launches == [[0, 1, 2, 3], [0], [1], [2], [3]]
+
+
 def test_a_launcher_that_does_not_work_ends_the_sweep(tmp_path, numbers):
     def launch(todo):
         raise ImportError("no launcher here")
