@@ -36,5 +36,7 @@ def _(array, start, end):
     def ask_for_all(array, start, end):
         for place in range(start, end, LINE // array.itemsize):
             _ask(array, place)
+        if end > start:
+            _ask(array, end - 1)  # in another line yet, where the first entry does not begin one
 
     return ask_for_all
