@@ -17,7 +17,7 @@ from fwexp.experiments.figure import PICTURE, save_figure
 from fwexp.plots import curves, icml2013, icml2013_table, icml2016, icml2016_gaps, icml2016_paths, quickstart, style
 from fwexp.plots.curves import COLUMNS
 from fwexp.run import store, sweep
-from fwexp.run.config import conf_dir
+from fwexp.run.config import conf_dir, run_key
 from fwexp.solvers import SOLVERS
 from tests.plots.synthetic_results import make_results
 
@@ -268,3 +268,18 @@ def check_texts(picture):
 def test_a_panel_has_the_curves_of_the_paper(name, panel, variants):
     frame = _frame(name)
     assert set(frame[frame["panel"] == panel]["variant"]) == variants
+
+
+@pytest.mark.slow
+@pytest.mark.data  # without it, what auto stands for is not known
+def test_runs_whose_time_counts_are_no_other_figures_runs_side_by_side():
+    """A command for both would do them beside others, and the figure that shows times would find them stored."""
+    found = {"basic": {}}
+    for name, figure in FIGURES.items():
+        keys = dict.fromkeys(map(run_key, _configs(name)), name)
+        found.setdefault(figure.launcher("full"), {}).update(keys)
+    in_turn = found.pop("basic")
+    assert in_turn
+    for side_by_side in found.values():
+        shared = in_turn.keys() & side_by_side.keys()
+        assert not {(in_turn[key], side_by_side[key]) for key in shared}
