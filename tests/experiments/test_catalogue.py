@@ -274,12 +274,9 @@ def test_a_panel_has_the_curves_of_the_paper(name, panel, variants):
 @pytest.mark.data  # without it, what auto stands for is not known
 def test_runs_whose_time_counts_are_no_other_figures_runs_side_by_side():
     """A command for both would do them beside others, and the figure that shows times would find them stored."""
-    found = {"basic": {}}
+    timed, others = {}, {}
     for name, figure in FIGURES.items():
-        keys = dict.fromkeys(map(run_key, _configs(name)), name)
-        found.setdefault(figure.launcher("full"), {}).update(keys)
-    in_turn = found.pop("basic")
-    assert in_turn
-    for side_by_side in found.values():
-        shared = in_turn.keys() & side_by_side.keys()
-        assert not {(in_turn[key], side_by_side[key]) for key in shared}
+        (timed if figure.timed else others).update(dict.fromkeys(map(run_key, _configs(name)), name))
+    assert timed
+    assert others
+    assert not {(timed[key], others[key]) for key in timed.keys() & others.keys()}
