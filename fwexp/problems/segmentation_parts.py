@@ -2,8 +2,9 @@
 
 A vector of parts holds a number per node, the expected true label minus the expected one, then for every edge feature how
 much more of it is cut than by the truth (``graph_parts``). Labelings are kept as their vectors of parts p_i(y): to walk along
-the edges of an example takes so long that it is done once per labeling. Examples have many nodes, so inner products of node
-features go through R^p.
+the edges of an example takes so long that it is done once per labeling. Where edge features are 0 or 1 these are whole numbers,
+and kept as such in a quarter of the memory, which is what steps with stored labelings wait for. Examples have many nodes, so
+inner products of node features go through R^p.
 """
 
 import numpy as np
@@ -14,10 +15,16 @@ from fwexp._prefetch import prefetch
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import prefetch_rows, row_entries, row_product, row_scatter_label
+from fwexp.problems.features import BinaryFeatures, prefetch_rows, row_entries, row_product, row_scatter_label
 from fwexp.problems.graph_parts import add_cuts, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.segmentation import SegmentationProblem
+
+
+def _labeling_type(problem):
+    """Return the type of the numbers p_i(y): none of them is larger than the sum of a feature over all edges of an example."""
+    whole = isinstance(problem.z, BinaryFeatures) and np.diff(problem.edge_ptr).max() <= np.iinfo(np.int16).max
+    return np.int16 if whole else np.float64
 
 
 @protocol.workspace.register(SegmentationProblem)
@@ -27,7 +34,7 @@ def _(problem):
         theta=np.zeros(size),
         direction=np.zeros(size + problem.num_features),  # after the vector itself there is room for its image in R^p
         image=np.zeros(size),
-        y=np.zeros(size),
+        y=np.zeros(size, dtype=_labeling_type(problem)),
         scratch=np.zeros(2 * nodes + 2 * edges + scratch_size(nodes, edges)),
     )
 
@@ -60,8 +67,8 @@ def _cut(problem, i, theta, y, scratch):
     for v in range(nodes):
         y[v] = problem.labels[problem.label_ptr[i] + v] - side[v]
     pairwise = y[nodes : nodes + problem.num_pairwise]
-    pairwise[:] = 0.0
-    add_cuts(problem, i, side, 1.0, pairwise)
+    pairwise[:] = 0
+    add_cuts(problem, i, side, 1, pairwise)
 
 
 @protocol.max_oracle.register(SegmentationProblem)
@@ -103,14 +110,15 @@ def _(problem):
 
 @protocol.new_storage.register(SegmentationProblem)
 def _(problem, size):
-    return np.zeros(size)
+    return np.zeros(size, dtype=_labeling_type(problem))
 
 
 @protocol.as_labeling.register(SegmentationProblem)
 def _(problem, i, y):
     nodes = int(problem.label_ptr[i + 1] - problem.label_ptr[i])
     labels, truth = check_labels("y", y, nodes, 2), problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
-    return np.concatenate((truth - labels, cuts(problem, i, labels) - cuts(problem, i, truth)))
+    parts = np.concatenate((truth - labels, cuts(problem, i, labels) - cuts(problem, i, truth)))
+    return parts.astype(_labeling_type(problem))
 
 
 @protocol.public_labeling.register(SegmentationProblem)

@@ -11,7 +11,8 @@ Labelings stand in the storage in the order in which they came, one behind the o
 zeros, takes no memory.
 
 Memory: per slot 24 + 8 m bytes, for m slots of the example, at most 8/3 of those in use and no fewer than at first; and per
-labeling what the family needs (4 T bytes of a chain of length T; 8 (V + q) of V nodes with q edge features).
+labeling what the family needs (4 T bytes of a chain of length T; 8 (V + q) of V nodes with q edge features, 2 (V + q) where
+those are 0 or 1).
 """
 
 from typing import NamedTuple

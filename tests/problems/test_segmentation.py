@@ -131,6 +131,22 @@ def test_oracle_against_all_labelings(seed, scale):
     assert len(found) == len(y[0])
 
 
+@pytest.mark.parametrize("edges", [32767, 32768])
+@pytest.mark.parametrize("truth", [[1, 1], [0, 1]])
+def test_labelings_hold_as_many_cut_edges_as_there_are(truth, edges):
+    """Where edge features are 0 or 1 sums of them are kept in 16 bits, unless there are more edges than those can count."""
+    X, Z = [sp.csr_array([[1.0, 0.0], [0.0, 1.0]])], [sp.csr_array(np.ones((edges, 1)))]
+    problem = fwexp.segmentation_problem(X, [[(0, 1)] * edges], Z, [truth])
+    assert isinstance(problem.z, BinaryFeatures)
+    w = np.array([0.0, 9.0, 9.0, 0.0, 1e-4])
+    score = {(0, 0): 9.0, (0, 1): -1e-4 * edges, (1, 0): 18.0 - 1e-4 * edges, (1, 1): 9.0}
+    labels, value = fwexp.max_oracle(problem, 0, w)
+    assert labels.tolist() == [1, 0]
+    assert value == pytest.approx(fwexp.loss(problem, 0, [1, 0]) + score[1, 0] - score[tuple(truth)], abs=1e-11)
+    result = fwexp.solve(problem, lam=1e-3, max_passes=50, gap_tol=1e-9)
+    assert fwexp.predict(problem, result.w)[0].tolist() == truth
+
+
 @pytest.mark.parametrize("function", ["store_labeling", "true_labeling"])
 def test_labelings_of_which_only_the_nodes_are_written_are_found(example, function, monkeypatch):
     """The checks of families see the edge features in what is kept of a labeling."""
