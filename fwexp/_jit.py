@@ -15,12 +15,13 @@ import numba
 import numba.extending
 from numba.core.compiler_lock import global_compiler_lock
 
-from fwexp import _kernel_cache, _sources
+from fwexp import _kernel_cache, _references, _sources
 from fwexp._parts import PartCompiler
 
 __all__ = ["PART", "array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
+KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": _references.KernelCompiler}
 PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
 REACHED = ("fwexp._jit", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
 
@@ -44,7 +45,7 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
         function.py_func = function
         return function
-    dispatcher = _with_parts(numba.njit(error_model="numpy", fastmath=fastmath, nogil=True, **NO_WRAPPERS)(function))
+    dispatcher = _with_parts(numba.njit(fastmath=fastmath, **KERNEL)(function))
     directory = cache_directory(function.__module__)
     if directory is not None:
         dispatcher._cache = _kernel_cache.KernelCache(function, directory)
@@ -98,6 +99,7 @@ def array_kernel(signature: str) -> Callable[[Callable], Callable]:
     def decorate(function: Callable) -> Callable:
         kernel = njit(function, fastmath=True)
         _array_kernels[kernel] = signature
+        _references.shared.append(kernel)
         return kernel
 
     return decorate
@@ -124,8 +126,7 @@ def _reached(module: str, classes: frozenset[type]) -> set[str]:
 
 @cache
 def _uncached(dispatcher) -> Callable:
-    options = {key: dispatcher.targetoptions[key] for key in ("fastmath", "error_model", "nogil")}
-    return _with_parts(numba.njit(**options)(dispatcher.py_func))
+    return _with_parts(numba.njit(fastmath=dispatcher.targetoptions["fastmath"], **KERNEL)(dispatcher.py_func))
 
 
 def specialise(kernel, problem) -> Callable:

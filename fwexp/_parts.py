@@ -8,10 +8,10 @@ import llvmlite.binding as llvm
 from numba._dynfunc import make_function
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering
 
-__all__ = ["PartCompiler"]
+__all__ = ["PartCompiler", "pipeline_with"]
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -50,12 +50,17 @@ class _PartLowering(NativeLowering):
         return True
 
 
+def pipeline_with(lowering: type, state) -> PassManager:
+    """Return numba's pipeline with another lowering."""
+    pipeline = DefaultPassBuilder.define_nopython_pipeline(state)
+    pipeline.passes = [(lowering if each is NativeLowering else each, said) for each, said in pipeline.passes]
+    pipeline.finalize()
+    return pipeline
+
+
 class PartCompiler(CompilerBase):
     """numba's pipeline for parts of kernels."""
 
     def define_pipelines(self) -> list:
         """Return numba's own, but for the lowering."""
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [(_PartLowering if each is NativeLowering else each, said) for each, said in pipeline.passes]
-        pipeline.finalize()
-        return [pipeline]
+        return [pipeline_with(_PartLowering, self.state)]
