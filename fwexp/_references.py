@@ -1,13 +1,15 @@
-"""How numba compiles kernels: without counts of references, where a kernel makes no arrays.
+"""How numba compiles kernels: without counts of references, where a kernel makes no arrays and keeps none.
 
 Whoever calls a kernel holds its arrays, so what it does not make itself lives until it ends. numba counts nevertheless, at every
-slice and at every call that has arrays in its arguments: atomically, a fifth of a step on short chains.
+slice and at every call that has arrays in its arguments: atomically, a fifth of a step on short chains. Kernels of lists or of
+jitclass objects, where an array might be left, go on counting.
 """
 
 import re
 from collections.abc import Collection
 
 import llvmlite.binding as llvm
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import register_pass
@@ -59,6 +61,13 @@ class _KernelLibrary(JITCodeLibrary):
         super()._optimize_final_module()
 
 
+def _keeps_nothing(kind: types.Type, models) -> bool:
+    """Return whether what is left in a value of this type is never an array, but its numbers."""
+    if isinstance(kind, types.BaseTuple):
+        return all(_keeps_nothing(each, models) for each in kind.types)
+    return isinstance(kind, types.Array) or not models[kind].contains_nrt_meminfo()
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _KernelLowering(NativeLowering):
     """Lower to code that ``_KernelLibrary`` optimises."""
@@ -67,8 +76,10 @@ class _KernelLowering(NativeLowering):
 
     def run_pass(self, state) -> bool:
         """Lower a kernel."""
-        state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
+        models = state.targetctx.data_model_manager
+        if all(_keeps_nothing(each, models) for each in state.args):
+            state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()
         return super().run_pass(state)
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 import weakref
 
+import numba
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
@@ -127,6 +128,45 @@ def test_arrays_live_as_long_as_they_are_needed(first, second):
         del results, expected, result, wanted
         gc.collect()
         assert known() is None
+
+
+@numba.experimental.jitclass([("last", numba.float64[::1])])
+class Box:
+    """Where kernels can leave an array."""
+
+    def __init__(self, last):
+        self.last = last
+
+
+@_jit.register_jitable
+def _leave(box, values):
+    box.last = values[2:]
+
+
+@_jit.register_jitable
+def _leave_in_list(found, values):
+    found[0] = values[2:]
+
+
+def leaves(boxes, values):
+    _leave(boxes[0], values)
+
+
+def leaves_in_list(found, values):
+    _leave_in_list(found, values)
+
+
+def test_arrays_that_are_left_somewhere_live_on():
+    box, found = Box(np.zeros(1)), numba.typed.List([np.zeros(1)])
+    for function, where, left in [(leaves, (box,), lambda: box.last), (leaves_in_list, found, lambda: found[0])]:
+        kernel, values = new_kernel(function), np.arange(9.0)
+        known = weakref.ref(values)
+        kernel(where, values)
+        assert count_of(kernel) > 0
+        del values
+        gc.collect()
+        assert known() is not None
+        np.testing.assert_array_equal(left(), np.arange(2.0, 9.0))
 
 
 def test_all_that_is_taken_from_python_is_given_back():

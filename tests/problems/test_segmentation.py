@@ -138,6 +138,7 @@ def test_labelings_hold_as_many_cut_edges_as_there_are(truth, edges):
     X, Z = [sp.csr_array([[1.0, 0.0], [0.0, 1.0]])], [sp.csr_array(np.ones((edges, 1)))]
     problem = fwexp.segmentation_problem(X, [[(0, 1)] * edges], Z, [truth])
     assert isinstance(problem.z, BinaryFeatures)
+    assert protocol.new_storage(problem, 1).itemsize == protocol.workspace(problem).y.itemsize == (2 if edges == 32767 else 8)
     w = np.array([0.0, 9.0, 9.0, 0.0, 1e-4])
     score = {(0, 0): 9.0, (0, 1): -1e-4 * edges, (1, 0): 18.0 - 1e-4 * edges, (1, 1): 9.0}
     labels, value = fwexp.max_oracle(problem, 0, w)
