@@ -63,8 +63,8 @@ CAPTIONS = {
     ),
     "icml2016/fig6": (
         "The eight block methods on horses and on synthetic data of the sizes of HorseSeg and LSP, at three strengths of the "
-        "regularisation each. Gaps are computed anew each 10 passes, which the runs on HorseSeg-medium and -large do not outlast: "
-        "gap sampling is ahead there at first and stalls at the end.",
+        "regularisation each. Gaps are computed anew each 10 passes: where gap sampling has spent what it knows of them, it stands "
+        "still until then.",
         "The order of the methods was that of OCR; with the slow oracle of LSP the cache paid in time, too.",
     ),
     "icml2016/auto": (
