@@ -15,7 +15,6 @@ import pandas as pd
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.experiments.claims.runs import first
 from fwexp.plots import style
-from fwexp.solvers import AUTO
 
 GAPS = (0.1, 0.01, 0.001)
 NEAR = 1.1  # times the best of the others
@@ -53,8 +52,6 @@ class Side:
         """The rows of `results` that belong to it."""
         if self.store is not None:
             return results[results["store"] == str(self.store)]
-        if self.method == AUTO:
-            return results[results["auto"]]
         if self.method:
             return results[results["method"] == self.method]
         found = results[results["solver"] == self.solver]

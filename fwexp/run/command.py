@@ -53,7 +53,7 @@ def _run(config, sweeper) -> int:
     if "grids" in sweeper and list(sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
     where = execution_settings(config)
-    config = runner.resolve(canonical(config), where["data_dir"])
+    config = canonical(config)
     outcome = runner.run(config, **where)
     if outcome.status == "claimed":
         print_line("waiting: this run is in work in another process")

@@ -122,7 +122,7 @@ def check_writable(results_dir) -> None:
         raise ParameterError(f"results_dir must be a folder that can be written, got {str(results_dir)!r} ({folder} {reason})")
 
 
-def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | None = None, auto: bool = False) -> Path:
+def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | None = None) -> Path:
     """Store a result and return its folder; an interrupted one as ``<key>.partial``.
 
     Parameters
@@ -135,8 +135,6 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
         The store.
     sources : mapping, optional
         {file name: sha256} of the data.
-    auto : bool
-        Whether solver ``auto`` stands for this solver here.
     """
     import numpy as np
     import yaml
@@ -164,7 +162,7 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
             **{name: end.get(name) for name in ("step", "oracle_calls", "passes", "time")},
             "data": dict(sources or {}),
             "config": config,
-            "auto": auto,
+            "options": result.options,  # of ``auto`` what it chose
             "files": {name: fingerprint((folder / name).read_bytes()) for name in (CONFIG, TRACE, MODEL)},
             **_origin(config),
         }
@@ -215,7 +213,7 @@ def find_runs(results_dir="results", *, include: Collection[str] = (), **filters
     """
     results_dir = _folders.check_folder("results_dir", results_dir)
     filters = {name: _several(value) for name, value in filters.items()}
-    by_path = {name: filters[name] for name in PATH_COLUMNS if name in filters and "auto" not in filters[name]}
+    by_path = {name: filters[name] for name in PATH_COLUMNS if name in filters}
     runs = list(_all_runs(results_dir, include, by_path))
     here = set(RUN_COLUMNS).union(*(run.columns() for run in runs))
     if not here.issuperset(filters):
@@ -237,17 +235,15 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     partial : bool
         Whether to include interrupted runs.
     **filters
-        Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver`` (``"auto"``:
-        what that stands for), ``lam`` (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``,
-        ``max_passes``, ``gap_tol``, ``created``, ``sources``, ``stale``, ``auto``, and options, for instance
-        ``**{"solver.sampling": "perm"}``.
+        Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam``
+        (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, ``max_passes``, ``gap_tol``, ``created``,
+        ``sources``, ``stale``, and options, for instance ``**{"solver.sampling": "perm"}``.
 
     Returns
     -------
     DataFrame
         The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
-        ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here) and
-        ``auto`` (whether solver ``auto`` stands for the run's solver there; runs stored before that was recorded have False), and
+        ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here), and
         the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
 
     Raises
@@ -335,8 +331,6 @@ def _matches(run: StoredRun, name: str, values: list) -> bool:
 
 
 def _equal(name: str, columns: Mapping, value) -> bool:
-    if (name, value) == ("solver", "auto"):
-        return columns.get("auto", True)  # a damaged run might be one
     if name != "lam":
         return columns[name] == value
     if isinstance(value, str):

@@ -28,7 +28,7 @@ MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, Recursion
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("max_passes", "gap_tol", "created", "sources", "stale", "auto"),
+    *("max_passes", "gap_tol", "created", "sources", "stale"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
@@ -90,7 +90,6 @@ class StoredRun:
             "created": self.record.get("created"),
             "sources": self.sources,
             "stale": self.stale,
-            "auto": self.record.get("auto") is True,
         }
         if "task" in self.config:  # NaN for training, among others
             values["task"] = task_of(self.config)

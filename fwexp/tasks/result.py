@@ -33,9 +33,9 @@ class Result:
     iterate : str
         Which iterate ``w`` is.
     solver : str
-        Name of the solver, ``auto`` resolved.
+        Name of the solver.
     options : dict
-        The solver's options.
+        The solver's options; of ``auto`` those of ``bcfw`` that it chose.
     lam : float
     seed : int
     structure : dict

@@ -16,7 +16,7 @@ from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.structure import check_labels, check_problem_type, check_structure, structure
-from fwexp.solvers import AUTO, check_needs, check_options, get_solver, resolve_auto
+from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.base import Solver
 from fwexp.solvers.sampling import check_order
 from fwexp.tasks.base import Task
@@ -125,23 +125,19 @@ def solve(
     True
     """
     check_problem_type(problem)
-    cls = None if isinstance(solver, str) and solver == "auto" else get_solver(solver)
-    check_names(f"solver {solver}", options, [field.name for field in fields((cls or get_solver("bcfw")).Options)], ARGUMENTS)
+    cls = get_solver(solver)
+    check_names(f"solver {solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
     lam = settings.check_lam(lam, problem.n)
     iterates = None if iterates is None else settings.check_iterates(iterates)
     if not isinstance(iterate, str):
         raise ParameterError(unknown("iterate", iterate, ("best", *settings.ITERATES)))
-    if cls is None:
-        solver, best = resolve_auto(problem, iterates if iterate in ("best", "last") else [iterate], lam)
-        if order is not None:
-            del best["sampling"]
-        cls, options = get_solver(solver), best | options
     if order is not None and ("sampling" in options or not cls.takes_order):
         clash = "sampling" if cls.takes_order else f"solver {solver}, which visits no examples one by one"
         raise OptionError(f"order excludes {clash}")
     checked = check_options(cls, options)
+    checked = cls.decide(checked, problem, lam, iterates if iterate in ("best", "last") else [iterate], order)
     check_needs(cls, problem, checked)
     check_labels(problem)
     seed, max_passes = settings.check_seed(seed), settings.check_max_passes(max_passes)
@@ -298,8 +294,8 @@ class Train(Task):
     @classmethod
     def check_settings(cls, given, solver, options):
         values = super().check_settings(given, solver, options)
-        if solver != AUTO:  # the iterates of auto are not known yet
-            found = get_solver(solver)
+        found = get_solver(solver)
+        if not found.decides:  # else the iterates are not known yet
             values["iterates"] = check_iterates(found, check_options(found, options), values["iterates"], values["iterate"])
         return values
 

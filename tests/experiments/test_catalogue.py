@@ -273,7 +273,6 @@ def test_a_panel_has_the_curves_of_the_paper(name, panel, variants):
 
 
 @pytest.mark.slow
-@pytest.mark.data  # without it, what auto stands for is not known
 def test_runs_whose_time_counts_are_no_other_figures_runs_side_by_side():
     """A command for both would do them beside others, and the figure that shows times would find them stored."""
     timed, others = {}, {}

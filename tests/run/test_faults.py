@@ -350,17 +350,3 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
     assert work.counts(todo) == (0, 0)
     assert "waiting for 1 runs" in capsys.readouterr().err
     assert store.is_stored(results, numbers.config)
-
-
-def test_a_run_needs_no_answer_to_what_auto_would_be(tmp_path, monkeypatch):
-    """A family from outside may fail where auto asks it for what the run does not need."""
-
-    def fail(*_):
-        raise ZeroDivisionError
-
-    runner._resolved.cache_clear()  # of what tests before this one have asked
-    monkeypatch.setattr("fwexp.solvers.resolve_auto", fail)
-    config = canonical({"dataset": {"name": "digits"}, "solver": {"name": "ssg"}, "lam": 0.01, "max_passes": 1})
-    outcome = runner.run(config, tmp_path, verbose=False)
-    assert outcome.status == "max_passes"
-    assert [run.record["auto"] for run in store.find_runs(tmp_path)] == [False]
