@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fwexp.driver.trace import ending
 from fwexp.tasks import saving
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Result:
         last = self.trace.iloc[-1]
         return (
             f"Result({self.solver}, lam={self.lam:.6g}: primal={self.primal:.6g}, dual={self.dual:.6g}, "
-            f"gap={self.gap:.3g}, {self.status} after {last['passes']:g} passes in {last['time']:.3g} s)"
+            f"gap={self.gap:.3g}, {ending(self.status, last['passes'])} in {last['time']:.3g} s)"
         )
 
 
