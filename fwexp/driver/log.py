@@ -208,7 +208,7 @@ class Log:
         str
         """
         by_callback = status is Status.INTERRUPTED and self.told_to_end
-        return "the callback returned True" if by_callback else status.sentence
+        return "the run was stopped by the callback" if by_callback else status.sentence
 
     def finite(self) -> bool:
         """Whether all objectives of the latest rows are finite.
