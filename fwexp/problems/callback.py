@@ -26,7 +26,7 @@ from fwexp.problems.sparse_vector import SparseVector
 # single precision.
 ROUNDING = 1e-6
 
-EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with how many labelings, of how many other examples
+EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with so many labelings, out of so many
 
 # What numpy, and what is built on its buffers, says of a w that a function writes to.
 _READ_ONLY = ("assignment destination", "output array", "sort array", "array", "buffer source array")
@@ -63,11 +63,11 @@ class CallbackProblem:
     Notes
     -----
     An oracle that forgets the loss, or returns the truth, is right about w = 0 as far as it says. So when it is first asked
-    there, which is before the first step, what it returns for up to five examples is compared with up to five true labelings
-    of others, of the same type and shape: none that ``loss`` and ``features`` accept may have a larger loss. Let ``loss`` or
-    ``features`` raise an error for what is no labeling of an example. For that the oracle is called no more often, and
-    features are asked for a better labeling only. Where no labeling with a loss is ever found, nothing is certified, and
-    ``gap`` is NaN.
+    there, which is before the first step, what it returns for five examples, and whatever has no loss, is compared with up to
+    five true labelings of other examples, of the same type and shape: none that ``loss`` and ``features`` accept may have a
+    larger loss. Let ``loss`` or ``features`` raise an error for what is no labeling of an example. The oracle is called no
+    more often for that, and features only of a labeling that is better. Where no labeling with a loss is ever found, nothing
+    is certified, and ``gap`` is NaN.
 
     What functions return is copied, in float64 whatever it was in, so they may use their arrays again. Objectives are computed
     from these numbers and the labelings of the oracle, so they are as good as these: an oracle that itself works in single
@@ -120,8 +120,8 @@ class CallbackProblem:
         self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_indices(self, nonnegative)
         self.forget()
         self._truth_checked = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
-        seen = np.random.default_rng(0).choice(self.n, min(self.n, SEEN), replace=False).tolist()
-        self._others, self._to_compare = seen, set(seen[:EXAMPLES]) if protocol.exact_oracle(self) else set()
+        self._compared = np.full(self.n, not protocol.exact_oracle(self))  # those whose answer at w = 0 has been
+        self._others = np.random.default_rng(0).choice(self.n, min(self.n, SEEN), replace=False).tolist()
 
     def __repr__(self) -> str:
         return f"CallbackProblem(n={self.n}, d={self.d})"
@@ -240,9 +240,10 @@ class CallbackProblem:
         if value < 0.0 and value < -ROUNDING * (loss + abs(psi) @ np.abs(w)):
             found = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
             raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but it {found}")
-        if i in self._to_compare and not w.any():
-            self._compare_with_others(i, loss)
-            self._to_compare.discard(i)
+        if not self._compared[i] and not w.any():
+            if loss == 0.0 or i in self._others[:EXAMPLES]:
+                self._compare_with_others(i, loss)
+            self._compared[i] = True
         return y, value
 
     def predicted(self, i: int, w: np.ndarray) -> Any:
@@ -296,9 +297,11 @@ class CallbackProblem:
         """Refuse an answer at w = 0, of loss ``found``, that is worse than a labeling of another example."""
         asked = 0
         for j in self._others:
+            if asked == OTHERS:
+                return
             y = self.y[j]
             try:
-                if asked == OTHERS or not same_form(y, self.y[i]) or equal_labelings(y, self.y[i]):
+                if not same_form(y, self.y[i]) or equal_labelings(y, self.y[i]):
                     continue
                 asked += 1
                 loss = self.task_loss(i, y)

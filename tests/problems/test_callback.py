@@ -365,6 +365,14 @@ def refuse(*_):
     raise LookupError
 
 
+def test_every_answer_without_a_loss_is_compared():
+    """Here the only one there is: the loss is forgotten, and ties go to the first label."""
+    truths = [2, 1] * 20
+    truths[17] = 0
+    with pytest.raises(ParameterError, match=r"max_oracle\(17, w\) must .* at w = 0"):
+        fwexp.solve(silent(lambda truth, w: int(np.argmax(w)), truths), "bcfw", lam=0.1)
+
+
 FOREIGN = {  # reasons why labelings of others are none of this example
     "loss raises": ([0, 1, 2], {"loss": lambda i, label: 0.0 if label == i else refuse()}),
     "loss is negative": ([0, 1, 2], {"loss": lambda i, label: -float(label != i)}),
@@ -401,7 +409,7 @@ def test_to_compare_takes_some_losses_and_nothing_else():
 
         problem = three_way(n=100, **{name: counted(name) for name in ("features", "loss", "max_oracle", "decode")})
         if not compares:
-            problem._to_compare.clear()
+            problem._compared[:] = True
         fwexp.solve(problem, "fw", lam=0.1, max_passes=2)
         counts.append(asked)
     assert counts[0] - counts[1] == {"loss": 5 * 5}
