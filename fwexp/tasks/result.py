@@ -25,7 +25,7 @@ class Result:
     primal, dual, gap : float
         P(w), the highest dual objective seen, and their difference: P(w) is at most ``gap`` above the optimum. NaN for
         methods without a dual point. Where the oracle of the problem is not exact P(w) may be larger than ``primal``, nothing
-        is certified, and ``gap`` is NaN.
+        is certified, and ``gap`` is NaN; likewise where one in Python never found a labeling with a loss.
     status, reason : str
         How the run ended, and the same as a sentence.
     trace : DataFrame
