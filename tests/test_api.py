@@ -73,7 +73,7 @@ def test_seed_decides(problem):
 def test_result_says_what_it_is(problem, result):
     text = repr(result)
     assert text.startswith("Result(bcfw, lam=0.2: primal=")
-    assert f"gap={result.gap:.3g}, max_passes after 10 passes in " in text
+    assert f"gap={result.gap:.3g}, stopped at 10 passes in " in text
     assert (result.solver, result.lam, result.seed, result.status) == ("bcfw", LAM, 5, "max_passes")
     assert result.reason == "max_passes was reached"
     assert result.options["sampling"] == "uniform"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fwexp.driver.checkpoint import Checkpoint
+from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
 from fwexp.run import catalogues, claims, paths, sources, store
 from fwexp.run.config import GROUPS, TRAIN
@@ -90,7 +91,8 @@ def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Chec
         path = store.save(result, config, results_dir, sources=data.checksums)
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
-    return Outcome(result.status, path, f"{result.status}, {_numbers(result)}")
+    end = result.trace.iloc[-1]
+    return Outcome(result.status, path, ending(result.status, end["passes"], result.gap, end["time"]))
 
 
 def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
@@ -182,10 +184,3 @@ def _checksums(dataset: str, data_dir: str, files: tuple) -> dict[str, str]:
     options = json.loads(dataset)
     name = options.pop("name")
     return catalogues.dataset(name).sources(catalogues.check_dataset(name, options), data_dir)
-
-
-def _numbers(result) -> str:
-    end = result.trace.iloc[-1]
-    certificate = "" if result.gap != result.gap else f"gap {result.gap:.3g}, "
-    seconds = "" if end["time"] != end["time"] else f", {end['time']:.2f} s"
-    return f"{certificate}{end['passes']:.4g} passes{seconds}"

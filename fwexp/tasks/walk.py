@@ -22,6 +22,7 @@ from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.auto import rule
 from fwexp.solvers.bcfw import BCFW
 from fwexp.tasks.base import result_of_rows
+from fwexp.tasks.objective import believed
 from fwexp.tasks.result import Result
 
 if TYPE_CHECKING:
@@ -266,7 +267,8 @@ class WalkObjective(Objective):
         walk = self.walk
         if not walk.event:
             return None
-        return Value(point.dual + walk.gap, {"gap": walk.gap, "certified": walk.exact})
+        primal = point.dual + walk.gap
+        return Value(primal, {"gap": walk.gap, "certified": walk.exact and believed(walk.problem, primal)})
 
 
 def run_walk(walk: Walk, bounds: Bounds, label: str, verbose: bool, checkpoint=None) -> tuple[Status, list[dict]]:

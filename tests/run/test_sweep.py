@@ -264,7 +264,7 @@ def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, mon
     sweep.execute(configs, results_dir="my results", launcher=launcher)
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "2 runs: 0 stored, 2 to run"
-    assert [line.partition(": max_passes, gap ")[0] for line in sorted(lines)] == [
+    assert [line.partition(": stopped at 50 passes, gap ")[0] for line in sorted(lines)] == [
         "[1/2] digits bcfw lam=0.01 seed=0 solver.sampling=perm",
         "[2/2] digits bcfw lam=0.01 seed=0 solver.sampling=uniform",
     ]
