@@ -101,14 +101,13 @@ def test_option_sets_are_sides():
     assert parse("bcfw:step=nothing").rows(results).empty
 
 
-def test_two_stores_are_compared_method_by_method(tmp_path, monkeypatch):
+def test_two_stores_are_compared_method_by_method(tmp_path):
     folders = [tmp_path / name for name in ("old", "new")]
     for folder in folders:
         folder.mkdir()
-    levels = dict(zip(map(str, folders), (0.1, 0.2), strict=True))
-    monkeypatch.setattr(store, "load_results", lambda folder, **_: make_run("bcfw", level=levels[str(folder)]))
     sides = [parse(str(folder)) for folder in folders]
-    found = compare(sides, comparison.load(sides, "unused"), (0.05,))
+    runs = [make_run("bcfw", level=level).assign(store=str(folder)) for folder, level in zip(folders, (0.1, 0.2), strict=True)]
+    found = compare(sides, comparison.comparable(concat(*runs)), (0.05,))
     assert list(found["problem"]) == ["ocr ocr2, lam=0.01, bcfw, gap 0.05"] * 2
     assert found["passes"].is_monotonic_increasing
 
@@ -164,7 +163,7 @@ def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeyp
 
 
 def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(store, "load_results", lambda *_, **__: concat(*two()))
+    monkeypatch.setattr(comparison, "load", lambda *_, **__: stored(*two()))
     assert main(["compare", "bcfw", "fw", f"results_dir={tmp_path}", "--gaps=0.1,0.02"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["problem", "method", "seeds", "passes", "(least", "-", "most)", "time", "(least", "-", "most)"]
