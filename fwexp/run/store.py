@@ -250,7 +250,7 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     **filters
         Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver`` (``"auto"``:
         what that stands for), ``lam`` (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``,
-        ``max_passes``, ``gap_tol``, ``created``, ``sources``, ``stale``, ``auto``, and options, for instance
+        ``max_passes``, ``gap_tol``, ``created``, ``sources``, ``stale``, ``auto``, ``data``, and options, for instance
         ``**{"solver.sampling": "perm"}``.
 
     Returns
@@ -258,7 +258,8 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     DataFrame
         The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
         ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here) and
-        ``auto`` (whether solver ``auto`` stands for the run's solver there; runs stored before that was recorded have False), and
+        ``auto`` (whether solver ``auto`` stands for the run's solver there; runs stored before that was recorded have False),
+        ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown), and
         the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
 
     Raises
