@@ -11,9 +11,9 @@ import os
 import platform
 import re
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 from fwexp._durable import hidden
 from fwexp._processes import is_gone, this_process
@@ -167,7 +167,7 @@ def _is_stale(path: Path) -> bool:
         found = path.lstat()
     except OSError:  # released just now
         return False
-    touch, now = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns), time.monotonic()
+    touch, now = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns), monotonic()
     before, since = _watched.get(path, (None, now))
     if touch != before:
         _watched[path] = touch, now

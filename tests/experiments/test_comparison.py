@@ -7,7 +7,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.experiments import comparison
 from fwexp.experiments.comparison import Side, compare, parse, table
 from fwexp.plots import profiles, style
-from fwexp.run import store
+from fwexp.run import store, traces
 from tests.plots.synthetic_results import concat, make_run
 
 
@@ -169,6 +169,20 @@ def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, c
     assert out[0].split() == ["problem", "method", "seeds", "passes", "(least", "-", "most)", "time", "(least", "-", "most)"]
     assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw.json")
     assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw.csv")) > 4
+
+
+def test_only_traces_of_the_sides_are_read(tmp_path, monkeypatch):
+    """And of the others what is on record of their dual."""
+    common = ["dataset=digits", "max_passes=2", "iterates=[last]", f"results_dir={tmp_path}"]
+    assert main(["run", "-m", "solver=bcfw,ssg,fw", "lam=0.01", *common]) == 0
+    everything, sides = store.load_results(tmp_path), [parse("ssg"), parse("fw")]
+    read, table_of = [], traces.table
+    monkeypatch.setattr(traces, "table", lambda content, columns: read.append(columns) or table_of(content, columns))
+    found = comparison.load(sides, tmp_path)
+    assert len(read) == 2
+    assert set(found["solver"]) == {"ssg", "fw"}
+    assert found["highest"].iloc[0] == pytest.approx(everything["dual"].max(), rel=1e-12)
+    pd.testing.assert_frame_equal(compare(sides, found), compare(sides, comparison.comparable(everything)))
 
 
 def test_auto_is_compared_by_the_runs_that_it_stands_for(tmp_path, capsys):

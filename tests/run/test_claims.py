@@ -70,18 +70,15 @@ def test_the_claim_of_a_dead_process_is_taken_over(final):
 @pytest.mark.parametrize("hours", [-9, 0, 9])
 def test_a_claim_from_elsewhere_is_taken_over_when_nobody_touches_it(final, monkeypatch, owner, hours):
     """Whatever times it has: clocks of other hosts may go wrong."""
-    monkeypatch.setattr(claims, "STALE", 0.2)
-    paths = [put(final, number, owner) for number in (0, 1)]  # the second one took over the first
-
-    def touch(seconds):
-        os.utime(paths[1], (time.time() + 3600 * hours + seconds,) * 2)
-
+    clock = [0.0]
+    monkeypatch.setattr(claims, "monotonic", lambda: clock[0])
+    path = [put(final, number, owner) for number in (0, 1)][-1]  # the second one took over the first
     for beat in range(4):  # while it is touched it is held
-        touch(beat)
+        os.utime(path, (time.time() + 3600 * hours + beat,) * 2)
         assert claims.take(final) is None
+        clock[0] += claims.STALE - 1
         assert claims.held(final)
-        time.sleep(0.1)
-    time.sleep(0.3)
+    clock[0] += 2
     assert not claims.held(final)
     claims.drop(final)
     assert list(final.parent.iterdir()) == []
