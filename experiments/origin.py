@@ -74,6 +74,7 @@ def facts(run) -> dict:
         "commit": commit_of(record.get("provenance", {})),
         "sources": run.sources,
         "stale": run.stale,
+        "data": run.data,
     }
 
 
@@ -81,8 +82,9 @@ def reservations(runs: Iterable[Mapping]) -> list[str]:
     """What to say of `facts` where one solver's runs on one data set, or any runs and the code, are of different sources.
 
     Sources of different solvers differ anyway. A run from before sources were recorded is of unknown ones, which are
-    not those of a run that has them.
+    not those of a run that has them. Data that are not the published ones are named as well.
     """
+    runs = list(runs)
     digests, stale = {}, set()
     for run in runs:
         digests.setdefault((run["solver"], run["dataset"], run["task"]), set()).add(run["sources"])
@@ -90,4 +92,6 @@ def reservations(runs: Iterable[Mapping]) -> list[str]:
     mixed = {solver for (solver, *_), found in digests.items() if len(found) > 1}
     notes = [f"runs of {', '.join(sorted(mixed))} mix sources"] if mixed else []
     stale -= mixed
+    if other := sorted({run["dataset"] for run in runs if run.get("data") == "other"}):
+        notes.append(f"the data of {', '.join(other)} are not the published ones")
     return notes + ([f"runs of {', '.join(sorted(stale))} were made by another version of the code"] if stale else [])

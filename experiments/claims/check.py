@@ -54,7 +54,10 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         results = results[results["key"].isin(wanted)]
     if wanted and results["key"].nunique() < len(wanted):
         return record | {"why": f"{len(wanted) - results['key'].nunique()} of {len(wanted)} runs are damaged"}
-    return record | decide(claim, results)
+    decided = decide(claim, results)
+    if other := sorted(set(results.loc[results["data"] == "other", "dataset"])) if wanted and "data" in results else []:
+        decided["numbers"] |= {"data that are not the published ones": ", ".join(other)}
+    return record | decided
 
 
 def decide(claim: Claim, results) -> dict:

@@ -56,7 +56,7 @@ def _run(config, sweeper) -> int:
     config = canonical(config)
     outcome = runner.run(config, **where)
     if outcome.status == "claimed":
-        print_line("waiting: this run is in work in another process")
+        print_line(work.waiting("this run", config, where["results_dir"]))
     while outcome.status == "claimed":
         time.sleep(work.SECONDS)
         outcome = runner.run(config, **where)

@@ -88,7 +88,7 @@ def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Chec
     except Exception as error:
         return fail(error, config, results_dir)
     try:
-        path = store.save(result, config, results_dir, sources=data.checksums)
+        path = store.save(result, config, results_dir, sources=data.checksums, published=data.published)
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
     end = result.trace.iloc[-1]
@@ -142,6 +142,7 @@ def known_checksums(dataset: Mapping, data_dir=None) -> dict[str, str] | None:
 class _Data(NamedTuple):
     problems: tuple
     checksums: dict[str, str]
+    published: bool | None
 
 
 def _data(dataset: Mapping, data_dir) -> _Data:
@@ -168,7 +169,8 @@ def _load(dataset: str, data_dir: str, files: tuple) -> _Data:
     options = json.loads(dataset)
     checksums = _checksums(dataset, data_dir, files)
     name = options.pop("name")
-    data = _Data(catalogues.dataset(name).load(catalogues.check_dataset(name, options), data_dir), checksums)
+    problems = catalogues.dataset(name).load(catalogues.check_dataset(name, options), data_dir)
+    data = _Data(problems, checksums, catalogues.dataset(name).is_published(data_dir))
     if _files({"name": name}, data_dir)[1] != files:
         raise DataError(f"dataset {name}: a file in {data_dir} has changed while it was read; start again")
     return data
