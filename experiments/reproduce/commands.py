@@ -134,9 +134,12 @@ def publish_main(given: Arguments) -> int:
     UserError
         Unknown parts or keys; no figure is drawn.
     """
+    from fwexp.experiments.reproduce.check import faults
     from fwexp.experiments.reproduce.publish import publish
 
     folder = Path(given.keys.get("published", "results/published"))
     paths = publish(_folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder, given.words)
     print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
+    for fault in faults(folder):
+        print_line(f"{folder}: {fault}")
     return 0
