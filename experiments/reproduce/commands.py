@@ -32,7 +32,7 @@ usage: fwexp publish [PART ...] [results_dir=DIR] [published=DIR]
 
 Puts small copies of the figures that were drawn from the full runs, of the verdicts on the claims, and of the comparison with
 other tools into a folder that is committed (default: results/published), with their provenance. Nothing is run; what was in
-the folder is replaced.
+the folder is replaced. What is damaged is left out; that, and what is not of one commit, is said.
 
   PART   only this, and the claims of this paper: icml2013, icml2016, lecture, review, horses, pose, quickstart, peers; the rest
          of the folder stays as it is
