@@ -1,7 +1,6 @@
 """From the name of a figure to its files: run what is missing, read exactly the figure's runs, draw, save."""
 
 import functools
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,9 @@ from fwexp.driver.clock import uninterrupted
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError
 from fwexp.experiments.catalogue import FIGURES, Figure
-from fwexp.experiments.files import PICTURE, TABLE, paths, save_figure
+from fwexp.experiments.files import PICTURE, TABLE, paths, read_record, save_figure
 from fwexp.experiments.origin import Origin, facts, reservations
+from fwexp.run.records import Damaged
 
 __all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "makers", "missing_runs", "save_figure", "stored_results"]
 
@@ -174,21 +174,19 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
     notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
     notes += reservations(runs.values())
     origin = Origin(figure.name, figure.title, preset, runs)
-    if not (lacking and _shows_more(plan.stem, figure.suffixes, {store.run_key(c) for c in configs}, set(runs))):
+    if not (lacking and _shows_more(plan, {store.run_key(c) for c in configs}, set(runs))):
         with uninterrupted():  # matplotlib's C code does not bear an interrupt
             save_figure(figure.draw(frame, *shown), frame, plan.stem, origin, note=", ".join(notes))
 
 
-def _shows_more(stem: Path, suffixes, wanted: set[str], drawn: set[str]) -> bool:
+def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:
     """Whether the figure that is there shows what would be drawn and more of what is wanted; then a line says that it stays."""
     try:
-        *others, record = paths(stem, suffixes)
-        shown = set(json.loads(record.read_text(encoding="utf-8"))["runs"]) & wanted
-        more = shown > drawn and all(path.stat().st_size for path in others)
-    except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged
+        shown = set(read_record(plan.stem, plan.figure.suffixes, plan.figure.name, plan.preset)["runs"]) & wanted
+    except Damaged:  # or there is none
         return False
-    if more:
-        print_line(f"{record.with_suffix('')}: kept, it shows {len(shown)} runs, now there are {len(drawn)}")
+    if more := shown > drawn:
+        print_line(f"{plan.stem}: kept, it shows {len(shown)} runs, now there are {len(drawn)}")
     return more
 
 

@@ -1,13 +1,21 @@
-"""The files of a figure: the picture or table, its numbers, and where both come from. Equal figures are equal files."""
+"""The files of a figure: the picture or table, its numbers, and where both come from. Equal figures are equal files.
 
+The JSON is the last of them to be written and has the checksums of the others, and of itself: what somebody changed, cut or
+mixed with another figure, or a writer that was killed left half done, is not read as a figure.
+"""
+
+import hashlib
 import io
 import re
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from fwexp._durable import clean, write_together
 from fwexp.experiments.origin import Origin
+from fwexp.run import records
+from fwexp.run.records import Damaged
 
 PICTURE = (".png", ".svg", ".csv", ".json")
 TABLE = (".md", ".csv", ".json")
@@ -19,8 +27,49 @@ def paths(stem: Path, suffixes) -> list[Path]:
     return [stem.with_name(stem.name + suffix) for suffix in suffixes]
 
 
+def write(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> list[Path]:
+    """Write what a figure's files hold, by their suffixes, and what its JSON says, with the checksums of these files."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    clean(stem.parent)
+    sums = {suffix: _sha256(content) for suffix, content in contents.items()}
+    found = paths(stem, [*contents, ".json"])
+    write_together(dict(zip(found, [*contents.values(), records.content_of({**record, "files": sums})], strict=True)))
+    return found
+
+
+def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
+    """Return what the JSON of a figure that was drawn from a form of its runs says, if all its files are as they were written.
+
+    Raises
+    ------
+    Damaged
+        They are not, or are those of another figure.
+    """
+    record = records.read(stem.with_name(f"{stem.name}.json"))
+    if records.FORMAT not in record:
+        raise Damaged(f"{stem.name}.json has no checksums")
+    if (record.get("figure"), record.get("preset")) != (name, preset):
+        raise Damaged(f"{stem.name}.json is that of another figure")
+    for suffix in suffixes[:-1]:
+        read_file(stem, suffix, record)
+    return record
+
+
+def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
+    """Return what one file of a figure holds; `Damaged` if that is not what its JSON was written for."""
+    path = stem.with_name(stem.name + suffix)
+    content = records.read_bytes(path)
+    if record["files"].get(suffix) != _sha256(content):
+        raise Damaged(f"{path.name} is not as it was written")
+    return content
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "") -> list[Path]:
-    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON: all of them or none.
+    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON.
 
     Parameters
     ----------
@@ -36,8 +85,6 @@ def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, not
         A reservation to print in the picture's corner, or below the table.
     """
     origin = origin or Origin(figure=stem.name)
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    clean(stem.parent)
     if isinstance(picture, str):
         mark = f"\n<!-- {origin.software}; {origin.source} -->\n" if origin.runs else ""
         drawn = [(picture + mark + (f"\n**{note}**\n" if note else "")).encode()]
@@ -51,10 +98,9 @@ def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, not
     if origin.runs:
         marks["commit"] = [origin.commits(keys) if isinstance(keys, str) else "" for keys in frame["keys"]]
     numbers = frame.assign(**marks).to_csv(index=False, lineterminator="\n").encode()
-    record = origin.to_json(description=description, note=note, axes=axes).encode()
-    found = paths(stem, TABLE if isinstance(picture, str) else PICTURE)
-    write_together(dict(zip(found, [*drawn, numbers, record], strict=True)))
-    return found
+    suffixes = TABLE if isinstance(picture, str) else PICTURE
+    contents = dict(zip(suffixes[:-1], [*drawn, numbers], strict=True))
+    return write(stem, contents, origin.record(description=description, note=note, axes=axes))
 
 
 def _panels(picture) -> dict:

@@ -1,11 +1,13 @@
 """Where the numbers of a figure come from: its runs, their commits and sources, and the checkout that drew it."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fwexp.run.config import task_of
 from fwexp.run.provenance import provenance
+
+OF_CODE = ("mix sources", "were made by another version of the code")
+"""What notes say of runs, where that is a reservation about the code that made them."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,15 @@ class Origin:
         """The commits of runs, given and returned with spaces between."""
         return " ".join(sorted({self.runs[key]["commit"] for key in keys.split() if key in self.runs}))
 
-    def to_json(self, **more) -> str:
-        """The whole record, as JSON with the entries of `more`."""
+    def record(self, **more) -> dict:
+        """What the JSON says, with the entries of `more`."""
         import matplotlib
 
         drawn = provenance()
         facts = {"figure": self.figure, "title": self.title, "preset": self.preset, **more}
         versions = {"python": drawn["python"], **drawn["versions"], "matplotlib": matplotlib.__version__}
         facts |= {"commit": commit_of(drawn), "versions": versions}
-        return json.dumps(facts | {"runs": dict(self.runs)}, indent=1, ensure_ascii=False) + "\n"
+        return facts | {"runs": dict(self.runs)}
 
 
 def commit_of(record: Mapping) -> str:
@@ -90,8 +92,7 @@ def reservations(runs: Iterable[Mapping]) -> list[str]:
         digests.setdefault((run["solver"], run["dataset"], run["task"]), set()).add(run["sources"])
         stale |= {run["solver"]} if run["stale"] else set()
     mixed = {solver for (solver, *_), found in digests.items() if len(found) > 1}
-    notes = [f"runs of {', '.join(sorted(mixed))} mix sources"] if mixed else []
-    stale -= mixed
-    if other := sorted({run["dataset"] for run in runs if run.get("data") == "other"}):
-        notes.append(f"the data of {', '.join(other)} are not the published ones")
-    return notes + ([f"runs of {', '.join(sorted(stale))} were made by another version of the code"] if stale else [])
+    told = zip((mixed, stale - mixed), OF_CODE, strict=True)
+    notes = [f"runs of {', '.join(sorted(solvers))} {words}" for solvers, words in told if solvers]
+    other = sorted({run["dataset"] for run in runs if run.get("data") == "other"})
+    return notes + ([f"the data of {', '.join(other)} are not the published ones"] if other else [])

@@ -63,6 +63,9 @@ class Panel:
         Where the positions begin; they have a log scale if this is not 0.
     full : float
         From this position on the panel shows all of every curve; before it, one may leave the panel.
+    focus : bool
+        Whether to let leave it, at all positions, what would squeeze the others: a method that gets more than twice as high as
+        any other, and the ends of the widest bands. The panel then names them.
     yscale : {"linear", "log"}, optional
         Scale of the measure; without it, the usual one in `MEASURES`.
     options : mapping
@@ -79,6 +82,7 @@ class Panel:
     axis: str = "passes"
     left: float = 0.0
     full: float = 1.0
+    focus: bool = False
     yscale: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     task: str = "train"
@@ -307,7 +311,7 @@ def _share_labels(grid):
 
 
 def _draw_curves(frame, panel, ax, lines):
-    from matplotlib.ticker import LogLocator, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     label, usual = MEASURES[panel.measure]
     yscale = panel.yscale or usual
@@ -317,7 +321,7 @@ def _draw_curves(frame, panel, ax, lines):
     if not variants:
         ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center", color="#444444")
         return
-    bottom, top = _limits(frame, panel, yscale)
+    bottom, top, above = _limits(frame, panel, yscale)
     right = frame["x"].max()
     ax.set_xlim(panel.left, 1.1 * right if panel.left else 1.02 * right)
     ax.set_ylim(bottom, top)
@@ -339,13 +343,29 @@ def _draw_curves(frame, panel, ax, lines):
     if not panel.left and panel.axis == "time":  # the longest numbers
         ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     if panel.left:
-        ax.xaxis.set_major_locator(LogLocator(numticks=6))
-        if panel.left >= 1e-3:  # else powers of ten: numbers with many zeros would touch
-            ax.xaxis.set_major_formatter("{x:g}")
-    if yscale == "log" and top / bottom < 50:  # powers of ten would be too few
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if top / bottom > 5 else MaxNLocator(5))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter("")
+        label_log(ax.xaxis, plain=panel.left >= 1e-3)  # else powers of ten: numbers with many zeros would touch
+    if yscale == "log":
+        label_log(ax.yaxis)
+    if above:
+        note = ax.text(0.98, 0.98, "\n".join(above), transform=ax.transAxes, ha="right", va="top", fontsize=7, zorder=6)
+        note.set_path_effects(_halo())
+
+
+def label_log(axis, plain: bool = False) -> None:
+    """Put ticks on a log axis: powers of ten if three are in view, else plain numbers between them; ``plain``: never as powers."""
+    from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+
+    low, high = sorted(axis.get_view_interval())
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    several = (np.outer(decades, steps).ravel() for steps in ([1], [1, 3], [1, 2, 5]))
+    for ticks in (*several, MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)):
+        ticks = ticks[(ticks >= low) & (ticks <= high)]
+        if len(ticks) >= 3:
+            break
+    axis.set_major_locator(FixedLocator(ticks[:: -(-len(ticks) // 6)]))
+    axis.set_minor_locator(NullLocator())
+    if plain or not np.isin(ticks, decades).all():
+        axis.set_major_formatter("{x:g}")
 
 
 def _marked(x, panel, right, offset):
@@ -356,25 +376,32 @@ def _marked(x, panel, right, offset):
 
 
 def _limits(frame, panel, yscale):
-    """The range of the measure over the positions that the panel promises to show, with a little air."""
+    """The range of the measure over the positions that the panel promises to show, with a little air, and what is above it."""
     ends = frame[frame["diverged"] == 0].groupby("variant")["x"].max()
     shown = frame[frame["x"] >= min([panel.full, frame["x"].max(), *ends])]  # every curve has a point in view
-    values = shown[["best", "median", "worst"]].to_numpy()
+    values = shown[["best", "median", "worst"]]
     values = values[np.isfinite(values) & ((values > 0) | (yscale == "linear"))]
-    if not values.size:
-        return FLOOR, 1.0
-    low, high = values.min(), values.max()
+    low, high, above = values.min(axis=None), values.max(axis=None), []
+    if not np.isfinite(low):
+        return FLOOR, 1.0, above
+    tops = values["median"].groupby(shown["variant"]).max().dropna().sort_values()
+    if panel.focus and len(tops):
+        low = min(values["median"].min(), values["best"].quantile(0.25))
+        while len(tops) > 2 and tops.iloc[-1] > 2 * tops.iloc[-2]:
+            above.append(f"above: {style.line(tops.index[-1]).label}, to {tops.iloc[-1]:.2g}")
+            tops = tops[:-1]
+        bands = values["worst"][shown["variant"].isin(tops.index)]
+        high = max(tops.iloc[-1], bands.quantile(0.75))
+        above += [f"above: bands, to {bands.max():.2g}"] if bands.max() > high else []
     if yscale == "log":
         air = max(high / low, 10.0) ** 0.05
-        return low / air, high * air
+        return low / air, high * air, above
     air = 0.06 * max(high - low, 1e-3)
-    return max(low - air, 0.0), high + air
+    return max(low - air, 0.0), high + air, above
 
 
 def _mark_end(curve, line, ax, middle):
     """A cross where runs diverged, a bar where they were stopped: these curves do not end like the others."""
-    from matplotlib.patheffects import withStroke
-
     finite = curve[np.isfinite(curve["median"])]
     runs, diverged, stopped = (int(curve[column].iloc[0]) for column in ("runs", "diverged", "stopped"))
     for count, word, marker in ((diverged, "diverged", "x"), (stopped, "stopped early", "|")):
@@ -384,7 +411,13 @@ def _mark_end(curve, line, ax, middle):
             text = word if runs == 1 else f"{count} of {runs} {word}"
             side = {"xytext": (6, 0), "va": "center"} if end[0] < middle else {"xytext": (-2, 5), "ha": "right"}
             note = ax.annotate(text, end, textcoords="offset points", fontsize=7, color=line.color, zorder=6, **side)
-            note.set_path_effects([withStroke(linewidth=2, foreground="white")])
+            note.set_path_effects(_halo())
+
+
+def _halo():
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=2, foreground="white")]
 
 
 def legend(figure, frame, width, lines=None):

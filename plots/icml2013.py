@@ -20,9 +20,9 @@ FIG2 = tuple(dataclasses.replace(panel, full=10.0) for panel in FIG1[:3])  # pre
 
 
 def _two_rows(dataset: str, title: str, error_scale: str = "", **settings) -> tuple[Panel, ...]:
-    """Suboptimality above, test error below."""
+    """Suboptimality above, test error below: that of the averages is what is to be compared."""
     return tuple(
-        Panel(key, f"{title}, λ = {lam}", dataset, lam, measure, yscale=scale, **settings)
+        Panel(key, f"{title}, λ = {lam}", dataset, lam, measure, yscale=scale, focus=measure == "test_error", **settings)
         for measure, keys, scale in (("suboptimality", "abc", ""), ("test_error", "def", error_scale))
         for key, lam in zip(keys, LAMS)
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.plots import style
-from fwexp.plots.curves import AXES, MEASURES
+from fwexp.plots.curves import AXES, MEASURES, label_log
 
 COSTS = {"passes": "effective passes", "time": "solver time"}
 COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "problems", "keys"]
@@ -52,12 +52,11 @@ def draw(frame: pd.DataFrame):
         for (panel, steps), cost, ax in zip(frame.groupby("panel"), COSTS.values(), figure.subplots(1, 2), strict=True):
             ax.set(title=f"({panel}) {cost}, {steps['problems'].iloc[0]} problems", xscale="log", ylim=(-0.02, 1.04))
             ax.set(xlabel=AXES["factor"], ylabel=MEASURES["share"][0] if panel == "a" else "")
-            ax.xaxis.set_major_formatter("{x:g}")
-            ax.xaxis.set_minor_formatter("")
             for side, curve in steps.groupby("variant", sort=False):
                 ax.step(
                     curve["x"], curve["median"], where="post", label=lines[side].label, **lines[side].properties() | {"marker": ""}
                 )
+            label_log(ax.xaxis, plain=True)
         handles, labels = ax.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
     return figure

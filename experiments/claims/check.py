@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from fwexp._durable import replacing
+from fwexp._durable import clean, replacing
 from fwexp._folders import check_folder
-from fwexp.experiments.claims.catalogue import PAPERS, Claim, Need
+from fwexp.driver.progress import print_line
+from fwexp.experiments.claims.catalogue import PAPERS, Claim, Need, all_claims
 from fwexp.experiments.claims.runs import Runs
 from fwexp.experiments.claims.verdict import UNDECIDED, Undecided, plain
 
@@ -127,7 +128,8 @@ def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> l
         if not here:
             continue
         path = claims_path(results_dir, paper, preset)
-        kept = {**read(path), **here}
+        clean(path.parent)  # what writing left that was killed
+        kept = {id: record for id, record in read(path).items() if id in all_claims()} | here
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
             order = sorted(kept, key=lambda id: int(id.rpartition("-")[2]))
@@ -138,12 +140,17 @@ def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> l
 
 
 def read(path: Path) -> dict[str, dict]:
-    """Return the records in a file of verdicts; nothing where there is none or it is damaged."""
+    """Return the records in a file of verdicts; nothing where there is none, or it is damaged, which a line says."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except FileNotFoundError:
         return {}
-    return found if isinstance(found, dict) and all(isinstance(r, dict) and "verdict" in r for r in found.values()) else {}
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict) and all(isinstance(r, dict) and isinstance(r.get("verdict"), str) for r in found.values()):
+        return found
+    print_line(f"{path} is damaged: it holds no verdicts; fwexp claims {path.stem.partition('-')[0]} writes them again")
+    return {}
 
 
 def _configs_of(need: Need, preset: str) -> list[dict]:

@@ -1,16 +1,16 @@
 """From a store to the folder of the report; equal stores give equal reports."""
 
-import shutil
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from fwexp._durable import replacing_folder
+from fwexp._durable import clean, replacing_folder
 from fwexp._folders import check_folder
 from fwexp.errors import OptionError
 from fwexp.experiments.catalogue import Figure
 from fwexp.experiments.claims import PAPERS, all_claims, check_all
 from fwexp.experiments.claims.check import save
+from fwexp.experiments.files import write
 from fwexp.experiments.report import pages
 from fwexp.experiments.report.figures import Drawn, drawn
 from fwexp.experiments.report.html import page
@@ -40,6 +40,7 @@ def build(results_dir="results") -> Path:
     from fwexp.run import store
 
     results_dir = check_folder("results_dir", results_dir)
+    clean(results_dir)  # what a report left that was killed
     figures = drawn(results_dir)
     results = store.load_results(results_dir)
     records = check_all(all_claims(), results_dir, results=results)
@@ -75,10 +76,8 @@ def _page_of(figure: Figure, papers) -> str:
 
 
 def _copy(found: Drawn, folder: Path) -> None:
-    for suffix in found.figure.suffixes if found.stem else ():
-        target = folder / "figures" / f"{found.id}{suffix}"
-        target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(found.path(suffix), target)
+    if found.stem:
+        write(folder / "figures" / found.id, {suffix: found.read(suffix) for suffix in found.figure.suffixes[:-1]}, found.record)
 
 
 def _write(path: Path, content: str) -> None:

@@ -1,15 +1,19 @@
 """The figures of the report: which files there are of each, and its curves as the page draws them."""
 
-import json
+import io
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from fwexp.driver.progress import print_line
+from fwexp.errors import DataError
 from fwexp.experiments.catalogue import FIGURES, Figure
+from fwexp.experiments.files import paths, read_file, read_record
 from fwexp.plots import style
 from fwexp.plots.curves import AXES, MEASURES, POSITIONS
+from fwexp.run.records import Damaged
 
 POINTS = 300  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
@@ -59,34 +63,47 @@ class Drawn:
         """A name that is one in HTML, too."""
         return self.figure.name.replace("/", "-")
 
-    def path(self, suffix: str) -> Path:
-        """One of its files."""
-        return self.stem.with_name(self.stem.name + suffix)
+    def read(self, suffix: str) -> bytes:
+        """What one of its files holds.
+
+        Raises
+        ------
+        DataError
+            Somebody is changing it, or drawing the figure again.
+        """
+        try:
+            return read_file(self.stem, suffix, self.record)
+        except Damaged as error:
+            raise DataError(damage(self.figure.name, error, self.preset)) from error
+
+
+def damage(name: str, error: Damaged, preset: str = "full") -> str:
+    """The line that says what is wrong with the files of a figure, and how to mend it."""
+    again = f"fwexp figure {name}" + (f" --preset {preset}" if preset != "full" else "")
+    return f"figure {name} is damaged: {error}; draw it again with {again}"
 
 
 def drawn(results_dir: Path) -> list[Drawn]:
-    """All figures of the catalogue; of one that is drawn from full and from short runs, the full one."""
+    """All figures of the catalogue; of one that is drawn from full and from short runs, the full one; damaged ones are none."""
     FIGURES.load_all()
     return [_files(figure, results_dir) for _, figure in sorted(FIGURES.items())]
 
 
 def _files(figure, results_dir):
     for preset in ("full", "smoke"):
-        name = figure.name if preset == "full" else f"{figure.name}-{preset}"
-        found = Drawn(figure, results_dir / "figures" / name, preset)
-        try:
-            record = json.loads(found.path(".json").read_text(encoding="utf-8"))
-            complete = isinstance(record, dict) and all(found.path(suffix).is_file() for suffix in figure.suffixes)
-        except (OSError, ValueError):
+        stem = results_dir / "figures" / (figure.name if preset == "full" else f"{figure.name}-{preset}")
+        if not any(path.exists() for path in paths(stem, figure.suffixes)):
             continue
-        if complete:
-            return Drawn(figure, found.stem, preset, record)
+        try:
+            return Drawn(figure, stem, preset, read_record(stem, figure.suffixes, figure.name, preset))
+        except Damaged as error:
+            print_line(damage(figure.name, error, preset))
     return Drawn(figure)
 
 
 def curves(found: Drawn) -> dict:
     """The panels of a figure with all curves, from its CSV, as plain data."""
-    frame = pd.read_csv(found.path(".csv"), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ)
+    frame = pd.read_csv(io.BytesIO(found.read(".csv")), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ)
     lines = style.lines(frame["variant"])
     axes = found.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
     panels = []

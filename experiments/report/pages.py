@@ -8,6 +8,7 @@ from fwexp.experiments.catalogue import Figure
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
 from fwexp.experiments.claims.verdict import HOLDS, IN_PART, UNDECIDED, Finding
 from fwexp.experiments.files import PICTURE
+from fwexp.experiments.origin import OF_CODE
 from fwexp.experiments.report.figures import Drawn, curves
 from fwexp.experiments.report.html import Html, data, join, table, tag, text
 from fwexp.experiments.report.words import ANNOUNCED, BEYOND, CAPTIONS, COSTS, GLOSSARY, IN_THE_PAPERS, OURS, SOURCES
@@ -84,7 +85,7 @@ def _figure(found: Drawn, everything: Mapping[str, Mapping]) -> Html:
     if paper:
         parts.append(tag("p", tag("strong", "In the paper: "), paper))
     if found.record.get("note"):
-        of_code = any(sign in found.record["note"] for sign in ("sources", "version of the code"))
+        of_code = any(words in found.record["note"] for words in OF_CODE)
         words = f"{found.record['note']}. " + (SOURCES if of_code else "")
         parts.append(tag("p", tag("strong", "Reservation: "), words, class_="note"))
     if records:
@@ -188,7 +189,7 @@ def _interactive(found: Drawn) -> Html:
 
 def _markdown(found: Drawn) -> Html:
     """A table of ours, which is Markdown, as HTML."""
-    lines = found.path(".md").read_text(encoding="utf-8").splitlines()
+    lines = found.read(".md").decode().splitlines()
     cells = [_cells(line) for line in lines if line.startswith("|")]
     words = [line.replace("**", "").replace("\\*", "*") for line in lines if line and not line.startswith(("|", "<!--"))]
     rows = [row for row in cells[1:] if not all(set(cell) <= set("-: ") for cell in row)]

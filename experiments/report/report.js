@@ -56,7 +56,8 @@ function traces(panel, content, state) {
 }
 
 function layout(panel, state) {
-  const axis = { gridcolor: css("--line"), linecolor: css("--dim"), zeroline: false, automargin: true, exponentformat: "power" };
+  const axis = { gridcolor: css("--line"), linecolor: css("--dim"), zeroline: false, automargin: true, exponentformat: "power",
+    minorloglabels: "complete" };  // else ticks between powers of ten are a 2 and a 5 each
   const asDrawn = state.position === "x";
   // The ends are those of the picture while the scale is its own, too; plotly wants them as exponents on a logarithmic axis.
   const scaled = (chosen, [own, first, last], whole) => {

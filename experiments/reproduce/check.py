@@ -1,7 +1,9 @@
-"""Whether what is published is whole and small, and of figures and claims that exist."""
+"""Whether what is published is whole, small, made by one commit, and of figures and claims that exist."""
 
+import contextlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +11,19 @@ import pandas as pd
 
 from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
+from fwexp.experiments.files import TABLE, read_record
+from fwexp.experiments.origin import OF_CODE
 from fwexp.experiments.peers import table as peers
 from fwexp.experiments.peers.contests import CONTESTS
-from fwexp.experiments.reproduce.publish import DIGITS, DROPPED, KEPT, PEERS, read_json
 from fwexp.plots.curves import COLUMNS
+from fwexp.run import records
+from fwexp.run.records import Damaged
 
-MEGABYTES = 4
-PICTURE_BYTES = 300_000
+MEGABYTES = 10
+DIGITS = 12
+DROPPED = ("keys", "commit", "preset")
+KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
+PEERS_PART = "peers"
 CLAIM = {
     **dict.fromkeys(("id", "paper", "statement", "criterion", "figure", "verdict", "why"), str),
     "parts": dict,
@@ -28,7 +36,8 @@ PROVENANCE = {
     **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
 }
 AGAIN = {"parts": list, **PROVENANCE}
-FIGURE = {**dict.fromkeys(KEPT, str), "versions": dict, "runs": dict}
+RUNS = {"stored": int, "solver_hours": float, "first": str | None, "last": str | None, "commits": dict, "cpus": dict}
+FIGURE = {**dict.fromkeys(KEPT, str), **dict.fromkeys(("versions", "runs", "files"), dict), "format": int}
 SMALL = (".png", ".md", ".csv", ".json")
 
 
@@ -54,7 +63,37 @@ def faults(folder: Path) -> list[str]:
     for name in ("provenance.json", "README.md"):
         if not (folder / name).is_file():
             found.append(f"{name} is missing")
+    return found + of_several_commits(folder)
+
+
+def of_several_commits(folder: Path) -> list[str]:
+    """Return why runs and drawings of what is published are not of one version of the code, a line each.
+
+    All have to name one commit, of a checkout that was not changed, and no figure may bear a reservation about its runs' code.
+    The comparison with other tools is left out: it is measured by itself, in seconds of one machine.
+    """
+    found = [f"figures/{each['figure']}: {each['note']}" for each in _records(folder) if any(map(each["note"].count, OF_CODE))]
+    made = commits(folder)
+    if len(made) > 1 or any(not re.fullmatch(r"[0-9a-f]+", commit) for commit in made):
+        found.append(f"runs and drawings are of {', '.join(made)}, expected one commit, of a checkout without changes")
     return found
+
+
+def commits(folder: Path) -> list[str]:
+    """Return the commits, in short, of all runs behind what is published, and of the drawings."""
+    about = read_json(folder / "provenance.json")
+    found = {commit for each in _records(folder) for commit in (each["commit"], *(run["commit"] for run in each["runs"].values()))}
+    for each in () if any(_provenance(about)) else (about, *about["since"]):
+        found |= set() if each.get("parts") == [PEERS_PART] else set(each["runs"]["commits"])
+    return sorted({commit[:DIGITS] + "-dirty" * commit.endswith("-dirty") for commit in found})
+
+
+def _records(folder: Path) -> Iterator[dict]:
+    """Yield what the JSON of each figure says, as far as it is believed."""
+    for path in sorted((folder / "figures").rglob("*.json")):
+        with contextlib.suppress(Damaged):
+            if not _misfits(record := records.read(path), FIGURE):
+                yield record
 
 
 def faults_of(path: Path, folder: Path) -> Iterator[str]:
@@ -64,20 +103,44 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
         case ("README.md",):
             yield from _links(path)
         case ("provenance.json",):
-            yield from _record(path, {**PROVENANCE, "since": list})
-            since = (read_json(path) or {}).get("since")
-            for about in since if isinstance(since, list) else ():
-                if faulty := _misfits(about, AGAIN):
-                    yield f"since: {faulty}"
+            yield from _provenance(read_json(path))
         case ("claims", name):
             yield from _claims(path, name.removesuffix(".json"))
-        case ("peers", name) if path.stem in CONTESTS and path.suffix in PEERS:
-            if path.suffix == ".csv" and list(pd.read_csv(path, nrows=1)) != peers.COLUMNS:
-                yield "its columns are others than those of the comparison"
+        case ("peers", _) if path.stem in CONTESTS and path.suffix in TABLE:
+            yield from _peers(path)
         case ("figures", *_):
             yield from _figure(path, place.relative_to("figures").with_suffix("").as_posix())
         case _:
             yield "does not belong here"
+
+
+def _provenance(record) -> Iterator[str]:
+    if record is None:
+        yield "is no JSON object"
+    elif faulty := _misfits(record, {**PROVENANCE, "since": list}):
+        yield faulty
+    else:
+        yield from filter(None, [_misfits(record["runs"], RUNS)])
+        for each in record["since"]:
+            if faulty := _misfits(each, AGAIN) or _misfits(each["runs"], RUNS):
+                yield f"since: {faulty}"
+
+
+def _sealed(path: Path, suffixes: Sequence[str], *of: str) -> tuple[dict | None, str]:
+    """Return what the JSON beside a file says, or None and why it is not believed; only to the first file that is there."""
+    there = sorted(suffix for suffix in suffixes if path.with_suffix(suffix).is_file())
+    try:
+        return read_record(path.with_suffix(""), suffixes, *of), ""
+    except Damaged as error:
+        return None, f"is damaged: {error}" if path.suffix == there[0] else ""
+
+
+def _peers(path: Path) -> Iterator[str]:
+    record, fault = _sealed(path, TABLE, f"peers/{path.stem}", "")
+    if fault:
+        yield fault
+    elif record and path.suffix == ".csv" and list(pd.read_csv(path, nrows=1)) != peers.COLUMNS:
+        yield "its columns are others than those of the comparison"
 
 
 def _figure(path: Path, name: str) -> Iterator[str]:
@@ -88,24 +151,16 @@ def _figure(path: Path, name: str) -> Iterator[str]:
     if path.suffix not in suffixes:
         yield f"{name} has files {', '.join(suffixes)}"
         return
-    lacking = [suffix for suffix in suffixes if not path.with_suffix(suffix).is_file()]
-    if lacking:
-        yield f"{', '.join(lacking)} is missing beside it"
-    match path.suffix:
-        case ".png":
-            if not path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n"):
-                yield "is no PNG"
-            if path.stat().st_size > PICTURE_BYTES:
-                yield f"has {path.stat().st_size} bytes, at most {PICTURE_BYTES}"
-        case ".csv":
-            yield from _numbers(path, FIGURES.find(name).has_curves)
-        case ".json":
-            yield from _record(path, FIGURE)
-            record = read_json(path) or {}
-            if record.get("figure") != name or record.get("preset") != "full":
-                yield f"is of {record.get('figure')!r} from the {record.get('preset')} runs, expected {name!r} from the full ones"
-            if not record.get("runs") or any(len(key) != DIGITS for key in record["runs"]):
-                yield f"runs must be named by {DIGITS} digits of their keys"
+    record, fault = _sealed(path, suffixes, name)
+    if fault:
+        yield fault
+    elif record and path.suffix == ".csv":
+        yield from _numbers(path, FIGURES.find(name).has_curves)
+    elif record and path.suffix == ".json":
+        if fault := _misfits(record, FIGURE):
+            yield fault
+        elif not record["runs"] or any(len(key) != DIGITS for key in record["runs"]):
+            yield f"runs must be named by {DIGITS} digits of their keys"
 
 
 def _numbers(path: Path, curves: bool) -> Iterator[str]:
@@ -132,24 +187,17 @@ def _claims(path: Path, name: str) -> Iterator[str]:
     if path.suffix != ".json" or name not in papers:
         yield "there is no such paper"
         return
-    records, claims = read_json(path), all_claims()
-    if not records:
+    found, claims = read_json(path), all_claims()
+    if not found:
         yield "is no JSON object of verdicts"
         return
-    for id, record in records.items():
+    for id, record in found.items():
         if id not in claims or claims[id].paper != papers[name]:
             yield f"there is no claim {id!r} of {name}"
         elif faulty := _misfits(record, CLAIM):
             yield f"{id}: {faulty}"
         elif record["id"] != id or record["verdict"] not in VERDICTS or record["figure"] != claims[id].figure:
             yield f"{id}: id, verdict or figure are none of a claim"
-
-
-def _record(path: Path, schema: Mapping[str, type]) -> Iterator[str]:
-    record = read_json(path)
-    faulty = "is no JSON object" if record is None else _misfits(record, schema)
-    if faulty:
-        yield faulty
 
 
 def _misfits(record, schema: Mapping[str, type]) -> str:
@@ -163,3 +211,12 @@ def _links(path: Path) -> Iterator[str]:
     for target in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
         if not (path.parent / target).is_file():
             yield f"points to {target}, which is not there"
+
+
+def read_json(path: Path) -> dict | None:
+    """Return the object in a file; None where there is no file or no object in it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -32,7 +32,7 @@ usage: fwexp publish [PART ...] [results_dir=DIR] [published=DIR]
 
 Puts small copies of the figures that were drawn from the full runs, of the verdicts on the claims, and of the comparison with
 other tools into a folder that is committed (default: results/published), with their provenance. Nothing is run; what was in
-the folder is replaced.
+the folder is replaced. What is damaged is left out; that, and what is not of one commit, is said.
 
   PART   only this, and the claims of this paper: icml2013, icml2016, lecture, review, horses, pose, quickstart, peers; the rest
          of the folder stays as it is
@@ -135,9 +135,12 @@ def publish_main(given: Arguments) -> int:
     UserError
         Unknown parts or keys; no figure is drawn.
     """
+    from fwexp.experiments.reproduce.check import faults
     from fwexp.experiments.reproduce.publish import publish
 
     folder = Path(given.keys.get("published", "results/published"))
     paths = publish(_folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder, given.words)
     print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
+    for fault in faults(folder):
+        print_line(f"{folder}: {fault}")
     return 0

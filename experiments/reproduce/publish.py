@@ -1,37 +1,40 @@
 """Small copies of what was reproduced, for the repository: pictures, numbers, verdicts, and where they come from.
 
-Smaller than in the store: pictures have fewer colours and no SVG; tables of numbers no keys or commits, four digits, and at
-most `POINTS` positions per curve, the first and the last among them; records of runs and verdicts have the first 12 digits of
-keys, which ``fwexp ls key=...`` takes.
+Smaller than in the store: pictures are half as wide and high, with all colours, and have no SVG; tables of numbers no keys or
+commits, four digits, and at most `POINTS` positions per curve, the first and the last among them; records of runs and verdicts
+have the first 12 digits of keys, which ``fwexp ls key=...`` takes.
 """
 
+import contextlib
 import datetime
 import io
 import json
+import re
 import shutil
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from fwexp._durable import replacing_folder
+from fwexp._durable import clean, replacing_folder
+from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, unknown
 from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, all_claims, check_all
 from fwexp.experiments.claims.check import read, save
-from fwexp.experiments.files import PICTURE, paths
+from fwexp.experiments.files import PICTURE, TABLE, paths, read_file, read_record, write
 from fwexp.experiments.origin import commit_of
 from fwexp.experiments.peers.contests import CONTESTS
 from fwexp.experiments.report.figures import Drawn, drawn
+from fwexp.experiments.reproduce.check import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, read_json
+from fwexp.run import claims as turns
+from fwexp.run.records import Damaged
 
-WIDTH, COLOURS = 1100, 64
 POINTS = 12
-DIGITS = 12
-DROPPED = ("keys", "commit", "preset")
-KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
-PEERS, PEERS_PART = (".md", ".csv"), "peers"
+PATIENCE = 60.0  # seconds for somebody else to write to the same folder
 
 
 def parts() -> list[str]:
@@ -74,36 +77,79 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
             raise OptionError(unknown("part of what is published", name, accepted))
     wanted = chosen or accepted
     figures = [each for each in drawn(results_dir) if each.preset == "full" and part_of(each.figure.name) in wanted]
-    compared = [path for name in CONTESTS for path in paths(results_dir / "peers" / name, PEERS) if path.is_file()]
-    compared = compared if PEERS_PART in wanted else []
+    compared = _compared(results_dir) if PEERS_PART in wanted else {}
     claims = {id: claim for id, claim in all_claims().items() if PAPERS[claim.paper][0] in wanted}
     drawn_parts = {part_of(each.figure.name) for each in figures} | ({PEERS_PART} if compared else set())
     lacking = set(chosen) - drawn_parts - {name for name, _ in PAPERS.values() if name not in map(part_of, FIGURES)}
     if lacking or not (chosen or figures):
         of = f" of {', '.join(sorted(lacking))}" if lacking else ""
         raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
-    records = {id: short(record) for id, record in check_all(claims, results_dir).items()}
-    about = provenance(results_dir, figures, chosen)  # before there are new files, with which the checkout would be a changed one
-    with replacing_folder(folder.resolve()) as temporary:
-        if chosen and folder.is_dir():
-            shutil.copytree(folder, temporary, dirs_exist_ok=True)
-        for name in wanted:  # what is no more there must not stay
-            (temporary / "claims" / f"{name}.json").unlink(missing_ok=True)
-            for path in [temporary / name, *(temporary / "figures").glob(f"{name}.*"), temporary / "figures" / name]:
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    records = check_all(claims, results_dir)
+    about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
+    with _turn(folder.resolve()), replacing_folder(folder.resolve()) as temporary:
+        before = _keep(folder, temporary, wanted) if chosen else None
         for each in figures:
             write_figure(each, temporary / "figures" / each.figure.name)
-        save(records, temporary)
-        for path in compared:
-            (temporary / PEERS_PART).mkdir(exist_ok=True)
-            shutil.copyfile(path, temporary / PEERS_PART / path.name)
-        if chosen and (before := read_json(temporary / "provenance.json")):
+        save({id: short(record) for id, record in records.items()}, temporary)
+        for name, (contents, record) in compared.items():
+            write(temporary / PEERS_PART / name, contents, record)
+        if before:
             about = before | {"since": [*_but_for(chosen, before.get("since", [])), {"parts": sorted(chosen)} | about]}
         else:
             about["since"] = []
         write_json(temporary / "provenance.json", about)
         (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
+    """Return what the files of the comparisons with other tools hold, and say, by name."""
+    found = {}
+    for name in CONTESTS:
+        stem = results_dir / PEERS_PART / name
+        if any(path.exists() for path in paths(stem, TABLE)):
+            try:
+                record = read_record(stem, TABLE, f"peers/{name}", "")
+                contents = {suffix: read_file(stem, suffix, record) for suffix in TABLE[:-1]}
+            except Damaged as error:
+                again = f"python -m fwexp.experiments.peers --only {name}"
+                print_line(f"comparison with {name} is damaged: {error}; measure it again with {again}")
+            else:
+                found[name] = contents, {name: record[name] for name in KEPT}
+    return found
+
+
+@contextlib.contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Have the folder to oneself: who publishes another part meanwhile comes before or after."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        with turns.claimed(folder) as mine:
+            if mine:
+                clean(folder.parent)  # what publishing left that was killed
+                yield
+                return
+        if time.monotonic() > end:
+            raise OptionError(f"published={folder} is being written by another process; repeat the command when that has ended")
+        time.sleep(0.05)
+
+
+def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
+    """Copy what is published of other parts, but for what is damaged, and return where it comes from, if that can be read."""
+    left_out = set()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        place = path.relative_to(folder)
+        stem = place.with_suffix("")
+        part = next((name for name in stem.parts if name not in ("figures", "claims")), "")
+        if part in wanted or stem in left_out or place.name == "README.md":
+            continue
+        if fault := next(faults_of(path, folder), None):
+            print_line(f"{path}: {fault}; left out")
+            left_out.add(stem)
+        else:
+            (temporary / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, temporary / place)
+    return read_json(temporary / "provenance.json")
 
 
 def _check_place(folder: Path, results_dir: Path) -> None:
@@ -123,19 +169,19 @@ def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
 
 def write_figure(found: Drawn, stem: Path) -> None:
     """Write the small files of a figure."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
     if found.figure.suffixes == PICTURE:
-        stem.with_suffix(".png").write_bytes(small_picture(found.path(".png").read_bytes()))
+        contents = {".png": small_picture(found.read(".png"))}
     else:
-        stem.with_suffix(".md").write_bytes(found.path(".md").read_bytes())
-    thinned(pd.read_csv(found.path(".csv"))).to_csv(stem.with_suffix(".csv"), index=False, float_format="%.4g", lineterminator="\n")
+        contents = {".md": found.read(".md")}
+    numbers = thinned(pd.read_csv(io.BytesIO(found.read(".csv"))))
+    contents[".csv"] = numbers.to_csv(index=False, float_format="%.4g", lineterminator="\n").encode()
     record = {name: found.record.get(name, "") for name in KEPT}
     runs = {key[:DIGITS]: {name: run.get(name) for name in ("created", "commit")} for key, run in found.record["runs"].items()}
-    write_json(stem.with_suffix(".json"), record | {"runs": runs})
+    write(stem, contents, record | {"runs": runs})
 
 
 def small_picture(content: bytes) -> bytes:
-    """Return a PNG of few colours and at most `WIDTH` pixels."""
+    """Return a PNG half as wide and high: a pixel is the mean of four, so that colours stay where they fill a line."""
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
@@ -144,11 +190,8 @@ def small_picture(content: bytes) -> bytes:
     for name in ("Title", "Description", "Software"):
         if picture.info.get(name):
             words.add_itxt(name, picture.info[name])
-    shown = picture.convert("RGB")
-    if shown.width > WIDTH:
-        shown = shown.resize((WIDTH, round(shown.height * WIDTH / shown.width)), Image.Resampling.LANCZOS)
     small = io.BytesIO()
-    shown.quantize(COLOURS, dither=Image.Dither.NONE).save(small, format="PNG", optimize=True, pnginfo=words)
+    picture.convert("RGB").reduce(2).save(small, format="PNG", optimize=True, pnginfo=words)
     return small.getvalue()
 
 
@@ -169,17 +212,13 @@ def short(record: Mapping) -> dict:
     return {**record, "runs": [key[:DIGITS] for key in record["runs"]]}
 
 
-def provenance(results_dir: Path, figures: Sequence[Drawn], chosen: Sequence[str] = ()) -> dict:
-    """Return where what is published comes from: what wrote it, this checkout, this machine, and the runs."""
-    from fwexp.experiments.reproduce.plan import plan
+def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str, Mapping], chosen: Sequence[str] = ()) -> dict:
+    """Return where what is published comes from: what wrote it, this checkout, this machine, and the runs behind it."""
     from fwexp.run import store
     from fwexp.run.provenance import provenance as here
 
-    now, runs, steps = here(), store.find_runs(results_dir), plan(results_dir)
-    if chosen:
-        shown = {key for each in figures for key in each.record["runs"]}
-        runs = [run for run in runs if run.key in shown]
-        steps = [step for step in steps if step.name in {each.figure.name for each in figures}]
+    looked_at = {key for record in (*(each.record for each in figures), *records.values()) for key in record["runs"]}
+    now, runs = here(), [run for run in store.find_runs(results_dir) if run.key in looked_at]
     made = [run.record.get("provenance", {}) for run in runs]
     dates = sorted(run.record["created"] for run in runs if run.record.get("created"))
     return {
@@ -192,7 +231,6 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], chosen: Sequence[str
         "cpu_kind": now["cpu_kind"],
         "runs": {
             "stored": len(runs),
-            "missing": sum(len(step.missing) for step in steps),
             "solver_hours": round(sum(run.record.get("time") or 0.0 for run in runs) / 3600, 2),
             "first": dates[0] if dates else None,
             "last": dates[-1] if dates else None,
@@ -208,7 +246,7 @@ def gallery(folder: Path) -> str:
     lines = [
         "# Published results",
         "",
-        f"What {about['runs']['stored']} stored runs say; {about['runs']['missing']} that `fwexp reproduce` makes are missing.",
+        f"What {about['runs']['stored']} stored runs say; runs and drawings are of {', '.join(commits(folder)) or 'no commit'}.",
         f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
     ]
     for later in about["since"]:
@@ -218,7 +256,7 @@ def gallery(folder: Path) -> str:
         )
     lines += [
         "[provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
-        f"pictures have few colours, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
+        f"pictures by half, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
         "",
         "| paper | claims | verdicts |",
         "| --- | --- | --- |",
@@ -236,11 +274,11 @@ def gallery(folder: Path) -> str:
         record = read_json(folder / "figures" / f"{name}.json")
         if not record:
             continue
-        lines += ["", f"## {name}", "", f"{record['title']}."]
+        lines += ["", f"## {name}", "", f"**{plain(record['title'])}.**"]
         if record.get("note"):
-            lines += ["", f"*{record['note']}*"]
+            lines += ["", f"*{plain(record['note'])}*"]
         if figure.suffixes == PICTURE:
-            lines += ["", f"![{record['title']}](figures/{name}.png)"]
+            lines += ["", f"![{plain(record['title'])}](figures/{name}.png)"]
         else:
             lines += ["", f"[The table](figures/{name}.md)."]
         for claim in (records[id] for id in figure.claims if id in records):
@@ -249,13 +287,9 @@ def gallery(folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_json(path: Path) -> dict | None:
-    """Return the object in a file; None where there is no file or no object in it."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+def plain(text: str) -> str:
+    """Return Markdown that shows a text, in one line, whatever signs are in it."""
+    return re.sub(r"[\\`*_\[\]<>&|~$]", r"\\\g<0>", " ".join(text.split()))
 
 
 def write_json(path: Path, content: Mapping) -> None:

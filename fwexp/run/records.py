@@ -20,10 +20,15 @@ class Damaged(Exception):
 
 
 def write(path: Path, record: Mapping) -> None:
-    """Write a record; numbers of NumPy become Python's, and NaN and infinities null, since JSON does not have them."""
+    """Write a record, as `content_of` has it."""
+    path.write_bytes(content_of(record))
+
+
+def content_of(record: Mapping) -> bytes:
+    """Return the JSON of a record; numbers of NumPy become Python's, and NaN and infinities null, since JSON does not have them."""
     text = json.dumps(_jsonable({FORMAT: 2, **record, CHECKSUM: ""}), indent=1, allow_nan=False)
     head = f"{text}\n".encode().removesuffix(END)
-    path.write_bytes(head + _sha256(head) + END)
+    return head + _sha256(head) + END
 
 
 def read(path: Path) -> dict:

@@ -4,6 +4,7 @@ import functools
 import pytest
 
 from fwexp.run import sweep
+from tests.experiments.made_up_store import at_one_commit, drawn, published  # noqa: F401 (fixtures)
 
 _composed = functools.cache(lambda overrides, preset, expand=sweep.expand: expand(overrides, preset=preset))
 

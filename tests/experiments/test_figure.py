@@ -19,12 +19,14 @@ from PIL import Image
 from fwexp._durable import clean
 from fwexp.cli import COMMANDS, main
 from fwexp.errors import DataError, RunsFailed, UserError
-from fwexp.experiments import FIGURES, commands, files, make_figure
+from fwexp.experiments import FIGURES, commands, make_figure
+from fwexp.experiments import files as figure_files
 from fwexp.experiments.figure import save_figure, stored_results
 from fwexp.experiments.origin import Origin, reservations
 from fwexp.plots import curves, icml2013
 from fwexp.run import records, runner, store, sweep
 from fwexp.run.provenance import provenance
+from fwexp.run.records import Damaged
 from tests.kills import killed_at
 from tests.plots.synthetic_results import make_figure as synthetic_results
 
@@ -42,7 +44,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Let files of pictures be empty, for tests of all that is around them: drawing takes seconds."""
-    monkeypatch.setattr(files, "_drawn", lambda *_: [b"", b""])
+    monkeypatch.setattr(figure_files, "_drawn", lambda *_: [b"", b""])
 
 
 @pytest.mark.slow
@@ -299,7 +301,8 @@ def test_a_full_disk_leaves_the_old_figure_and_is_one_line(tmp_path, monkeypatch
     assert sorted(tmp_path.iterdir()) == sorted(files)
 
 
-def test_a_kill_at_any_instant_leaves_whole_files(tmp_path):
+def test_a_kill_at_any_instant_leaves_whole_files_and_a_mixture_is_no_figure(tmp_path):
+    mixed = 0
     old, new = ([path.read_bytes() for path in _saved(tmp_path / name, name)] for name in ("old", "new"))
     for event in itertools.count(1):
         folder = tmp_path / str(event)
@@ -307,12 +310,19 @@ def test_a_kill_at_any_instant_leaves_whole_files(tmp_path):
         killed = killed_at(event, lambda folder=folder: _saved(folder, "new"))
         found = [path.read_bytes() for path in files]
         assert all(content in pair for content, pair in zip(found, zip(old, new), strict=True)), event
+        if found in (old, new):
+            assert figure_files.read_record(folder / "table", figure_files.TABLE, "table", "")["note"] in ("old", "new")
+        else:
+            mixed += 1
+            with pytest.raises(Damaged, match=r"^table\.md is not as it was written$"):
+                figure_files.read_record(folder / "table", figure_files.TABLE, "table", "")
         clean(folder)
         assert sorted(folder.iterdir()) == sorted(files)
         if not killed:
             assert found == new
             break
     assert event > len(files)
+    assert mixed
 
 
 @pytest.mark.slow

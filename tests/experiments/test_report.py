@@ -98,7 +98,10 @@ def test_nothing_is_asked_of_the_network_and_no_link_is_broken(report, parsed):
     script = (report / "report.js").read_text()
     assert not re.search(r"https?:|fetch\(|XMLHttp", script)
     assert '"sendChartToCloud"' in script.partition("modeBarButtonsToRemove")[2]
-    assert 'name:"sendChartToCloud"' in (report / "plotly.min.js").read_text()  # else it has another name now
+    plotly = (report / "plotly.min.js").read_text()
+    assert 'name:"sendChartToCloud"' in plotly  # else it has another name now
+    assert 'minorloglabels: "complete"' in script  # no ticks 2 5 2 5
+    assert 'minorloglabels:{valType:"enumerated",values:["small digits","complete"' in plotly
 
 
 def test_every_figure_and_every_claim_is_there(parsed):

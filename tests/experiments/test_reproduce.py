@@ -5,31 +5,35 @@ import io
 import json
 import re
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 from PIL import Image
 
+from fwexp._processes import this_process
 from fwexp.cli import main
 from fwexp.errors import DataError, OptionError, RunsFailed
-from fwexp.experiments import FIGURES, figure, files
-from fwexp.experiments.claims import of_paper
-from fwexp.experiments.figure import save_figure
-from fwexp.experiments.origin import Origin
-from fwexp.experiments.peers import table as peers
+from fwexp.experiments import FIGURES, figure, files, origin
+from fwexp.experiments.claims.check import save
+from fwexp.experiments.report import build as building
 from fwexp.experiments.reproduce import commands, plan, publish
-from fwexp.experiments.reproduce.check import faults, faults_of
+from fwexp.experiments.reproduce.check import faults, faults_of, of_several_commits
 from fwexp.experiments.reproduce.plan import GUESS, OVERHEAD, QUICK_GUESS, SMOKE_GUESS, Durations, Step
+from fwexp.plots import style
+from fwexp.plots.overlays import EXTRA, MISSED, RIGHT, SIDES
+from fwexp.run import claims as turns
 from fwexp.run import store, sweep
+from fwexp.run.provenance import provenance
 from fwexp.run.store import StoredRun
-from tests.plots.synthetic_results import make_results
+from tests.experiments.made_up_store import CLAIMS, COMMIT, draw, picture
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "results" / "published"
-NAMES = ("quickstart", "icml2013/table1")
-CLAIMS = {id: of_paper("L")[id] for id in ("L-2", "L-3", "L-5")}
 
 
 # -- the plan
@@ -153,36 +157,6 @@ def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
 # -- what is published
 
 
-def picture():
-    """A PNG of many colours."""
-    made = io.BytesIO()
-    Image.effect_noise((1500, 100), 64).convert("RGB").save(made, "PNG")
-    return made.getvalue()
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory):
-    """A folder as `publish` writes it, from a store without runs that has the files of a figure, a table and a comparison."""
-    results, folder = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("published") / "there"
-    patch = pytest.MonkeyPatch()
-    patch.setattr(files, "_drawn", lambda *_: [picture(), b"svg"])
-    for name in NAMES:
-        found = FIGURES.find(name)
-        frame = found.data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
-        runs = {key: {"commit": "c" * 40, "created": "2026-01-01"} for key in set(" ".join(frame["keys"]).split())}
-        drawn = "| method |\n| --- |\n" if found.suffixes == files.TABLE else Figure()
-        save_figure(drawn, frame, results / "figures" / name, Origin(name, found.title, "full", runs))
-    save_figure("| a |", peers.frame([{"kind": "same task"}]), results / "peers/dlib", Origin("peers/dlib"))
-    patch.setattr(publish, "all_claims", lambda: CLAIMS)
-    patch.setattr(plan, "plan", lambda *_: [])
-    before = sorted(results.rglob("*"))
-    written = publish.publish(results, folder)
-    patch.undo()
-    assert written == sorted(path for path in folder.rglob("*") if path.is_file())
-    assert sorted(results.rglob("*")) == before
-    return folder
-
-
 def test_what_is_published_is_small_and_whole(published):
     assert faults(published) == []
     assert (published / "figures/quickstart.png").stat().st_size < len(picture()) / 2
@@ -196,21 +170,17 @@ def test_what_is_published_is_small_and_whole(published):
     assert "[dlib](peers/dlib.md)" in page
 
 
-def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path, monkeypatch):
+def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path):
     results, folder = tmp_path / "results", tmp_path / "there"
     shutil.copytree(published, folder)
     (folder / "figures/quickstart.csv").write_text("old")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    found = FIGURES.find("quickstart")
-    frame = found.data(make_results(sweep.expand(["+experiment=quickstart"], preset="smoke")))
-    monkeypatch.setattr(files, "_drawn", lambda *_: [picture(), b"svg"])
-    runs = {"k" * 64: {"commit": "c" * 40, "created": "2026-01-02"}}
-    save_figure(Figure(), frame, results / "figures/quickstart", Origin("quickstart", found.title, "full", runs))
+    draw(results, "quickstart")
     written = publish.publish(results, folder, ["quickstart"])
     assert set(written) == set(before)
     assert faults(folder) == []
     changed = {path.relative_to(folder).as_posix() for path in written if path.read_bytes() != before[path]}
-    assert {"figures/quickstart.csv", "figures/quickstart.json", "provenance.json", "README.md"} <= changed
+    assert {"figures/quickstart.csv", "provenance.json", "README.md"} <= changed
     assert not [name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README"))]
     about = json.loads((folder / "provenance.json").read_text())
     assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "fwexp publish quickstart")]
@@ -280,8 +250,29 @@ def edit(file, change):
     return broken
 
 
+def rewrite(change=str, **facts):
+    """Write the figure again, with its checksums, of other numbers or with other facts."""
+
+    def rewritten(folder):
+        stem = folder / "figures/quickstart"
+        contents = {".png": stem.with_suffix(".png").read_bytes(), ".csv": change(stem.with_suffix(".csv").read_text()).encode()}
+        files.write(stem, contents, files.read_record(stem, (".png", ".csv", ".json"), "quickstart") | facts)
+
+    return rewritten
+
+
 def without(name):
     return lambda record: {key: value for key, value in record.items() if key != name}
+
+
+def with_runs(commit, parts):
+    """Say that parts were published again, from runs of a commit."""
+
+    def change(record):
+        again = without("since")(record) | {"parts": parts, "runs": record["runs"] | {"commits": {commit: 1}}}
+        return record | {"since": [again]}
+
+    return change
 
 
 def first_claim(**changes):
@@ -289,25 +280,28 @@ def first_claim(**changes):
 
 
 BROKEN = [
-    (lambda folder: (folder / "figures/quickstart.csv").unlink(), r"figures/quickstart.json: .csv is missing beside it"),
+    (lambda folder: (folder / "figures/quickstart.csv").unlink(), r"quickstart.json: is damaged: quickstart.csv is missing"),
+    (edit("figures/quickstart.csv", lambda text: text[: len(text) // 2]), "is damaged: quickstart.csv is not as it was written"),
+    (edit("figures/quickstart.json", lambda record: record | {"note": "x"}), "is damaged: quickstart.json is not as it was stored"),
     (lambda folder: (folder / "quickstart.png").touch(), "quickstart.png: does not belong here"),
     (lambda folder: (folder / "figures/fig99.png").touch(), "figures/fig99.png: there is no figure 'fig99'"),
     (lambda folder: (folder / "figures/quickstart.svg").touch(), "figures/quickstart.svg: quickstart has files .png, .csv, .json"),
-    (lambda folder: (folder / "figures/quickstart.png").write_text("x"), "figures/quickstart.png: is no PNG"),
-    (lambda folder: (folder / "figures/quickstart.png").write_bytes(picture() + bytes(400_000)), "bytes, at most 300000"),
-    (lambda folder: (folder / "README.md").write_bytes(bytes(5_000_000)), "5.* MB in all, at most 4 MB"),
+    (lambda folder: (folder / "figures/quickstart.png").write_text("x"), "damaged: quickstart.png is not as it was written"),
+    (lambda folder: (folder / "README.md").write_bytes(bytes(10_000_000)), "10.* MB in all, at most 10 MB"),
     (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
     (edit("provenance.json", without("cpu")), "provenance.json: must have the keys command"),
     (edit("provenance.json", lambda record: record | {"commit": None}), "provenance.json: commit of another kind"),
     (edit("provenance.json", lambda record: record | {"since": [{}]}), "provenance.json: since: must have the keys parts"),
     (edit("provenance.json", lambda record: record | {"since": {}}), "provenance.json: since of another kind"),
     (edit("provenance.json", lambda _: "{"), "provenance.json: is no JSON object"),
-    (edit("figures/quickstart.json", lambda record: record | {"preset": "smoke"}), "from the smoke runs, expected 'quickstart'"),
-    (edit("figures/quickstart.json", lambda record: record | {"runs": {"k": {}}}), "runs must be named by 12 digits"),
-    (edit("figures/quickstart.csv", lambda text: text.splitlines()[0]), "figures/quickstart.csv: has no rows"),
-    (edit("figures/quickstart.csv", lambda text: text.replace("median", "mean", 1)), "lacks columns median"),
-    (edit("figures/quickstart.csv", lambda text: text.replace("best", "keys", 1)), "columns that are left out here: keys"),
-    (edit("figures/quickstart.csv", lambda _: ""), "figures/quickstart.csv: cannot be read"),
+    (edit("provenance.json", lambda record: record | {"runs": {}}), "provenance.json: must have the keys stored"),
+    (rewrite(preset="smoke"), "is that of another figure"),
+    (rewrite(runs={"k": {"commit": COMMIT}}), "quickstart.json: runs must be named by 12 digits"),
+    (rewrite(more=1), "quickstart.json: must have the keys figure, title"),
+    (rewrite(lambda text: text.splitlines()[0]), "figures/quickstart.csv: has no rows"),
+    (rewrite(lambda text: text.replace("median", "mean", 1)), "lacks columns median"),
+    (rewrite(lambda text: text.replace("best", "keys", 1)), "columns that are left out here: keys"),
+    (rewrite(lambda _: ""), "figures/quickstart.csv: cannot be read"),
     (edit("claims/lecture.json", lambda records: {"L-9": records["L-3"]}), "there is no claim 'L-9' of lecture"),
     (edit("claims/lecture.json", lambda records: {"R-1": records["L-3"]}), "there is no claim 'R-1' of lecture"),
     (edit("claims/lecture.json", first_claim(verdict="true")), "L-3: id, verdict or figure are none of a claim"),
@@ -315,7 +309,12 @@ BROKEN = [
     (edit("claims/lecture.json", first_claim(missing="3")), "L-3: missing of another kind than expected"),
     (edit("claims/lecture.json", lambda _: "[]"), "claims/lecture.json: is no JSON object of verdicts"),
     (lambda folder: (folder / "claims/B13.json").write_text("{}"), "claims/B13.json: there is no such paper"),
-    (edit("peers/dlib.csv", lambda text: text.replace("tool", "peer", 1)), "peers/dlib.csv: its columns are others"),
+    (edit("peers/dlib.csv", lambda text: text.replace("tool", "peer", 1)), "peers/dlib.csv: is damaged: dlib.csv is not as"),
+    (rewrite(note="smoke, runs of ssg mix sources"), "figures/quickstart: smoke, runs of ssg mix sources"),
+    (rewrite(note="runs of fw were made by another version of the code"), "figures/quickstart: runs of fw were made by another"),
+    (rewrite(commit="d" * 40), "runs and drawings are of cccccccccccc, dddddddddddd, expected one commit"),
+    (rewrite(runs={12 * "k": {"commit": "d" * 40}}), "runs and drawings are of cccccccccccc, dddddddddddd, expected one"),
+    (edit("provenance.json", with_runs("d" * 40, parts=["review"])), "drawings are of cccccccccccc, dddddddddddd, expected one"),
     (edit("README.md", lambda text: text + "[x](gone.png)"), "README.md: points to gone.png, which is not there"),
 ]
 
@@ -326,6 +325,87 @@ def test_what_is_broken_is_found(published, tmp_path, breaks, message):
     breaks(tmp_path / "there")
     found = faults(tmp_path / "there")
     assert any(re.search(message, fault) for fault in found), found
+
+
+def test_the_comparison_with_other_tools_is_measured_apart(published, tmp_path):
+    shutil.copytree(published, tmp_path / "there")
+    edit("provenance.json", with_runs("d" * 40, parts=["peers"]))(tmp_path / "there")
+    assert faults(tmp_path / "there") == []
+
+
+@pytest.mark.parametrize(("dirty", "name"), [(True, "cccccccccccc-dirty"), (None, "unknown")])
+def test_publishing_what_no_commit_made_says_so(dirty, name, tmp_path, monkeypatch, capsys):
+    """The whole of it is published all the same, and README says of what it is."""
+    git = None if dirty is None else {"commit": COMMIT, "dirty": dirty}
+    monkeypatch.setattr(origin, "provenance", lambda: provenance() | {"git": git})
+    monkeypatch.setattr(publish, "all_claims", dict)
+    draw(tmp_path / "results", "quickstart", origin.commit_of({"git": git}))
+    assert main(["publish", f"results_dir={tmp_path}/results", f"published={tmp_path}/there"]) == 0
+    said = f"{tmp_path}/there: runs and drawings are of {name}, expected one commit, of a checkout without changes\n"
+    assert capsys.readouterr().err == said
+    assert f"runs and drawings are of {name}." in (tmp_path / "there/README.md").read_text()
+
+
+def test_every_colour_of_the_style_is_published():
+    """In lines as thin as figures have them."""
+    colors = {line.color for line in style.LINES.values()} | {*style._SPARE_COLORS, *SIDES.values(), RIGHT, EXTRA, MISSED}
+    with style.context():
+        sheet, made = Figure(figsize=(style.TEXT, 4)), io.BytesIO()
+        ax = sheet.subplots()
+        for k, color in enumerate(sorted(colors)):
+            ax.plot([0, 1, 2], [k, k + 0.5, k], color=color)
+        sheet.savefig(made, format="png")
+    small = Image.open(io.BytesIO(publish.small_picture(made.getvalue())))
+    published = {f"#{r:02X}{g:02X}{b:02X}" for _, (r, g, b) in small.convert("RGB").getcolors(small.width * small.height)}
+    assert colors <= published
+
+
+def test_titles_are_shown_as_they_are(drawn, tmp_path, monkeypatch):
+    evil, note = "*a* <script>&lt;</script> [x](y) | `b` $c$\n# ~~d~~ \\e_f_", "<img src=x> *2"
+    monkeypatch.setattr(publish, "all_claims", dict)
+    draw(tmp_path / "results", "quickstart", title=evil, note=note)
+    publish.publish(tmp_path / "results", tmp_path / "there")
+    tokens = MarkdownIt("commonmark").parse((tmp_path / "there/README.md").read_text())
+    words = [token for line in tokens for token in line.children or ()]
+    assert " ".join(evil.split()) + "." in {token.content for token in words}
+    (image,) = [token for token in words if token.type == "image"]
+    assert image.content == publish.plain(evil)
+    assert note in {token.content for token in words}
+    assert not [token for token in [*tokens, *words] if "html" in token.type]
+
+
+def test_parts_that_are_published_at_once_are_all_there(drawn, published, tmp_path, monkeypatch):
+    shutil.copytree(published, tmp_path / "there")
+    monkeypatch.setattr(publish, "all_claims", dict)
+    both, write = threading.Barrier(2, timeout=60), publish.provenance
+    monkeypatch.setattr(publish, "provenance", lambda *given: (both.wait() and 0) or write(*given))
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda part: publish.publish(drawn, tmp_path / "there", [part]), ["quickstart", "icml2013"]))
+    about = json.loads((tmp_path / "there/provenance.json").read_text())
+    assert sorted(part for each in about["since"] for part in each["parts"]) == ["icml2013", "quickstart"]
+    assert faults(tmp_path / "there") == []
+
+
+def test_publishing_waits_for_another_one_only_so_long(drawn, published, tmp_path, monkeypatch):
+    monkeypatch.setattr(publish, "PATIENCE", 0.1)
+    shutil.copytree(published, tmp_path / "there")
+    with turns.claimed(tmp_path / "there"), pytest.raises(OptionError, match=r"published=.*there is being written by another"):
+        publish.publish(drawn, tmp_path / "there", ["peers"])
+    assert faults(tmp_path / "there") == []
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(drawn, published, tmp_path, monkeypatch):
+    monkeypatch.setattr(publish, "all_claims", lambda: CLAIMS)
+    shutil.copytree(drawn, tmp_path / "results")
+    gone = this_process().rpartition("-")[0] + "-1." + "0" * 12  # this process's number, and another start
+    left = [tmp_path / f".there.{gone}", tmp_path / f"results/claims/.lecture.json.{gone}", tmp_path / f"results/.report.{gone}"]
+    for path in left:
+        path.mkdir(parents=True)
+    publish.publish(tmp_path / "results", tmp_path / "there")
+    save(json.loads((published / "claims/lecture.json").read_text()), tmp_path / "results")
+    monkeypatch.setattr(building, "check_all", lambda *_, **__: {})
+    building.build(tmp_path / "results")
+    assert [path for path in left if path.exists()] == []
 
 
 def test_nothing_is_wrong_with_nothing(tmp_path):
@@ -340,7 +420,11 @@ def test_what_is_committed_belongs_to_what_there_is(path):
 
 
 def test_what_is_committed_is_whole():
-    assert faults(PUBLISHED) == []
+    assert set(faults(PUBLISHED)) == set(of_several_commits(PUBLISHED))
+
+
+def test_what_is_committed_was_made_by_one_commit():
+    assert of_several_commits(PUBLISHED) == []
 
 
 def test_readme_shows_what_is_published():

@@ -4,9 +4,10 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from fwexp.errors import OptionError, ParameterError
-from fwexp.plots import curves, style
+from fwexp.plots import curves, icml2013, style
 from fwexp.plots.curves import Panel
 from tests.plots.synthetic_results import OPTIMUM, PASSES, concat, make_figure, make_run
 
@@ -289,6 +290,56 @@ def test_positions_on_a_log_scale_are_plain_numbers():
     assert ax.get_xscale() == "log"
     assert ax.get_xlim()[0] == 2**-7
     assert ax.xaxis.get_major_formatter()(0.01) == "0.01"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (1e-3, 20, [f"$\\mathdefault{{10^{{{k}}}}}$" for k in range(-3, 2)]),
+        (0.15, 9, ["0.3", "1", "3"]),
+        (4, 110, ["10", "30", "100"]),
+        (0.04, 0.25, ["0.05", "0.1", "0.2"]),
+        (0.11, 0.53, ["0.2", "0.3", "0.4", "0.5"]),
+        (0.9, 1.3, ["0.9", "1", "1.1", "1.2", "1.3"]),
+    ],
+)
+def test_a_log_axis_has_three_ticks_that_differ_and_are_plain_numbers_between_powers(low, high, labels):
+    ax = Figure().subplots()
+    ax.set(yscale="log", ylim=(low, high))
+    curves.label_log(ax.yaxis)
+    ax.figure.canvas.draw()
+    found = [tick.get_text() for tick in ax.yaxis.get_ticklabels()]
+    assert len(set(found)) >= 3
+    assert found == labels
+    assert [tick.get_text() for tick in ax.yaxis.get_ticklabels(minor=True)] == []
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_what_would_squeeze_the_others_leaves_a_panel_that_looks_closely_and_is_named(scale):
+    """Three methods near each other, and one far above: an error, of which the low ones are compared."""
+    level = {"bcfw": 0.1, "ssg": 0.12, "fw": 0.13, "online_eg": 0.5}
+    runs = [make_run(name, seed=seed).assign(test_error=level[name] * (1 + 0.01 * seed)) for name in level for seed in range(3)]
+    runs.append(make_run("ssg", seed=3).assign(test_error=np.where(PASSES == 40, 0.9, 0.12)))  # the end of a band
+    whole = dataclasses.replace(PANEL, measure="test_error", yscale=scale)
+    frame, close = curves.data(concat(*runs), [whole]), dataclasses.replace(whole, focus=True)
+    ax = curves.draw_panel(frame, close)
+    bottom, top = ax.get_ylim()
+    assert bottom < 0.1 < 0.1326 < top < 0.2
+    assert [note.get_text() for note in ax.texts] == ["above: online-EG, to 0.51\nabove: bands, to 0.9"]
+    assert "online-EG" in _lines(ax)
+    ax = curves.draw_panel(frame, whole)
+    assert ax.get_ylim()[1] > 0.9
+    assert len(ax.texts) == 0
+    for few in (["bcfw", "fw"], ["bcfw", "online_eg"]):
+        assert len(curves.draw_panel(frame[frame["variant"].isin(few)], close).texts) == 0
+    alone = curves.draw_panel(frame[frame["variant"] == "online_eg"].assign(median=np.inf), close)
+    assert alone.get_ylim()[1] > 0.51
+
+
+def test_the_appendix_of_the_2013_paper_compares_the_low_test_errors():
+    for panels in (icml2013.FIG3, icml2013.FIG4, icml2013.FIG5):
+        assert {panel.measure for panel in panels if panel.focus} == {"test_error"}
+        assert {panel.measure for panel in panels if not panel.focus} == {"suboptimality"}
 
 
 def test_axes_say_what_they_are():
