@@ -137,6 +137,47 @@ def dual(w: np.ndarray, ell: np.ndarray, lam: float) -> np.ndarray:
     return ell - 0.5 * lam * (w**2).sum(axis=-1)
 
 
+def negative_dual(outputs: Outputs, lam: float, a: np.ndarray) -> float:
+    """f(a) = lam/2 ||A a||^2 - b'a."""
+    w = np.einsum("im,imd->d", a, outputs.psi) / (lam * outputs.n)
+    return float(0.5 * lam * w @ w - (a * outputs.losses).sum() / outputs.n)
+
+
+def game_gap(M: np.ndarray, sign: int, steps: int) -> float:
+    """The gap of min_x max_y x'My on simplices after steps 2/(t+2) of saddle-point Frank-Wolfe with r = sign (My, -M'x)."""
+    x, y = np.eye(len(M))[0], np.eye(M.shape[1])[0]
+    for t in range(steps):
+        corners = np.eye(len(M))[(sign * M @ y).argmin()], np.eye(M.shape[1])[(-sign * M.T @ x).argmin()]
+        x, y = x + 2 / (t + 2) * (corners[0] - x), y + 2 / (t + 2) * (corners[1] - y)
+    return float((M.T @ x).max() - (M @ y).min())
+
+
+def gaps(outputs: Outputs, lam: float, a: np.ndarray, log_loss: bool = False) -> tuple[float, float]:
+    """The linearisation gap max_s <a - s, grad f(a)> and the Lagrangian gap P(A a) + f(a) at a dual point a (n, m).
+
+    With the log-loss P has (1/n) sum_i log sum_y exp(-<w, psi_i(y)>), and f the negative entropies of a_i over n for -b'a.
+    """
+    n = outputs.n
+    w = np.einsum("im,imd->d", a, outputs.psi) / (lam * n)
+    margins = outputs.psi @ w
+    if log_loss:
+        gradient, separate = (margins + 1.0 + np.log(a)) / n, (a * np.log(a)).sum() / n
+        P = np.log(np.exp(-margins).sum(axis=1)).mean() + 0.5 * lam * w @ w
+    else:
+        gradient, separate = (margins - outputs.losses) / n, -(a * outputs.losses).sum() / n
+        P = primal(outputs, w[None], lam).item()
+    return float((a * gradient).sum() - gradient.min(axis=1).sum()), float(P + 0.5 * lam * w @ w + separate)
+
+
+def worst_on_path(outputs: Outputs, eps: float, lam_min: float, count: int, seed: int) -> float:
+    """The largest suboptimality of the weights of a regularisation path at random lam, from lam_min to twice lam_inf."""
+    import fwexp
+
+    path = fwexp.regularization_path(as_problem(outputs), eps, lam_min=lam_min)
+    lams = np.exp(np.random.default_rng(seed).uniform(np.log(lam_min), np.log(2 * path.lam[0]), count))
+    return max(primal(outputs, path.w_at(lam)[None], lam).item() - optimum(outputs, lam) for lam in lams)
+
+
 def averages(values: np.ndarray) -> dict[str, np.ndarray]:
     """Means of the iterates up to step K = 1, 2, ...: with weights k, and of the second half."""
     k = np.arange(1.0, len(values)).reshape(-1, *[1] * (values.ndim - 1))
