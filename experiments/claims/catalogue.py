@@ -26,7 +26,7 @@ PAPERS = {
 }
 """By the first part of their claims' ids: the name that figures have, and the title."""
 
-MODULES = ("icml2013", "icml2013_theory", "icml2016", "lecture", "review")
+MODULES = ("icml2013", "icml2013_theory", "icml2013_rates", "icml2016", "lecture", "review")
 
 
 @dataclass(frozen=True)

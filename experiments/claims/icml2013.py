@@ -12,6 +12,7 @@ END = {OCR: 120.0, CONLL: 12.0, WORDS: 12.0}
 """Where the ranges of passes end: near the end of the figures' runs."""
 
 FIG1, FIG2, FIG3, FIG4, FIG5 = (f"icml2013/fig{k}" for k in range(1, 6))
+OWN = "claims/icml2013"
 PLACES = ((OCR, 0.01), (OCR, 0.001), (OCR, "1/n"), (CONLL, "1/n"), (WORDS, 0.001))
 PANELS = tuple((dataset, lam) for dataset in END for lam in LAMS)
 """Of figures 3 to 5."""

@@ -31,6 +31,7 @@ FACTOR, FACTORS = 2.0, (1.25, 1.5, 2.0, 3.0, 5.0)
 SHARE, SHARES = 0.5, (0.5, 0.75, 0.9, 1.0)
 ALWAYS = 1.0
 LINES, SEEDS = 0.5, (0.5, 0.75, 1.0)
+HUGE = 1e300
 
 
 class Ordering(NamedTuple):
@@ -137,8 +138,8 @@ def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = 
 
 
 def quantile(values: np.ndarray, q: float) -> np.ndarray:
-    """The quantile over the seeds, at no less than its rank: one of the values, which may be infinite."""
-    return np.quantile(values, q, axis=0, method="higher")
+    """The quantile over the seeds; infinite values are very large ones."""
+    return np.quantile(np.clip(values, -HUGE, HUGE), q, axis=0)
 
 
 def first(x, y, level) -> float:
@@ -157,6 +158,12 @@ def reached(run: pd.DataFrame, level: float, axis: str = "step", measure: str = 
     """Where a run first logged a measure of at most a level, infinite if it did not."""
     there = run[run[measure] <= level]
     return float(there[axis].iloc[0]) if len(there) else np.inf
+
+
+def examples(rows: pd.DataFrame) -> int:
+    """The n of a run, by its effective passes."""
+    end = rows.iloc[-1]
+    return round(end["oracle_calls"] / end["passes"])
 
 
 def is_linear(x: np.ndarray, y: np.ndarray) -> bool:

@@ -28,7 +28,7 @@ class Outputs(NamedTuple):
 
     def worst(self, w: np.ndarray) -> np.ndarray:
         """The output of largest H_i(w) of each example."""
-        return (self.losses - self.psi @ w).argmax(axis=1)
+        return augmented(self, w).argmax(axis=1)
 
 
 def some_outputs(seed: int, n: int = 4, m: int = 3, d: int = 3) -> Outputs:
@@ -141,6 +141,21 @@ def negative_dual(outputs: Outputs, lam: float, a: np.ndarray) -> float:
     """f(a) = lam/2 ||A a||^2 - b'a."""
     w = np.einsum("im,imd->d", a, outputs.psi) / (lam * outputs.n)
     return float(0.5 * lam * w @ w - (a * outputs.losses).sum() / outputs.n)
+
+
+def augmented(outputs: Outputs, w: np.ndarray) -> np.ndarray:
+    """H_i(y; w) = L_i(y) - <w, psi_i(y)> of every output, (n, m)."""
+    return outputs.losses - outputs.psi @ w
+
+
+def extragradient(F: np.ndarray, b: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """s_t and the mean of u_t after steps 0.1 of dual extragradient on the box [-1, 1]^d (algorithm 6 of the review)."""
+    s, points = np.zeros(len(b)), []
+    for _ in range(steps):
+        v = np.clip(0.1 * s, -1, 1)
+        points.append(np.clip(v - 0.1 * (F @ v - b), -1, 1))
+        s = s - (F @ points[-1] - b)
+    return s, np.mean(points, axis=0)
 
 
 def game_gap(M: np.ndarray, sign: int, steps: int) -> float:

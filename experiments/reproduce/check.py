@@ -11,18 +11,21 @@ from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
 from fwexp.experiments.peers import table as peers
 from fwexp.experiments.peers.contests import CONTESTS
-from fwexp.experiments.reproduce.publish import DIGITS, DROPPED, KEPT, PEERS, read_json
+from fwexp.experiments.reproduce.publish import DIGITS, DROPPED, KEPT, PEERS, is_current, read_json
 from fwexp.plots.curves import COLUMNS
 
 MEGABYTES = 4
 PICTURE_BYTES = 300_000
 CLAIM = {
-    **dict.fromkeys(("id", "paper", "statement", "criterion", "figure", "verdict", "why"), str),
+    **dict.fromkeys(("id", "paper", "statement", "quote", "criterion", "figure", "verdict", "why"), str),
     "parts": dict,
     "numbers": dict,
+    "sensitivity": dict,
     "runs": list,
     "missing": int,
 }
+OLDER = {"quote": "", "sensitivity": {}}
+"""What verdicts by an earlier criterion may lack."""
 PROVENANCE = {
     **dict.fromkeys(("command", "date", "commit", "system", "cpu"), str),
     **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
@@ -139,7 +142,7 @@ def _claims(path: Path, name: str) -> Iterator[str]:
     for id, record in records.items():
         if id not in claims or claims[id].paper != papers[name]:
             yield f"there is no claim {id!r} of {name}"
-        elif faulty := _misfits(record, CLAIM):
+        elif faulty := _misfits(OLDER | record if isinstance(record, dict) and not is_current(record) else record, CLAIM):
             yield f"{id}: {faulty}"
         elif record["id"] != id or record["verdict"] not in VERDICTS or record["figure"] != claims[id].figure:
             yield f"{id}: id, verdict or figure are none of a claim"

@@ -20,7 +20,7 @@ from fwexp._durable import replacing_folder
 from fwexp.errors import OptionError, unknown
 from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, all_claims, check_all
-from fwexp.experiments.claims.check import read, save
+from fwexp.experiments.claims.check import read, save, tally
 from fwexp.experiments.files import PICTURE, paths
 from fwexp.experiments.origin import commit_of
 from fwexp.experiments.peers.contests import CONTESTS
@@ -226,9 +226,7 @@ def gallery(folder: Path) -> str:
     records = {}
     for name, title in PAPERS.values():
         if here := read(folder / "claims" / f"{name}.json"):
-            counts = Counter(record["verdict"] for record in here.values())
-            told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-            lines.append(f"| {title} | {len(here)} | {told}: [claims/{name}.json](claims/{name}.json) |")
+            lines.append(f"| {title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
             records |= here
     if compared := [path.stem for name in CONTESTS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
         lines += ["", "Beside other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
@@ -244,9 +242,17 @@ def gallery(folder: Path) -> str:
         else:
             lines += ["", f"[The table](figures/{name}.md)."]
         for claim in (records[id] for id in figure.claims if id in records):
-            lines += ["", f"{claim['id']} **{claim['verdict']}**: {claim['statement']}"]
+            earlier = "" if is_current(claim) else " (by an earlier criterion)"
+            lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {claim['statement']}"]
+            lines += [f"In the paper: {claim['quote']}."] if claim.get("quote") else []
             lines += [f"*{claim['why']}.*"] if claim["why"] else []
     return "\n".join(lines) + "\n"
+
+
+def is_current(record: Mapping) -> bool:
+    """Whether a verdict was found by the criterion that its claim has now."""
+    claim = all_claims().get(record.get("id"))
+    return claim is not None and record.get("criterion") == claim.criterion
 
 
 def read_json(path: Path) -> dict | None:
