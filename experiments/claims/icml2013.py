@@ -149,7 +149,7 @@ def _competitors(runs, where):
 def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
     """The caption names no level: low is what the others of panel (d) do not have. At lam = 1/n, from a hundredth of a pass to
     {few:g} passes, BCFW is below SSG and SSG-wavg at a share of at least {share:g} of the points; and after {few:g} passes it is
-    below what each batch solver has after its first, before which it has seen no step. One part per other solver.
+    below what each batch solver has after its first, before which it makes no step. One part per other solver.
     """
     parts, numbers, bcfw = {}, {}, runs.curves("bcfw")
     for name in ("ssg", "ssg-wavg"):

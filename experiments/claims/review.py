@@ -181,8 +181,8 @@ def saddle_point(runs, *, level=1e-6, slope=0.9):
     """On balls: (a) with steep gradients (offset 3), which meet the conditions, the best gap at the step of the theorem gets to
     {level:g}, and a line explains its logarithm better over the steps than over their logarithm; (b) the exponent of
     extragradient's best gap in the steps is at most -{slope:g} from 10 steps on, with steep gradients and with vanishing ones
-    (offset 0.5); (c) it is not linear on the steep ones: there the opposite of (a) is true of it. What SP-FW does where gradients
-    vanish, of which the theorem does not speak, is among the numbers.
+    (offset 0.5); (c) it is not linear: on the steep ones a line explains its logarithm better over the logarithm of the steps. What
+    SP-FW does where gradients vanish, of which the theorem does not speak, is among the numbers.
     """
     exponents, numbers = [], {}
     for offset in (3.0, 0.5):
