@@ -235,11 +235,19 @@ def _sensitivity(record: Mapping) -> Html:
     claim = all_claims().get(record["id"])
     chosen = {name: f"{value:g}" for name, value in claim.chosen.items()} if claim else {}
     rows = [
-        (name if k == 0 else "", tag("strong", value, " (chosen)") if value == chosen.get(name) else value, badge(verdict))
+        (
+            name,
+            join(
+                (
+                    join([tag("strong", f"{value} (chosen)") if value == chosen.get(name) else value, badge(verdict)], " ")
+                    for value, verdict in verdicts.items()
+                ),
+                ", ",
+            ),
+        )
         for name, verdicts in record["sensitivity"].items()
-        for k, (value, verdict) in enumerate(verdicts.items())
     ]
-    return table(("threshold", "value", "verdict"), rows, f"verdicts on {record['id']} by thresholds")
+    return table(("threshold", "verdict by its value"), rows, f"verdicts on {record['id']} by thresholds")
 
 
 def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequence, compared: Html) -> Html:

@@ -267,7 +267,7 @@ def test_a_claim_shows_the_sentence_the_criterion_and_the_thresholds():
     page = Page(pages._claim(record | NOTHING | {"sensitivity": {"factor": {"1.5": "holds", "2": "fails"}}}))
     assert f"In the paper: {claim.quote}" in page.words
     assert f"Criterion: {claim.criterion}" in page.words
-    assert "thresholdvalueverdictfactor1.5holds2 (chosen)fails" in page.words.replace("\n", "")
+    assert "thresholdverdict by its valuefactor1.5 holds, 2 (chosen) fails" in page.words
 
 
 def test_open_claims_stand_apart_from_those_that_do_not_hold():
