@@ -15,6 +15,7 @@ from fwexp.checks import check_function, check_integer, plain
 from fwexp.convex.atoms import Atom
 from fwexp.convex.sets import vector
 from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.problems.arrays import as_sparse
 
 EVERYWHERE = slice(None)
 
@@ -108,7 +109,7 @@ class Matrix:
 
         self._is_operator = isinstance(A, LinearOperator)
         if scipy.sparse.issparse(A):
-            self.A = scipy.sparse.csc_array(A, dtype=np.float64)  # whose columns cost nothing
+            self.A = scipy.sparse.csc_array(as_sparse(name, A), dtype=np.float64)  # whose columns cost nothing
             entries = self.A.data
         elif self._is_operator:
             self.A, entries = A, np.zeros(0)
