@@ -26,6 +26,7 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, read_write
 
 from fwexp import _folders
+from fwexp._processes import this_process
 from fwexp.driver.progress import print_line, without_summaries
 from fwexp.errors import RunsFailed, UserError
 from fwexp.run import grids, interrupts, relay, runner, store, work
@@ -291,6 +292,8 @@ def _launch(todo: Sequence[Todo], context: HydraContext, config, where: Mapping)
     jobs = [[*to_overrides(each.config), *common, f"hydra.job.name={quote(name)}"] for each, name in zip(todo, names, strict=True)]
     with _workers(config, relay.sweep_folder(where["results_dir"], sweep_id)) as config:
         launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
+        if isinstance(options := getattr(launcher, "joblib", None), dict):  # of its workers, which wait for jobs
+            options |= {"initializer": interrupts.follow, "initargs": (this_process(),)}
         return launcher.launch(jobs, initial_job_idx=0)
 
 
