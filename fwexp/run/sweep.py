@@ -28,7 +28,7 @@ from omegaconf import OmegaConf, read_write
 from fwexp import _folders
 from fwexp._processes import this_process
 from fwexp.driver.progress import print_line, without_summaries
-from fwexp.errors import RunsFailed, UserError
+from fwexp.errors import OptionError, RunsFailed, UserError
 from fwexp.run import grids, interrupts, relay, runner, store, work
 from fwexp.run.config import (
     GROUPS,
@@ -94,7 +94,9 @@ class SearchPath(SearchPathPlugin):
 
 
 def register() -> None:
-    """Make the schema, the sweeper and the search path known to Hydra."""
+    """Make the schema, the sweeper and the search path known to Hydra, whose parser advances in its assertions."""
+    if not __debug__:
+        raise OptionError("configurations are read with Python's assertions: unset PYTHONOPTIMIZE, and leave out -O")
     register_schema()
     ConfigStore.__deepcopy__ = lambda store, _: store  # Hydra copies it whenever it composes, and then each node that it takes
     ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)

@@ -67,6 +67,8 @@ def _read(path: Path) -> dict:
     import pandas as pd
 
     arrays = _arrays(path)
+    if set(arrays) == {"w"}:
+        raise ValueError("the weights alone, as stored runs have them: numpy.load reads those, and fwexp.predict takes them")
     header = json.loads(arrays["header"].item())
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
