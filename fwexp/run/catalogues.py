@@ -7,7 +7,7 @@ found by its names alone.
 from collections.abc import Mapping
 
 from fwexp.checks import check_choice, check_fields
-from fwexp.errors import OptionError
+from fwexp.errors import ParameterError
 
 
 def _others(kind: str) -> dict:
@@ -86,7 +86,7 @@ def check_place(task, group: str, name: str) -> None:
 
     Raises
     ------
-    OptionError
+    ParameterError
         A method on convex sets for training, for instance.
     """
     from fwexp.data import DATASETS
@@ -102,7 +102,7 @@ def check_place(task, group: str, name: str) -> None:
         return
     partners = {"solver": others[0].methods, "dataset": others[0].instances}[partner]
     where = f"task={', '.join(other.name for other in others)}" + (f" with {partner}={', '.join(partners)}" if partners else "")
-    raise OptionError(f"{group} {name} is for {where}; accepted for task={task.name}: {', '.join(sorted(offers(task)))}")
+    raise ParameterError(f"{group} {name} is for {where}; accepted for task={task.name}: {', '.join(sorted(offers(task)))}")
 
 
 def modules(solver: str, dataset: str) -> list[str]:
