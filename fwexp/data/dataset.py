@@ -62,9 +62,9 @@ class DataFile:
         """Say what people can do where the file of a data set is missing or damaged."""
         if self.url:
             return f"get it with `fwexp data fetch {dataset}`"
-        return (
-            "it comes with the package: install that again" if self.home else f"put it there{self.source and f' ({self.source})'}"
-        )
+        if self.home:
+            return "it comes with the package: install that again"
+        return f"put it there ({self.source})" if self.source else "put it there"
 
     def verify(self, path: Path) -> str:
         """Return what was found to be right of the file, which lies at ``path``.
