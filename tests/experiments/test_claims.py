@@ -341,6 +341,34 @@ def test_what_is_computed_holds_and_can_fall(id, monkeypatch):
     assert fallen(id, lambda: decide(BARE[id], None), monkeypatch) == set(told["parts"])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("id", "change"),
+    [
+        ("B13-17", altered("gap", lambda columns, _: 0.5 + columns["gap"])),
+        ("B13-20", distance(lambda d, passes: 0.9 / (1 + (passes / 60) ** 1.2))),
+        ("R-1", certified(lambda gap, t: np.exp(-t / 2000), optimum="edge", solver="away")),
+        ("R-2", certified(lambda gap, t: np.exp(-t / 2000), solver="random_away")),
+        ("R-6", certified(lambda gap, t: np.exp(-t / 2000), solver="sp_fw")),
+        ("R-8", certified(lambda gap, t: np.exp(-t / 2000))),
+    ],
+)
+def test_what_comes_later_than_the_runs_went_is_not_reached(id, change):
+    told = verdict(id, change)
+    assert set(told["parts"].values()) <= {True, NOT_REACHED}
+    assert NOT_REACHED in told["parts"].values(), told
+    assert told["verdict"] == ("holds in part" if True in told["parts"].values() else "not reached")
+    assert "is not reached within these runs" in told["why"]
+
+
+@pytest.mark.slow
+def test_iterations_are_compared_where_batch_methods_made_enough(monkeypatch):
+    monkeypatch.setitem(world.N, "ocr", 50)  # 130 iterations are more than 2 n
+    assert verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 400 * passes), "bcfw-wavg"))["verdict"] == "holds"
+    slow = verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 0.01 * passes), "bcfw-wavg"))["parts"]
+    assert [slow[f"OCR, lam = {lam}"] for lam in (0.01, 0.001, "1/n")] == [False] * 3
+
+
 def test_claims_without_runs_are_computed():
     assert {*COMPUTED, *SAME.values()} >= NO_RUNS
     assert all(CLAIMS[one].decide is CLAIMS[other].decide for one, other in SAME.items())
