@@ -15,7 +15,6 @@ import pandas as pd
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.experiments.claims.runs import first
 from fwexp.plots import style
-from fwexp.solvers import AUTO
 
 GAPS = (0.1, 0.01, 0.001)
 NEAR = 1.1  # times the best of the others
@@ -36,7 +35,8 @@ COLUMNS = [
 
 
 AXES = ("passes", "time")
-READ = ("problem", "method", "seed", "key", "passes", "oracle_calls", "time", "primal", "dual", "highest")  # of results
+TRACED = ("oracle_calls", *AXES, "primal", "dual")  # of results, those that rows differ in
+READ = ("problem", "method", "seed", "key", *TRACED, "highest")
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,6 @@ class Side:
         """The rows of `results` that belong to it."""
         if self.store is not None:
             return results[results["store"] == str(self.store)]
-        if self.method == AUTO:
-            return results[results["auto"]]
         if self.method:
             return results[results["method"] == self.method]
         found = results[results["solver"] == self.solver]
@@ -100,12 +98,27 @@ def _plain(value: str):
 
 
 def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
-    """All stored training runs that the sides might mean, as `comparable` has them, with a column ``store``."""
+    """All stored training runs that the sides mean, as `comparable` has them, with a column ``store``; no other trace is read."""
     from fwexp.run import store
 
-    folders = [side.store for side in sides if side.store is not None] or [Path(results_dir)]
-    frames = [store.load_results(folder, **filters).assign(store=str(folder)) for folder in dict.fromkeys(folders)]
-    return comparable(pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True))
+    folders = dict.fromkeys([side.store for side in sides if side.store is not None] or [Path(results_dir)])
+    runs = [(str(folder), run) for folder in folders for run in store.find_runs(folder, include={"damaged"}, **filters)]
+    known = [place for place, (_, run) in enumerate(runs) if run.status != "damaged"]
+    heads = [runs[place][1].columns() | {"dual": runs[place][1].record.get("dual"), "store": runs[place][0]} for place in known]
+    heads = comparable(pd.DataFrame(heads, index=known))
+    meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else set()
+    read = meant.union(range(len(runs))).difference(set(known) - meant)  # and the damaged ones, which it says
+    frames = [
+        store.read_results([run for place, (other, run) in enumerate(runs) if other == folder and place in read], TRACED).assign(
+            store=folder
+        )
+        for folder in map(str, folders)
+    ]
+    results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    if results.empty:
+        return results
+    heads = heads.drop_duplicates("key").set_index("key")
+    return results.assign(**{name: results["key"].map(heads[name]) for name in ("method", "problem", "highest")})
 
 
 def comparable(results: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +127,8 @@ def comparable(results: pd.DataFrame) -> pd.DataFrame:
         return results
     if "task" in results:
         results = results[results["task"].fillna("train") == "train"]
-    results = results.assign(method=style.methods(results), problem=_problems(results))
+    heads = results.drop_duplicates("key").set_index("key", drop=False)
+    results = results.assign(method=style.methods(results), problem=results["key"].map(_problems(heads)))
     return results.assign(highest=results.groupby("problem")["dual"].transform("max"))
 
 
@@ -177,28 +191,34 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _curves(runs) -> dict[str, dict[str, pd.DataFrame]]:
+def _curves(runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
     """The certified gap against passes and time of one run per seed, by problem and key: the longest, where they differ."""
     ends = runs.groupby(["problem", "seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
     keys = ends.drop_duplicates(["problem", "seed"], keep="last").sort_values(["problem", "seed"])
-    each = dict(list(runs.groupby("key")))
-    found: dict[str, dict[str, pd.DataFrame]] = {}
+    each = _certified(runs[runs["key"].isin(keys["key"])])
+    found: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for problem, key in zip(keys["problem"], keys["key"], strict=True):
-        found.setdefault(problem, {})[key] = _certified(each[key])
+        found.setdefault(problem, {})[key] = each[key]
     return found
 
 
-def _certified(run) -> pd.DataFrame:
-    """The gap that is certified so far, as often as a run was logged."""
-    run = run.sort_values("oracle_calls", kind="stable")
-    dual = run["dual"].cummax().ffill() if run["dual"].notna().any() else run["highest"]
-    gap = run["primal"].cummin() - dual
-    return run[["oracle_calls", "passes", "time"]].assign(gap=gap).drop_duplicates("oracle_calls", keep="last")
+def _certified(runs) -> dict[str, dict[str, np.ndarray]]:
+    """By key, passes, time and the gap that is certified so far, as often as the run was logged."""
+    which, keys = pd.factorize(runs["key"])
+    order = np.lexsort((runs["oracle_calls"], which))
+    runs, which = runs.iloc[order].assign(run=which[order]), which[order]
+    dual = runs.groupby("run")["dual"].cummax().groupby(which).ffill()
+    dual = dual.where(dual.groupby(which).transform("count") > 0, runs["highest"])
+    runs = runs.assign(gap=runs.groupby("run")["primal"].cummin() - dual)
+    runs = runs.drop_duplicates(["run", "oracle_calls"], keep="last")
+    ends = np.cumsum(np.bincount(runs["run"]))[:-1]
+    columns = {name: np.split(runs[name].to_numpy(float), ends) for name in (*AXES, "gap")}
+    return {key: {name: parts[place] for name, parts in columns.items()} for place, key in enumerate(keys)}
 
 
 def _costs(curves, gap):
     """Passes and time to a gap, over the seeds."""
-    reached = {name: [first(run[name].to_numpy(float), run["gap"].to_numpy(), gap) for run in curves.values()] for name in AXES}
+    reached = {name: [first(run[name], run["gap"], gap) for run in curves.values()] for name in AXES}
     there = int(np.isfinite(reached["passes"]).sum())
     costs = {"seeds": len(curves), "reached": there, "keys": " ".join(sorted(curves))}
     for name, values in reached.items():

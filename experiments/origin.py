@@ -76,6 +76,7 @@ def facts(run) -> dict:
         "commit": commit_of(record.get("provenance", {})),
         "sources": run.sources,
         "stale": run.stale,
+        "data": run.data,
     }
 
 
@@ -83,12 +84,15 @@ def reservations(runs: Iterable[Mapping]) -> list[str]:
     """What to say of `facts` where one solver's runs on one data set, or any runs and the code, are of different sources.
 
     Sources of different solvers differ anyway. A run from before sources were recorded is of unknown ones, which are
-    not those of a run that has them.
+    not those of a run that has them. Data that are not the published ones are named as well.
     """
+    runs = list(runs)
     digests, stale = {}, set()
     for run in runs:
         digests.setdefault((run["solver"], run["dataset"], run["task"]), set()).add(run["sources"])
         stale |= {run["solver"]} if run["stale"] else set()
     mixed = {solver for (solver, *_), found in digests.items() if len(found) > 1}
     told = zip((mixed, stale - mixed), OF_CODE, strict=True)
-    return [f"runs of {', '.join(sorted(solvers))} {words}" for solvers, words in told if solvers]
+    notes = [f"runs of {', '.join(sorted(solvers))} {words}" for solvers, words in told if solvers]
+    other = sorted({run["dataset"] for run in runs if run.get("data") == "other"})
+    return notes + ([f"the data of {', '.join(other)} are not the published ones"] if other else [])

@@ -1,6 +1,7 @@
 """Files and folders that are there completely or not at all, whatever dies meanwhile: a process, a disk, the machine.
 
-What is new is written under a hidden name beside its place, flushed, and moved there in one step. A folder takes the place of
+What is new is written under a hidden name beside its place, flushed, and moved there in one step; what others that have died left
+beside it goes first. A folder takes the place of
 an older one by an exchange of the two names where the system has that (Linux, on local disks); elsewhere the older one stands
 aside for an instant, under a hidden name from which `restore` brings it back if the process dies, or hangs, just then. So while
 processes live a folder that was moved away does not come back: readers that find another one know that theirs is old.
@@ -44,16 +45,22 @@ def clean(folder: Path) -> None:
         if is_left_over(path):
             if path.name.endswith(OLD) and not restore(*replaced([path])):
                 continue  # it is all that is left
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+            _discard(path)
+
+
+def _discard(path: Path) -> None:
+    """Remove a file, a link, or a folder with all in it, as far as that can be done."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _inside(folder: Path, start: str) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if path.name.startswith(start)]
+        with os.scandir(folder) as found:
+            return [folder / entry.name for entry in found if entry.name.startswith(start)]
     except OSError:
         return []
 
@@ -70,6 +77,7 @@ def flush(path: Path) -> None:
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a hidden path to write a file to, which takes the place of ``path`` at the end, and is removed on an exception."""
+    clean(path.parent)
     temporary = hidden(path)
     try:
         yield temporary
@@ -83,6 +91,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write files that belong together: none takes its place before all have reached the disk."""
+    for folder in {path.parent for path in contents}:
+        clean(folder)
     temporary = {path: hidden(path) for path in contents}
     path = None
     try:
@@ -103,7 +113,8 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 @contextlib.contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Yield a hidden folder, which takes the place of the folder ``path`` at the end, and is removed on an exception."""
+    """Yield a hidden folder, which takes the place of ``path``, a folder or a link, at the end, and is removed on an exception."""
+    clean(path.parent)
     temporary = hidden(path)
     temporary.mkdir(parents=True)
     try:
@@ -123,7 +134,7 @@ def remove(folder: Path) -> None:
     gone = hidden(folder)
     with contextlib.suppress(OSError):  # there is none
         folder.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        _discard(gone)
 
 
 def _is_folder(path: Path) -> bool:
@@ -183,17 +194,17 @@ def _put(folder: Path, path: Path) -> None:
         try:
             folder.rename(path)
         except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
         else:
             break
         if _exchanged(folder, path):
             older = folder
             break
-        shutil.rmtree(older, ignore_errors=True)  # of a round before: there is a version in place
+        _discard(older)  # of a round before: there is a version in place
         with contextlib.suppress(FileNotFoundError):  # another writer has just taken it away
             path.rename(older)
-    shutil.rmtree(older, ignore_errors=True)
+    _discard(older)
 
 
 def _exchanged(one: Path, other: Path) -> bool:

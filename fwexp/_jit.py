@@ -13,16 +13,14 @@ from pathlib import Path
 
 import numba
 import numba.extending
-from numba.core.compiler_lock import global_compiler_lock
 
 from fwexp import _kernel_cache, _references, _sources
-from fwexp._parts import PartCompiler
 
 __all__ = ["PART", "array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": _references.KernelCompiler}
-PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
+PART = {**NO_WRAPPERS, "error_model": "numpy"}  # what kernels only call
 REACHED = ("fwexp._jit", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
 
 register_jitable = numba.extending.register_jitable(**PART)
@@ -38,50 +36,19 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     """Compile ``function`` in nopython mode, cached on disk under the digest of the sources that it depends on.
 
     Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release
-    the interpreter lock; loops over examples are spread over threads by ``fwexp._threads``.
+    the interpreter lock; loops over examples are spread over threads by ``fwexp._threads``. Arrays are borrowed from the
+    caller (``fwexp._references``): what a kernel raises must not hold one.
     """
     if function is None:
         return lambda function: njit(function, fastmath=fastmath)
     if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
         function.py_func = function
         return function
-    dispatcher = _with_parts(numba.njit(fastmath=fastmath, **KERNEL)(function))
+    dispatcher = numba.njit(fastmath=fastmath, **KERNEL)(function)
     directory = cache_directory(function.__module__)
     if directory is not None:
         dispatcher._cache = _kernel_cache.KernelCache(function, directory)
-        dispatcher.compile = _once(dispatcher)
     return dispatcher
-
-
-def _with_parts(dispatcher):
-    """Return ``dispatcher``, whose kernels know the environments of their parts from now on.
-
-    From there parts have what they print, and raise, that is known at run time only; without, they end in a deadlock. numba
-    sets what code that has just been compiled has of its own, and all of it in code from the disk only.
-    """
-    add = dispatcher.add_overload
-
-    def add_overload(compiled) -> None:
-        for environment in compiled._find_referenced_environments():
-            compiled.library.codegen.set_env(environment.env_name, environment)
-        add(compiled)
-
-    dispatcher.add_overload = add_overload
-    return dispatcher
-
-
-def _once(dispatcher) -> Callable:
-    """Return ``dispatcher.compile`` that leaves what another process compiles at this moment to that, and loads it."""
-    compile_here = dispatcher.compile
-
-    def compile_once(signature):
-        if tuple(numba.core.sigutils.normalize_signature(signature)[0]) in dispatcher.overloads:
-            return compile_here(signature)  # which gives that back
-        # numba's lock first: a thread that compiled a caller would have that, and wait for a thread here that has the other.
-        with global_compiler_lock, dispatcher._cache.compiling(signature, dispatcher.targetctx.codegen()):
-            return compile_here(signature)
-
-    return compile_once
 
 
 _array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
@@ -99,7 +66,6 @@ def array_kernel(signature: str) -> Callable[[Callable], Callable]:
     def decorate(function: Callable) -> Callable:
         kernel = njit(function, fastmath=True)
         _array_kernels[kernel] = signature
-        _references.shared.append(kernel)
         return kernel
 
     return decorate
@@ -126,7 +92,7 @@ def _reached(module: str, classes: frozenset[type]) -> set[str]:
 
 @cache
 def _uncached(dispatcher) -> Callable:
-    return _with_parts(numba.njit(fastmath=dispatcher.targetoptions["fastmath"], **KERNEL)(dispatcher.py_func))
+    return numba.njit(fastmath=dispatcher.targetoptions["fastmath"], **KERNEL)(dispatcher.py_func)
 
 
 def specialise(kernel, problem) -> Callable:

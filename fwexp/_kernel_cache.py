@@ -9,20 +9,21 @@ Processes that need the same kernel at once wait for the one that compiles it.
 import contextlib
 import fcntl
 import hashlib
-import inspect
 import os
 import pickle
 import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import llvmlite
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 
 from fwexp._own_folders import OTHERS, own, temporary_folder, users_folder
 
@@ -81,91 +82,60 @@ def prune(parent: Path) -> None:
 
 
 class KernelCache(FunctionCache):
-    """numba's cache of a function, below ``folder``; what cannot be read or written is no error."""
+    """numba's cache of a function, with one file for each signature; what cannot be read or written is no error.
+
+    numba's own files are an index and numbered data: two processes that add signatures at once may number them alike, and then
+    one runs the code of the other.
+    """
 
     def __init__(self, function: Callable, folder: Path) -> None:
-        self._folder = folder
-        self._impl_class = lambda function: _Implementation(function, folder)
-        super().__init__(function)
-        self._function = f"{function.__module__}.{function.__qualname__}"
-        self._cache_file = _VerifiedFiles(self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
+        self._py_func, self._cache_path = function, str(folder)
+        self._name = (function.__module__, function.__qualname__, function.__code__.co_firstlineno)
+        self._claim = contextlib.ExitStack()
+        weakref.finalize(self, self._claim.close)
+
+    def load_overload(self, sig, target_context):
+        """Return what is kept, or None, from then on this process is the one to compile it until it is saved."""
+        target_context.refresh()
+        key = (*self._name, self._index_key(sig, target_context.codegen()))
+        self._claim.close()  # of what could not be compiled
+        data = self._read(key)
+        if data is None:
+            with contextlib.suppress(OSError):
+                _wait_for(self._claim.enter_context(self._path(key).open("ab")))
+            data = self._read(key)
+        if data is None:
+            return None
+        self._claim.close()
+        return CompileResult._rebuild(target_context, *data)
 
     def save_overload(self, sig, data) -> None:
-        """Keep what was compiled. One writer at a time: two that add signatures at once would share one file name."""
-        with contextlib.suppress(OSError), (self._folder / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            super().save_overload(sig, data)
+        """Keep what was compiled, unless it holds addresses of this process."""
+        key = (*self._name, self._index_key(sig, data.codegen))
+        if not data.library.has_dynamic_globals:
+            with contextlib.suppress(OSError):
+                _write(self._path(key), dumps((key, data._reduce())))
+        self._claim.close()
 
-    @contextlib.contextmanager
-    def compiling(self, signature, codegen) -> Iterator[None]:
-        """Wait while another process compiles what is not kept yet, but not for one that hangs."""
-        key = self._index_key(signature, codegen)
-        with contextlib.ExitStack() as held:
-            if key not in self._cache_file._load_index():
-                name = _digest(repr((self._function, key)).encode()).hex()[:16]
-                with contextlib.suppress(OSError):
-                    _wait_for(held.enter_context((self._folder / f"lock-{name}").open("a")))
-            yield
+    def _path(self, key: tuple) -> Path:
+        name = ".".join(key[:2]).replace("<", "").replace(">", "")[-100:]
+        return Path(self._cache_path) / f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+    def _read(self, key: tuple):
+        stored, data = _read(self._path(key)) or (None, None)
+        return data if stored == key else None
 
 
-def _wait_for(lock) -> None:
+def _wait_for(file) -> None:
+    """Wait for the process that compiles what is to be in a file, but not for one that hangs."""
     patience = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < patience:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(0.05)
         else:
             return
-
-
-class _Implementation(CompileResultCacheImpl):
-    """numba's own, but for the place: no setting of numba, and none of its other places, leads elsewhere."""
-
-    def __init__(self, function: Callable, folder: Path) -> None:
-        self._lineno = function.__code__.co_firstlineno
-        self._locator = _Locator(function, folder)
-        name = f"{Path(inspect.getfile(function)).stem}.{function.__qualname__}"
-        self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
-
-
-class _Locator(UserProvidedCacheLocator):
-    """Where a function is cached below a folder: by the file that defines it."""
-
-    def __init__(self, function: Callable, folder: Path) -> None:
-        self._py_file, self._lineno = inspect.getfile(function), function.__code__.co_firstlineno
-        self._cache_path = str(folder / self.get_suitable_cache_subpath(self._py_file))
-
-    def ensure_cache_path(self) -> None:
-        own(Path(self._cache_path))
-
-
-class _VerifiedFiles(IndexDataCacheFile):
-    """numba's index and data files, each with a checksum in front.
-
-    An entry names its own key: an index may be older or newer than the file that it points to, if a process dies or a disk
-    is full between the two.
-    """
-
-    def save(self, key, data) -> None:
-        super().save(key, (key, data))
-
-    def load(self, key):
-        stored = super().load(key)
-        return stored[1] if stored and stored[0] == key else None
-
-    def _load_index(self) -> dict:
-        stamp, overloads = _read(self._index_path) or (None, {})
-        return overloads if stamp == self._source_stamp else {}
-
-    def _save_index(self, overloads: dict) -> None:
-        _write(self._index_path, self._dump((self._source_stamp, overloads)))
-
-    def _load_data(self, name: str):
-        return _read(self._data_path(name))
-
-    def _save_data(self, name: str, data) -> None:
-        _write(self._data_path(name), self._dump(data))
 
 
 def _digest(content: bytes) -> bytes:
@@ -174,10 +144,10 @@ def _digest(content: bytes) -> bytes:
     return hashlib.sha256(versions.encode() + content).digest()
 
 
-def _read(path: str):
+def _read(path: Path):
     """Return what a file holds, None if it cannot be read, was written by somebody else, or is not as it was written."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with path.open("rb") as file:
             found, content = os.fstat(file.fileno()), file.read()
     except OSError:
         return None
@@ -186,14 +156,8 @@ def _read(path: str):
     return pickle.loads(content[start:]) if is_ours and content[:start] == _digest(content[start:]) else None
 
 
-def _write(path: str, content: bytes) -> None:
-    """Write a file that is there whole or not at all, and that others cannot write to."""
-    handle, name = tempfile.mkstemp(dir=Path(path).parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_digest(content) + content)
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+def _write(path: Path, content: bytes) -> None:
+    """Write a new file that others cannot write to. One that was cut short is known by its checksum: no other name is needed."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(_digest(content) + content)

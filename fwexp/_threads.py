@@ -5,6 +5,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
 
 from fwexp.errors import ParameterError, shown
@@ -51,7 +52,8 @@ def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
             kernel(*bounds)
 
     helpers = min(num_threads(), chunks) - 1
-    others = [_pool(os.getpid(), helpers).submit(take) for _ in range(helpers)]
+    # In contexts like this one: a clock that runs here stands still while a kernel is compiled there.
+    others = [_pool(os.getpid(), helpers).submit(copy_context().run, take) for _ in range(helpers)]
     try:
         take()
     finally:

@@ -117,7 +117,7 @@ def _kernels() -> Found:
     if folder is None:
         yield False, f"no folder for machine code, so every command compiles anew ({trouble}): set XDG_CACHE_HOME to one of yours"
         return
-    sizes = [_size(path) for path in folder.rglob("*.nb[ic]")]
+    sizes = [_size(path) for path in folder.rglob("*.nbc")]
     instead = f"; not in the usual place ({trouble})" if trouble else ""
     yield True, f"{folder}: yours alone; {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB{instead}"
     if reason := _cannot_write(folder):

@@ -40,14 +40,6 @@ PLACES = {
 about as long as 1."""
 
 
-def with_auto(results):
-    """Return results in which the runs of ``auto``, the only ones here with its sampling, have it as solver.
-
-    Not by the column ``auto``: that is true of what it stood for when a run was stored.
-    """
-    return results.assign(solver=results["solver"].mask(results["solver.sampling"] == "gap_perm", "auto"))
-
-
 @dataclass(frozen=True)
 class Gaps:
     """A figure of the gap against passes and time, `columns` panels to a row."""
@@ -57,7 +49,7 @@ class Gaps:
 
     def data(self, results):
         """Return the tidy frame: the gap of all methods among the runs."""
-        return curves.data(with_auto(results), self.panels)
+        return curves.data(results, self.panels)
 
     def draw(self, frame):
         """Draw the tidy frame; panels are as large in all these figures."""

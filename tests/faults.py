@@ -118,7 +118,7 @@ def together(count: int, rng, folder: Path) -> None:
         assert all(sweep.returncode == 0 for sweep in sweeps if sweep is not victim), lines
         runs = store.find_runs(results_dir, include={"damaged", "partial", "failed"})
         assert [run.status for run in runs] == 8 * ["max_passes"]
-        done = [line for text in lines for line in text.splitlines() if "max_passes, " in line and line.startswith("[")]
+        done = [line for text in lines for line in text.splitlines() if ": stopped at " in line and line.startswith("[")]
         assert len(done) <= 8, done
         store.tidy(results_dir)
         assert not list(results_dir.rglob(".*"))

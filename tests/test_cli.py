@@ -269,7 +269,7 @@ def test_a_run_is_stored_once_and_named(fwexp, tmp_path):
     lines = err.splitlines()
     assert len(lines) == 10  # 0, 2^-7 .. 2^-1 and 1 pass, and the end
     assert lines[-2].startswith("bcfw lam=0.01: pass 1  primal ")
-    assert lines[-1].startswith("bcfw lam=0.01: max_passes after 1 passes, gap ")
+    assert lines[-1].startswith("bcfw lam=0.01: stopped at 1 passes, gap ")
     assert fwexp("run", "max_passes=1", "results_dir=here") == (0, out, "stored already\n")
     assert fwexp("run", "max_passes=1", "results_dir=here", "force=true")[2] != "stored already\n"
     assert [item.name for item in tmp_path.iterdir()] == ["here"]  # and nothing of Hydra's

@@ -7,13 +7,15 @@ import scipy.sparse as sp
 import fwexp
 from fwexp import _jit
 from fwexp.problems import tiers
-from fwexp.solvers import SOLVERS, resolve_auto
+from fwexp.solvers import SOLVERS
+from fwexp.solvers.auto import rule
 from fwexp.testing import check_solver, problem_checks, small_chains
 from tests.reference.examples import multiclass
 from tests.small_problems import chain
 
-AUTO = resolve_auto(small_chains(), None, 10.0)[1]
+AUTO = rule(small_chains(), 10.0)
 SOLVER_OPTIONS = {
+    "auto": [{"lam": 10.0}, {"step": "pairwise"}],
     "bcfw": [
         {},
         {"line_search": False, "sampling": "perm"},

@@ -116,13 +116,13 @@ def test_processes_share_a_cache_and_edits_invalidate_it(tiny):
     results = outcomes([start(tiny, cache) for _ in range(2)])
     assert len(results[0]) > 100
     assert set(results) == {results[0]}
-    machine_code = sorted(cache.rglob("*.nb[ic]"))
+    machine_code = sorted(cache.rglob("*.nbc"))
     for kernel in ("log_sum", "_steps"):
         assert any(kernel in path.name for path in machine_code)
 
     times = [path.stat().st_mtime_ns for path in machine_code]
     assert outcomes([start(tiny, cache)]) == results[:1]
-    assert sorted(cache.rglob("*.nb[ic]")) == machine_code
+    assert sorted(cache.rglob("*.nbc")) == machine_code
     assert [path.stat().st_mtime_ns for path in machine_code] == times
 
     # The files of the kernels stay as they are; what they reach by dispatch is ten times as large.
@@ -138,9 +138,9 @@ def test_processes_share_a_cache_and_edits_invalidate_it(tiny):
     # What no kernel reaches may change.
     cli = tiny / "fwexp" / "cli.py"
     cli.write_text(cli.read_text() + "\n# edited")
-    machine_code = sorted(cache.rglob("*.nb[ic]"))
+    machine_code = sorted(cache.rglob("*.nbc"))
     assert outcomes([start(tiny, cache)]) == after
-    assert sorted(cache.rglob("*.nb[ic]")) == machine_code
+    assert sorted(cache.rglob("*.nbc")) == machine_code
 
     edited.write_text(text)
     assert outcomes([start(tiny, cache)]) == results[:1]
@@ -265,14 +265,14 @@ def test_classes_from_outside_run_compiled_but_are_not_cached_on_disk(outside):
     inside, problem = outside
     kernel = _jit.specialise(_decode_range, problem)
     assert _jit.specialise(_decode_range, inside) is _decode_range
-    before, seen = set(CACHE.rglob("*.nb[ic]")), len(kernel.signatures)  # of other families from outside
+    before, seen = set(CACHE.rglob("*.nbc")), len(kernel.signatures)  # of other families from outside
     values = [Evaluator(p)(np.array([1.0, -2.0, 0.5])) for p in (inside, problem)]
     assert values[0] == pytest.approx(values[1], rel=1e-14)
     assert len(kernel.signatures) == seen + 1
     assert not kernel.stats.cache_path
     assert kernel.targetoptions["error_model"] == "numpy"
     assert kernel.targetoptions["nogil"]
-    new = {path for path in set(CACHE.rglob("*.nb[ic]")) - before if "_decode_range" in path.name}
+    new = {path for path in set(CACHE.rglob("*.nbc")) - before if "_decode_range" in path.name}
     assert len(new) <= 2  # of the class inside, if it was compiled here for the first time
     assert _jit.specialise(_decode_range, problem) is kernel  # compiled once per process
 

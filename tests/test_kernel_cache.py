@@ -4,6 +4,7 @@ import errno
 import os
 import pickle
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -176,7 +177,7 @@ def kernel(tmp_path, monkeypatch):
 
 
 def files(folder):
-    return sorted(folder.rglob("*.nb[ic]"))
+    return sorted(folder.rglob("*.nbc"))
 
 
 def hits(dispatcher):
@@ -187,11 +188,11 @@ def test_what_is_kept_is_found_again(kernel):
     new, folder = kernel
     assert hits(first := new()) == 0
     assert (first(1.0), first(2)) == (2.5, 3.5)
-    assert [path.suffix for path in files(folder)] == [".nbc", ".nbc", ".nbi"]
+    assert len(files(folder)) == 2
     assert {mode(path) for path in files(folder)} == {0o600}
     second = new()
     assert (second(1.0), second(2), hits(second)) == (2.5, 3.5, 2)
-    assert not list(folder.rglob(".new-*"))
+    assert files(folder) == sorted(folder.iterdir())
 
 
 def flipped(content, position):
@@ -209,26 +210,23 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-def test_a_damaged_file_counts_as_absent_and_is_made_again(kernel, suffix, damage):
+def test_a_damaged_file_counts_as_absent_and_is_made_again(kernel, damage):
     new, folder = kernel
     new()(1.0)
-    before = {path: path.read_bytes() for path in files(folder)}
-    (path,) = (path for path in before if path.suffix == suffix)
-    path.write_bytes(damage(before[path]))
+    (path,) = files(folder)
+    path.write_bytes(damage(path.read_bytes()))
     second = new()
     assert (second(1.0), hits(second)) == (2.5, 0)
     third = new()
     assert (third(1.0), hits(third)) == (2.5, 1)
-    assert set(files(folder)) == set(before)
+    assert files(folder) == [path]
 
 
 def test_no_entry_is_taken_for_another(kernel):
-    """An index may point to the file of another signature, if a process died between the two writes."""
     new, folder = kernel
     first = new()
     assert (first(1.0), first(2)) == (2.5, 3.5)
-    one, two, _ = files(folder)
+    one, two = files(folder)
     one.write_bytes(two.read_bytes())
     second = new()
     assert (second(1.0), second(2), hits(second)) == (2.5, 3.5, 1)
@@ -239,7 +237,7 @@ def test_files_that_others_could_write_are_not_opened(kernel, theirs):
     new, folder = kernel
     new()(1.0)
     for path in files(folder):
-        _kernel_cache._write(str(path), pickle.dumps(Bomb()))
+        _kernel_cache._write(path, pickle.dumps(Bomb()))
         if not theirs:
             path.chmod(0o666)
         elif os.geteuid() == 0:
@@ -257,7 +255,7 @@ def test_other_versions_are_not_opened(kernel, monkeypatch):
     new()(1.0)
     monkeypatch.setattr(_kernel_cache.numba, "__version__", "0.0")
     for path in files(folder):
-        _kernel_cache._write(str(path), pickle.dumps(Bomb()))
+        _kernel_cache._write(path, pickle.dumps(Bomb()))
     monkeypatch.undo()
     monkeypatch.setattr(_jit, "cache_directory", lambda module: folder)
     assert new()(1.0) == 2.5
@@ -274,11 +272,11 @@ def test_a_full_disk_means_uncached(kernel, room):
         assert new()(1.0) == 2.5
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert not list(folder.rglob(".new-*"))
     second = new()
     assert (second(1.0), hits(second)) == (2.5, 0)
     third = new()
     assert (third(1.0), hits(third)) == (2.5, 1)
+    assert files(folder) == sorted(folder.iterdir())
 
 
 @pytest.mark.parametrize("number", ["ENOSPC", "EDQUOT", "EROFS", "EACCES"])
@@ -287,7 +285,8 @@ def test_no_error_of_the_disk_is_one_of_ours(kernel, monkeypatch, number):
         raise OSError(getattr(errno, number), number)
 
     new, folder = kernel
-    monkeypatch.setattr(tempfile, "mkstemp", fail)
+    monkeypatch.setattr(Path, "open", fail)
+    monkeypatch.setattr(_kernel_cache.os, "open", fail)
     assert new()(1.0) == 2.5
     assert files(folder) == []
 
@@ -297,6 +296,35 @@ def test_a_cache_that_was_removed_is_no_error(kernel):
     dispatcher = new()
     folder.rmdir()
     assert dispatcher(1.0) == 2.5
+
+
+KILLED = """
+import resource, signal, sys
+from pathlib import Path
+from fwexp import _jit
+_jit.cache_directory = lambda module: Path(sys.argv[1])
+from tests.test_kernel_cache import plus
+kernel = _jit.njit(plus)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+kernel(1.0)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_writes_leaves_nothing_behind(kernel):
+    """But the beginning of a file, in whose place the next process writes the whole."""
+    new, folder = kernel
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], cwd=Path(__file__).parents[1], check=False)
+    assert killed.returncode == -signal.SIGXFSZ
+    (cut,) = folder.iterdir()
+    assert cut.stat().st_size == 5000
+    second = new()
+    assert (second(1.0), hits(second)) == (2.5, 0)
+    third = new()
+    assert (third(1.0), hits(third)) == (2.5, 1)
+    assert [*folder.iterdir()] == [cut]
 
 
 PROCESS = """
@@ -331,7 +359,7 @@ def test_a_process_has_the_same_bits_after_every_damage(tmp_path):
     value, found = run()
     assert found == "0"
     kept = files(tmp_path / "cache")
-    assert len(kept) == 4
+    assert len(kept) == 2
     for damage in ("emptied", "halved"):
         for path in kept:
             path.write_bytes(DAMAGES[damage](path.read_bytes()))
@@ -359,47 +387,54 @@ print(kernel(1.0), sum(kernel.stats.cache_hits.values()))
 """
 
 
-def holding(dispatcher, *arguments):
-    """Be a process that compiles."""
-    return dispatcher._cache.compiling(arguments, dispatcher.targetctx.codegen())
+def about_to_compile(dispatcher, argument):
+    """Be a process that compiles: it has looked in the cache, and found nothing."""
+    assert dispatcher._cache.load_overload((argument,), dispatcher.targetctx) is None
+    return dispatcher
 
 
+@pytest.mark.slow
 def test_what_another_process_compiles_is_waited_for_and_loaded(kernel):
     new, folder = kernel
-    here = new()
     command = [sys.executable, "-c", WAITING, str(folder)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], **pipes) as child:
         assert child.stdout.readline() == "ready\n"
-        with holding(here, numba.float64):
-            print(file=child.stdin, flush=True)
-            with pytest.raises(subprocess.TimeoutExpired):
-                child.wait(0.5)
-            assert files(folder) == []
-            type(here).compile(here, (numba.float64,))
+        here = about_to_compile(new(), numba.float64)
+        print(file=child.stdin, flush=True)
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(0.5)
+        assert here(1.0) == 2.5
         assert child.communicate(timeout=60)[0] == "2.5 1\n"
 
 
 def test_a_process_that_hangs_is_not_waited_for(kernel, monkeypatch):
     monkeypatch.setattr(_kernel_cache, "WAIT_SECONDS", 0.1)
     new, _ = kernel
-    with holding(new(), numba.float64):
-        assert new()(1.0) == 2.5
+    hanging = about_to_compile(new(), numba.float64)
+    assert new()(1.0) == 2.5
+    monkeypatch.setattr(_kernel_cache, "_wait_for", lambda _: pytest.fail("it waits"))
+    second = new()
+    assert (second(1.0), hits(second)) == (2.5, 1)  # what is kept by now is not waited for
+    assert (hanging(1.0), hits(hanging)) == (2.5, 1)
 
 
-def test_what_is_kept_is_not_waited_for(kernel, monkeypatch):
-    """Such as by those who come after one that did not wait for a process that hangs."""
+def test_what_cannot_be_compiled_is_not_waited_for(kernel, monkeypatch):
+    """Nor what was interrupted, once its process compiles something else."""
+    monkeypatch.setattr(_kernel_cache.time, "sleep", lambda _: pytest.fail("it waits"))
     new, _ = kernel
-    with holding(new(), numba.float64):
-        monkeypatch.setattr(_kernel_cache, "WAIT_SECONDS", 0.1)
-        assert new()(1.0) == 2.5
-        monkeypatch.setattr(_kernel_cache, "_wait_for", lambda _: pytest.fail("it waits"))
-        second = new()
-        assert (second(1.0), hits(second)) == (2.5, 1)
+    first = new()
+    for _ in range(2):
+        with pytest.raises(numba.TypingError):
+            first("text")
+    assert first(1.0) == 2.5
+    with pytest.raises(numba.TypingError):
+        new()("text")
 
 
 def test_kernels_are_not_waited_for_by_those_of_other_arguments(kernel, monkeypatch):
     monkeypatch.setattr(_kernel_cache.time, "sleep", lambda _: pytest.fail("it waits"))
     new, _ = kernel
-    with holding(new(), numba.int64):
-        assert new()(1.0) == 2.5
+    waiting = about_to_compile(new(), numba.int64)
+    assert new()(1.0) == 2.5
+    assert waiting(1.0) == 2.5

@@ -1,14 +1,19 @@
 """The catalogue of claims: what is claimed, which runs decide it, and by which criterion.
 
-A claim is a function in the module of its paper, under the decorator `claim`; its docstring is its criterion, which was
-written before the runs were looked at. It gets the `Runs` that it needs and returns a `Finding`, or raises `Undecided`. A claim
-that needs no runs gets nothing: it computes what decides it, in a few seconds at most, mostly on `small` problems.
+A claim is a function in the module of its paper, under the decorator `claim`; its docstring is its criterion, which says what
+the sentence of the paper says and how that is measured; it was written from the text, before the runs were looked at. It gets
+the `Runs` that it needs and returns a `Finding`, or raises `Undecided`. A claim that needs no runs gets nothing: it computes
+what decides it, in a few seconds at most, mostly on `small` problems.
+
+Where the sentence names no number and the criterion needs one, that threshold is ours: a keyword of the function, with the
+values in ``vary`` for which the verdict is told as well. The docstring names it in braces, as in ``{factor:g}``.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from types import MappingProxyType
 
 from fwexp.errors import ParameterError, unknown
 from fwexp.experiments.claims.verdict import Finding
@@ -21,7 +26,7 @@ PAPERS = {
 }
 """By the first part of their claims' ids: the name that figures have, and the title."""
 
-MODULES = ("icml2013", "icml2013_theory", "icml2016", "lecture", "review")
+MODULES = ("icml2013", "icml2013_theory", "icml2013_rates", "icml2016", "lecture", "review")
 
 
 @dataclass(frozen=True)
@@ -57,18 +62,24 @@ class Claim:
         As in the list of claims: ``B13-1``.
     statement : str
         What is claimed, in our words.
+    quote : str
+        Where the paper says it, with some of its words.
     figure : str
         The figure of the catalogue that shows it; empty where none does.
     needs : tuple of Need
         Its runs; nothing where a computation decides it.
+    vary : mapping
+        Values for each keyword of ``decide``, a threshold that is ours; the default is one of them.
     decide : callable
         From `Runs`, or from nothing, to a `Finding`.
     """
 
     id: str
     statement: str
+    quote: str
     figure: str
     needs: tuple[Need, ...]
+    vary: Mapping[str, Sequence[float]]
     decide: Callable[..., Finding]
 
     @property
@@ -77,9 +88,14 @@ class Claim:
         return self.id.rpartition("-")[0]
 
     @property
+    def chosen(self) -> dict[str, float]:
+        """The thresholds that are ours, as they are unless varied."""
+        return dict(self.decide.__kwdefaults__ or {})
+
+    @property
     def criterion(self) -> str:
         """When it holds."""
-        return " ".join(inspect.getdoc(self.decide).split())
+        return " ".join(inspect.getdoc(self.decide).format(**self.chosen).split())
 
     @property
     def split_by(self) -> tuple[str, ...]:
@@ -90,11 +106,11 @@ class Claim:
 _REGISTERED: dict[str, Claim] = {}
 
 
-def claim(id: str, statement: str, *needs: Need, figure: str = "") -> Callable:
+def claim(id: str, statement: str, *needs: Need, quote: str, figure: str = "", vary: Mapping = MappingProxyType({})) -> Callable:
     """Register the function below as the criterion of a claim."""
 
     def register(decide: Callable) -> Callable:
-        _REGISTERED[id] = Claim(id, statement, figure, needs, decide)
+        _REGISTERED[id] = Claim(id, statement, quote, figure, needs, vary, decide)
         return decide
 
     return register

@@ -11,7 +11,7 @@ from fwexp._folders import check_folder
 from fwexp.driver.progress import print_line
 from fwexp.experiments.claims.catalogue import PAPERS, Claim, Need, all_claims
 from fwexp.experiments.claims.runs import Runs
-from fwexp.experiments.claims.verdict import UNDECIDED, Undecided, plain
+from fwexp.experiments.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, plain
 
 
 def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
@@ -27,8 +27,9 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
     Returns
     -------
     dict
-        ``id``, ``paper``, ``statement``, ``criterion``, ``figure``, ``verdict``, ``why`` (one sentence, unless it holds),
-        ``parts``, ``numbers``, ``runs`` (the keys of all it looked at) and ``missing`` (how many are not stored).
+        ``id``, ``paper``, ``statement``, ``quote``, ``criterion``, ``figure``, ``verdict``, ``why`` (one sentence, unless it
+        holds), ``parts``, ``numbers``, ``sensitivity`` (for each threshold that is ours, verdicts by its value), ``runs`` (the
+        keys of all it looked at) and ``missing`` (how many are not stored).
     """
     from fwexp.run import store
 
@@ -38,12 +39,14 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         "id": claim.id,
         "paper": claim.paper,
         "statement": claim.statement,
+        "quote": claim.quote,
         "criterion": claim.criterion,
         "figure": claim.figure,
         "verdict": UNDECIDED,
         "why": "",
         "parts": {},
         "numbers": {},
+        "sensitivity": {},
         "runs": sorted(wanted),
         "missing": len(missing),
     }
@@ -55,21 +58,36 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         results = results[results["key"].isin(wanted)]
     if wanted and results["key"].nunique() < len(wanted):
         return record | {"why": f"{len(wanted) - results['key'].nunique()} of {len(wanted)} runs are damaged"}
-    return record | decide(claim, results)
+    decided = decide(claim, results)
+    if other := sorted(set(results.loc[results["data"] == "other", "dataset"])) if wanted and "data" in results else []:
+        decided["numbers"] |= {"data that are not the published ones": ", ".join(other)}
+    return record | decided
 
 
 def decide(claim: Claim, results) -> dict:
-    """Return verdict, reason, parts and numbers of a claim, given the results of its runs."""
+    """Return verdict, reason, parts, numbers and sensitivity of a claim, given the results of its runs."""
+    given = ()
     if claim.needs:  # without options of runs that other claims need
         options = [name for name in results if name.startswith(("solver.", "dataset.", "task"))]
-        results = results.drop(columns=[name for name in options if results[name].isna().all()])
+        given = (Runs(results.drop(columns=[name for name in options if results[name].isna().all()]), claim.split_by),)
     try:
-        finding = claim.decide(Runs(results, claim.split_by)) if claim.needs else claim.decide()
+        finding = claim.decide(*given)
     except Undecided as error:
-        return {"verdict": UNDECIDED, "why": str(error), "parts": {}, "numbers": {}}
-    parts = {part: held if held is None else bool(held) for part, held in finding.parts.items()}
+        return {"verdict": UNDECIDED, "why": str(error), "parts": {}, "numbers": {}, "sensitivity": {}}
     numbers = {name: plain(value) for name, value in finding.numbers.items()}
-    return {"verdict": finding.verdict, "why": finding.why, "parts": parts, "numbers": numbers}
+    told = {"verdict": finding.verdict, "why": finding.why, "parts": dict(finding.parts), "numbers": numbers}
+    sensitivity = {
+        name: {f"{v:g}": finding.verdict if v == claim.chosen[name] else _verdict(claim, given, {name: v}) for v in values}
+        for name, values in claim.vary.items()
+    }
+    return told | {"sensitivity": sensitivity}
+
+
+def _verdict(claim: Claim, given: tuple, thresholds: Mapping[str, float]) -> str:
+    try:
+        return claim.decide(*given, **thresholds).verdict
+    except Undecided:
+        return UNDECIDED
 
 
 def check_all(claims: Mapping[str, Claim], results_dir="results", preset: str = "full", results=None) -> dict[str, dict]:
@@ -113,8 +131,14 @@ def claims_path(results_dir, paper: str, preset: str = "full") -> Path:
 
 def summary(records: Mapping[str, Mapping]) -> str:
     """Return a line with how many claims have which verdict."""
+    return f"{len(records)} claims: {tally(records)}"
+
+
+def tally(records: Mapping[str, Mapping]) -> str:
+    """Return how many claims have which verdict; behind a semicolon those that are neither borne out nor contradicted."""
     counts = Counter(record["verdict"] for record in records.values())
-    return f"{len(records)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    groups = ([v for v in VERDICTS if (v in OPEN) == is_open and counts[v]] for is_open in (False, True))
+    return "; ".join(", ".join(f"{counts[verdict]} {verdict}" for verdict in group) for group in groups if group)
 
 
 def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:

@@ -13,14 +13,17 @@ from fwexp.run.config import PRESETS
 USAGE = """\
 usage: fwexp claims [PAPER] [--run] [--strict] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [published=DIR]
 
-What stored runs say of the papers' claims: holds, holds in part, fails, or undecided where runs are missing.
+What stored runs say of the papers' claims: holds, holds in part, or fails, where they contradict the paper's sentence; not
+reached where that is about more than they went to, and undecided where runs are missing. A line each, with where the paper says
+it, then why it is not more.
 
   PAPER             B13, G16, L or R (icml2013, icml2016, lecture, review), or one claim such as B13-1; without it, all
   --run             first run what is missing
   --strict          exit with 1 if a verdict is another than the published one
   --preset smoke    look at the short runs of fwexp figure --preset smoke; most criteria look further than these go
 
-Writes DIR/claims/<paper>.json: statements, criteria, numbers, and the keys of the runs behind them. published=DIR is the
+Writes DIR/claims/<paper>.json: statements, the places in the papers, criteria, numbers, the verdicts at other thresholds where
+these are ours, and the keys of the runs behind them. published=DIR is the
 folder that --strict compares with (default: results/published).
 """
 ACCEPTED = {"switches": ("--run", "--strict"), "flags": {"--preset": PRESETS}, "keys": ("published",)}
@@ -77,11 +80,13 @@ def main(given: Arguments) -> int:
 
 
 def line(record: dict) -> str:
-    """What the terminal shows of a claim."""
+    """What the terminal shows of a claim: verdict and reference, what is claimed, and why it does not hold wholly."""
     text = f"{record['id']:7} {record['verdict']:14} "
     said = textwrap.wrap(record["statement"], WIDTH - len(text))
     why = textwrap.wrap(record["why"], WIDTH - len(text), initial_indent="- ", subsequent_indent="  ") if record["why"] else []
-    return text + ("\n" + " " * len(text)).join([*said, *why])
+    return text + ("\n" + " " * len(text)).join(
+        [textwrap.shorten(record["quote"], WIDTH - len(text), placeholder=" ..."), *said, *why]
+    )
 
 
 def changes(records: dict, published: dict) -> list[str]:

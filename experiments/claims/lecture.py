@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.experiments.claims import small
 from fwexp.experiments.claims.catalogue import Need, claim
 from fwexp.experiments.claims.icml2013 import FIG1, LAMS, OCR
-from fwexp.experiments.claims.icml2013_theory import batch_is_subgradient, corrective_is_cutting_plane
+from fwexp.experiments.claims.icml2013_theory import ROUNDING, batch_is_subgradient, corrective_is_cutting_plane
 from fwexp.experiments.claims.verdict import Finding, Undecided
 
 R3 = "review/fig3"
@@ -16,14 +16,25 @@ claim(
     "L-1",
     "Fully corrective Frank-Wolfe is constraint generation for the 1-slack formulation.",
     Need("claims/icml2013", ("fcfw", "one_slack")),
+    quote='"another variant of FW: FCFW": "(batch) FCFW is dual of SVM struct is equivalent to the constraint generation / '
+    'cutting plane approach for the 1-slack formulation"',
+    vary={"tol": (1e-9, 1e-6, 1e-3)},
 )(corrective_is_cutting_plane)
-claim("L-2", "Batch Frank-Wolfe on the dual takes the steps of a batch subgradient method.")(batch_is_subgradient)
+claim(
+    "L-2",
+    "Batch Frank-Wolfe on the dual takes the steps of a batch subgradient method.",
+    quote='first page: "batch FW on dual with step-size gamma [...] is equivalent to batch subgradient on primal with stepsize '
+    'beta"; the print has beta/lam on both sides, the steps above it beta lam = gamma',
+    vary=ROUNDING,
+)(batch_is_subgradient)
 
 
 @claim(
     "L-3",
     "The smallest gap so far, and the weighted mean of the gaps, are at most three times the bound 2 C_f/(t+2) on the error.",
     Need(R3),
+    quote='behind "Let\'s look at FW gap": "one can show, that min_(s <= t) g_s <= 3 2 C_f/(t+2)", with the weighted average '
+    "between them",
     figure=R3,
 )
 def gap_bound(runs):
@@ -47,6 +58,7 @@ def gap_bound(runs):
     "L-4",
     "At the start D(a_0) = 0 and P(0) is the mean of the largest losses.",
     Need(FIG1, ("bcfw", "fw", "one_slack"), where={"dataset": OCR, "lam": LAMS}),
+    quote='sketch of primal and dual over the iterations: "p(w) = 1/n sum_i max_y l_i(y)", "d(alpha^(0)) = 0"',
     figure=FIG1,
 )
 def start(runs):
@@ -61,7 +73,11 @@ def start(runs):
     return Finding({"D(a_0) = 0": dual <= 1e-9, "P(0) = 1": primal <= 1e-9}, {"|D(a_0)|, most": dual, "|P(0) - 1|, most": primal})
 
 
-@claim("L-5", "The weighted average of subgradient iterates has a primal error of at most 8 R^2/(lam (t+2)).")
+@claim(
+    "L-5",
+    "The weighted average of subgradient iterates has a primal error of at most 8 R^2/(lam (t+2)).",
+    quote='"note: subgradient convergence proof": "p(w^(t)) - p(w*) <= 8R^2/(t+2)", where lam is lost in the print',
+)
 def subgradient_rate():
     """Computed, on ten small problems at lam = 1, 0.1 and 0.01, with steps 2/(lam (t+2)): after every step up to 200, P less the
     optimum is at most the bound, at the mean of w_1, ..., w_t with weights 1, ..., t; one part per lam.

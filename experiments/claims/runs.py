@@ -1,7 +1,15 @@
 """The runs of a claim: curves by seed, and the questions that criteria ask of them.
 
-Orderings are asked of every seed against every seed, at every logged point of a range of passes. A range that the runs do not
-cover leaves a claim undecided.
+A range of passes that the runs do not cover leaves a claim undecided. What criteria mean by the words of a paper, where these
+name no number, is the same in all of them:
+
+* a method is **lower** than another where its line is, the median over the seeds, as the figures draw it; ``seeds`` = 1 asks
+  for bands that lie apart, every seed below every seed. It is lower **in a range** if it is at a share of at least `SHARE` of
+  the logged points; **always** is all of them;
+* what is **considerably** (substantially, significantly) lower is so by a factor of at least `FACTOR`, in the median; what is
+  **similar** (comparable, not sensitive) is within it.
+
+All of these are varied, see `fwexp.experiments.claims.catalogue`.
 """
 
 from collections.abc import Sequence
@@ -19,18 +27,21 @@ COVERED = 0.9
 """A range of passes is covered by a run that ends at this part of it: batch methods end in the middle of a pass."""
 
 
+FACTOR, FACTORS = 2.0, (1.25, 1.5, 2.0, 3.0, 5.0)
+SHARE, SHARES = 0.5, (0.5, 0.75, 0.9, 1.0)
+ALWAYS = 1.0
+LINES, SEEDS = 0.5, (0.5, 0.75, 1.0)
+HUGE = 1e300
+
+
 class Ordering(NamedTuple):
-    """How one method lies to another: at which share of the logged points every seed of it is below all of the other."""
+    """How one method lies to another: at which share of the logged points it is below, and by which factor."""
 
     share: float
     ratio: float  # the other over the one, median over points and seeds
     least: float  # of these ratios
     most: float
     points: int
-
-    @property
-    def always(self) -> bool:
-        return self.share == 1.0
 
     def __str__(self) -> str:
         points = f"{round(self.share * self.points)} of {self.points} points"
@@ -50,16 +61,19 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class Curves:
-    """A measure of one variant against its position, one array of each per seed; infinite behind the end of diverged runs."""
+    """A measure of one variant against its position, one array of each per seed, and its value behind the end of each run.
+
+    That is infinite where a run diverged, the last value where it converged to its tolerance, and nan where it was stopped.
+    """
 
     name: str
     x: Sequence[np.ndarray]
     y: Sequence[np.ndarray]
-    diverged: Sequence[bool]
+    behind: Sequence[float]
 
     def logged(self, low: float, high: float) -> np.ndarray:
         """The positions in a range that any seed logged."""
-        ends = [x[-1] for x, failed in zip(self.x, self.diverged) if not failed]
+        ends = [x[-1] for x, behind in zip(self.x, self.behind, strict=True) if np.isnan(behind)]
         if ends and min(ends) < COVERED * high:
             raise Undecided(f"{self.name} is logged until {min(ends):.3g}, the criterion looks at {low:g} to {high:g}")
         found = np.unique(np.concatenate(self.x))
@@ -71,10 +85,10 @@ class Curves:
     def at(self, points: np.ndarray) -> np.ndarray:
         """The values at given positions, one row per seed; between logged points the logarithm is interpolated."""
         rows = []
-        for x, y in zip(self.x, self.y, strict=True):
+        for x, y, behind in zip(self.x, self.y, self.behind, strict=True):
             positive = bool((y > 0).all())
             row = np.interp(points, x, np.log(y) if positive else y)
-            rows.append(np.where(points > x[-1], np.inf, np.exp(row) if positive else row))
+            rows.append(np.where(points > x[-1], behind, np.exp(row) if positive else row))
         return np.array(rows)
 
     def in_range(self, low: float, high: float) -> np.ndarray:
@@ -83,7 +97,8 @@ class Curves:
 
     def lowest(self) -> "Curves":
         """The lowest values so far."""
-        return Curves(self.name, self.x, [np.minimum.accumulate(y) for y in self.y], self.diverged)
+        low = [np.minimum.accumulate(y) for y in self.y]
+        return Curves(self.name, self.x, low, [y[-1] if np.isfinite(b) else b for y, b in zip(low, self.behind, strict=True)])
 
     def until(self, level: float) -> np.ndarray:
         """The positions where each seed first reaches a level, infinite where it does not; between points a power law."""
@@ -105,8 +120,11 @@ def interval(values: Sequence[float]) -> Rate:
     return Rate(values.mean(), values.mean() - wide, values.mean() + wide)
 
 
-def below(lower: Curves, upper: Curves, low: float, high: float) -> Ordering:
-    """How `lower` lies to `upper` at all points of a range that the sparser one of them logged."""
+def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = LINES) -> Ordering:
+    """How `lower` lies to `upper` at all points of a range that the sparser one of them logged.
+
+    It is below where this quantile of its seeds, 0.5 for the lines and 1 for whole bands, is below the opposite one of `upper`.
+    """
     one, other = lower.logged(low, high), upper.logged(low, high)
     points = min((one, other), key=len)
     points = points[points <= min(one[-1], other[-1])]
@@ -114,8 +132,14 @@ def below(lower: Curves, upper: Curves, low: float, high: float) -> Ordering:
         raise Undecided(f"{lower.name} and {upper.name} have no logged point in common from {low:g} to {high:g}")
     left, right = lower.at(points), upper.at(points)
     ratios = np.maximum(right, curves.FLOOR)[None] / np.maximum(left, curves.FLOOR)[:, None]
-    share = float(np.mean(left.max(axis=0) < right.min(axis=0)))
+    edges = quantile(left, seeds), -quantile(-right, seeds)
+    share = float(np.mean(edges[0] < edges[1]))
     return Ordering(share, float(np.median(ratios)), float(ratios.min()), float(ratios.max()), len(points))
+
+
+def quantile(values: np.ndarray, q: float) -> np.ndarray:
+    """The quantile over the seeds; infinite values are very large ones."""
+    return np.quantile(np.clip(values, -HUGE, HUGE), q, axis=0)
 
 
 def first(x, y, level) -> float:
@@ -134,6 +158,12 @@ def reached(run: pd.DataFrame, level: float, axis: str = "step", measure: str = 
     """Where a run first logged a measure of at most a level, infinite if it did not."""
     there = run[run[measure] <= level]
     return float(there[axis].iloc[0]) if len(there) else np.inf
+
+
+def examples(rows: pd.DataFrame) -> int:
+    """The n of a run, by its effective passes."""
+    end = rows.iloc[-1]
+    return round(end["oracle_calls"] / end["passes"])
 
 
 def is_linear(x: np.ndarray, y: np.ndarray) -> bool:
@@ -215,7 +245,7 @@ class Runs:
         return self._curves[asked]
 
     def _curves_of(self, variant: str, measure: str, axis: str, where: dict) -> Curves:
-        xs, ys, diverged = [], [], []
+        xs, ys, behind = [], [], []
         rows = self.results[["seed", "key", "status", axis, measure]].iloc[self._find(variant, where)]
         for _, run in rows.groupby(["seed", "key"], sort=True):
             x, y = run[axis].to_numpy(float), run[measure].to_numpy(float)
@@ -224,7 +254,7 @@ class Runs:
                 x, last = np.unique(x[finite], return_index=True)  # of rows at one place the last
                 xs.append(x)
                 ys.append(y[finite][last])
-                diverged.append(run["status"].iloc[0] == "diverged")
+                behind.append({"diverged": np.inf, "converged": ys[-1][-1]}.get(run["status"].iloc[0], np.nan))
         if not xs:
             raise Undecided(f"runs of {variant} have no {measure}")
-        return Curves(variant, xs, ys, diverged)
+        return Curves(variant, xs, ys, behind)

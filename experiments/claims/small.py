@@ -28,7 +28,7 @@ class Outputs(NamedTuple):
 
     def worst(self, w: np.ndarray) -> np.ndarray:
         """The output of largest H_i(w) of each example."""
-        return (self.losses - self.psi @ w).argmax(axis=1)
+        return augmented(self, w).argmax(axis=1)
 
 
 def some_outputs(seed: int, n: int = 4, m: int = 3, d: int = 3) -> Outputs:
@@ -135,6 +135,62 @@ def primal(outputs: Outputs, w: np.ndarray, lam: float) -> np.ndarray:
 def dual(w: np.ndarray, ell: np.ndarray, lam: float) -> np.ndarray:
     """D of points with A a = w and b'a = ell."""
     return ell - 0.5 * lam * (w**2).sum(axis=-1)
+
+
+def negative_dual(outputs: Outputs, lam: float, a: np.ndarray) -> float:
+    """f(a) = lam/2 ||A a||^2 - b'a."""
+    w = np.einsum("im,imd->d", a, outputs.psi) / (lam * outputs.n)
+    return float(0.5 * lam * w @ w - (a * outputs.losses).sum() / outputs.n)
+
+
+def augmented(outputs: Outputs, w: np.ndarray) -> np.ndarray:
+    """H_i(y; w) = L_i(y) - <w, psi_i(y)> of every output, (n, m)."""
+    return outputs.losses - outputs.psi @ w
+
+
+def extragradient(F: np.ndarray, b: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """s_t and the mean of u_t after steps 0.1 of dual extragradient on the box [-1, 1]^d (algorithm 6 of the review)."""
+    s, points = np.zeros(len(b)), []
+    for _ in range(steps):
+        v = np.clip(0.1 * s, -1, 1)
+        points.append(np.clip(v - 0.1 * (F @ v - b), -1, 1))
+        s = s - (F @ points[-1] - b)
+    return s, np.mean(points, axis=0)
+
+
+def game_gap(M: np.ndarray, sign: int, steps: int) -> float:
+    """The gap of min_x max_y x'My on simplices after steps 2/(t+2) of saddle-point Frank-Wolfe with r = sign (My, -M'x)."""
+    x, y = np.eye(len(M))[0], np.eye(M.shape[1])[0]
+    for t in range(steps):
+        corners = np.eye(len(M))[(sign * M @ y).argmin()], np.eye(M.shape[1])[(-sign * M.T @ x).argmin()]
+        x, y = x + 2 / (t + 2) * (corners[0] - x), y + 2 / (t + 2) * (corners[1] - y)
+    return float((M.T @ x).max() - (M @ y).min())
+
+
+def gaps(outputs: Outputs, lam: float, a: np.ndarray, log_loss: bool = False) -> tuple[float, float]:
+    """The linearisation gap max_s <a - s, grad f(a)> and the Lagrangian gap P(A a) + f(a) at a dual point a (n, m).
+
+    With the log-loss P has (1/n) sum_i log sum_y exp(-<w, psi_i(y)>), and f the negative entropies of a_i over n for -b'a.
+    """
+    n = outputs.n
+    w = np.einsum("im,imd->d", a, outputs.psi) / (lam * n)
+    margins = outputs.psi @ w
+    if log_loss:
+        gradient, separate = (margins + 1.0 + np.log(a)) / n, (a * np.log(a)).sum() / n
+        P = np.log(np.exp(-margins).sum(axis=1)).mean() + 0.5 * lam * w @ w
+    else:
+        gradient, separate = (margins - outputs.losses) / n, -(a * outputs.losses).sum() / n
+        P = primal(outputs, w[None], lam).item()
+    return float((a * gradient).sum() - gradient.min(axis=1).sum()), float(P + 0.5 * lam * w @ w + separate)
+
+
+def worst_on_path(outputs: Outputs, eps: float, lam_min: float, count: int, seed: int) -> float:
+    """The largest suboptimality of the weights of a regularisation path at random lam, from lam_min to twice lam_inf."""
+    import fwexp
+
+    path = fwexp.regularization_path(as_problem(outputs), eps, lam_min=lam_min)
+    lams = np.exp(np.random.default_rng(seed).uniform(np.log(lam_min), np.log(2 * path.lam[0]), count))
+    return max(primal(outputs, path.w_at(lam)[None], lam).item() - optimum(outputs, lam) for lam in lams)
 
 
 def averages(values: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,10 +1,27 @@
-"""What a claim finds: parts that hold or do not, and the verdict that follows from them."""
+"""What a claim finds: parts that hold or do not, and the verdict that follows from them.
+
+A part is True where the runs show it; False where they contradict the sentence; ``NOT_REACHED`` where the sentence is about what
+comes later than these runs went, for example which of two methods is the first at a gap that neither of them got to; and None
+where nothing was measured. From these follows one verdict:
+
+==================  ==================================================================
+``holds``           all parts do
+``holds in part``   some parts hold, and others do not, or were not reached or measured
+``fails``           no part holds, and at least one is contradicted
+``not reached``     no part holds or is contradicted, and at least one was not reached
+``undecided``       nothing was measured, or runs are missing
+==================  ==================================================================
+"""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-HOLDS, IN_PART, FAILS, UNDECIDED = VERDICTS = ("holds", "holds in part", "fails", "undecided")
+HOLDS, IN_PART, FAILS, NOT_REACHED, UNDECIDED = VERDICTS = ("holds", "holds in part", "fails", "not reached", "undecided")
+OPEN = (NOT_REACHED, UNDECIDED)
+"""The verdicts on claims that these runs neither bear out nor contradict."""
+WORDS = {True: "holds", False: "does not hold", NOT_REACHED: "is not reached within these runs", None: "is not measured"}
+"""What is said of a part."""
 
 
 class Undecided(Exception):
@@ -18,36 +35,33 @@ class Finding:
     Attributes
     ----------
     parts : mapping
-        The statements that make up the claim, in words, and whether each holds; None where no run can tell.
+        The statements that make up the claim, in words, and what became of each: True, False, ``NOT_REACHED`` or None.
     numbers : mapping
         What was measured, by its name.
     """
 
-    parts: Mapping[str, bool | None]
+    parts: Mapping[str, bool | str | None]
     numbers: Mapping[str, float | str] = field(default_factory=dict)
+
+    def __post_init__(self):
+        plain = {part: found if found is None or isinstance(found, str) else bool(found) for part, found in self.parts.items()}
+        object.__setattr__(self, "parts", plain)
 
     @property
     def verdict(self) -> str:
-        """``holds`` if all parts do, ``fails`` if none of those that could be looked at does."""
-        decided = [bool(held) for held in self.parts.values() if held is not None]
-        if not decided:
-            return UNDECIDED
-        if not any(decided):
-            return FAILS
-        return HOLDS if len(decided) == len(self.parts) and all(decided) else IN_PART
+        """One of `VERDICTS`, as the table above says."""
+        found = set(self.parts.values())
+        if True in found:
+            return HOLDS if found == {True} else IN_PART
+        return FAILS if False in found else NOT_REACHED if NOT_REACHED in found else UNDECIDED
 
     @property
     def why(self) -> str:
         """One sentence that explains a verdict other than ``holds``."""
         if self.verdict == HOLDS:
             return ""
-        words = {True: "holds", False: "does not hold", None: "is not measured"}
-        groups = {word: [part for part, held in self.parts.items() if words[_flag(held)] == word] for word in words.values()}
-        return ". ".join(f"{word}: {'; '.join(found)}" for word, found in groups.items() if found)
-
-
-def _flag(held) -> bool | None:
-    return None if held is None else bool(held)
+        groups = {word: [part for part, found in self.parts.items() if found == kind] for kind, word in WORDS.items()}
+        return ". ".join(f"{word}: {'; '.join(parts)}" for word, parts in groups.items() if parts)
 
 
 def plain(value) -> float | int | str | None:

@@ -1,12 +1,12 @@
 """What stands on the pages of the report."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fwexp.errors import ParameterError
 from fwexp.experiments.catalogue import Figure
 from fwexp.experiments.claims import PAPERS, VERDICTS, all_claims
-from fwexp.experiments.claims.verdict import HOLDS, IN_PART, UNDECIDED, Finding
+from fwexp.experiments.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding
 from fwexp.experiments.files import PICTURE
 from fwexp.experiments.origin import OF_CODE
 from fwexp.experiments.report.figures import Drawn, curves
@@ -148,8 +148,8 @@ def _state(found: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str, M
         shared = join([" Claims of the paper that look at its runs among others: ", links, "."]) if links else ""
         return join([tag("strong", "Not judged by itself"), ": no claim of its paper is decided by it alone.", shared])
     verdicts = {record["verdict"] for record in own.values()}
-    if verdicts == {UNDECIDED}:
-        answer = "Not decided"
+    if verdicts <= {*OPEN}:
+        answer = "Not reached within these runs" if NOT_REACHED in verdicts else "Not decided"
     elif name in ANNOUNCED:
         answer = "The paper announces it and shows no picture; ours bears its words out"
         answer += "" if verdicts == {HOLDS} else " in part" if verdicts & {HOLDS, IN_PART} else " nowhere"
@@ -209,13 +209,16 @@ def _claims(records: Mapping[str, Mapping]) -> Html:
 
 def _claim(record: Mapping) -> Html:
     head = [tag("strong", record["id"]), badge(record["verdict"]), text(record["statement"])]
-    parts = [tag("p", join(head, " "))]
+    parts = [tag("p", join(head, " ")), tag("p", tag("strong", "In the paper: "), record["quote"])]
     if record["why"]:
         parts.append(tag("p", record["why"], class_="why"))
     inside = [tag("p", tag("strong", "Criterion: "), record["criterion"])]
     if record["numbers"]:
         rows = [(name, "-" if value is None else value) for name, value in record["numbers"].items()]
         inside.append(table(("measured", "value"), rows, f"numbers of {record['id']}"))
+    if record["sensitivity"]:
+        inside.append(tag("p", "Thresholds that are ours, not the paper's, and the verdict at other values of one at a time:"))
+        inside.append(_sensitivity(record))
     if record["runs"]:
         missing = f"{record['missing']} of them are not stored yet" if record["missing"] else "all of them stored"
         command = tag("code", f"fwexp claims {record['id']} --run")
@@ -226,6 +229,26 @@ def _claim(record: Mapping) -> Html:
         inside.append(tag("details", tag("summary", "Keys of these runs"), tag("p", tag("code", keys), class_="keys")))
     parts.append(tag("details", tag("summary", f"Criterion and numbers of {record['id']}"), *inside))
     return tag("article", *parts, class_="claim", id=record["id"])
+
+
+def _sensitivity(record: Mapping) -> Html:
+    """The verdicts on a claim by the values of its thresholds; that of the criterion is marked."""
+    claim = all_claims().get(record["id"])
+    chosen = {name: f"{value:g}" for name, value in claim.chosen.items()} if claim else {}
+    rows = [
+        (
+            name,
+            join(
+                (
+                    join([tag("strong", f"{value} (chosen)") if value == chosen.get(name) else value, badge(verdict)], " ")
+                    for value, verdict in verdicts.items()
+                ),
+                ", ",
+            ),
+        )
+        for name, verdicts in record["sensitivity"].items()
+    ]
+    return table(("threshold", "verdict by its value"), rows, f"verdicts on {record['id']} by thresholds")
 
 
 def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequence, compared: Html) -> Html:
@@ -251,7 +274,8 @@ def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequen
             "p",
             "Frank-Wolfe methods for structural SVMs: the figures of the papers, drawn from runs on this machine, and each claim "
             "with a verdict that is computed: from these runs, or on small problems where it is about an identity or a bound. A "
-            "claim is undecided while a run that it needs is not stored, or where nothing that could be run would tell.",
+            "claim fails where that contradicts the sentence of the paper; it is not reached where the sentence is about more than "
+            "these runs went to; and it is undecided while a run that it needs is not stored.",
         ),
         tag("h2", "Papers"),
         table(("paper", "figures drawn", "claims"), rows, "papers"),
@@ -261,7 +285,9 @@ def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequen
         tag("p", BEYOND),
         compared,
         tag("h2", "Claims that do not hold, or not wholly"),
-        _fallen(records),
+        _listed(records, "why not", lambda verdict: verdict not in (HOLDS, *OPEN)),
+        tag("h2", "Claims that these runs do not decide"),
+        _listed(records, "why", lambda verdict: verdict in OPEN),
         tag("h2", "Data sets"),
         _datasets(),
         tag("h2", "Runs"),
@@ -274,9 +300,10 @@ def index(by_page: Mapping[str, Sequence[Drawn]], records: Mapping, runs: Sequen
     return join(parts, "\n")
 
 
-def _fallen(records: Mapping[str, Mapping]) -> Html:
-    rows = [(_link(record), record["statement"], record["why"]) for record in records.values() if record["verdict"] != HOLDS]
-    return table(("claim", "what is claimed", "why not"), rows, "claims that do not hold") if rows else tag("p", "None.")
+def _listed(records: Mapping[str, Mapping], reason: str, chosen: Callable[[str], bool]) -> Html:
+    """A table of the claims whose verdict is chosen."""
+    rows = [(_link(record), record["statement"], record["why"]) for record in records.values() if chosen(record["verdict"])]
+    return table(("claim", "what is claimed", reason), rows, f"claims, and {reason}") if rows else tag("p", "None.")
 
 
 def beyond(results) -> Html:

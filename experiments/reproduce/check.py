@@ -25,12 +25,15 @@ DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
 PEERS_PART = "peers"
 CLAIM = {
-    **dict.fromkeys(("id", "paper", "statement", "criterion", "figure", "verdict", "why"), str),
+    **dict.fromkeys(("id", "paper", "statement", "quote", "criterion", "figure", "verdict", "why"), str),
     "parts": dict,
     "numbers": dict,
+    "sensitivity": dict,
     "runs": list,
     "missing": int,
 }
+OLDER = {"quote": "", "sensitivity": {}}
+"""What verdicts by an earlier criterion may lack."""
 PROVENANCE = {
     **dict.fromkeys(("command", "date", "commit", "system", "cpu"), str),
     **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
@@ -194,7 +197,7 @@ def _claims(path: Path, name: str) -> Iterator[str]:
     for id, record in found.items():
         if id not in claims or claims[id].paper != papers[name]:
             yield f"there is no claim {id!r} of {name}"
-        elif faulty := _misfits(record, CLAIM):
+        elif faulty := _misfits(OLDER | record if isinstance(record, dict) and not is_current(record) else record, CLAIM):
             yield f"{id}: {faulty}"
         elif record["id"] != id or record["verdict"] not in VERDICTS or record["figure"] != claims[id].figure:
             yield f"{id}: id, verdict or figure are none of a claim"
@@ -211,6 +214,12 @@ def _links(path: Path) -> Iterator[str]:
     for target in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8", errors="replace")):
         if not (path.parent / target).is_file():
             yield f"points to {target}, which is not there"
+
+
+def is_current(record: Mapping) -> bool:
+    """Return whether a verdict was found by the criterion that its claim has now."""
+    claim = all_claims().get(record.get("id"))
+    return claim is not None and record.get("criterion") == claim.criterion
 
 
 def read_json(path: Path) -> dict | None:

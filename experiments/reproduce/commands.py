@@ -61,6 +61,7 @@ def main(given: Arguments) -> int:
     from fwexp.experiments.reproduce.plan import plan, table
     from fwexp.run import store
 
+    print_line("reading the experiments")
     steps = plan(results_dir, preset)
     print(table(steps))
     if "--dry-run" in given.flags:

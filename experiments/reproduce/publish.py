@@ -24,12 +24,12 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, unknown
 from fwexp.experiments.catalogue import FIGURES
 from fwexp.experiments.claims import PAPERS, all_claims, check_all
-from fwexp.experiments.claims.check import read, save
+from fwexp.experiments.claims.check import read, save, tally
 from fwexp.experiments.files import PICTURE, TABLE, paths, read_file, read_record, write
 from fwexp.experiments.origin import commit_of
 from fwexp.experiments.peers.contests import CONTESTS
 from fwexp.experiments.report.figures import Drawn, drawn
-from fwexp.experiments.reproduce.check import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, read_json
+from fwexp.experiments.reproduce.check import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, is_current, read_json
 from fwexp.run import claims as turns
 from fwexp.run.records import Damaged
 
@@ -264,9 +264,7 @@ def gallery(folder: Path) -> str:
     records = {}
     for name, title in PAPERS.values():
         if here := read(folder / "claims" / f"{name}.json"):
-            counts = Counter(record["verdict"] for record in here.values())
-            told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-            lines.append(f"| {title} | {len(here)} | {told}: [claims/{name}.json](claims/{name}.json) |")
+            lines.append(f"| {title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
             records |= here
     if compared := [path.stem for name in CONTESTS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
         lines += ["", "Beside other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
@@ -282,7 +280,9 @@ def gallery(folder: Path) -> str:
         else:
             lines += ["", f"[The table](figures/{name}.md)."]
         for claim in (records[id] for id in figure.claims if id in records):
-            lines += ["", f"{claim['id']} **{claim['verdict']}**: {claim['statement']}"]
+            earlier = "" if is_current(claim) else " (by an earlier criterion)"
+            lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {claim['statement']}"]
+            lines += [f"In the paper: {claim['quote']}."] if claim.get("quote") else []
             lines += [f"*{claim['why']}.*"] if claim["why"] else []
     return "\n".join(lines) + "\n"
 

@@ -69,6 +69,9 @@ class Instance:
         """Return no files."""
         return {}
 
+    def is_published(self, data_dir=None) -> None:
+        """Return that there is nothing to compare."""
+
     def scores(self, data_dir=None) -> None:
         """Return no metrics."""
 

@@ -116,7 +116,7 @@ def minimize(
     schedule : "default", float or sequence of float
         When to log, in iterations; see `fwexp.solve`.
     callback : callable, optional
-        Called with every row of the trace, a dict.
+        Called with every row of the trace, a dict; if it returns True the run ends, ``interrupted``.
     verbose : bool
         Whether to show progress on standard error.
     checkpoint : Checkpoint, optional
@@ -177,7 +177,7 @@ def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
         value=value,
         gap=max(value - dual, 0.0),
         status=str(Status.DIVERGED if wrong else status),
-        reason=wrong or status.sentence,
+        reason=wrong or log.reason(status),
         trace=_frame(log),
         method=process.name,
         atoms=None if active is None else Atoms(*active.to_arrays()),
@@ -272,7 +272,7 @@ def saddle_point(
         value=value,
         gap=max(value - dual, 0.0),
         status=str(status),
-        reason=status.sentence,
+        reason=log.reason(status),
         trace=_frame(log),
         method=method,
     )

@@ -135,6 +135,18 @@ class Dataset:
         """Return {file name: sha256} of the files that `load` reads."""
         return {name: sha256(path) for name, path in self.locate(resolve_data_dir(data_dir)).items()}
 
+    def is_published(self, data_dir=None) -> bool | None:
+        """Return whether the files are the published ones, as ``fwexp data verify`` finds; None where that cannot be told."""
+        data_dir = resolve_data_dir(data_dir)
+        if not self.files or any(file.check is None for file in self.files):
+            return None
+        try:
+            for file, path in zip(self.files, self.locate(data_dir).values(), strict=True):
+                file.verify(path)
+        except DataError:
+            return False
+        return True
+
     def locate(self, data_dir: Path) -> dict[str, Path]:
         """Return {name in the data folder: path} of the files.
 

@@ -6,10 +6,14 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from fwexp._durable import clean, hidden
 from fwexp.data.dataset import DataFile
+from fwexp.data.files import LARGEST
 from fwexp.errors import DataError
+
+LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is less
 
 
 def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
@@ -45,8 +49,14 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
         clean(target.parent)  # what fetches left that were killed
         # In the target's own folder, so that the last step is an atomic rename; removed whatever happens.
         with _working_folder(target) as folder:
-            downloader = pooch.HTTPDownloader(progressbar=progress, timeout=60)
-            name = pooch.retrieve(file.url, known_hash=None, fname=target.name, path=folder, downloader=downloader)
+            http = pooch.HTTPDownloader(progressbar=progress, timeout=60)
+            most = LARGEST if file.size is None else max(2 * file.size, LEAST_CAP)
+
+            def download(url: str, output: str, _) -> None:
+                with Path(output).open("wb") as opened:
+                    http(url, _Capped(opened, most), None)
+
+            name = pooch.retrieve(file.url, known_hash=None, fname=target.name, path=folder, downloader=download)
             _drop_lines(Path(name), file.skip)
             _pack(Path(name))
             try:
@@ -65,6 +75,18 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
         cause = getattr(error.args[0], "reason", error) if error.args else error
         raise DataError(f"cannot get {file.url} into {target}: {' '.join(str(cause).split())}") from error
     return target
+
+
+class _Capped:
+    """A file that takes so many bytes: servers may send without end."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file, self._most, self.flush = file, most, file.flush
+
+    def write(self, data: bytes) -> None:
+        if self._file.tell() + len(data) > self._most:
+            raise OSError(f"more than {self._most} bytes came")
+        self._file.write(data)
 
 
 @contextlib.contextmanager

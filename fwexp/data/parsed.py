@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fwexp._durable import clean, replacing
+from fwexp._npz import seal, unseal
 from fwexp._own_folders import users_folder
-from fwexp.data.files import npz_arrays, sha256
+from fwexp.data.files import sha256
 
 
 def cache_folder() -> Path | None:
@@ -39,12 +39,10 @@ def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Calla
     if folder is None:  # without a place to keep them, they are made every time
         return parse()
     path = folder / f"{name}-{key[:16]}.npz"
-    # Absent, or damaged in whatever way: then it is made again.
-    with contextlib.suppress(Exception):
-        return npz_arrays(path)  # all members, with their checksums
-    arrays = parse()
-    clean(folder)
-    # On a full disk they are made every time.
-    with contextlib.suppress(OSError), replacing(path) as temporary, temporary.open("xb") as file:
-        np.savez(file, **arrays)
+    arrays = unseal(path)
+    if arrays is None:  # absent, or damaged in whatever way
+        arrays = parse()
+        # On a full disk they are made every time.
+        with contextlib.suppress(OSError):
+            seal(path, arrays)
     return arrays

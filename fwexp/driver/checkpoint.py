@@ -1,21 +1,17 @@
 """Checkpoints: now and then a run saves all that it has changed, and a later one goes on from there, bit for bit."""
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from fwexp import record
-from fwexp._durable import replacing
+from fwexp._npz import seal, unseal
 from fwexp.driver.progress import print_line
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
 
 SHARE = 0.05  # of the time, at most, is spent on them
-DIGEST = "digest"  # the array that holds the digest of all others
 
 
 class Checkpoint:
@@ -54,9 +50,7 @@ class Checkpoint:
             return
         start = time.monotonic()
         try:
-            arrays = record.to_arrays(run)
-            with replacing(self.path) as temporary, temporary.open("xb") as file:
-                np.savez(file, **arrays, **{DIGEST: self._digest(arrays)})
+            seal(self.path, record.to_arrays(run), self._identity)
         except (OSError, ParameterError) as error:
             self._usable = False
             print_line(f"this run cannot be saved while it lasts: {error}")
@@ -71,19 +65,8 @@ class Checkpoint:
         record or None
             None where there is nothing, or nothing that this run can go on from.
         """
-        if not self.path.is_file():
-            return None
         try:
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = dict(archive)
-            digest = arrays.pop(DIGEST)
-            return record.from_arrays(arrays) if np.array_equal(digest, self._digest(arrays)) else None
-        except Exception:  # a damaged archive fails anywhere; the run starts anew
+            arrays = unseal(self.path, self._identity)
+            return None if arrays is None else record.from_arrays(arrays)
+        except ParameterError:  # of a class that is not there; the run starts anew
             return None
-
-    def _digest(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-        digest = hashlib.sha256(self._identity)
-        for name, array in sorted(arrays.items()):
-            digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
-            digest.update(np.ascontiguousarray(array).data)
-        return np.frombuffer(digest.digest(), dtype=np.uint8)

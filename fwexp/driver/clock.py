@@ -5,18 +5,58 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+
+_running: ContextVar["Clock | None"] = ContextVar("running", default=None)  # in this thread, and in those that help it
 
 
 class Clock:
-    """Seconds spent inside ``with clock:``."""
+    """Seconds spent inside ``with clock:``, but for those in which numba compiles, or loads what it has compiled before."""
 
-    seconds = 0.0
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._stops, self._lock = 1, threading.Lock()
+        _listen()
 
     def __enter__(self) -> None:
-        self._start = time.perf_counter()
+        self._outside = _running.set(self)
+        self.start()
 
     def __exit__(self, *_) -> None:
-        self.seconds += time.perf_counter() - self._start
+        self.stop()
+        _running.reset(self._outside)
+
+    def stop(self) -> None:
+        """Stand still up to the ``start`` that belongs to this; several threads may ask for that at once."""
+        with self._lock:
+            if self._stops == 0:
+                self.seconds += time.perf_counter() - self._start
+            self._stops += 1
+
+    def start(self) -> None:
+        """End one ``stop``."""
+        with self._lock:
+            self._stops -= 1
+            if self._stops == 0:
+                self._start = time.perf_counter()
+
+
+@cache
+def _listen() -> None:
+    """Have clocks stand still while numba's lock is held, or waited for: whoever compiles or loads a kernel takes it."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, _) -> None:
+            if clock := _running.get():
+                clock.stop()
+
+        def on_end(self, _) -> None:
+            if clock := _running.get():
+                clock.start()
+
+    event.register("numba:compiler_lock", Listener())
 
 
 @contextmanager

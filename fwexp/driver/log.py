@@ -7,7 +7,7 @@ import numpy as np
 
 from fwexp.checks import plain
 from fwexp.driver.process import Objective, Point, Process, Value
-from fwexp.driver.trace import TRACE_COLUMNS
+from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import CertificateError, Stopped
 
 EVALUATION_SHARE = 0.25  # of the process's oracle calls, by default and where these are costly: the most that the log may make
@@ -35,7 +35,7 @@ class Log:
     iterate : str
         Which one is wanted in the end: the ``best`` logged one, or the last of this name.
     callback : callable, optional
-        Called with every row.
+        Called with every row; True asks for the end of the run.
     progress : Progress, optional
         What people see while it runs; nothing by default.
     """
@@ -47,6 +47,7 @@ class Log:
         self.best: tuple[str, Point, Value] | None = None  # what is wanted in the end
         self.dual, self.dual_is_last = -math.inf, False
         self.stop: Callable[[], bool] | None = None  # says when there is no time for more than the iterate that is wanted
+        self.told_to_end = False  # by the callback
         self._scale = 0.0  # of the objective
         self._extra_calls = self._calls_at_start = 0
         self._place, self._written = None, []  # where the process was last, and the iterates that were logged there
@@ -76,7 +77,12 @@ class Log:
     @property
     def gap(self) -> float:
         """That primal minus the highest dual seen: never negative beyond rounding; NaN without a certificate."""
-        return self.primal - self.dual if self.process.certifies else math.nan
+        return self.primal - self.dual if self.certifies else math.nan
+
+    @property
+    def certifies(self) -> bool:
+        """Whether that is a certificate."""
+        return self.process.certifies and (self.best is None or self.best[2].certifies)
 
     @property
     def calls(self) -> int:
@@ -147,7 +153,7 @@ class Log:
         process, primal, extras = self.process, value.primal, self.process.extras()
         self._extra_calls += process.calls_for_extras
         with quiet():
-            gap = primal - point.dual if process.certifies else math.nan
+            gap = primal - point.dual if process.certifies and value.certifies else math.nan
         row = {"iterate": name, "step": process.step, "oracle_calls": process.oracle_calls}
         row |= {"passes": process.oracle_calls / process.size, "evaluation_calls": self.calls, "time": seconds}
         row |= {"primal": primal, "dual": point.dual, "gap": gap}
@@ -157,9 +163,10 @@ class Log:
         self._keep_best(name, point, value)
         if math.isfinite(primal):
             self._scale = max(self._scale, abs(primal), value.scale)
-            self.check(self.gap)
-        if self._callback is not None:
-            self._callback(dict(row))
+            if process.certifies:
+                self.check(self.primal - self.dual)
+        if self._callback is not None and plain(self._callback(dict(row))) is True:
+            self.told_to_end = True
         if name == self.iterates[0] and self._progress is not None:
             self._progress.row(row | ({"gap": self.gap} if process.certifies else {}))
 
@@ -188,6 +195,20 @@ class Log:
         if gap < -ROUNDING * self._scale:
             reason = self.objective.doubt(self.best[1].w, np.array(self.process.point("last").w))
             raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}")
+
+    def reason(self, status: Status) -> str:
+        """Return how a run ended, as a sentence.
+
+        Parameters
+        ----------
+        status : Status
+
+        Returns
+        -------
+        str
+        """
+        by_callback = status is Status.INTERRUPTED and self.told_to_end
+        return "the run was stopped by the callback" if by_callback else status.sentence
 
     def finite(self) -> bool:
         """Whether all objectives of the latest rows are finite.

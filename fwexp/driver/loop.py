@@ -1,7 +1,7 @@
 """The one loop that runs everything that iterates: clock, logging schedule, bounds and stopping.
 
-The clock runs while the process advances, and only then: not during compilation, evaluation for the log, or output. Nothing
-that happens here changes the steps; the schedule can only stop them.
+The clock runs while the process advances, and only then: not during evaluation for the log, or output; nor while a kernel is
+compiled, wherever in the run that is (`Clock`). Nothing that happens here changes the steps; the schedule can only stop them.
 
 Where oracles are costly evaluation is what takes the time. There the default schedule keeps its calls below a share of the
 process's, what the process's own calls say of its objective is logged for nothing, and the time limit is in wall time,
@@ -167,7 +167,7 @@ def drive(
     with interruptible() as interrupted:
 
         def stopped() -> Status | None:
-            if interrupted():
+            if interrupted() or log.told_to_end:
                 if saves:
                     save()
                 return Status.INTERRUPTED

@@ -45,6 +45,8 @@ class Value:
         The size of the terms that ``primal`` is a sum of: what rounding errors are relative to.
     complete : bool
         Whether this is all that there is to say; else the point may be evaluated again.
+    certifies : bool
+        Whether ``primal`` is to be believed, so that primal - dual is a certificate.
     rest : Any
         What `Objective.exact` wants to know again.
     """
@@ -53,6 +55,7 @@ class Value:
     columns: dict[str, float] = field(default_factory=dict)
     scale: float = 0.0
     complete: bool = True
+    certifies: bool = True
     rest: Any = None
 
 

@@ -4,7 +4,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-from fwexp.driver.trace import TRACE_COLUMNS
+from fwexp.driver.trace import TRACE_COLUMNS, ending, is_known
 
 
 def print_line(text: str) -> None:
@@ -67,7 +67,7 @@ class Progress:
         """Say where the run is; cheap, so it may be called often."""
         self._last = (passes, gap, seconds)
         if self._bar is not None:
-            if _known(gap):
+            if is_known(gap):
                 self._bar.set_postfix_str(f"gap {gap:.2e}", refresh=False)
             self._bar.update(passes - self._bar.n)
 
@@ -76,8 +76,8 @@ class Progress:
         self._last = (row["passes"], row["gap"], row["time"])
         if self._enabled and self._bar is None:
             names = ["primal", "dual", "gap", "train_error", "test_error", *(name for name in row if name not in TRACE_COLUMNS)]
-            values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if _known(row.get(name)))
-            seconds = f"  time {row['time']:.2f} s" if _known(row["time"]) else ""
+            values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if is_known(row.get(name)))
+            seconds = f"  time {row['time']:.2f} s" if is_known(row["time"]) else ""
             print_line(self._prefix + f"pass {row['passes']:g}{values}{seconds}")
 
     def close(self, status: str) -> None:
@@ -85,11 +85,4 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
         if self._enabled and _summaries:
-            passes, gap, seconds = self._last
-            certificate = f", gap {gap:.3g}" if _known(gap) else ""
-            ending = f", {seconds:.2f} s" if _known(seconds) else ""
-            print_line(self._prefix + f"{status} after {passes:.4g} passes{certificate}{ending}")
-
-
-def _known(value: float | None) -> bool:
-    return value is not None and value == value  # not NaN
+            print_line(self._prefix + ending(status, *self._last))

@@ -23,7 +23,7 @@ TRACE_COLUMNS = (
 
 
 class Status(StrEnum):
-    """How a run ended; ``sentence`` says it in words."""
+    """How a run ended; ``sentence`` says it in words, and `ending` in a line."""
 
     CONVERGED = "converged"
     MAX_PASSES = "max_passes"
@@ -34,10 +34,26 @@ class Status(StrEnum):
     @property
     def sentence(self) -> str:
         """One sentence that says what the status means."""
-        return {
-            Status.CONVERGED: "the certified gap reached gap_tol",
-            Status.MAX_PASSES: "max_passes was reached",
-            Status.TIME_LIMIT: "the time limit was reached",
-            Status.INTERRUPTED: "the run was interrupted",
-            Status.DIVERGED: "the objective is not finite any more",
-        }[self]
+        return WORDS[self][1]
+
+
+# What comes before a number of passes in a line about a run, and the sentence.
+WORDS = {
+    Status.CONVERGED: ("converged after", "the certified gap reached gap_tol"),
+    Status.MAX_PASSES: ("stopped at", "max_passes was reached"),
+    Status.TIME_LIMIT: ("out of time after", "the time limit was reached"),
+    Status.INTERRUPTED: ("interrupted after", "the run was interrupted"),
+    Status.DIVERGED: ("diverged after", "the objective is not finite any more"),
+}
+
+
+def ending(status: str, passes: float, gap: float | None = None, seconds: float | None = None) -> str:
+    """Return a line on how a run ended, such as "stopped at 50 passes, gap 0.0047, 1.30 s"; what is not known is left out."""
+    line = f"{WORDS[Status(status)][0]} {passes:g} passes"
+    line += f", gap {gap:.3g}" if is_known(gap) else ""
+    return line + (f", {seconds:.2f} s" if is_known(seconds) else "")
+
+
+def is_known(value: float | None) -> bool:
+    """Whether a number of a row is neither missing nor NaN."""
+    return value is not None and value == value

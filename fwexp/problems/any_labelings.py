@@ -1,6 +1,7 @@
 """Labelings of any type, as functions of other people return them: how they are kept and compared."""
 
 import copy
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,16 @@ def snapshot(y: Any) -> Any:
 def can_be_kept(y: Any) -> bool:
     """Whether y may be a labeling at all: not None, and no iterator, which the first that looks at it uses up."""
     return y is not None and not hasattr(type(y), "__next__")
+
+
+def same_form(a: Any, b: Any) -> bool:
+    """Whether two labelings are of one type and, all the way down, as long as each other."""
+    if type(a) is not type(b) or getattr(a, "shape", ()) != getattr(b, "shape", ()):
+        return False
+    if isinstance(a, (list, tuple, dict)):
+        inside = (a.values(), b.values()) if isinstance(a, dict) else (a, b)
+        return len(a) == len(b) and all(map(same_form, *inside))
+    return not isinstance(a, Sized) or len(a) == len(b)
 
 
 def equal_labelings(a: Any, b: Any) -> bool:

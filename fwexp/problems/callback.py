@@ -5,7 +5,7 @@ uncompiled. Features may be dense vectors or scipy.sparse rows; sparse ones cost
 
 Functions of other people may use their arrays again, change what they are given, or err. So what they return is copied,
 they are given copies of labelings and a read-only w, and every answer is checked for what a certificate rests on: losses
->= 0 that are 0 at the truth, and an oracle whose labelings are never worse than the truth.
+>= 0 that are 0 at the truth, and an oracle whose labelings are never worse than the truth, nor at w = 0 than what is known.
 """
 
 import reprlib
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from fwexp.problems.any_labelings import can_be_kept, equal_labelings, snapshot
+from fwexp.problems.any_labelings import can_be_kept, equal_labelings, same_form, snapshot
 from fwexp.problems.constraints import internal_indices
 from fwexp.problems.psi_cache import PsiCache
 from fwexp.problems.sparse_vector import SparseVector
@@ -25,6 +25,8 @@ from fwexp.problems.sparse_vector import SparseVector
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
 # single precision.
 ROUNDING = 1e-6
+
+EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with so many labelings, out of so many
 
 # What numpy, and what is built on its buffers, says of a w that a function writes to.
 _READ_ONLY = ("assignment destination", "output array", "sort array", "array", "buffer source array")
@@ -55,12 +57,21 @@ class CallbackProblem:
     ValueError
         No examples, features of different lengths or not finite, ``nonnegative`` out of range; later, an answer that
         cannot be right: a loss that is negative, not finite, or not 0 at the truth, features that change between calls,
-        no labeling, a labeling worse than the truth, or an oracle that writes to w. What the functions themselves raise
-        is passed on.
+        no labeling, a labeling worse than the truth, or at w = 0 than that of another example, or an oracle that writes
+        to w. What the functions themselves raise is passed on.
 
     Notes
     -----
-    What functions return is copied, so they may use their arrays again. Labelings that can be hashed (numbers, strings,
+    An oracle that forgets the loss, or returns the truth, is right about w = 0 as far as it says. So when it is first asked
+    there, which is before the first step, what it returns for five examples, and whatever has no loss, is compared with up to
+    five true labelings of other examples, of the same type and shape: none that ``loss`` and ``features`` accept may have a
+    larger loss. Let ``loss`` or ``features`` raise an error for what is no labeling of an example. The oracle is called no
+    more often for that, and features only of a labeling that is better. Where no labeling with a loss is ever found, nothing
+    is certified, and ``gap`` is NaN.
+
+    What functions return is copied, in float64 whatever it was in, so they may use their arrays again. Objectives are computed
+    from these numbers and the labelings of the oracle, so they are as good as these: an oracle that itself works in single
+    precision may miss the best by as much. Labelings that can be hashed (numbers, strings,
     tuples of these, objects that are compared by identity) are kept as they are, by Python's convention that these do not
     change; others (arrays, lists) are copied deeply.
 
@@ -109,6 +120,8 @@ class CallbackProblem:
         self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_indices(self, nonnegative)
         self.forget()
         self._truth_checked = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
+        self._compared = np.full(self.n, not protocol.exact_oracle(self))  # those whose answer at w = 0 has been
+        self._others = np.random.default_rng(0).choice(self.n, min(self.n, SEEN), replace=False).tolist()
 
     def __repr__(self) -> str:
         return f"CallbackProblem(n={self.n}, d={self.d})"
@@ -227,6 +240,10 @@ class CallbackProblem:
         if value < 0.0 and value < -ROUNDING * (loss + abs(psi) @ np.abs(w)):
             found = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
             raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but it {found}")
+        if not self._compared[i] and not w.any():
+            if loss == 0.0 or i in self._others[:EXAMPLES]:
+                self._compare_with_others(i, loss)
+            self._compared[i] = True
         return y, value
 
     def predicted(self, i: int, w: np.ndarray) -> Any:
@@ -276,14 +293,35 @@ class CallbackProblem:
             raise ParameterError(f"features({i}, y) must be the same when called again with the same labeling, here the truth")
         self._truth_checked[i] = True
 
+    def _compare_with_others(self, i: int, found: float) -> None:
+        """Refuse an answer at w = 0, of loss ``found``, that is worse than a labeling of another example."""
+        asked = 0
+        for j in self._others:
+            if asked == OTHERS:
+                return
+            y = self.y[j]
+            try:
+                if not same_form(y, self.y[i]) or equal_labelings(y, self.y[i]):
+                    continue
+                asked += 1
+                loss = self.task_loss(i, y)
+                if loss <= (1.0 + ROUNDING) * found:
+                    continue
+                self.phi(i, y)
+            except Exception:  # it is no labeling of example i, which functions may say in any way
+                continue
+            answer = f"at w = 0 it returned a labeling with loss {found:.6g}, and y[{j}] has loss({i}, y[{j}]) = {loss:.6g}"
+            advice = f"if y[{j}] is no labeling of example {i}, let loss raise an error for it"
+            raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but {answer}; {advice}")
+
 
 def _short(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
 def _row(features):
-    """Return features as a copy in float64."""
-    return sp.csr_array(features, dtype=np.float64, copy=True) if sp.issparse(features) else np.array(features, dtype=np.float64)
+    """Return features as a copy in float64; in their own type, a sum of entries at one place could be rounded, or overflow."""
+    return sp.csr_array(features.astype(np.float64)) if sp.issparse(features) else np.array(features, dtype=np.float64)
 
 
 def _values(vector) -> np.ndarray:

@@ -1,14 +1,14 @@
-"""Whether an oracle maximises: what it returns is compared with random labelings while a run lasts."""
+"""Whether an oracle maximises: what it returns is compared with true and random labelings while a run lasts."""
 
 import numpy as np
 
-from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from fwexp.problems.any_labelings import snapshot
+from fwexp.problems.any_labelings import same_form, snapshot
 from fwexp.problems.constraints import feasible
 from fwexp.problems.evaluation import TOL, Evaluator
 
-EXAMPLES, NEIGHBOURS = 20, 10  # looked at: examples of a problem, and random labelings of each beside what oracles return
+# Looked at: examples of a problem; and of each, beside what oracles return, true labelings of others, and random ones.
+EXAMPLES, OTHERS, NEIGHBOURS = 20, 5, 10
 
 
 def random_neighbour(rng: np.random.Generator, labelings: list) -> np.ndarray | None:
@@ -29,7 +29,7 @@ def random_neighbour(rng: np.random.Generator, labelings: list) -> np.ndarray | 
 
 
 class OracleCheck:
-    """Compares the max-oracle of a problem with true and random labelings, and with what it returns elsewhere.
+    """Compares the max-oracle of a problem with true labelings, also of other examples, random ones, and what it returns elsewhere.
 
     One that is declared inexact only has to be as good as the truth.
 
@@ -55,6 +55,7 @@ class OracleCheck:
             for other in elsewhere:
                 self._evaluator.oracle(i, other)
                 labelings.append(self._latest(i))
+            labelings += self._others(rng, i) if exact else []
             labelings += self._neighbours(rng, i, labelings) if exact else []
             values, scale = self._values(i, w, labelings)
             best = int(np.argmax(values))
@@ -78,6 +79,10 @@ class OracleCheck:
         y = protocol.stored_labeling(self._problem, i, self._evaluator.labelings)
         return snapshot(protocol.public_labeling(self._problem, i, y))
 
+    def _others(self, rng, i: int) -> list:
+        truth, found = self._truth(i), [self._truth(j) for j in rng.integers(self._problem.n, size=OTHERS)]
+        return [y for y in found if same_form(y, truth) and self._is_labeling(i, y)]
+
     def _neighbours(self, rng, i: int, labelings: list) -> list:
         if not isinstance(protocol.original(self._problem), tuple):
             return []  # people's own objects
@@ -85,9 +90,12 @@ class OracleCheck:
         return [y for y in found if y is not None and self._is_labeling(i, y)]
 
     def _is_labeling(self, i: int, y) -> bool:
+        problem = self._problem
         try:
-            protocol.as_labeling(self._problem, i, y)
-        except ParameterError:
+            y = protocol.as_labeling(problem, i, y)
+            protocol.loss(problem, i, y)
+            protocol.joint_feature(problem, i, y)
+        except Exception:  # functions of somebody's own may refuse it in any way
             return False
         return True
 

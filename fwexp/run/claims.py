@@ -2,23 +2,27 @@
 
 Who runs something holds a file beside it, ``.<key>.claim-<number>``. It is made as a hard link to a complete file, which either
 succeeds or finds the name taken, also on NFS, and its owner touches it every few seconds. A claim whose process is gone, or that
-has not been touched for long, is taken over with the next number, which again one taker gets; the highest number counts. Ages
-are differences of two times that the file server gave, so clocks need not agree.
+nobody touched while this process watched it for long, is taken over with the next number, which again one taker gets; the highest
+number counts. What times the file has does not matter, only whether they change: clocks of hosts need not agree, nor go right.
 """
 
 import contextlib
 import os
+import platform
 import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 from fwexp._durable import hidden
 from fwexp._processes import is_gone, this_process
 
 HEARTBEAT = 5.0  # seconds between two touches
-STALE = 180.0  # seconds without one; clients of NFS may see a touch a minute late
+STALE = 120.0  # seconds without one; clients of NFS may see a touch a minute late
 NAME = re.compile(r"\.(?P<key>[^.]+)\.claim-(?P<number>\d+)")
+
+_watched: dict[Path, tuple[object, float]] = {}  # claims: what tells one touch from the next, and since when it has been so
 
 
 class Claim:
@@ -45,13 +49,13 @@ class Claim:
 def take(final: Path) -> Claim | None:
     """Return the claim on the run whose folder is ``final``, or None while somebody else has it."""
     final.parent.mkdir(parents=True, exist_ok=True)
-    held = _claims(_path(final, 0))
-    if held and not _is_stale(held[-1]):
+    found, is_held = _look(final)
+    if is_held:
         return None
-    path = _path(final, _number(held[-1]) + 1 if held else 0)
+    path = _path(final, _number(found[-1]) + 1 if found else 0)
     complete = hidden(path)
     try:
-        complete.write_text(this_process(), encoding="ascii")
+        complete.write_text(_owner(), encoding="utf-8")
         _link(complete, path)
     except FileExistsError:
         return None
@@ -76,21 +80,38 @@ def claimed(final: Path) -> Iterator[bool]:
 
 def held(final: Path) -> bool:
     """Say whether somebody has a run in work."""
-    found = _claims(_path(final, 0))
-    return bool(found) and not _is_stale(found[-1])
+    return _look(final)[1]
 
 
 def lost(final: Path) -> bool:
     """Say whether a process of this machine died while it ran this."""
     held = _claims(_path(final, 0))
-    return bool(held) and is_gone(_read(held[-1]))
+    return bool(held) and is_gone(_read(held[-1])[0])
+
+
+def drop(final: Path) -> None:
+    """Remove the claim of a process that has died, or seems so: another process would have to watch it as long again."""
+    if claim := take(final):
+        claim.release()
+
+
+def described(final: Path) -> str:
+    """Return who has a run in work, for people: the host and the file; nothing if nobody has."""
+    held = _claims(_path(final, 0))
+    return f"{_read(held[-1])[1] or 'an unknown host'} ({held[-1]})" if held else ""
 
 
 def clean(folder: Path) -> None:
     """Remove the claims in the folder of a data set and solver that nobody holds any more."""
     for key in {match["key"] for match in map(NAME.fullmatch, _names(folder)) if match}:
-        if claim := take(folder / key):
-            claim.release()
+        drop(folder / key)
+
+
+def _look(final: Path) -> tuple[list[Path], bool]:
+    """Return the claims on a run, all of which are watched from now on, and whether somebody holds the last one."""
+    found = _claims(_path(final, 0))
+    stale = [_is_stale(path) for path in found]
+    return found, bool(found) and not stale[-1]
 
 
 def _link(complete: Path, path: Path) -> None:
@@ -99,8 +120,12 @@ def _link(complete: Path, path: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # no hard links here
-        with path.open("x", encoding="ascii") as file:
-            file.write(this_process())
+        with path.open("x", encoding="utf-8") as file:
+            file.write(_owner())
+
+
+def _owner() -> str:
+    return f"{this_process()} {platform.node()}"
 
 
 def _names(folder: Path) -> list[str]:
@@ -125,23 +150,26 @@ def _claims(path: Path) -> list[Path]:
     return sorted(found, key=_number)
 
 
-def _read(path: Path) -> str:
+def _read(path: Path) -> tuple[str, str]:
+    """Return the process and the host of a claim, empty where it does not say so."""
     try:
-        return path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""  # to open a pipe would wait for ever
+        content = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""  # to open a pipe would wait for ever
     except OSError:
-        return ""
+        return "", ""
+    process, _, host = content.partition(" ")
+    return process, "".join(filter(str.isprintable, host))[:100]
 
 
 def _is_stale(path: Path) -> bool:
-    if is_gone(_read(path)):
+    if is_gone(_read(path)[0]):
         return True
-    now = hidden(path)
     try:
-        touched = path.lstat().st_mtime
-        now.touch()
-        return now.stat().st_mtime - touched > STALE
+        found = path.lstat()
     except OSError:  # released just now
         return False
-    finally:
-        with contextlib.suppress(OSError):
-            now.unlink()
+    touch, now = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns), monotonic()
+    before, since = _watched.get(path, (None, now))
+    if touch != before:
+        _watched[path] = touch, now
+        return False
+    return now - since > STALE

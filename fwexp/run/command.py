@@ -53,10 +53,10 @@ def _run(config, sweeper) -> int:
     if "grids" in sweeper and list(sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
     where = execution_settings(config)
-    config = runner.resolve(canonical(config), where["data_dir"])
+    config = canonical(config)
     outcome = runner.run(config, **where)
     if outcome.status == "claimed":
-        print_line("waiting: this run is in work in another process")
+        print_line(work.waiting("this run", config, where["results_dir"]))
     while outcome.status == "claimed":
         time.sleep(work.SECONDS)
         outcome = runner.run(config, **where)

@@ -44,10 +44,9 @@ def conf_dirs() -> list[Path]:
 
 def names(group: str) -> set[str]:
     """Return what can be chosen from one of `GROUPS`: what there is, and YAML files that name a setting of it."""
-    from fwexp.solvers import AUTO
     from fwexp.tasks import TASKS
 
-    return _files(group) | set({"task": TASKS, "dataset": catalogues.datasets(), "solver": [AUTO, *catalogues.solvers()]}[group])
+    return _files(group) | set({"task": TASKS, "dataset": catalogues.datasets(), "solver": catalogues.solvers()}[group])
 
 
 def _files(group: str) -> set[str]:
@@ -82,7 +81,8 @@ def canonical(config: Mapping) -> dict:
     own = _values(task.check_options(options))
     data, options = _name_and_options("dataset", config.pop("dataset", None))
     dataset = {"name": data} | _values(catalogues.check_dataset(data, options, task.instances))
-    solver = _canonical_solver(config.pop("solver", None), task)
+    method, options = _name_and_options("solver", config.pop("solver", None))
+    solver = {"name": method} | _values(catalogues.check_solver(method, options, task.methods))
     task.check_solver(solver["name"])
     for key in config:
         if key not in task.reads:
@@ -168,12 +168,12 @@ def register_schema() -> None:
     from omegaconf.errors import OmegaConfBaseException
 
     from fwexp.data import DATASETS
-    from fwexp.solvers import AUTO, SOLVERS
+    from fwexp.solvers import SOLVERS
     from fwexp.tasks import TASKS
 
     others = [(task.instances or {}, task.methods or {}) for task in TASKS.values()]
     store = ConfigStore.instance()
-    nodes = [("solver", AUTO, _schema(AUTO, {"name": AUTO}))]
+    nodes = []
     known = [("task", TASKS), ("dataset", DATASETS), ("solver", SOLVERS)]
     known += [(group, found) for pair in others for group, found in zip(("dataset", "solver"), pair, strict=True)]
     for group, catalogue in known:
@@ -210,15 +210,6 @@ def _schema(name: str, keys: Mapping[str, Any]) -> type:
     schema = dataclasses.make_dataclass(name, fields)
     OmegaConf.structured(schema)  # raises for a default that no configuration can hold
     return schema
-
-
-def _canonical_solver(given, task) -> dict:
-    name, options = _name_and_options("solver", given)
-    if name != "auto" or task.methods is not None:
-        return {"name": name} | _values(catalogues.check_solver(name, options, task.methods))
-    if options:
-        raise OptionError(f"solver auto has no options, got {next(iter(options))!r}")
-    return {"name": name}
 
 
 def _name_and_options(group: str, given) -> tuple[str, dict]:

@@ -26,7 +26,6 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, key_of, quote
 from fwexp.run.hydra_settings import check_hydra, check_targets
-from fwexp.run.runner import resolve
 
 Axes = dict[str, list[str]]  # key -> the overrides "key=value" that are tried in turn
 
@@ -68,7 +67,7 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
             for point in itertools.product(*(axes | given).values()):
                 config = compose(point)
                 where[preset] = execution_settings(config)
-                config = resolve(canonical(config), where[preset]["data_dir"])
+                config = canonical(config)
                 configs[key_of(config)] = config
     if any(other != next(iter(where.values())) for other in where.values()):
         raise OptionError(f"experiments that disagree on {', '.join(EXECUTION_KEYS)} cannot be run together")

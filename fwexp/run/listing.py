@@ -52,6 +52,7 @@ def main(given: Arguments) -> int:
     rows = [COLUMNS, *(_row(run) for run in runs)]
     marks = {
         "sources": ["stale" if run.stale else "-" for run in runs],
+        "data": ["other" if run.data == "other" else "-" for run in runs],
         "options": [text or "-" for text in differing([run.config for run in runs])],
     }
     for name, column in marks.items():

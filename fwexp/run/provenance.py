@@ -105,7 +105,9 @@ def git_state(root: Path) -> dict | None:
 
 def _git(root: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=30, check=False)
+        # Without the lock that `git status` takes to note what it found: the user's own commands would fail meanwhile.
+        command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -6,11 +6,13 @@ Records of fwexp 0.1 as it first was have neither ``format`` nor ``checksum``; t
 import hashlib
 import json
 import math
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 FORMAT, CHECKSUM = "format", "checksum"
 END = b'"\n}\n'  # of a record, after the checksum
+LARGEST = 2**22  # bytes of a record: a thousand times what one has
 
 
 class Damaged(Exception):
@@ -35,11 +37,13 @@ def read(path: Path) -> dict:
     Raises
     ------
     Damaged
-        It cannot be read, is no record, or has been changed.
+        It cannot be read, is no record, has been changed, or has numbers that floats do not have.
     """
-    content = read_bytes(path)
+    content = read_bytes(path, LARGEST)
     try:
-        record = json.loads(content)
+        record = json.loads(content, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
+    except OverflowError as error:
+        raise Damaged(f"{path.name} has a number that is not finite") from error
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{path.name} is no JSON") from error
     if not isinstance(record, dict):
@@ -52,9 +56,11 @@ def read(path: Path) -> dict:
     return record
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return what a file holds; `Damaged` if there is none (to open a pipe would wait for ever)."""
-    size_of(path)
+def read_bytes(path: Path, largest: int) -> bytes:
+    """Return what a file holds; `Damaged` if there is none of at most so many bytes (to open a pipe would wait for ever)."""
+    size = size_of(path)
+    if size > largest:
+        raise Damaged(f"{path.name} has {size} bytes, expected at most {largest}")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -64,12 +70,25 @@ def read_bytes(path: Path) -> bytes:
 def size_of(path: Path) -> int:
     """Return the size of a file; `Damaged` if there is none."""
     try:
-        if path.is_file():
-            return path.stat().st_size
-        reason = "is no file" if path.exists() or path.is_symlink() else "is missing"
+        found = path.stat()
     except OSError as error:
-        reason = f"cannot be read ({error.strerror})"
-    raise Damaged(f"{path.name} {reason}")
+        missing = isinstance(error, FileNotFoundError) and not path.is_symlink()
+        reason = "is missing" if missing else f"cannot be read ({error.strerror})"
+        raise Damaged(f"{path.name} {reason}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise Damaged(f"{path.name} is no file")
+    return found.st_size
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise OverflowError(text)
+    return value
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 def _sha256(content: bytes) -> bytes:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
+from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
 from fwexp.run import catalogues, claims, paths, sources, store
-from fwexp.run.config import GROUPS, TRAIN, canonical
+from fwexp.run.config import GROUPS, TRAIN
 from fwexp.run.provenance import build
 
 STALE_NOTE = ", but made by another version of the code; force=stale runs it again"
@@ -36,7 +36,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
     Parameters
     ----------
     config : mapping
-        A canonical configuration; `resolve` it first.
+        A canonical configuration.
     results_dir, data_dir : path
         The store and the folder of the data.
     force : bool or "stale"
@@ -81,7 +81,6 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
 
 
 def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
-    auto = _is_auto(config, data_dir)
     try:
         result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint)
     except UserError:
@@ -89,10 +88,11 @@ def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Chec
     except Exception as error:
         return fail(error, config, results_dir)
     try:
-        path = store.save(result, config, results_dir, sources=data.checksums, auto=auto)
+        path = store.save(result, config, results_dir, sources=data.checksums, published=data.published)
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
-    return Outcome(result.status, path, f"{result.status}, {_numbers(result)}")
+    end = result.trace.iloc[-1]
+    return Outcome(result.status, path, ending(result.status, end["passes"], result.gap, end["time"]))
 
 
 def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
@@ -106,7 +106,7 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
 
 
 def solve(config: Mapping, train, test, data_dir=None, **how):
-    """Do what a canonical configuration, without solver ``auto``, says; ``how`` is ``verbose`` and ``checkpoint``."""
+    """Do what a canonical configuration says; ``how`` is ``verbose`` and ``checkpoint``."""
     from fwexp.tasks import TASKS
 
     own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in GROUPS}
@@ -114,42 +114,6 @@ def solve(config: Mapping, train, test, data_dir=None, **how):
     options = dict(config["solver"])
     solver, metrics = options.pop("name"), _scorer(config["dataset"]["name"], *_files(config["dataset"], data_dir))
     return cls(cls.check_options(own), given).run(train, solver, options, test=test, metrics=metrics, **how)
-
-
-def resolve(config: Mapping, data_dir=None) -> dict:
-    """Return the configuration with solver ``auto`` replaced by what it stands for, which depends on the data."""
-    if config["solver"]["name"] != "auto":
-        return dict(config)
-    return canonical({**config, "solver": _auto(config, data_dir)})
-
-
-def _auto(config: Mapping, data_dir) -> dict:
-    """Return what ``auto`` stands for with the settings of a configuration."""
-    iterates = _text(config.get("iterates"))
-    return json.loads(_resolved(_text(config["dataset"]), *_files(config["dataset"], data_dir), iterates, config.get("lam")))
-
-
-@functools.lru_cache(maxsize=256)
-def _resolved(dataset: str, data_dir: str, files: tuple, iterates: str, lam) -> str:
-    from fwexp.solvers import resolve_auto
-
-    train = _load(dataset, data_dir, files).problems[0]
-    lam = None if lam is None else settings.check_lam(lam, train.n)
-    name, options = resolve_auto(train, json.loads(iterates), lam)
-    return _text({"name": name, **options})
-
-
-def _is_auto(config: Mapping, data_dir) -> bool:
-    """Say whether ``auto`` stands for the solver; where it asks what the family cannot answer, it stands for nothing."""
-    from fwexp.solvers import SOLVERS
-
-    if config["solver"]["name"] not in SOLVERS:  # a method on convex sets
-        return False
-    try:
-        solver = _auto(config, data_dir)
-    except Exception:  # of functions of a family that this run may not need
-        return False
-    return solver["name"] == config["solver"]["name"] and canonical({**config, "solver": solver})["solver"] == config["solver"]
 
 
 def check(configs: Iterable[Mapping], data_dir=None) -> None:
@@ -178,6 +142,7 @@ def known_checksums(dataset: Mapping, data_dir=None) -> dict[str, str] | None:
 class _Data(NamedTuple):
     problems: tuple
     checksums: dict[str, str]
+    published: bool | None
 
 
 def _data(dataset: Mapping, data_dir) -> _Data:
@@ -204,7 +169,8 @@ def _load(dataset: str, data_dir: str, files: tuple) -> _Data:
     options = json.loads(dataset)
     checksums = _checksums(dataset, data_dir, files)
     name = options.pop("name")
-    data = _Data(catalogues.dataset(name).load(catalogues.check_dataset(name, options), data_dir), checksums)
+    problems = catalogues.dataset(name).load(catalogues.check_dataset(name, options), data_dir)
+    data = _Data(problems, checksums, catalogues.dataset(name).is_published(data_dir))
     if _files({"name": name}, data_dir)[1] != files:
         raise DataError(f"dataset {name}: a file in {data_dir} has changed while it was read; start again")
     return data
@@ -220,10 +186,3 @@ def _checksums(dataset: str, data_dir: str, files: tuple) -> dict[str, str]:
     options = json.loads(dataset)
     name = options.pop("name")
     return catalogues.dataset(name).sources(catalogues.check_dataset(name, options), data_dir)
-
-
-def _numbers(result) -> str:
-    end = result.trace.iloc[-1]
-    certificate = "" if result.gap != result.gap else f"gap {result.gap:.3g}, "
-    seconds = "" if end["time"] != end["time"] else f", {end['time']:.2f} s"
-    return f"{certificate}{end['passes']:.4g} passes{seconds}"

@@ -7,12 +7,12 @@ which runs there are; ``config.yaml`` is for people.
 """
 
 import datetime
-import io
 import math
 import os
+import time
 import traceback
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from fwexp import _folders
 from fwexp._durable import clean, remove, replacing, replacing_folder, restore
 from fwexp.checks import check_flag, check_path
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run import claims, paths, records
+from fwexp.run import claims, paths, records, traces
 from fwexp.run import sources as run_sources
 from fwexp.run.config import STALE, canonical, key_of, run_key
 from fwexp.run.provenance import provenance
@@ -99,11 +99,11 @@ def tidy(results_dir) -> None:
         claims.clean(solver)
         for partial in solver.glob(f"*{paths.PARTIAL}"):
             final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
-            if _age(partial) > _age(final):  # it was finished later
+            if _age(partial) > _age(final) >= 0:  # it was finished later
                 remove(partial)
         for checkpoint in solver.glob(f".*{paths.CHECKPOINT}"):
             final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
-            if _age(checkpoint) > _age(final):
+            if _age(checkpoint) > _age(final) >= 0:
                 checkpoint.unlink(missing_ok=True)
 
 
@@ -122,7 +122,14 @@ def check_writable(results_dir) -> None:
         raise ParameterError(f"results_dir must be a folder that can be written, got {str(results_dir)!r} ({folder} {reason})")
 
 
-def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | None = None, auto: bool = False) -> Path:
+def save(
+    result,
+    config: Mapping,
+    results_dir,
+    *,
+    sources: Mapping[str, str] | None = None,
+    published: bool | None = None,
+) -> Path:
     """Store a result and return its folder; an interrupted one as ``<key>.partial``.
 
     Parameters
@@ -135,8 +142,8 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
         The store.
     sources : mapping, optional
         {file name: sha256} of the data.
-    auto : bool
-        Whether solver ``auto`` stands for this solver here.
+    published : bool, optional
+        Whether the data are the published ones, if that is known.
     """
     import numpy as np
     import yaml
@@ -148,7 +155,7 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
     trace = result.trace
     with replacing_folder(target) as folder:
         (folder / CONFIG).write_text(yaml.safe_dump(config, sort_keys=False))
-        trace.to_parquet(folder / TRACE, index=False)
+        trace.to_parquet(folder / TRACE, **traces.WRITTEN)
         np.savez(folder / MODEL, w=result.w)
         end = trace.iloc[-1] if len(trace) else {}
         record = {
@@ -163,8 +170,9 @@ def save(result, config: Mapping, results_dir, *, sources: Mapping[str, str] | N
             "gap": result.gap,
             **{name: end.get(name) for name in ("step", "oracle_calls", "passes", "time")},
             "data": dict(sources or {}),
+            "published": published,
             "config": config,
-            "auto": auto,
+            "options": result.options,  # of ``auto`` what it chose
             "files": {name: fingerprint((folder / name).read_bytes()) for name in (CONFIG, TRACE, MODEL)},
             **_origin(config),
         }
@@ -215,7 +223,7 @@ def find_runs(results_dir="results", *, include: Collection[str] = (), **filters
     """
     results_dir = _folders.check_folder("results_dir", results_dir)
     filters = {name: _several(value) for name, value in filters.items()}
-    by_path = {name: filters[name] for name in PATH_COLUMNS if name in filters and "auto" not in filters[name]}
+    by_path = {name: filters[name] for name in PATH_COLUMNS if name in filters}
     runs = list(_all_runs(results_dir, include, by_path))
     here = set(RUN_COLUMNS).union(*(run.columns() for run in runs))
     if not here.issuperset(filters):
@@ -237,17 +245,16 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     partial : bool
         Whether to include interrupted runs.
     **filters
-        Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver`` (``"auto"``:
-        what that stands for), ``lam`` (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``,
-        ``max_passes``, ``gap_tol``, ``created``, ``sources``, ``stale``, ``auto``, and options, for instance
-        ``**{"solver.sampling": "perm"}``.
+        Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam``
+        (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, ``max_passes``, ``gap_tol``, ``created``,
+        ``sources``, ``stale``, ``data``, and options, for instance ``**{"solver.sampling": "perm"}``.
 
     Returns
     -------
     DataFrame
         The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
-        ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here) and
-        ``auto`` (whether solver ``auto`` stands for the run's solver there; runs stored before that was recorded have False), and
+        ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here),
+        ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown), and
         the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
 
     Raises
@@ -264,28 +271,31 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     >>> len(frame)  # nothing is stored yet
     0
     """
+    results_dir, partial = check_path("results_dir", results_dir), check_flag("partial", partial)
+    return read_results(find_runs(results_dir, include={"damaged"} | ({"partial"} if partial else set()), **filters))
+
+
+def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None):
+    """Return what `load_results` does of these runs, or these columns of their traces; one line of warning for a damaged run."""
     import numpy as np
     import pandas as pd
     import pyarrow
-    from pyarrow import parquet
 
     from fwexp.driver.trace import TRACE_COLUMNS
 
-    results_dir, partial = check_path("results_dir", results_dir), check_flag("partial", partial)
-    runs = find_runs(results_dir, include={"damaged"} | ({"partial"} if partial else set()), **filters)
-    found, traces = [], []
+    found, tables = [], []
     for run in runs:
         try:
             run, trace = _whole(run)
-            traces.append(parquet.read_table(io.BytesIO(trace)).replace_schema_metadata())
+            tables.append(traces.table(trace, columns))
             found.append(run)
         except Damaged as error:
-            warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=2)
+            warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=3)
     if not found:
-        return pd.DataFrame(columns=[*TRACE_COLUMNS, *RUN_COLUMNS])
+        return pd.DataFrame(columns=[*(TRACE_COLUMNS if columns is None else columns), *RUN_COLUMNS])
     facts = pd.DataFrame([run.columns() for run in found])
-    facts = facts.iloc[np.repeat(np.arange(len(found)), [len(trace) for trace in traces])]
-    rows = pyarrow.concat_tables(traces, promote_options="permissive").to_pandas()
+    facts = facts.iloc[np.repeat(np.arange(len(found)), [len(trace) for trace in tables])]
+    rows = pyarrow.concat_tables(tables, promote_options="permissive").to_pandas()
     return pd.concat([rows, facts.reset_index(drop=True)], axis=1)
 
 
@@ -315,9 +325,9 @@ def _all_runs(
 
 
 def _age(folder: Path) -> float:
-    """Return how long ago a folder was written, infinite if there is none."""
+    """Return how long ago a folder was written: infinite if there is none, negative if its date tells nothing."""
     try:
-        return -folder.stat().st_mtime
+        return time.time() - folder.stat().st_mtime
     except OSError:
         return math.inf
 
@@ -335,8 +345,6 @@ def _matches(run: StoredRun, name: str, values: list) -> bool:
 
 
 def _equal(name: str, columns: Mapping, value) -> bool:
-    if (name, value) == ("solver", "auto"):
-        return columns.get("auto", True)  # a damaged run might be one
     if name != "lam":
         return columns[name] == value
     if isinstance(value, str):

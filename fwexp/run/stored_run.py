@@ -1,26 +1,31 @@
 """A stored run: what its ``run.json`` says, whether that fits its place, and whether its files are as they were stored.
 
-``run.json`` and the sizes of the other files are looked at whenever a run is; what these hold is verified when it is read.
+``run.json`` and the sizes of the other files are looked at whenever a run is; what these hold is verified when it is read. A
+checksum tells damage, not who wrote it: people copy stores. So what a record says has to be of the kinds that we write as well.
 """
 
 import dataclasses
 import functools
 import hashlib
 import io
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from fwexp._durable import restore
+from fwexp.driver.trace import Status
 from fwexp.run import paths, records
 from fwexp.run import sources as run_sources
 from fwexp.run.config import key_of, task_of
 from fwexp.run.records import Damaged
 
 CONFIG, TRACE, MODEL, RECORD = FILES = ("config.yaml", "trace.parquet", "model.npz", "run.json")
-NUMBERS = ("lam", "gap", "passes", "time")  # in a record, where they are known
+MOST_MODULES = 1000  # that a record names
+DEPTH = 20  # of a configuration in YAML
+LARGEST_TRACE = 2**31  # bytes
 
 # What a record raises that is not as we write them.
 MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
@@ -28,9 +33,47 @@ MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, Recursion
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("max_passes", "gap_tol", "created", "sources", "stale", "auto"),
+    *("max_passes", "gap_tol", "created", "sources", "stale", "data"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+
+
+def _has(**facts: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Mapping) and all(fits(value.get(name)) for name, fits in facts.items())
+
+
+def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or fits(value)
+
+
+def _are_names(value) -> bool:
+    return isinstance(value, list) and len(value) <= MOST_MODULES and all(isinstance(name, str) for name in value)
+
+
+# Of what kind the facts in a record are, and those in its configuration, where it has them.
+NUMBER, TEXT = _or_none(_is(int, float)), _or_none(_is(str))
+RECORD_FACTS = {
+    **dict.fromkeys(("lam", "primal", "dual", "gap", "step", "oracle_calls", "passes", "time"), NUMBER),
+    **dict.fromkeys(("reason", "iterate", "created", "error"), TEXT),
+    "status": {*Status, "failed"}.__contains__,
+    "data": _or_none(_has()),
+    "published": _or_none(_is(bool)),
+    "sources": _or_none(_has(modules=_are_names, sha256=_is(str))),
+    "provenance": _has(git=_or_none(_has(commit=_is(str), dirty=_is(bool))), cpu=TEXT),
+}
+CONFIG_FACTS = {
+    "dataset": _has(name=_is(str)),
+    "solver": _has(name=_is(str)),
+    "task": lambda value: isinstance(value, str) or _has(name=_is(str))(value),
+    "seed": lambda value: _is(int)(value) and value >= 0,
+    "lam": _or_none(_is(int, float, str)),
+    "max_passes": NUMBER,
+    "gap_tol": NUMBER,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,16 +102,24 @@ class StoredRun:
         """Whether it was made by other sources than those that are here, or by unknown ones."""
         return bool(self.record) and run_sources.is_stale(self.record)
 
+    @property
+    def data(self) -> str | None:
+        """``"published"`` or ``"other"`` data than that, as `Dataset.is_published` tells; None if that is not known."""
+        return {True: "published", False: "other"}.get(self.record.get("published"))
+
     def columns(self) -> dict[str, Any]:
         """Return the values that are the same in all rows of the run, by their column in `load_results`."""
         return dict(self._columns)
 
     def weights(self):
-        """Return the public weights, float64 (d,), which must be as they were stored."""
-        import numpy as np
+        """Return the public weights, float64 (d,); `Damaged` unless they are as they were stored."""
+        from fwexp._npz import arrays_in
 
-        with np.load(io.BytesIO(_verified_file(self.path / MODEL, self.record)), allow_pickle=False) as model:
-            return model["w"]
+        content = _verified(self.path / MODEL, self.record, math.inf)
+        try:
+            return arrays_in(io.BytesIO(content))["w"]
+        except Exception as error:
+            raise Damaged(f"{MODEL} has no weights") from error
 
     @functools.cached_property
     def _columns(self) -> dict[str, Any]:
@@ -90,7 +141,7 @@ class StoredRun:
             "created": self.record.get("created"),
             "sources": self.sources,
             "stale": self.stale,
-            "auto": self.record.get("auto") is True,
+            "data": self.data,
         }
         if "task" in self.config:  # NaN for training, among others
             values["task"] = task_of(self.config)
@@ -133,8 +184,10 @@ def _read(entry: paths.Entry) -> StoredRun:
         kind = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
         if (record["key"], key_of(config), kind) != (entry.key, entry.key, entry.kind):
             raise Damaged("its record is that of another run")
-        if not isinstance(run.status, str) or any(not isinstance(record.get(name), Real | None) for name in NUMBERS):
-            raise Damaged("its record has values of another kind")
+        for facts, kinds in ((record, RECORD_FACTS), (config, CONFIG_FACTS)):
+            for name in facts.keys() & kinds:
+                if not kinds[name](facts[name]):
+                    raise Damaged(f"its record has a {name} of another kind")
         if place != tuple(run.columns()[name] for name in PATH_COLUMNS[:2]):
             raise Damaged("its record is of another data set or solver")
         if entry.kind == "failed":
@@ -153,7 +206,7 @@ def _check_files(run: StoredRun) -> None:
     for name in (CONFIG, TRACE, MODEL):
         size = records.size_of(run.path / name)
         if isinstance(run.record["files"][name], str):  # an older record, without sizes
-            _verified_file(run.path / name, run.record)
+            _verify(run.path / name, run.record)
         elif size != run.record["files"][name]["size"]:
             raise Damaged(f"{name} has {size} bytes, {run.record['files'][name]['size']} were stored")
 
@@ -162,8 +215,14 @@ def _older_config(folder: Path, record: Mapping) -> dict:
     """Return the configuration of a run that was stored when ``run.json`` did not hold it."""
     import yaml
 
+    content = _verified(folder / CONFIG, record, records.LARGEST)
+    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
     try:
-        return yaml.load(_verified_file(folder / CONFIG, record), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        for event in yaml.parse(content, Loader=loader):  # what is nested too deeply ends the C library by a signal
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > DEPTH:
+                raise Damaged(f"{CONFIG} has aliases, which may stand for anything, or is nested more than {DEPTH} times")
+        return yaml.load(content, Loader=loader)
     except yaml.YAMLError as error:
         raise Damaged(f"{CONFIG} is no YAML") from error
 
@@ -172,14 +231,34 @@ def verified_trace(run: StoredRun) -> bytes:
     """Return the trace of a run; `Damaged` unless all its files are as they were stored."""
     if run.status == "damaged":
         raise Damaged(run.damage)
-    return [_verified_file(run.path / name, run.record) for name in (CONFIG, MODEL, TRACE)][-1]
+    for name in (CONFIG, MODEL):
+        _verify(run.path / name, run.record)
+    return _verified(run.path / TRACE, run.record, LARGEST_TRACE)
 
 
-def _verified_file(path: Path, record: Mapping) -> bytes:
-    content, stored = records.read_bytes(path), record["files"][path.name]
-    if _sha256(content) != (stored if isinstance(stored, str) else stored["sha256"]):
-        raise Damaged(f"{path.name} is not as it was stored")
+def _verify(path: Path, record: Mapping) -> None:
+    """Raise `Damaged` unless a file, of whatever size, is as it was stored."""
+    if records.size_of(path) <= records.LARGEST:
+        _verified(path, record, records.LARGEST)
+        return
+    try:
+        with path.open("rb") as file:
+            _compare(path, hashlib.file_digest(file, "sha256").hexdigest(), record)
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read ({error.strerror})") from error
+
+
+def _verified(path: Path, record: Mapping, largest: float) -> bytes:
+    """Return what a file of at most so many bytes holds; `Damaged` unless that is as it was stored."""
+    content = records.read_bytes(path, largest)
+    _compare(path, _sha256(content), record)
     return content
+
+
+def _compare(path: Path, digest: str, record: Mapping) -> None:
+    stored = record["files"][path.name]
+    if digest != (stored if isinstance(stored, str) else stored["sha256"]):
+        raise Damaged(f"{path.name} is not as it was stored")
 
 
 def fingerprint(content: bytes) -> dict:
@@ -192,8 +271,11 @@ def _sha256(content: bytes) -> str:
 
 
 def _flat(prefix: str, options: Mapping) -> dict[str, Any]:
-    """Return nested options as ``prefix.key`` and ``prefix.key.key``."""
+    """Return nested options as ``prefix.key`` and ``prefix.key.key``, lists as text: tables have single values."""
     flat = {}
     for key, value in options.items():
-        flat |= _flat(f"{prefix}.{key}", value) if isinstance(value, Mapping) else {f"{prefix}.{key}": value}
+        if isinstance(value, Mapping):
+            flat |= _flat(f"{prefix}.{key}", value)
+        else:
+            flat[f"{prefix}.{key}"] = json.dumps(value) if isinstance(value, list) else value
     return flat

@@ -6,7 +6,7 @@ nothing at all, and a run may be finished by another sweep on the same store.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydra.core.utils import JobStatus
@@ -118,7 +118,7 @@ def _in_store(each: Todo, results_dir) -> str:
 def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
     """Wait for runs that others have in work; return those, if any, that are to be done here after all."""
     if claimed:
-        print_line(f"waiting for {len(claimed)} runs that are in work in other processes")
+        print_line(waiting(f"{len(claimed)} runs that are in work in other processes", claimed[0].config, results_dir))
     while claimed:
         for each in claimed:
             each.status = _in_store(each, results_dir)
@@ -126,7 +126,15 @@ def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
                 print_line(f"{each.name}: {each.status} in another process")
         again = [each for each in claimed if each.status in ("lost", "due")]
         if again:
+            for each in again:
+                claims.drop(store.run_dir(results_dir, each.config))
             return again
         claimed = [each for each in claimed if each.status == "claimed"]
         time.sleep(SECONDS if claimed else 0)
     return []
+
+
+def waiting(what: str, config: Mapping, results_dir) -> str:
+    """Return the line that says what is waited for: by whom, and for how long at most if that has died without a word."""
+    who = claims.described(store.run_dir(results_dir, config))
+    return f"waiting for {what}" + f": on {who}; taken over after {claims.STALE:g} s without a sign of life" * bool(who)

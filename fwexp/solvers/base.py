@@ -51,11 +51,13 @@ class Solver(Process):
     stochastic: ClassVar[bool] = False  # whether the seed matters
     takes_order: ClassVar[bool] = False
     constraints: ClassVar[bool] = False  # whether it keeps weights nonnegative that a problem says must be
+    decides: ClassVar[bool] = False  # whether `decide` chooses options, on which the iterates that there are depend
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
-        self.user_problem, self.lam, self.options = problem, lam, options
+        self.user_problem, self.lam = problem, lam
+        self.options = self.decide(options, problem, lam, iterates, order)
         self.problem = self.view(problem)
         self.size, self.costly = problem.n, costly_oracle(problem)
         self.certifies = self.has_dual and exact_oracle(problem)
@@ -78,6 +80,23 @@ class Solver(Process):
         problem
         """
         return problem
+
+    @classmethod
+    def decide(cls, options, problem, lam, iterates=None, order=None):
+        """Return the options of a run on a problem: those given, unless the solver chooses some when it runs.
+
+        Parameters
+        ----------
+        options : Options
+            The solver's own, or what this method returned.
+        problem, lam, iterates, order
+            As for the solver; ``iterates`` is None where none are asked for.
+
+        Returns
+        -------
+        Options
+        """
+        return options
 
     @classmethod
     def needs(cls, options) -> tuple[str, ...]:
@@ -150,8 +169,13 @@ class Solver(Process):
         OptionError
             It is of another class.
         """
-        if type(other) is not type(self):
+        if other.kind is not self.kind:
             raise OptionError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
+
+    @property
+    def kind(self) -> type:
+        """The class whose dual variables these are."""
+        return type(self)
 
     @property
     def known_hinge(self) -> float | None:

@@ -12,7 +12,7 @@ from fwexp.checks import check_fields
 from fwexp.driver import settings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.solvers import AUTO, check_needs, check_options, get_solver
+from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
 
 
@@ -37,7 +37,7 @@ class Task(ABC):
     Options: ClassVar[type] = NoOptions
     reads: ClassVar[Mapping[str, Any]]  # those of `fwexp.driver.settings.CHECKS` that it reads, with their defaults
     added_later: ClassVar[tuple[str, ...]] = ()  # settings that are in no key while they have their defaults
-    solvers: ClassVar[tuple[str, ...] | None] = ("bcfw",)  # what it can run; None: every solver
+    solvers: ClassVar[tuple[str, ...] | None] = ("auto", "bcfw")  # what it can run; None: every solver
     methods: ClassVar[Mapping[str, type] | None] = None  # what ``solver`` names, where that is no solver of structural SVMs
     instances: ClassVar[Mapping[str, Any] | None] = None  # what ``dataset`` names, where that is no data set
 
@@ -53,10 +53,8 @@ class Task(ABC):
     @classmethod
     def check_solver(cls, solver: str) -> None:
         """Refuse a solver that the task does not run."""
-        if cls.methods is None and cls.solvers is not None and solver not in (AUTO, *cls.solvers):
-            raise OptionError(
-                f"task {cls.name} runs solver {', '.join(cls.solvers)}, got {solver}; accepted: {AUTO}, {cls.solvers[0]}"
-            )
+        if cls.methods is None and cls.solvers is not None and solver not in cls.solvers:
+            raise OptionError(f"task {cls.name} cannot run solver {solver}; accepted: {', '.join(cls.solvers)}")
 
     @classmethod
     def check_options(cls, given: Mapping):
@@ -78,8 +76,8 @@ class Task(ABC):
             if name not in cls.reads:
                 raise OptionError(unknown("key", name, cls.reads))
             values[name] = settings.CHECKS[name](value)
-        found = cls.methods[solver] if cls.methods is not None else None if solver == AUTO else get_solver(solver)
-        if found is not None and not found.stochastic:
+        found = cls.methods[solver] if cls.methods is not None else get_solver(solver)
+        if not found.stochastic:
             values["seed"] = 0
         return values
 

@@ -16,6 +16,14 @@ from fwexp.problems.protocol import inner
 from fwexp.solvers.base import Solver
 
 
+def believed(problem, primal: float) -> bool:
+    """Whether P(w) may be what an oracle makes it.
+
+    It is 0 where w is, and all losses are. An oracle of somebody's own in Python says so, too, if it returns the truth always.
+    """
+    return primal != 0.0 or isinstance(problem, tuple)
+
+
 class SVMObjective(Objective):
     """P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w) of a solver's iterates, and how good their predictions are.
 
@@ -83,7 +91,8 @@ class SVMObjective(Objective):
 
     def _value(self, hinge: float, norm_sq: float, columns: dict, complete: bool = True) -> Value:
         primal = 0.5 * self.solver.lam * norm_sq + hinge
-        return Value(primal, columns, scale=self._evaluate.mean_loss, complete=complete, rest=hinge)
+        certifies = believed(self.solver.problem, primal)
+        return Value(primal, columns, self._evaluate.mean_loss, complete, certifies, rest=hinge)
 
     def exact(self, point: Point, value: Value) -> float:
         # The loss term rests on w alone, no running sum, so it need not be evaluated again.

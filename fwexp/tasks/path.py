@@ -22,6 +22,7 @@ import numpy as np
 
 from fwexp.checks import check_flag, check_names, check_positive
 from fwexp.driver import settings
+from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
 from fwexp.tasks.base import Task, needed
 from fwexp.tasks.walk import OPTIONS, PathWalk, as_frame, check_bounds, check_way, run_walk, walk_result
@@ -88,7 +89,7 @@ class RegularizationPath:
         last = self.frame.iloc[-1]
         return (
             f"RegularizationPath({len(self.lam)} break points, lam {self.lam[0]:.6g} to {self.lam_end:.6g}, "
-            f"eps={self.eps:g}, {self.status} after {last['passes']:g} passes in {last['time']:.3g} s)"
+            f"eps={self.eps:g}, {ending(self.status, last['passes'])} in {last['time']:.3g} s)"
         )
 
 
@@ -162,7 +163,7 @@ def regularization_path(
         gap=frame["gap"].to_numpy(copy=True),
         lam_end=walk.lam_end,
         eps=eps,
-        certified=exact,
+        certified=exact and bool(frame["certified"].all()),
         status=str(status),
         reason=status.sentence,
         frame=frame,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fwexp.driver.trace import ending
 from fwexp.tasks import saving
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Result:
     primal, dual, gap : float
         P(w), the highest dual objective seen, and their difference: P(w) is at most ``gap`` above the optimum. NaN for
         methods without a dual point. Where the oracle of the problem is not exact P(w) may be larger than ``primal``, nothing
-        is certified, and ``gap`` is NaN.
+        is certified, and ``gap`` is NaN; likewise where one in Python never found a labeling with a loss.
     status, reason : str
         How the run ended, and the same as a sentence.
     trace : DataFrame
@@ -33,9 +34,9 @@ class Result:
     iterate : str
         Which iterate ``w`` is.
     solver : str
-        Name of the solver, ``auto`` resolved.
+        Name of the solver.
     options : dict
-        The solver's options.
+        The solver's options; of ``auto`` those of ``bcfw`` that it chose.
     lam : float
     seed : int
     structure : dict
@@ -91,7 +92,7 @@ class Result:
         last = self.trace.iloc[-1]
         return (
             f"Result({self.solver}, lam={self.lam:.6g}: primal={self.primal:.6g}, dual={self.dual:.6g}, "
-            f"gap={self.gap:.3g}, {self.status} after {last['passes']:g} passes in {last['time']:.3g} s)"
+            f"gap={self.gap:.3g}, {ending(self.status, last['passes'])} in {last['time']:.3g} s)"
         )
 
 

@@ -5,15 +5,14 @@ read may come from anywhere, so nothing in it is trusted: members are stored as 
 file, none is executed, and whatever is not as written here is one error.
 """
 
-import contextlib
 import json
 import platform
-import uuid
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from fwexp._durable import replacing
+from fwexp._npz import arrays_in
 from fwexp.checks import check_path, is_integer
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
@@ -34,18 +33,13 @@ def save(result, path) -> Path:
     header |= {"format": FORMAT, "columns": list(trace.columns), "versions": _versions()}
     columns = {f"trace_{k}": _column(trace.iloc[:, k]) for k in range(trace.shape[1])}
     path = path.resolve()  # what a link names
-    temporary = path.with_name(f".{uuid.uuid4().hex}.npz")
     try:
-        with temporary.open("xb") as file:
+        with replacing(path) as temporary, temporary.open("xb") as file:
             np.savez(file, header=np.array(json.dumps(header, default=str)), w=np.asarray(result.w, np.float64), **columns)
-        temporary.replace(path)
     except OSError as error:
         raise ParameterError(
             f"path must be a file that can be written, got {shown(str(path))}: {error.strerror or error}"
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
     return path
 
 
@@ -66,7 +60,8 @@ def read(path) -> dict:
 def _read(path: Path) -> dict:
     import pandas as pd
 
-    arrays = _arrays(path)
+    with path.open("rb") as file:
+        arrays = arrays_in(file)
     header = json.loads(arrays["header"].item())
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
@@ -94,26 +89,6 @@ def _read(path: Path) -> dict:
         status=str(Status(header["status"])),
         **{name: header[name] for name in ("reason", "iterate", "solver", *NUMBERS, "options", "seed", "structure")},
     )
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an npz file without anything that could run, and without room that the file does not fill."""
-    arrays = {}
-    with zipfile.ZipFile(path) as file:
-        members = file.infolist()
-        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            raise ValueError("it is compressed")
-        if sum(member.file_size for member in members) > path.stat().st_size:
-            raise ValueError("it claims to be larger than it is")
-        for member in members:
-            with file.open(member) as stream:
-                version = np.lib.format.read_magic(stream)
-                read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-                shape, fortran, dtype = read_header(stream)
-                if dtype.kind not in "fiubU" or (fortran and len(shape) > 1):
-                    raise ValueError(f"{member.filename} holds {dtype}")
-                arrays[member.filename.removesuffix(".npy")] = np.frombuffer(stream.read(), dtype).reshape(shape).copy()
-    return arrays
 
 
 def _column(series) -> np.ndarray:

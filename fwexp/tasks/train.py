@@ -16,7 +16,7 @@ from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.structure import check_labels, check_problem_type, check_structure, structure
-from fwexp.solvers import AUTO, check_needs, check_options, get_solver, resolve_auto
+from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.base import Solver
 from fwexp.solvers.sampling import check_order
 from fwexp.tasks.base import Task
@@ -56,7 +56,7 @@ def solve(
     solver : str
         ``auto`` (the setting that measures best) or the name of a solver.
     lam : float or "1/n"
-        Regularisation; must be given. ``1/(C n)`` is what other software calls C.
+        Regularisation; must be given. Where other software has C, in C sum_i H_i(w) beside 1/2 ||w||^2, lam is 1/(C n).
     max_passes : float
         Bound on oracle calls / n.
     gap_tol : float
@@ -86,16 +86,17 @@ def solve(
     train_error : bool
         Whether to log the training error.
     check : bool
-        Whether to compare, at every logged point, what the oracle returns for some examples with true and random labelings.
-        A better one ends the run with a ``CertificateError``, which names it (oracles that are declared inexact only have
-        to be as good as the truth). Its calls are in ``evaluation_calls``.
+        Whether to compare, at every logged point, what the oracle returns for some examples with their true labelings, those
+        of other examples and random ones. A better one ends the run with a ``CertificateError``, which names it (oracles that
+        are declared inexact only have to be as good as the truth). Its calls are in ``evaluation_calls``.
+        ``CallbackProblem`` has a few answers at w = 0 compared in any case.
     order : sequence of int, optional
         Block indices from 0, one per step, instead of a sampling rule; with a cache, whose hits are steps as well, over and
         over.
     warm_start : Result, optional
         Start from the dual variables of this result of the same solver on the same problem, at any lam.
     callback : callable, optional
-        Called with every row of the trace, a dict.
+        Called with every row of the trace, a dict; if it returns True the run ends, ``interrupted``, with what it has.
     verbose : bool
         Whether to show progress on standard error.
     checkpoint : Checkpoint, optional
@@ -125,23 +126,19 @@ def solve(
     True
     """
     check_problem_type(problem)
-    cls = None if isinstance(solver, str) and solver == "auto" else get_solver(solver)
-    check_names(f"solver {solver}", options, [field.name for field in fields((cls or get_solver("bcfw")).Options)], ARGUMENTS)
+    cls = get_solver(solver)
+    check_names(f"solver {solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
     lam = settings.check_lam(lam, problem.n)
     iterates = None if iterates is None else settings.check_iterates(iterates)
     if not isinstance(iterate, str):
         raise ParameterError(unknown("iterate", iterate, ("best", *settings.ITERATES)))
-    if cls is None:
-        solver, best = resolve_auto(problem, iterates if iterate in ("best", "last") else [iterate], lam)
-        if order is not None:
-            del best["sampling"]
-        cls, options = get_solver(solver), best | options
     if order is not None and ("sampling" in options or not cls.takes_order):
         clash = "sampling" if cls.takes_order else f"solver {solver}, which visits no examples one by one"
         raise OptionError(f"order excludes {clash}")
     checked = check_options(cls, options)
+    checked = cls.decide(checked, problem, lam, iterates if iterate in ("best", "last") else [iterate], order)
     check_needs(cls, problem, checked)
     check_labels(problem)
     seed, max_passes = settings.check_seed(seed), settings.check_max_passes(max_passes)
@@ -247,21 +244,23 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
     """Return what a log says was reached, recomputed from scratch; where the two differ the run counts as diverged."""
     import pandas as pd
 
-    name, point, _ = log.best
+    name, point, value = log.best
     primal, dual = log.certificate()
-    reason = status.sentence
+    reason = log.reason(status)
     if status is not Status.DIVERGED:
         again = primal if costly_oracle(solver.problem) else _primal(solver, point.w)
         wrong = log.drift("primal", primal) or log.drift("primal", again) or log.drift("dual", dual)
         status, reason = (Status.DIVERGED, wrong) if wrong else (status, reason)
     if not exact_oracle(solver.problem):
         reason += "; nothing is certified, since the oracle is not exact"
+    elif not value.certifies:
+        reason += "; nothing is certified, since max_oracle found labelings without a loss only, as one that returns the truth does"
     columns = dict.fromkeys([*TRACE_COLUMNS, *(name for row in log.rows for name in row)])
     return Result(
         w=to_public(solver.problem, point.w),
         primal=primal,
         dual=dual,
-        gap=primal - dual if solver.certifies else float("nan"),
+        gap=primal - dual if log.certifies else float("nan"),
         status=str(status),
         reason=reason,
         trace=pd.DataFrame(log.rows, columns=list(columns)),
@@ -298,8 +297,8 @@ class Train(Task):
     @classmethod
     def check_settings(cls, given, solver, options):
         values = super().check_settings(given, solver, options)
-        if solver != AUTO:  # the iterates of auto are not known yet
-            found = get_solver(solver)
+        found = get_solver(solver)
+        if not found.decides:  # else the iterates are not known yet
             values["iterates"] = check_iterates(found, check_options(found, options), values["iterates"], values["iterate"])
         return values
 

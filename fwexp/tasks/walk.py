@@ -18,9 +18,11 @@ from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
 from fwexp.problems.structure import check_problem_type
-from fwexp.solvers import check_needs, check_options, resolve_auto
+from fwexp.solvers import check_needs, check_options
+from fwexp.solvers.auto import rule
 from fwexp.solvers.bcfw import BCFW
 from fwexp.tasks.base import result_of_rows
+from fwexp.tasks.objective import believed
 from fwexp.tasks.result import Result
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Walk(Process):
 
     def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
         check_problem_type(problem)
-        self.options = check_way(problem, resolve_auto(problem)[1] | options)
+        self.options = check_way(problem, rule(problem) | options)
         self.problem, self.exact, self.seed = problem, exact, seed
         self.size, self.costly, self.has_cache = problem.n, costly_oracle(problem), self.options.cache is not False
         self.solver: BCFW | None = None
@@ -265,7 +267,8 @@ class WalkObjective(Objective):
         walk = self.walk
         if not walk.event:
             return None
-        return Value(point.dual + walk.gap, {"gap": walk.gap, "certified": walk.exact})
+        primal = point.dual + walk.gap
+        return Value(primal, {"gap": walk.gap, "certified": walk.exact and believed(walk.problem, primal)})
 
 
 def run_walk(walk: Walk, bounds: Bounds, label: str, verbose: bool, checkpoint=None) -> tuple[Status, list[dict]]:

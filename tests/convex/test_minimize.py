@@ -12,7 +12,22 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
 
 from fwexp import record
-from fwexp.convex import METHODS, Box, Hull, L1Ball, L2Ball, LeastSquares, Logistic, Oracle, Product, Quadratic, Simplex, minimize
+from fwexp.convex import (
+    METHODS,
+    Bilinear,
+    Box,
+    Hull,
+    L1Ball,
+    L2Ball,
+    LeastSquares,
+    Logistic,
+    Oracle,
+    Product,
+    Quadratic,
+    Simplex,
+    minimize,
+    saddle_point,
+)
 from fwexp.convex.minimize import new_method
 from fwexp.convex.objectives import as_function
 
@@ -352,6 +367,14 @@ def test_the_ends_of_the_range(method):
         assert scaled.status == same.status == "converged"
         assert L1Ball(4, radius).contains(scaled.x)
         assert scaled.value == pytest.approx(same.value, abs=tol)
+
+
+def test_a_callback_that_returns_true_ends_the_run():
+    f, game = LeastSquares(np.eye(3), np.ones(3)), Bilinear(np.eye(2), Simplex(2), Simplex(2))
+    for solve in (lambda **how: minimize(f, Simplex(3), **how), lambda **how: saddle_point(game, **how)):
+        result = solve(gap_tol=0, schedule=1, callback=lambda row: row["passes"] >= 3)
+        assert (result.status, result.reason) == ("interrupted", "the run was stopped by the callback")
+        assert 3 <= result.trace.passes.iloc[-1] <= 5
 
 
 def test_a_start_counts_as_an_atom():

@@ -13,6 +13,7 @@ from fwexp._durable import hidden
 from fwexp._processes import this_process
 from fwexp.data import DATASETS, DataFile
 from fwexp.data.commands import main
+from fwexp.data.fetch import LEAST_CAP
 from fwexp.data.files import check_text
 from fwexp.errors import OptionError, ParameterError
 
@@ -120,6 +121,7 @@ def test_fetch_replaces_a_damaged_file_and_keeps_it(server, tmp_path, capsys):
         (gzip.compress(TEXT.replace(b"7", b"8")), "sha256 of the text is"),
         (b"<html>not found</html>", f"22 bytes of text, expected {len(TEXT)}"),
         (b"", f"0 bytes of text, expected {len(TEXT)}"),
+        (b"x" * (LEAST_CAP + 1), f"more than {LEAST_CAP} bytes came"),
     ],
 )
 def test_fetch_leaves_nothing_when_it_fails(server, tmp_path, capsys, body, reason):

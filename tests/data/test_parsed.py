@@ -1,3 +1,5 @@
+import random
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,15 @@ def test_a_folder_of_somebody_else_is_not_believed(source, tmp_path):
     with pytest.raises(AssertionError, match="parsed again"):
         parsed_arrays("data", 1, [source], never)
     check(parsed_arrays("data", 1, [source], parse))
+
+
+def test_whatever_is_damaged_is_made_anew(source):
+    parsed_arrays("data", 1, [source], parse)
+    (path,) = cache_folder().iterdir()
+    rng, whole = random.Random(0), path.read_bytes()
+    ends = [*range(200), *range(len(whole) - 400, len(whole))]  # what zip notes of the arrays
+    for place in rng.sample(ends, 100):
+        cut, flipped = whole[:place], bytes([whole[place] ^ 1 << rng.randrange(8)])
+        path.write_bytes(rng.choice([cut, cut + flipped + whole[place + 1 :], b"", rng.randbytes(len(whole))]))
+        check(parsed_arrays("data", 1, [source], parse))
+        assert path.read_bytes() == whole

@@ -1,10 +1,13 @@
 """Runs that are killed at random and go on from their checkpoints are, bit for bit, those that nobody disturbed."""
 
+import hashlib
 import itertools
+import json
 import math
 import os
 import random
 import signal
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -177,3 +180,17 @@ def test_saving_takes_a_small_share_of_the_time(tmp_path):
     checkpoint = Checkpoint(tmp_path / "saved", {}, 0.0)
     checkpoint.save({"large": np.zeros(10**6)})
     assert not checkpoint.due
+
+
+def test_nothing_is_unpacked_before_its_digest(tmp_path):
+    """Nor is what others sealed, if it is larger than its file."""
+    np.savez_compressed(tmp_path / "packed.npz", tree=np.zeros(2**22))
+    packed = (tmp_path / "packed.npz").read_bytes()
+    assert len(packed) < 2**16
+    digest = hashlib.sha256(json.dumps({"identity": ""}).encode() + packed).digest()
+    for content in (packed, bytes(32) + packed, digest + packed):
+        (tmp_path / "saved").write_bytes(content)
+        tracemalloc.start()
+        assert Fragile(tmp_path / "saved").load() is None
+        assert tracemalloc.get_traced_memory()[1] < 2**21
+        tracemalloc.stop()

@@ -318,6 +318,21 @@ def test_first_interrupt_ends_the_run_with_a_result(solver):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.parametrize("solver", ["bcfw", "fw", "ssg"])
+@pytest.mark.parametrize(("kind", "passes"), [(bool, 2), (np.bool_, 2), (lambda late: True, 0)])
+def test_a_callback_that_returns_true_ends_the_run(solver, kind, passes):
+    _, problem = chain("dense", 0)
+    result = fwexp.solve(problem, solver, lam=LAM, gap_tol=0, callback=lambda row: kind(row["passes"] >= 2), schedule=1)
+    assert (result.status, result.reason) == ("interrupted", "the run was stopped by the callback")
+    assert (result.trace.passes.iloc[-1], set(result.trace.iterate)) == (passes, set(result.trace.iterate.iloc[-2:]))
+    assert "interrupted after" in repr(result)
+
+
+@pytest.mark.parametrize("answer", [None, False, 1, 0.5, "yes"])
+def test_any_other_answer_of_a_callback_does_not(problem, answer):
+    assert run(*scripted(problem, callback=lambda row: answer)).status == "max_passes"
+
+
 def test_interrupt_from_outside_while_steps_are_taken():
     _, problem = chain("dense", 0)
     fwexp.solve(problem, "bcfw", lam=LAM, max_passes=1)  # compiles

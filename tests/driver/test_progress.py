@@ -30,7 +30,7 @@ def test_a_pipe_gets_a_line_per_row(capsys):
     run()
     assert capsys.readouterr().err.splitlines() == [
         "bcfw: pass 2  primal 0.5  dual 0.25  gap 0.25  test error 0.125  time 1.50 s",
-        "bcfw: max_passes after 2 passes, gap 0.25, 1.50 s",
+        "bcfw: stopped at 2 passes, gap 0.25, 1.50 s",
     ]
 
 
@@ -69,4 +69,4 @@ def test_a_gap_that_is_not_known_is_not_shown(capsys, gap):
     shown = Progress(10, True)
     shown.update(1.0, gap, 0.5)
     shown.close("time_limit")
-    assert capsys.readouterr().err == "time_limit after 1 passes, 0.50 s\n"
+    assert capsys.readouterr().err == "out of time after 1 passes, 0.50 s\n"

@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import os
 import pickle
 import zipfile
 
@@ -12,6 +13,7 @@ import pytest
 
 import fwexp
 from fwexp.errors import ParameterError
+from tests.run.test_claims import GONE
 from tests.small_problems import chain, run_in_plain_python
 
 N, P, K = 400, 100, 3
@@ -249,3 +251,13 @@ def test_a_flipped_byte_is_found_or_harmless(path, result):
         except ParameterError:
             found += 1
     assert found > 200
+
+
+def test_what_a_killed_process_left_is_removed_and_what_is_saved_reaches_the_disk(result, tmp_path, monkeypatch):
+    (tmp_path / f".model.npz.{GONE}.0123456789ab").touch()
+    kept, flushed = tmp_path / ".model.npz.mine", []
+    kept.touch()
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    path = result.save(tmp_path / "model.npz")
+    assert sorted(tmp_path.iterdir()) == [kept, path]
+    assert len(flushed) == 2  # the file and its name

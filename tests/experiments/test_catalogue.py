@@ -75,7 +75,7 @@ PANELS = {
 }
 
 
-OF_MANY_EXAMPLES = {"ocr split=ocr2", "conll2000", "synthetic_horseseg size=medium", "synthetic_horseseg size=large"}
+OF_MINUTES = {"synthetic_horseseg size=large"}
 
 
 def _place(config, panels):
@@ -101,6 +101,8 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         bounds = any(panel.measure == "suboptimality" for panel, at in zip(PANELS[name], places) if at == place)
         compared = [config for config in configs if not (bounds and config["solver"].get("accelerate"))]
         (passes,) = {config["max_passes"] for config in compared}
+        if name.startswith("icml2016/"):
+            assert passes >= 50  # five refreshes of the gaps: where estimates are spent before, gap sampling stands still
         assert {config["gap_tol"] for config in configs} == {0}
         seeds = {}
         for config in compared:
@@ -109,7 +111,7 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         assert {tuple(of_method) for (_, random), of_method in seeds.items() if not random} <= {(0,)}
         (of_random,) = {tuple(of_method) for (_, random), of_method in seeds.items() if random}
         assert of_random == tuple(range(len(of_random)))
-        one_seed = name.startswith("icml2016/") and place[0] in OF_MANY_EXAMPLES
+        one_seed = name.startswith("icml2016/") and place[0] in OF_MINUTES
         assert len(of_random) == 1 if one_seed else len(of_random) >= 3
         # One run more bounds the optimum where panels need one; gaps are their own bound.
         references = [config for config in configs if bounds and config["solver"].get("accelerate")]
@@ -129,10 +131,10 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         ("icml2013/fig1", "icml2013/fig4", {"ssg"}, 10),
         ("icml2013/fig1", "icml2013/fig5", {"ssg"}, 10),
         ("icml2013/fig1", "icml2013/table1", {"bcfw", "ssg", "online_eg", "fw", "one_slack"}, 1 + 30 + 2),
-        ("icml2016/fig5", "icml2016/fig3", {"bcfw"}, 8),
+        ("icml2016/fig5", "icml2016/fig3", {"bcfw"}, 8 * 3),
         ("icml2016/fig6", "icml2016/fig3", {"bcfw"}, 8 * (1 + 3 + 3)),
-        ("icml2016/fig5", "icml2016/auto", {"bcfw"}, 2 * 3 * (1 + 3 + 1)),
-        ("icml2016/fig6", "icml2016/auto", {"bcfw"}, 2 * 3 * (3 * 3 + 1 + 1)),
+        ("icml2016/fig5", "icml2016/auto", {"bcfw"}, 2 * 3 * (3 + 3 + 3)),
+        ("icml2016/fig6", "icml2016/auto", {"bcfw"}, 2 * 3 * (3 * 4 + 1)),
         ("icml2016/fig8", "icml2016/fig4", {"bcfw"}, 24),
     ],
 )
@@ -271,7 +273,6 @@ def test_a_panel_has_the_curves_of_the_paper(name, panel, variants):
 
 
 @pytest.mark.slow
-@pytest.mark.data  # without it, what auto stands for is not known
 def test_runs_whose_time_counts_are_no_other_figures_runs_side_by_side():
     """A command for both would do them beside others, and the figure that shows times would find them stored."""
     timed, others = {}, {}

@@ -1,15 +1,16 @@
 import json
+import re
 
 import pytest
 
 from fwexp.cli import main
 from fwexp.experiments.claims import of_paper
-from fwexp.experiments.claims.check import check_all, claims_path, read, save
+from fwexp.experiments.claims.check import check_all, claims_path, read, save, summary
 from fwexp.experiments.claims.commands import changes, line
 
 
 def records(**verdicts):
-    facts = {"paper": "B13", "statement": "It is so.", "why": ""}
+    facts = {"paper": "B13", "statement": "It is so.", "quote": f'section 6: "{"it is so " * 20}"', "why": ""}
     return {id.replace("_", "-"): {"id": id.replace("_", "-"), "verdict": verdict, **facts} for id, verdict in verdicts.items()}
 
 
@@ -18,10 +19,12 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "R-1     undecided" in out
     assert "runs are not stored" in out
-    assert "9 claims: 1 holds, 8 undecided" in out
+    assert "9 claims: 2 holds; 7 undecided" in out
     stored = json.loads(claims_path(tmp_path, "R").read_text())
     assert list(stored) == list(of_paper("review"))
-    assert {"statement", "criterion", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(stored["R-1"])
+    assert {"statement", "quote", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(
+        stored["R-1"]
+    )
 
 
 @pytest.mark.slow
@@ -72,20 +75,18 @@ def test_a_damaged_file_of_verdicts_counts_as_none(tmp_path):
         assert read(path) == {}
 
 
-def test_a_line_tells_verdict_and_reason():
-    (record,) = records(B13_1="fails").values()
-    assert line(record | {"why": "does not hold: that"}).split() == [
-        "B13-1",
-        "fails",
-        "It",
-        "is",
-        "so.",
-        "-",
-        "does",
-        "not",
-        "hold:",
-        "that",
-    ]
+def test_the_first_line_tells_verdict_and_place_and_the_others_the_claim_and_the_reason():
+    (record,) = records(B13_1="not reached").values()
+    first, *others = line(record | {"why": "is not reached within these runs: that"}).splitlines()
+    assert re.fullmatch(r'B13-1   not reached    section 6: "it is so [^"]* \.\.\.', first)
+    assert len(first) <= 110
+    assert [other.strip() for other in others] == ["It is so.", "- is not reached within these runs: that"]
+
+
+def test_what_is_open_stands_apart():
+    found = records(B13_1="undecided", B13_2="fails", B13_3="not reached", B13_4="holds", B13_5="undecided")
+    assert summary(found) == "5 claims: 1 holds, 1 fails; 1 not reached, 2 undecided"
+    assert summary(records(B13_1="undecided")) == "1 claims: 1 undecided"
 
 
 @pytest.mark.parametrize(

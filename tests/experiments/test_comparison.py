@@ -7,7 +7,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.experiments import comparison
 from fwexp.experiments.comparison import Side, compare, parse, table
 from fwexp.plots import profiles, style
-from fwexp.run import store
+from fwexp.run import store, traces
 from tests.plots.synthetic_results import concat, make_run
 
 
@@ -101,14 +101,13 @@ def test_option_sets_are_sides():
     assert parse("bcfw:step=nothing").rows(results).empty
 
 
-def test_two_stores_are_compared_method_by_method(tmp_path, monkeypatch):
+def test_two_stores_are_compared_method_by_method(tmp_path):
     folders = [tmp_path / name for name in ("old", "new")]
     for folder in folders:
         folder.mkdir()
-    levels = dict(zip(map(str, folders), (0.1, 0.2), strict=True))
-    monkeypatch.setattr(store, "load_results", lambda folder, **_: make_run("bcfw", level=levels[str(folder)]))
     sides = [parse(str(folder)) for folder in folders]
-    found = compare(sides, comparison.load(sides, "unused"), (0.05,))
+    runs = [make_run("bcfw", level=level).assign(store=str(folder)) for folder, level in zip(folders, (0.1, 0.2), strict=True)]
+    found = compare(sides, comparison.comparable(concat(*runs)), (0.05,))
     assert list(found["problem"]) == ["ocr ocr2, lam=0.01, bcfw, gap 0.05"] * 2
     assert found["passes"].is_monotonic_increasing
 
@@ -164,7 +163,7 @@ def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeyp
 
 
 def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(store, "load_results", lambda *_, **__: concat(*two()))
+    monkeypatch.setattr(comparison, "load", lambda *_, **__: stored(*two()))
     assert main(["compare", "bcfw", "fw", f"results_dir={tmp_path}", "--gaps=0.1,0.02"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["problem", "method", "seeds", "passes", "(least", "-", "most)", "time", "(least", "-", "most)"]
@@ -172,14 +171,26 @@ def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, c
     assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw.csv")) > 4
 
 
-def test_auto_is_compared_by_the_runs_that_it_stands_for(tmp_path, capsys):
-    """Though these are stored as those of a solver with options."""
+def test_only_traces_of_the_sides_are_read(tmp_path, monkeypatch):
+    """And of the others what is on record of their dual."""
+    common = ["dataset=digits", "max_passes=2", "iterates=[last]", f"results_dir={tmp_path}"]
+    assert main(["run", "-m", "solver=bcfw,ssg,fw", "lam=0.01", *common]) == 0
+    everything, sides = store.load_results(tmp_path), [parse("ssg"), parse("fw")]
+    read, table_of = [], traces.table
+    monkeypatch.setattr(traces, "table", lambda content, columns: read.append(columns) or table_of(content, columns))
+    found = comparison.load(sides, tmp_path)
+    assert len(read) == 2
+    assert set(found["solver"]) == {"ssg", "fw"}
+    assert found["highest"].iloc[0] == pytest.approx(everything["dual"].max(), rel=1e-12)
+    pd.testing.assert_frame_equal(compare(sides, found), compare(sides, comparison.comparable(everything)))
+
+
+def test_auto_is_compared_like_any_solver(tmp_path, capsys):
     where = f"results_dir={tmp_path}"
     assert main(["run", "-m", "solver=bcfw,auto,ssg", "dataset=digits", "lam=0.01", "max_passes=2", "iterates=[last]", where]) == 0
     assert main(["compare", "bcfw", "auto", "--gaps", "1,0.1", where]) == 0
     assert "auto, passes: at most 1.1 times the best other on" in capsys.readouterr().out
     (run,) = store.find_runs(tmp_path, solver="auto")
-    assert run.config["solver"]["step"] == "corrective"
-    assert main(["run", f"solver={run.config['solver']['name']}", "lam=0.1", "max_passes=2", "iterates=[last]", where]) == 0
+    assert run.config["solver"] == {"name": "auto"}
+    assert run.record["options"]["step"] == "corrective"  # what it chose
     assert len(store.find_runs(tmp_path, solver=["auto", "ssg"])) == 2
-    assert len(store.load_results(tmp_path, auto=True)["key"].unique()) == 1  # another lam, and not what auto stands for there

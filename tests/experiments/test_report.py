@@ -10,6 +10,7 @@ import pytest
 from fwexp.cli import main
 from fwexp.errors import OptionError
 from fwexp.experiments import FIGURES, files
+from fwexp.experiments.claims import VERDICTS, all_claims
 from fwexp.experiments.figure import save_figure
 from fwexp.experiments.origin import Origin
 from fwexp.experiments.report import build as building
@@ -163,7 +164,7 @@ def test_colours_have_contrast(report):
         for front in ("ink", "dim", "link"):
             for back in ("page", "shade"):
                 assert contrast(colors[front], colors[back]) >= 4.5, (front, back)
-        for k in range(4):
+        for k in range(len(VERDICTS)):
             assert contrast(colors[f"v{k}"], colors[f"v{k}b"]) >= 4.5, k
 
 
@@ -183,8 +184,12 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
     assert EVIL not in pages._runs([run])
     assert "<b>" not in pages._runs([run])
     assert "<" not in html.data("x", {"a": EVIL}).removeprefix('<script type="application/json" id="x">').removesuffix("</script>")
-    record = dict.fromkeys(("id", "statement", "criterion", "why"), EVIL) | {"verdict": "fails", "runs": [EVIL], "missing": 0}
-    assert "<b>" not in pages._claim(record | {"numbers": {EVIL: EVIL}})
+    record = dict.fromkeys(("id", "statement", "quote", "criterion", "why"), EVIL) | {
+        "verdict": "fails",
+        "runs": [EVIL],
+        "missing": 0,
+    }
+    assert "<b>" not in pages._claim(record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: "fails"}}})
     assert html.tag("p", EVIL, title=EVIL).count("<") == 2
 
 
@@ -219,6 +224,8 @@ def test_a_figure_says_whether_it_is_reproduced():
         ("icml2013/fig1", "B13", ("holds", "holds"), "Reproduced</strong>: ", True),
         ("icml2013/fig1", "B13", ("holds", "fails"), "Reproduced in part", True),
         ("icml2013/fig1", "B13", ("undecided",), "Not decided", True),
+        ("icml2013/fig1", "B13", ("undecided", "not reached"), "Not reached within these runs", True),
+        ("icml2013/fig1", "B13", ("holds", "not reached"), "Reproduced in part", True),
         ("icml2013/fig1", "B13", ("fails", "undecided"), "Not reproduced", True),
         ("icml2013/fig1", "L", ("holds",), "Not judged by itself", False),  # another paper's
         ("review/fig1", "R", ("holds", "fails"), "shows no picture; ours bears its words out in part", True),
@@ -254,6 +261,27 @@ def test_what_is_wrong_is_one_line(argument, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+NOTHING = {"numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
+
+
+def test_a_claim_shows_the_sentence_the_criterion_and_the_thresholds():
+    claim = all_claims()["B13-9"]
+    record = {"id": "B13-9", "verdict": "fails", "statement": "S.", "quote": claim.quote, "criterion": claim.criterion, "why": "W"}
+    page = Page(pages._claim(record | NOTHING | {"sensitivity": {"factor": {"1.5": "holds", "2": "fails"}}}))
+    assert f"In the paper: {claim.quote}" in page.words
+    assert f"Criterion: {claim.criterion}" in page.words
+    assert "thresholdverdict by its valuefactor1.5 holds, 2 (chosen) fails" in page.words
+
+
+def test_open_claims_stand_apart_from_those_that_do_not_hold():
+    verdicts = {"R-1": "fails", "R-2": "not reached", "R-3": "undecided", "R-4": "holds in part", "R-6": "holds"}
+    records = {id: {"id": id, "paper": "R", "verdict": v, "statement": "S.", "why": "", "runs": []} for id, v in verdicts.items()}
+    page = str(pages.index({}, records, [], pages.text("")))
+    fallen, still_open = page.split("<h2>Claims that")[1:]
+    assert re.findall("#(R-.)", fallen) == ["R-1", "R-4"]
+    assert re.findall("#(R-.)", still_open.partition("<h2>")[0]) == ["R-2", "R-3"]
+
+
 def test_a_figure_says_what_holds_on_its_own_data():
     record = {
         "id": "G16-1",
@@ -274,7 +302,7 @@ def test_a_figure_says_what_holds_on_its_own_data():
         ("icml2016/fig6", "Not reproduced", "Weizmann horses, synth. LSP alone:"),
     ]:
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
-        page = pages._figure(found, {"G16-1": record | {"statement": "", "criterion": "", "numbers": {}, "runs": [], "missing": 0}})
+        page = pages._figure(found, {"G16-1": record | dict.fromkeys(("statement", "quote", "criterion"), "") | NOTHING})
         assert said in page
         here = pages._bearing(found.figure, {"G16-1": record})
         assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {})

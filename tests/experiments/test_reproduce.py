@@ -307,6 +307,8 @@ BROKEN = [
     (edit("claims/lecture.json", first_claim(verdict="true")), "L-3: id, verdict or figure are none of a claim"),
     (edit("claims/lecture.json", first_claim(figure="review/fig9")), "L-3: id, verdict or figure are none of a claim"),
     (edit("claims/lecture.json", first_claim(missing="3")), "L-3: missing of another kind than expected"),
+    (edit("claims/lecture.json", first_claim(quote=None)), "L-3: quote of another kind than expected"),
+    (edit("claims/lecture.json", lambda records: {"L-3": without("sensitivity")(records["L-3"])}), "L-3: must have the keys id"),
     (edit("claims/lecture.json", lambda _: "[]"), "claims/lecture.json: is no JSON object of verdicts"),
     (lambda folder: (folder / "claims/B13.json").write_text("{}"), "claims/B13.json: there is no such paper"),
     (edit("peers/dlib.csv", lambda text: text.replace("tool", "peer", 1)), "peers/dlib.csv: is damaged: dlib.csv is not as"),
@@ -317,6 +319,28 @@ BROKEN = [
     (edit("provenance.json", with_runs("d" * 40, parts=["review"])), "drawings are of cccccccccccc, dddddddddddd, expected one"),
     (edit("README.md", lambda text: text + "[x](gone.png)"), "README.md: points to gone.png, which is not there"),
 ]
+
+
+def test_a_verdict_by_an_earlier_criterion_may_lack_what_was_not_told_then_and_is_shown_as_such(published, tmp_path):
+    folder = tmp_path / "there"
+    shutil.copytree(published, folder)
+
+    def shown():
+        (folder / "figures/review").mkdir(exist_ok=True)
+        (folder / "figures/review/fig3.json").write_text('{"title": "T"}')
+        page = publish.gallery(folder)
+        shutil.rmtree(folder / "figures/review")
+        return page
+
+    page = shown()
+    assert "L-3 **undecided**: " in page
+    assert f"In the paper: {CLAIMS['L-3'].quote}." in page
+    edit("claims/lecture.json", first_claim(criterion="It was so."))(folder)
+    for name in ("quote", "sensitivity"):
+        edit("claims/lecture.json", lambda records, name=name: {**records, "L-3": without(name)(records["L-3"])})(folder)
+    assert faults(folder) == []
+    assert "L-3 **undecided** (by an earlier criterion): " in shown()
+    assert "In the paper" not in shown()
 
 
 @pytest.mark.parametrize(("breaks", "message"), BROKEN, ids=[message[:40] for _, message in BROKEN])

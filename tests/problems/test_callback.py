@@ -1,6 +1,7 @@
 """Problems given by Python functions, with dense and sparse features."""
 
 import itertools
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -331,6 +332,128 @@ def test_errors_of_functions_pass_unchanged(error):
     with pytest.raises(type(error)) as caught:
         fwexp.solve(three_way(max_oracle=fail), "bcfw", lam=0.1)
     assert caught.value is error
+
+
+# --- oracles that say nothing -----------------------------------------------------------------------------------------
+
+SILENT = {
+    "returns the truth": lambda truth, w: truth,
+    "forgets the loss, and lets ties go to the truth": lambda truth, w: max((truth, 0, 1, 2), key=lambda label: w[label]),
+}
+
+
+def silent(max_oracle, y, **changes):
+    """Three labels without inputs, and an oracle that gets the truth."""
+    plain = {"features": lambda i, label: np.eye(3)[label], "loss": lambda i, label: abs(label - y[i])}
+    return fwexp.CallbackProblem(y, max_oracle=lambda i, w: max_oracle(y[i], w), **plain | changes)
+
+
+@pytest.mark.parametrize("name", SILENT)
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("solver", ["auto", "bcfw", "fw", "ssg", "one_slack", "n_slack", "fcfw"])
+def test_an_oracle_that_knows_less_than_other_examples_is_refused_before_the_first_step(name, check, solver):
+    rows, found = [], r"max_oracle\(\d, w\) must .* loss 0, and y\[\d\] has loss\(\d, y\[\d\]\) = [12]; if y\[\d\] is no labeling"
+    with pytest.raises(ParameterError, match=found) as error:
+        fwexp.solve(silent(SILENT[name], [0, 1, 2]), solver, lam=0.1, check=check, callback=rows.append)
+    assert "\n" not in str(error.value)
+    assert not rows
+    with pytest.raises(ParameterError, match="at w = 0"):
+        fwexp.regularization_path(silent(SILENT[name], [0, 1, 2]), lam_min=0.1)
+
+
+def refuse(*_):
+    raise LookupError
+
+
+def test_every_answer_without_a_loss_is_compared():
+    """Here the only one there is: the loss is forgotten, and ties go to the first label."""
+    truths = [2, 1] * 20
+    truths[17] = 0
+    with pytest.raises(ParameterError, match=r"max_oracle\(17, w\) must .* at w = 0"):
+        fwexp.solve(silent(lambda truth, w: int(np.argmax(w)), truths), "bcfw", lam=0.1)
+
+
+FOREIGN = {  # reasons why labelings of others are none of this example
+    "loss raises": ([0, 1, 2], {"loss": lambda i, label: 0.0 if label == i else refuse()}),
+    "loss is negative": ([0, 1, 2], {"loss": lambda i, label: -float(label != i)}),
+    "loss is NaN": ([0, 1, 2], {"loss": lambda i, label: 0.0 if label == i else np.nan}),
+    "features raise": ([0, 1, 2], {"features": lambda i, label: np.ones(3) if label == i else refuse()}),
+    "features are longer": ([0, 1, 2], {"features": lambda i, label: np.ones(3 + (label != i))}),
+    "features are not finite": ([0, 1, 2], {"features": lambda i, label: np.full(3, 1.0 if label == i else np.inf)}),
+    "another length": (["a", "ab", "abc"], {}),
+    "another shape": ([np.zeros((1, 2)), np.zeros((2, 1)), np.zeros(2)], {}),
+    "other lengths inside": ([([0],), ([0, 0],), ([0, 0, 0],)], {}),
+    "another type": ([0, 1.0, "2"], {}),
+    "no type of numpy's": ([{1: 0}, {2: 0, 3: 0}, {4, 5}], {}),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("check", [False, True])
+def test_labelings_that_are_none_of_an_example_prove_nothing(name, check):
+    y, changes = FOREIGN[name]
+    common = {"features": lambda i, label: np.ones(3), "loss": lambda i, label: float(label is not y[i] and label != y[i])}
+    if isinstance(y[0], np.ndarray):
+        common["loss"] = lambda i, label: float(label.shape != y[i].shape)
+    result = fwexp.solve(silent(SILENT["returns the truth"], y, **common | changes), "fw", lam=0.1, max_passes=2, check=check)
+    assert np.isnan(result.gap)
+
+
+def test_to_compare_takes_some_losses_and_nothing_else():
+    counts = []
+    for compares in (True, False):
+        asked = Counter()
+
+        def counted(name, asked=asked):
+            return lambda plain, *arguments: asked.update([name]) or plain(*arguments)
+
+        problem = three_way(n=100, **{name: counted(name) for name in ("features", "loss", "max_oracle", "decode")})
+        if not compares:
+            problem._compared[:] = True
+        fwexp.solve(problem, "fw", lam=0.1, max_passes=2)
+        counts.append(asked)
+    assert counts[0] - counts[1] == {"loss": 5 * 5}
+
+
+@pytest.mark.parametrize("solver", ["auto", "bcfw", "fw", "ssg", "one_slack", "n_slack", "fcfw"])
+@pytest.mark.parametrize("name", SILENT)
+def test_without_a_labeling_that_has_a_loss_nothing_is_certified(name, solver):
+    """Where all examples have one label, nothing else is known that could be compared."""
+    result = fwexp.solve(silent(SILENT[name], [1, 1, 1]), solver, lam=0.1, max_passes=3)
+    assert (result.primal, result.w.any()) == (0.0, False)
+    assert np.isnan(result.gap)
+    assert result.trace.gap.isna().all()
+    assert "nothing is certified, since max_oracle found labelings without a loss only" in result.reason
+    right = fwexp.solve(silent(lambda _, w: max((0, 1, 2), key=lambda y: abs(y - 1) + w[y]), [1, 1, 1]), solver, lam=0.1)
+    assert "nothing" not in right.reason
+
+
+def test_nor_is_a_path_or_a_grid():
+    problem = silent(SILENT["returns the truth"], [1, 1, 1])
+    path = fwexp.regularization_path(problem, lam_min=0.1)
+    assert not path.certified
+    assert not path.frame.certified.any()
+    assert not fwexp.grid_search(problem, 0.1, lams=[1.0]).certified.any()
+
+
+def test_what_is_compiled_is_trusted():
+    """Where there is nothing to choose from, the gap is 0."""
+    result = fwexp.solve(fwexp.multiclass_problem(np.eye(2), [0, 0], num_classes=1), "bcfw", lam=0.1)
+    assert (result.gap, result.status) == (0.0, "converged")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float32, np.longdouble])
+@pytest.mark.parametrize("form", ["coo", "csr"])
+def test_features_are_taken_in_float64_before_they_are_added_up(dtype, form):
+    """In their own type two entries at one place would overflow, or be rounded."""
+    large, small = (200, 100) if dtype in (np.uint8, np.int32) else (1.0, 2.0**-30)
+    values, place = np.array([large, small], dtype), np.zeros(2, int)
+    row = {"coo": sp.coo_array((values, (place, place)), shape=(1, 2)), "csr": sp.csr_array((values, place, [0, 2]), shape=(1, 2))}
+    problem = fwexp.CallbackProblem(
+        [0], features=lambda i, y: row[form] if y else [0, 0], loss=lambda i, y: float(y), max_oracle=lambda i, w: 1
+    )
+    assert fwexp.joint_feature(problem, 0, 1).toarray().tolist() == [[large + small, 0.0]]
+    assert row[form].nnz == 2  # that of the caller is as it was
 
 
 def almost_useless(max_oracle):

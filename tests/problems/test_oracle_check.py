@@ -5,6 +5,7 @@ import pytest
 
 import fwexp
 from fwexp.errors import CertificateError
+from fwexp.problems.constraints import feasible
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import from_public
@@ -16,15 +17,15 @@ X = np.random.default_rng(0).normal(size=(12, 3))
 TRUTH = np.arange(12) % LABELS
 
 
-def classes(lenient=False):
-    """Multiclass classification in Python functions; a lenient oracle forgets the loss."""
+def classes(lenient=False, blind=False):
+    """Multiclass classification in Python; away from w = 0 a lenient oracle forgets the loss, a blind one returns the truth."""
 
     def features(i, y):
         return np.kron(np.eye(LABELS)[y], X[i])
 
     def max_oracle(i, w):
-        values = w.reshape(LABELS, -1) @ X[i] + (0 if lenient else np.arange(LABELS) != TRUTH[i])
-        return int(np.argmax(values))
+        values = w.reshape(LABELS, -1) @ X[i] + (0 if lenient and w.any() else np.arange(LABELS) != TRUTH[i])
+        return int(TRUTH[i] if blind and w.any() else np.argmax(values))
 
     def loss(i, y):
         return float(y != TRUTH[i])
@@ -38,7 +39,7 @@ def test_good_oracles_pass(family):
     rng = np.random.default_rng(1)
     check = OracleCheck(Evaluator(problem))
     for size in (0.0, 1e-3, 1.0, 1e3):
-        assert not check(from_public(problem, size * rng.normal(size=problem.d)))
+        assert not check(feasible(problem, from_public(problem, size * rng.normal(size=problem.d))))
 
 
 def test_a_run_with_a_good_oracle_is_the_same_but_for_the_calls():
@@ -49,7 +50,7 @@ def test_a_run_with_a_good_oracle_is_the_same_but_for_the_calls():
     assert (checked.trace["evaluation_calls"] > plain.trace["evaluation_calls"]).all()
 
 
-@pytest.mark.parametrize("broken", [{"lenient": True}])
+@pytest.mark.parametrize("broken", [{"lenient": True}, {"blind": True}])
 def test_an_oracle_that_does_not_maximise_ends_the_run(broken):
     assert fwexp.solve(classes(), "bcfw", lam=0.1, gap_tol=0.1, check=True).status == "converged"
     with pytest.raises(CertificateError, match=r"max_oracle of example \d+ returned"):

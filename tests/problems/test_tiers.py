@@ -20,7 +20,8 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol, sparse_parts, tiers
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.chain import ChainProblem
-from fwexp.solvers import SOLVERS, check_needs, resolve_auto
+from fwexp.solvers import SOLVERS, check_needs
+from fwexp.solvers.auto import rule
 from fwexp.solvers.ssg import SSG
 from fwexp.solvers.table import table
 from fwexp.testing import CheckFailed, check_problem
@@ -299,7 +300,7 @@ def test_required_functions_make_a_family(family, lengths):
 @pytest.mark.slow
 def test_labelings_of_another_form_make_a_family_without_sets():
     assert check_problem(multilabel(Unlabelled)) == ("required",)
-    assert resolve_auto(multilabel(Unlabelled), lam=LAM) == ("bcfw", {"sampling": "perm", "step": "fw", "accelerate": False})
+    assert rule(multilabel(Unlabelled), LAM) == {"sampling": "perm", "step": "fw", "accelerate": False}
 
 
 REQUIRED_ONLY = [

@@ -66,15 +66,31 @@ def test_the_claim_of_a_dead_process_is_taken_over(final):
     assert list(final.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("owner", ["0123456789ab-1-1", "", "nonsense", "é", f"{_processes._machine()}-x-1"])
-def test_a_claim_from_elsewhere_is_taken_over_when_it_is_old(final, owner):
-    path = put(final, 0, owner)
-    assert claims.take(final) is None
-    old = time.time() - claims.STALE - 60
-    os.utime(path, (old, old))
-    claim = claims.take(final)
-    assert claim is not None
-    claim.release()
+@pytest.mark.parametrize("owner", ["0123456789ab-1-1 elsewhere", "", "nonsense", "é", f"{_processes._machine()}-x-1"])
+@pytest.mark.parametrize("hours", [-9, 0, 9])
+def test_a_claim_from_elsewhere_is_taken_over_when_nobody_touches_it(final, monkeypatch, owner, hours):
+    """Whatever times it has: clocks of other hosts may go wrong."""
+    clock = [0.0]
+    monkeypatch.setattr(claims, "monotonic", lambda: clock[0])
+    path = [put(final, number, owner) for number in (0, 1)][-1]  # the second one took over the first
+    for beat in range(4):  # while it is touched it is held
+        os.utime(path, (time.time() + 3600 * hours + beat,) * 2)
+        assert claims.take(final) is None
+        clock[0] += claims.STALE - 1
+        assert claims.held(final)
+    clock[0] += 2
+    assert not claims.held(final)
+    claims.drop(final)
+    assert list(final.parent.iterdir()) == []
+
+
+def test_who_is_waited_for_is_named(final):
+    put(final, 0, "0123456789ab-1-1 else\nwhere")
+    assert claims.described(final) == f"elsewhere ({final.parent}/.{final.name}.claim-0)"
+    claims.clean(final.parent)
+    put(final, 1, "")
+    assert claims.described(final).startswith("an unknown host (")
+    assert claims.described(final.with_name("other")) == ""
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("nowhere")])

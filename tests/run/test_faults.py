@@ -1,5 +1,6 @@
 """Kills at every file operation, readers and writers at once, data that change: nothing is lost, nothing old passes for new."""
 
+import dataclasses
 import errno
 import itertools
 import shutil
@@ -18,9 +19,13 @@ from hydra.core.utils import JobReturn, JobStatus
 import fwexp
 from fwexp import _durable
 from fwexp._processes import this_process
+from fwexp.cli import main
 from fwexp.data import DATASETS
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.errors import DataError, RunsFailed
+from fwexp.experiments.claims import check as check_claim
+from fwexp.experiments.claims.verdict import Finding
+from fwexp.experiments.origin import facts, reservations
 from fwexp.run import claims, paths, runner, store, work
 from fwexp.run.config import canonical
 from tests.kills import killed_at
@@ -170,6 +175,21 @@ def test_a_run_that_is_removed_and_stored_anew_while_it_is_read_is_damaged_or_wh
         assert fwexp.load_results(tmp_path).empty
 
 
+@pytest.mark.parametrize("kind", ["a link", "a dangling link", "a file"])
+def test_a_run_takes_the_place_of_what_is_no_folder(tmp_path, config, make_result, system, kind):
+    place, elsewhere = store.save(make_result(level=1), config, tmp_path), tmp_path / "elsewhere"
+    place.rename(elsewhere)
+    if kind == "a file":
+        place.touch()
+    else:
+        place.symlink_to(elsewhere if kind == "a link" else "nowhere")
+    store.save(make_result(level=2), config, tmp_path)
+    assert set(fwexp.load_results(tmp_path)["primal"]) == {2}
+    assert not place.is_symlink()
+    assert store.records.read(elsewhere / "run.json")["primal"] == 1  # what the link named is somebody's own
+    assert not hidden(tmp_path)
+
+
 def test_many_writers_of_one_run_leave_one_of_their_versions(tmp_path, config, make_result, system):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda level: store.save(make_result(level=level), config, tmp_path), range(60)))
@@ -217,6 +237,31 @@ def test_a_run_of_other_data_is_another_run(tmp_path, numbers):
     assert fwexp.load_results(results)["primal"].iloc[-1] == first["primal"].iloc[-1]
     (numbers.folder / "numbers.txt").unlink()  # what is stored can be had without the data
     assert runner.run(numbers.config, results, numbers.folder, verbose=False).status == "stored"
+
+
+@pytest.mark.parametrize("published", [True, False, None])
+def test_runs_on_other_data_than_the_published_ones_are_marked(tmp_path, numbers, monkeypatch, capsys, published):
+    def check(path):
+        if not published:
+            raise DataError("other numbers")
+
+    file = DataFile("numbers.txt", check=None if published is None else check)
+    monkeypatch.setitem(DATASETS.loaded, "numbers", dataclasses.replace(numbers.dataset, files=(file,)))
+    runner._load.cache_clear()
+    results, data = tmp_path / "results", {True: "published", False: "other"}.get(published)
+    outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
+    frame = fwexp.load_results(results)
+    assert set(frame["data"]) == {data}
+    assert len(fwexp.load_results(results, data="other")) == (data == "other") * len(frame)
+    assert main(["ls", f"results_dir={results}"]) == 0
+    assert (" other" in capsys.readouterr().out) == (data == "other")
+    notes = ["the data of numbers are not the published ones"] * (data == "other")
+    assert reservations([facts(store.read_run(outcome.path))]) == notes
+    claim = SimpleNamespace(**dict.fromkeys(("id", "paper", "statement", "criterion", "figure", "split_by"), ""))
+    claim.needs, claim.decide = ("runs",), lambda runs: Finding({"it": True})
+    monkeypatch.setitem(check_claim.__globals__, "needed", lambda *_: {outcome.path.name: numbers.config})
+    said = {"data that are not the published ones": "numbers"} if data == "other" else {}
+    assert check_claim(claim, results)["numbers"] == said
 
 
 def test_the_checksum_is_of_what_was_read(tmp_path, numbers, monkeypatch):
@@ -350,17 +395,3 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
     assert work.counts(todo) == (0, 0)
     assert "waiting for 1 runs" in capsys.readouterr().err
     assert store.is_stored(results, numbers.config)
-
-
-def test_a_run_needs_no_answer_to_what_auto_would_be(tmp_path, monkeypatch):
-    """A family from outside may fail where auto asks it for what the run does not need."""
-
-    def fail(*_):
-        raise ZeroDivisionError
-
-    runner._resolved.cache_clear()  # of what tests before this one have asked
-    monkeypatch.setattr("fwexp.solvers.resolve_auto", fail)
-    config = canonical({"dataset": {"name": "digits"}, "solver": {"name": "ssg"}, "lam": 0.01, "max_passes": 1})
-    outcome = runner.run(config, tmp_path, verbose=False)
-    assert outcome.status == "max_passes"
-    assert [run.record["auto"] for run in store.find_runs(tmp_path)] == [False]

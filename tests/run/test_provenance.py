@@ -35,6 +35,14 @@ def test_the_commit_and_whether_it_was_changed(checkout):
     assert git_state(checkout) == state | {"dirty": True}
 
 
+def test_the_index_is_left_alone(checkout):
+    """To note there what it found `git status` takes a lock, on which the user's own commands fail."""
+    before = (checkout / ".git/index").read_bytes()
+    os.utime(checkout / "file", (1, 1))
+    assert git_state(checkout)["dirty"] is False
+    assert (checkout / ".git/index").read_bytes() == before
+
+
 def test_a_checkout_around_the_package_is_not_its_source(checkout):
     (checkout / "site-packages").mkdir()
     assert git_state(checkout / "site-packages") is None

@@ -1,6 +1,7 @@
 """Runs of the store go on from their checkpoints, where these are of the same run; finished runs have none."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -100,7 +101,12 @@ def test_what_was_saved_of_a_finished_run_is_tidied_away(tmp_path, killed):
     checkpoint(tmp_path, killed).write_bytes(saved)
     store.tidy(tmp_path)
     assert checkpoint(tmp_path, killed).exists()  # it may be that of a run with force=true
+    final, future = store.run_dir(tmp_path, killed), time.time() + 10**6
     os.utime(checkpoint(tmp_path, killed), (0, 0))
+    os.utime(final, (future, future))
+    store.tidy(tmp_path)
+    assert checkpoint(tmp_path, killed).exists()  # a date that is to come tells nothing
+    os.utime(final)
     store.tidy(tmp_path)
     assert not checkpoint(tmp_path, killed).exists()
 

@@ -9,7 +9,6 @@ from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, RunsFailed, UserError
 from fwexp.run import runner, store, sweep
 from fwexp.run.config import run_key, to_overrides
-from fwexp.solvers import resolve_auto
 
 QUICK = ["max_passes=0.1", "gap_tol=0"]
 
@@ -65,35 +64,13 @@ def test_equal_runs_are_in_it_once():
     assert len(expand("lam=1,1.0,0.5")) == 2
 
 
-def test_auto_depends_on_whether_lam_is_known():
-    known = expand("solver=auto", "iterates=[last]", "lam=0.001,1/n,100")
-    (path,) = sweep.expand(["solver=auto", "task=path", "task.lam_min=0.1", "task.eps=0.5"])
-    for config in known:
-        assert (config["solver"]["sampling"], config["solver"]["accelerate"]["kap"]) == ("gap_perm", "observed")
-    assert (path["solver"]["sampling"], path["solver"]["accelerate"]) == ("perm", True)
-
-
-def test_auto_is_what_it_stands_for():
-    (config,) = expand("solver=auto", "iterates=[last]")
-    assert config["solver"]["name"] == "bcfw"
-    assert [config] == sweep.expand(to_overrides(config))
-
-
-def test_what_auto_stands_for_is_found_once_per_data_and_lam(monkeypatch):
-    asked = []
-
-    def resolve(train, iterates, lam):
-        asked.append((train.n, iterates, lam))
-        return resolve_auto(train, iterates, lam)
-
-    monkeypatch.setattr("fwexp.solvers.resolve_auto", resolve)
-    runner._resolved.cache_clear()
-    for _ in range(2):
-        assert len(expand("solver=auto", "iterates=[last]", "lam=0.5,1/n", "seed=0,1,2")) == 6
-    n = asked[0][0]
-    assert asked == [(n, ["last"], 0.5), (n, ["last"], 1 / n)]
-    expand("solver=auto", "iterates=[avg]", "lam=0.5")
-    assert asked[2:] == [(n, ["avg"], 0.5)]
+def test_auto_is_planned_without_data(tmp_path):
+    """It decides when it runs: nothing that it will read need be there."""
+    configs = sweep.expand(["solver=auto", "dataset=ocr", "lam=0.001,1/n", f"data_dir={tmp_path}"])
+    assert [config["solver"] for config in configs] == [{"name": "auto"}] * 2
+    (settled,) = sweep.expand(["solver=auto", "solver.step=pairwise", "dataset=ocr"])
+    assert settled["solver"] == {"name": "auto", "step": "pairwise"}
+    assert sweep.expand(to_overrides(settled)) == [settled]
 
 
 @pytest.fixture
@@ -287,7 +264,7 @@ def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, mon
     sweep.execute(configs, results_dir="my results", launcher=launcher)
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "2 runs: 0 stored, 2 to run"
-    assert [line.partition(": max_passes, gap ")[0] for line in sorted(lines)] == [
+    assert [line.partition(": stopped at 50 passes, gap ")[0] for line in sorted(lines)] == [
         "[1/2] digits bcfw lam=0.01 seed=0 solver.sampling=perm",
         "[2/2] digits bcfw lam=0.01 seed=0 solver.sampling=uniform",
     ]

@@ -110,7 +110,7 @@ def test_tasks_are_swept(tmp_path):
             {"lam_min": 1},
             {"solver": {"name": "ssg"}},
             OptionError,
-            "task path runs solver bcfw, got ssg; accepted: auto, bcfw",
+            "task path cannot run solver ssg; accepted: auto, bcfw",
         ),
         ("path", {}, {}, ParameterError, "task path needs task.lam_min, got null"),
         ("path", {"lam_min": 1, "eps": 0}, {}, ParameterError, "task.eps must be a positive finite number, got 0"),

@@ -1,0 +1,86 @@
+"""The setting of ``bcfw`` that measures best (``make bench``), chosen when a run starts, by the problem and lam.
+
+The rule:
+
+* Labelings cannot be kept (no tier ``sets``): plain steps in random order.
+* Averages are asked for (they are not defined with acceleration): corrective steps in random order.
+* ``lam`` is not known yet, as on a path: the same, accelerated where that pays at the time.
+* Else: corrective steps, gap sampling with a first pass in random order, a small oracle cache, and after `START` passes
+  acceleration, as strong as the labelings met until then ask for (`observed_strength` in `fwexp.solvers.acceleration`), with
+  gaps refreshed every ten passes.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from fwexp.checks import check_fields
+from fwexp.problems.tiers import missing
+from fwexp.solvers.acceleration import OBSERVED
+from fwexp.solvers.base import check_options
+from fwexp.solvers.bcfw import BCFW
+
+CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few labelings to score
+START = 2.0  # passes before acceleration begins, in which it meets the labelings that say how strong it has to be
+
+
+def _open(name: str) -> dataclasses.Field:
+    """Return an option of ``bcfw`` that is left to the rule by default, and then in no key of a run."""
+    return dataclasses.field(default=None, metadata={"check": _check(name), "added_later": True})
+
+
+def _check(name: str) -> Callable:
+    return lambda value: None if value is None else check_fields("solver auto", BCFW.Options, {name: value}, defaults=False)[name]
+
+
+Options = dataclasses.make_dataclass(
+    "Options", [(option.name, Any, _open(option.name)) for option in dataclasses.fields(BCFW.Options)], frozen=True
+)
+Options.__doc__ = "Options of ``bcfw`` that are settled beforehand; those that are None are chosen when a run starts."
+
+
+class Auto(BCFW):
+    """Block-coordinate Frank-Wolfe in the setting that measures best; ``options`` of an instance are those of ``bcfw``."""
+
+    name = "auto"
+    title = "the setting of bcfw that measures best"
+    Options = Options
+    decides = True
+
+    @classmethod
+    def decide(cls, options, problem, lam, iterates=None, order=None):
+        """Return the options of ``bcfw`` that the rule chooses, with those given in their place."""
+        if isinstance(options, BCFW.Options):
+            return options
+        chosen = rule(problem, lam, iterates)
+        if order is not None:
+            chosen.pop("sampling")
+        given = {name: value for name, value in vars(options).items() if value is not None}
+        return check_options(BCFW, chosen | given)
+
+    @classmethod
+    def needs(cls, options):
+        """What is not decided yet will need what the problem has."""
+        return super().needs(options) if isinstance(options, BCFW.Options) else ()
+
+    @classmethod
+    def available_iterates(cls, options):
+        """What is not decided yet can have all."""
+        return super().available_iterates(options) if isinstance(options, BCFW.Options) else cls.iterates
+
+    @property
+    def kind(self):
+        return BCFW
+
+
+def rule(problem, lam: float | None = None, iterates=None) -> dict:
+    """Return the options of ``bcfw`` that measure best for a problem, lam (None: not known yet) and the iterates asked for."""
+    ordered = {"sampling": "perm", "step": "corrective", "accelerate": False}
+    if missing(problem, "sets"):
+        return ordered | {"step": "fw"}
+    if iterates is not None and any(name != "last" for name in iterates):
+        return ordered
+    if lam is None and not missing(problem, "bounds"):
+        return ordered | {"accelerate": True}
+    accelerate = {"kap": OBSERVED, "period": None, "start": START, "refresh": False}
+    return {"sampling": "gap_perm", "step": "corrective", "cache": CACHE, "accelerate": accelerate}

@@ -1,0 +1,119 @@
+"""Compiling a kernel, or loading one, is on no clock: wherever in a run that is, and whichever thread does it."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import numba
+import numpy as np
+import pytest
+from numba.core import event
+
+from fwexp import _threads
+from fwexp.driver.clock import Clock
+from fwexp.driver.log import Log
+from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.process import Objective, Point, Process, Value
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """The time, which passes while numba compiles only: a second for every pass of the compiler."""
+    seconds = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: seconds[0])
+
+    class Passes(event.Listener):
+        def on_start(self, _):
+            seconds[0] += 1.0
+
+        def on_end(self, _):
+            pass
+
+    with event.install_listener("numba:run_pass", Passes()):
+        yield seconds
+
+
+def new_kernel(now):
+    """A kernel that calls another; to find that it is not on disk takes an hour."""
+
+    @numba.njit
+    def part(x):
+        return x + 1.0
+
+    @numba.njit
+    def kernel(x):
+        return 2.0 * part(x)
+
+    search = lambda *_: now.__setitem__(0, now[0] + 3600.0)  # noqa: E731
+    kernel._cache = SimpleNamespace(load_overload=search, save_overload=lambda *_: None)
+    return kernel
+
+
+def test_what_numba_does_is_on_no_clock(now):
+    kernel, clock = new_kernel(now), Clock()
+    with clock:
+        now[0] += 2.0
+        assert kernel(1.0) == 4.0
+        now[0] += 3.0
+        assert kernel(1) == 4.0  # for another type
+    assert now[0] > 2 * 3600.0
+    assert clock.seconds == 5.0
+    kernel(1j)
+    with clock:
+        now[0] += 7.0
+    assert clock.seconds == 12.0
+
+
+def test_nor_is_it_where_a_helping_thread_does_it(now, monkeypatch):
+    monkeypatch.setattr(_threads, "num_threads", lambda: 2)
+    kernel, clock, compiled = new_kernel(now), Clock(), threading.Event()
+
+    def work(chunk, start, end):
+        if threading.current_thread() is not threading.main_thread():
+            kernel(1.0)
+            compiled.set()
+        assert compiled.wait(60)
+
+    with clock:
+        _threads.parallel_for(work, 2, 2)
+    assert now[0] > 3600.0
+    assert clock.seconds == 0.0
+
+
+def test_a_clock_goes_on_while_somebody_else_compiles(now):
+    other, clock = threading.Thread(target=new_kernel(now), args=(1.0,)), Clock()
+    with clock:
+        other.start()
+        other.join()
+    assert clock.seconds == now[0] > 3600.0
+
+
+class Late(Process):
+    """Needs a kernel that nobody has compiled before, in its third pass."""
+
+    size, step, oracle_calls = 1, 0, 0
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def advance(self, calls, max_steps):
+        while self.oracle_calls < calls and self.step < max_steps:
+            self.step, self.oracle_calls = self.step + 1, self.oracle_calls + 1
+            if self.step == 3:
+                self.kernel(1.0)
+
+    def point(self, iterate):
+        return Point(np.ones(1), 0.0)
+
+
+class One(Objective):
+    def __call__(self, point, stop=None):
+        return Value(1.0)
+
+
+def test_a_kernel_that_is_compiled_late_in_a_run_is_on_no_clock(now):
+    process = Late(new_kernel(now))
+    log = Log(process, One())
+    assert drive(process, log, Bounds(max_passes=5, time_limit=1.0), 1.0) == "max_passes"
+    assert [row["time"] for row in log.rows] == [0.0] * 6
+    assert now[0] > 3600.0

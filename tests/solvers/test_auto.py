@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import OptionError, ParameterError
+from fwexp.solvers.auto import Auto
+from fwexp.testing import small_chains
+
+RUN = {"lam": 0.01, "max_passes": 6, "gap_tol": 0}
+
+
+@pytest.mark.parametrize("given", [{}, {"iterates": ["last", "wavg"]}, {"iterate": "tavg"}, {"step": "pairwise"}, {"order": True}])
+def test_auto_runs_what_it_says_that_it_chose(given):
+    problem = small_chains()
+    given = given | ({"order": np.resize(np.arange(problem.n), 6 * problem.n)} if "order" in given else {})
+    ours = fwexp.solve(problem, "auto", **RUN, **given)
+    asked = {name: value for name, value in given.items() if name in ("iterates", "iterate", "order")}
+    chosen = {name: value for name, value in ours.options.items() if not (name == "sampling" and "order" in asked)}
+    plain = fwexp.solve(problem, "bcfw", **RUN, **asked, **chosen)
+    assert (ours.solver, plain.solver) == ("auto", "bcfw")
+    np.testing.assert_array_equal(ours.w, plain.w)
+    assert ours.trace.drop(columns="time").equals(plain.trace.drop(columns="time"))
+
+
+def test_what_is_given_is_not_chosen():
+    chosen = fwexp.solve(small_chains(), "auto", **RUN).options
+    assert (chosen["step"], chosen["sampling"]) == ("corrective", "gap_perm")
+    assert fwexp.solve(small_chains(), "auto", **RUN, step="away").options == chosen | {"step": "away"}
+
+
+def test_auto_starts_from_bcfw_and_bcfw_from_auto():
+    problem = small_chains()
+    for first, then in [("auto", "bcfw"), ("bcfw", "auto")]:
+        options = RUN | {"step": "corrective", "accelerate": False}  # then the dual rises with every step
+        before = fwexp.solve(problem, first, **options)
+        after = fwexp.solve(problem, then, **options, warm_start=before)
+        assert after.dual >= before.dual - 1e-12
+
+
+def test_what_does_not_go_together_is_refused():
+    with pytest.raises(ParameterError, match=r"solver auto has no iterate 'wavg' here; accepted: last"):
+        fwexp.solve(small_chains(), "auto", **RUN, iterates=["wavg"], accelerate=True)
+    with pytest.raises(OptionError, match=r"line_search=false"):
+        fwexp.solve(small_chains(), "auto", **RUN, line_search=False)
+    assert Auto.needs(Auto.Options()) == ()
