@@ -9,8 +9,8 @@ from pathlib import Path
 
 from fwexp._arguments import Arguments, command
 from fwexp.driver.progress import print_line
-from fwexp.errors import ParameterError, RunsFailed, UserError, unknown
-from fwexp.run.config import GROUPS, PRESETS
+from fwexp.errors import RunsFailed, UserError
+from fwexp.run.config import GROUPS, LAUNCHERS, PRESETS
 
 USAGE = """\
 usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
@@ -29,7 +29,7 @@ before the first is drawn, each once; those of the other figures when their turn
 rest is drawn.
 """
 FORCE = {"stale": "stale", "true": True, "false": False}
-ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": ("hydra/launcher", "force")}
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": {"hydra/launcher": LAUNCHERS, "force": FORCE}}
 
 
 def _papers() -> list[str]:
@@ -77,8 +77,6 @@ def main(given: Arguments) -> int:
         print(*(f"{name:{width}}  {figure.title}" for name, figure in FIGURES.items()), sep="\n")
         return 0
     names = _chosen(words)
-    if keys.get("force", "false") not in FORCE:
-        raise ParameterError(unknown("value of force", keys["force"], FORCE))
     places = {"results_dir": keys.get("results_dir", "results"), "preset": flags.get("--preset", "full")}
     if "--dry-run" in flags:
         for name in names:

@@ -68,7 +68,7 @@ def parse(
     *,
     switches: Sequence[str] = (),
     flags: Mapping[str, Sequence[str]] | None = None,
-    keys: Sequence[str] | None = (),
+    keys: Iterable[str] | None = (),
     in_words: str = "",
 ) -> Arguments:
     """Take the arguments of a command apart.
@@ -83,8 +83,9 @@ def parse(
         Flags without a value.
     flags : mapping
         Flags with a value, and what a value may be, as far as that can be listed.
-    keys : sequence of str or None
-        What may stand before ``=``, besides the folders that all commands take; None: anything.
+    keys : iterable of str, mapping, or None
+        What may stand before ``=``, besides the folders that all commands take; None: anything. A mapping has what each of them
+        may be.
     in_words : str
         Signs of which one before ``=`` makes an argument a word.
 
@@ -114,6 +115,8 @@ def parse(
             raise OptionError(unknown(f"key of {name}", key, known))
         elif not value:
             raise ParameterError(f"{key} must not be empty")
+        elif isinstance(keys, Mapping) and key in keys and value not in keys[key]:
+            raise ParameterError(unknown(f"value of {key}", value, keys[key]))
         else:
             given.keys[key] = _folders.folder_argument(key, value) if key in _folders.FOLDER_KEYS else value
     return given
@@ -126,10 +129,10 @@ def _check_flag(name: str, value: str, values: Sequence[str]) -> None:
         raise ParameterError(unknown(name.strip("-"), value, values))
 
 
-def _names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Sequence[str] | None = (), **_) -> list[str]:
+def _names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:
     return [*switches, *flags, *(f"{key}=" for key in (*_folders.FOLDER_KEYS, *(keys or ())))]
 
 
-def _all_names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Sequence[str] | None = (), **_) -> list[str]:
+def _all_names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:
     """What may stand on the command line, for messages."""
     return [*_names(switches, flags, keys), *(["KEY=VALUE"] if keys is None else [])]

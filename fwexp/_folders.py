@@ -1,5 +1,7 @@
 """The folders that people name, on the command line and in Python, read in one way."""
 
+import os
+import re
 from pathlib import Path
 
 from fwexp.errors import ParameterError
@@ -13,17 +15,19 @@ def check_folder(key: str, value) -> Path:
     Raises
     ------
     ParameterError
-        No file system could have a folder of that name.
+        No file system could have a folder of that name, it is the address of something else, or there is a file of that name.
     """
     try:
         if not (isinstance(value, str | Path) and str(value)):
             raise ValueError
-        str(value).encode()
+        os.fsencode(value)
         path = Path(value).expanduser()
-        path.exists()
+        is_file = path.exists() and not path.is_dir()
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "" if isinstance(error, ValueError) else str(error)
         raise ParameterError(f"{key} must be the name of a folder, got {value!r}" + (f" ({reason})" if reason else "")) from error
+    if is_file or re.match(r"(file|ftp|https?):|[\w+.-]+://", str(value), re.IGNORECASE):
+        raise ParameterError(f"{key} must be a folder, got {str(value)!r}, which is {'no folder' if is_file else 'an address'}")
     return path
 
 

@@ -19,8 +19,11 @@ def num_threads() -> int:
     Raises
     ------
     ParameterError
-        The variable is something else.
+        The variable is something else, or ``NUMBA_NUM_THREADS`` is below 1, with which numba does not import.
     """
+    given = os.environ.get("NUMBA_NUM_THREADS", "").strip()
+    if re.fullmatch(r"-[0-9]+|0+", given):
+        raise ParameterError(f"NUMBA_NUM_THREADS must be a number of threads, at least 1, got {shown(given)}")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     text = os.environ.get("OMP_NUM_THREADS", "").strip()
     if not text:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fwexp import _folders
 from fwexp._arguments import Arguments, command
-from fwexp.errors import UserError
+from fwexp.errors import UserError, install
 
 USAGE = """\
 usage: fwexp doctor [results_dir=DIR] [data_dir=DIR]
@@ -68,7 +68,7 @@ def _caught(check: Callable[[], Found]) -> Found:
     except OSError as error:
         yield False, f"{error.filename}: {error.strerror}; it has to be there and yours to read"
     except Exception as error:
-        yield False, f"{type(error).__name__}: {error}; install again: pip install --force-reinstall fwexp"
+        yield False, f"{type(error).__name__}: {error}; install again: {install()}"
 
 
 def _packages() -> Found:
@@ -162,8 +162,7 @@ def _data(data_dir: str | None) -> Found:
                     raise DataError(f"{file.folder(folder) / file.path}: missing")
             except DataError as error:
                 states[name] = "damaged"
-                cure = f"fwexp data fetch {name}" if file.url else "install fwexp again" if file.home else "put it there anew"
-                damaged.append(f"{error}: {cure}")
+                damaged.append(f"{error}; {file.cure(name)}")
     lists = {state: ", ".join(name for name in states if states[name] == state) for state in ("complete", "missing", "damaged")}
     yield True, f"{folder}: " + "; ".join(f"{state}: {names}" for state, names in lists.items() if names)
     yield from ((False, text) for text in damaged)

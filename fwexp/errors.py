@@ -41,6 +41,18 @@ def shown(value: object) -> str:
     return _SHORT.repr(value)
 
 
+def not_installed(needs: str, package: str, extra: str) -> str:
+    """Return the message for a package of an extra: what needs it, and how it comes."""
+    return f"{needs} {package}, which is not installed: {install(extra)}"
+
+
+def install(extra: str = "") -> str:
+    """Return how fwexp is installed, again or with an extra: it is on no index."""
+    if not extra:
+        return "`make venv` in the checkout, or `pip install --force-reinstall` with the file of a release"
+    return f"`pip install '.[{extra}]'` in the checkout (`make venv` there installs all extras)"
+
+
 class Stopped(Exception):
     """An evaluation was given up, because there is no time for it."""
 

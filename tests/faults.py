@@ -2,9 +2,11 @@
 
 ``kills``: sweeps with both launchers, with and without ``force=true``, are killed with SIGKILL, the parent or one of its
 workers. After every kill the store holds no damaged run and every run that was finished before; in the end it equals one that
-nobody disturbed, but for times, and nothing is left over. ``together``: one of three sweeps on one grid is killed; every run is
-done, and none twice. ``checkpoints``: runs of many settings are killed, each many times, and go on; they end as if nobody had
-disturbed them. ``bits``: one bit of every byte of every file of a run is flipped; every flip is found, and that run alone redone.
+nobody disturbed, but for times, and nothing is left over. ``orphans``: parents are killed within a second of the start of their
+workers; no process lives on, and nothing is left in shared memory. ``together``: one of three sweeps on one grid is killed; every
+run is done, and none twice. ``checkpoints``: runs of many settings are killed, each many times, and go on; they end as if nobody
+had disturbed them. ``bits``: one bit of every byte of every file of a run is flipped; every flip is found, and that run alone
+redone.
 """
 
 # ruff: noqa: T201
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +33,7 @@ COMMAND = [sys.executable, "-c", "import sys; from fwexp.cli import main; sys.ex
 SWEEP = ["dataset=digits", "solver=bcfw,ssg", "seed=range(4)", "max_passes=30", "gap_tol=0"]
 OWN_TIMES = ["time"]
 PATIENCE = 600.0  # seconds within which workers end after their parent, and a sweep is done, on a busy machine, too
+SOON = 60.0  # seconds within which workers end that have just begun
 
 
 def start(results_dir, *more):
@@ -38,17 +42,16 @@ def start(results_dir, *more):
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def children(pid: int) -> list[int]:
-    """Return the processes that a process has started, those of the operating system's table."""
-    found = []
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """Yield all processes, with what the system's table says of them after their names: state, parent, group, session."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[1] == str(pid):
-            found.append(int(stat.parent.name))
-    return found
+        with contextlib.suppress(OSError):
+            yield int(stat.parent.name), stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    return [child for child, fields in processes() if fields[1] == str(pid)]
 
 
 def contents(results_dir) -> dict:
@@ -123,6 +126,44 @@ def together(count: int, rng, folder: Path) -> None:
         store.tidy(results_dir)
         assert not list(results_dir.rglob(".*"))
     print(f"three sweeps at once, {count} times one of them killed: every run is there, none was done twice")
+
+
+def of_session(leader: int) -> list[int]:
+    """Return the processes of a session."""
+    return [pid for pid, fields in processes() if fields[3] == str(leader)]
+
+
+def left_by(leader: int) -> list:
+    """Return what a process and those that it started have left: processes, semaphores, folders in shared memory."""
+    return [*of_session(leader), *Path("/dev/shm").glob(f"*[-_]{leader}[-_]*")]
+
+
+def orphans(count: int, rng, folder: Path) -> None:
+    """Kill parents of workers that are just being started."""
+    command = [*COMMAND, *SWEEP, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    for kill in range(count):
+        process = subprocess.Popen(
+            [*command, f"results_dir={folder / f'orphans{kill}'}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            while not any(b"loky" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children(process.pid)):
+                assert process.poll() is None, process.stdout.read()
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0.0, 1.0))
+            process.kill()
+            process.communicate(timeout=SOON)  # until nobody holds its output open
+            end = time.monotonic() + SOON
+            while left_by(process.pid) and time.monotonic() < end:
+                time.sleep(0.05)
+            assert not left_by(process.pid)
+        finally:
+            for pid in of_session(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+    print(f"{count} parents killed while their workers start: no process, no open pipe, nothing in shared memory")
 
 
 LONG = ["dataset=digits", "gap_tol=0", "schedule=100"]
@@ -207,6 +248,7 @@ def main(chosen, count: int, seed: int, launchers, step: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             {
                 "kills": lambda: kills(count, rng, launchers, Path(folder)),
+                "orphans": lambda: orphans(max(count * 3 // 20, 1), rng, Path(folder)),
                 "together": lambda: together(max(count // 10, 1), rng, Path(folder)),
                 "checkpoints": lambda: checkpoints(max(count // 10, 1) + 1, rng, Path(folder)),
                 "bits": lambda: bits(step, rng, Path(folder)),
@@ -215,7 +257,7 @@ def main(chosen, count: int, seed: int, launchers, step: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("chosen", nargs="*", default=["kills", "together", "checkpoints", "bits"])
+    parser.add_argument("chosen", nargs="*", default=["kills", "orphans", "together", "checkpoints", "bits"])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--launchers", nargs="+", default=["basic", "joblib"])

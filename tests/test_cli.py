@@ -42,6 +42,13 @@ def start(*argv, cwd, **options):
 BAD = [
     ("runn", "unknown command 'runn'; accepted: claims, compare, data, doctor, figure, ls, publish, report, reproduce, run (did"),
     ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
+    ("run solver=away", "solver away is for task=convex with dataset=lasso, "),
+    ("run dataset=lasso", "dataset lasso is for task=convex with solver=frank_wolfe, "),
+    (
+        "run task=convex dataset=lasso solver=bcfw",
+        "solver bcfw is for task=grid, improvement, path, train; accepted for task=convex",
+    ),
+    ("run solver=excessive_gap dataset=synthetic_lsp", "solver excessive_gap needs the tier expectations"),
     ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
     ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: claims/icml2013, "),
     ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb'; accepted: basic"),
@@ -75,8 +82,11 @@ BAD = [
     ("run schedule=[2,1]", "an increasing list of them, got [2, 1]"),
     ("run force=2", "force must be true, false or stale, got 2"),
     ("run results_dir=", "results_dir must be the name of a folder, got ''"),
-    ("run results_dir=a_file", "results_dir must be a folder that can be written, got 'a_file'"),
-    ("run -m results_dir=a_file", "results_dir must be a folder that can be written, got 'a_file'"),
+    ("run results_dir=a_file", "results_dir must be a folder, got 'a_file', which is no folder"),
+    ("run -m results_dir=a_file", "results_dir must be a folder, got 'a_file', which is no folder"),
+    ("ls results_dir=a_file", "results_dir must be a folder, got 'a_file', which is no folder"),
+    ("run results_dir=file:x", "results_dir must be a folder, got 'file:x', which is an address"),
+    ("run results_dir=http://x/y", "results_dir must be a folder, got 'http://x/y', which is an address"),
     ("run --cfg", "argument --cfg/-c: expected one argument"),
     ("run --colour", "unrecognized arguments: --colour"),
     ("run +experiment=quickstart", "this experiment stands for many runs; add -m"),
@@ -96,10 +106,22 @@ BAD = [
     ("run hydra.run.dir=here", "hydra.run.dir cannot be set, got 'here'"),
     ("run -m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir cannot be set, got 'here'"),
     ("run -m hydra.sweep.subdir=here seed=0,1", "hydra.sweep.subdir cannot be set, got 'here'"),
+    ("run hydra.job.chdir=true", "hydra.job.chdir cannot be set, got True"),
+    ("run +hydra.launcher.x=1", "unknown key of hydra.launcher (basic) 'x'; accepted: none"),
+    ("run -m hydra/launcher=joblib +hydra.launcher.x=1", "unknown key of hydra.launcher (joblib) 'x'; accepted: backend, "),
+    ("run -m hydra/launcher=joblib hydra.launcher.backend=nope", "hydra.launcher.backend must be null or loky, got 'nope'"),
+    ("run -m hydra/launcher=joblib hydra.launcher.n_jobs=0", "hydra.launcher.n_jobs must be a number of processes, or -1"),
+    ("run -m hydra.launcher=null", "hydra.launcher cannot be set, got None; hydra/launcher takes basic, joblib, submitit_local, "),
+    ("figure quickstart --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, joblib, submitit_"),
+    ("reproduce --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, joblib, submitit_local"),
     ("run hydra.output_subdir=.hydra", "hydra.output_subdir cannot be set, got '.hydra'"),
     ("run hydra.mode=MULTIRUN", "hydra.mode cannot be set, got MULTIRUN: the flag -m makes a sweep"),
     ("run -m hydra.mode=RUN seed=0,1", "hydra.mode cannot be set, got RUN: the flag -m makes a sweep"),
     ("run hydra/job_logging=default", "hydra/job_logging must not write files, got default"),
+    ("run -m seed=range(1e9)", "a sweep has at most 100000 runs, got 1000000000"),
+    ("run -m seed=shuffle(range(0,-1e9,-1))", "a sweep has at most 100000 runs, got 1000000000"),
+    (f"run -m seed=range({'9' * 400})", "a sweep has at most 100000 runs, got inf"),
+    ("run -m seed=range(1000) lam=range(1,1001)", "a sweep has at most 100000 runs, got 1000000"),
     ("run -m lam=range(0)", "'lam=range(0)' has no values"),
     ("run -m lam=glob(*)", "'lam=glob(*)' has no values"),
     ("run -m seed=0,1 solver=glob(x*)", "'solver=glob(x*)' has no values"),
@@ -109,7 +131,6 @@ BAD = [
     (f"run results_dir={'x' * 5000}", "(File name too long)"),
     (f"run -m data_dir={'x' * 5000}", "(File name too long)"),
     ("run results_dir=~nobody_of_this_name/x", "results_dir must be the name of a folder, got '~nobody_of_this_name/x'"),
-    ("run results_dir=\udcff", "results_dir must be the name of a folder, got '\\udcff'"),
     ("run -sc install=fish", "--shell-completion takes install=bash, uninstall=bash or query=bash, got install=fish: eval"),
     ("run --shell-completion", "--shell-completion takes install=bash, uninstall=bash or query=bash, got nothing"),
     ("figure quickstart --preset", "--preset needs a value; accepted: full, smoke"),
@@ -150,12 +171,37 @@ def test_mistakes_take_one_line(fwexp, tmp_path, line, message):
 
 
 @pytest.mark.parametrize("line", ["run max_passes=0.1", "run -m max_passes=0.1", "ls", "data", "figure", "doctor"])
-@pytest.mark.parametrize("threads", ["²", "many", "-1"])
-def test_a_number_of_threads_that_is_none(fwexp, tmp_path, monkeypatch, line, threads):
-    monkeypatch.setenv("OMP_NUM_THREADS", threads)
-    message = f"fwexp: OMP_NUM_THREADS must be a number of threads, got {threads!r}\n"
-    assert fwexp(*line.split()) == (2, "", message)
+@pytest.mark.parametrize(("variable", "threads"), [("OMP", "²"), ("OMP", "many"), ("OMP", "-1"), ("NUMBA", "0"), ("NUMBA", "-3")])
+def test_a_number_of_threads_that_is_none(fwexp, tmp_path, monkeypatch, line, variable, threads):
+    monkeypatch.setenv(f"{variable}_NUM_THREADS", threads)
+    code, out, err = fwexp(*line.split())
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"fwexp: {variable}_NUM_THREADS must be a number of threads")
+    assert repr(threads) in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", ["run", "figure quickstart --dry-run"])
+def test_python_without_assertions(tmp_path, line):
+    """Hydra's parser advances in them."""
+    script = f"import sys; from fwexp.cli import main; sys.exit(main({line.split()}))"
+    options = {"cwd": tmp_path, "env": ENVIRONMENT | {"PYTHONOPTIMIZE": "2"}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", script], **options)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "unset PYTHONOPTIMIZE" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_a_folder_whose_name_is_no_text(tmp_path, launcher):
+    folder = tmp_path / "caf\udce9"
+    folder.mkdir()
+    arguments = ["max_passes=0.1", f"results_dir={folder / 'results'}"]
+    sweep = start("run", "-m", "seed=0,1", f"hydra/launcher={launcher}", *arguments, cwd=folder)
+    assert sweep.wait() == 0
+    run = start("run", *arguments, cwd=folder, errors="surrogateescape", stdout=subprocess.PIPE)
+    assert Path(run.communicate()[0].strip()) in [found.path for found in store.find_runs(folder / "results")]
 
 
 @pytest.mark.parametrize("line", ["ls", "data", "run dataset=ocr", "run -m dataset=ocr", "figure icml2013/fig1 --preset smoke"])

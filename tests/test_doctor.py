@@ -7,6 +7,7 @@ import pytest
 
 from fwexp import _kernel_cache, api, doctor
 from fwexp.cli import main
+from fwexp.errors import install
 from fwexp.problems.evaluation import Evaluation
 from fwexp.run import provenance
 from fwexp.tasks import train
@@ -108,7 +109,7 @@ def test_data(examine, tmp_path):
     found = examine()[1]["data"]
     assert found[0] == f"{tmp_path / 'data'}: complete: {DRAWN}; missing: conll2000, hansards, horses, horseseg, lsp; damaged: ocr"
     assert found[1].startswith("WRONG: ")
-    assert found[1].endswith(": fwexp data fetch ocr")
+    assert found[1].endswith("; get it with `fwexp data fetch ocr`")
     (line, _) = examine("data_dir=elsewhere")[1]["data"]
     assert line == "WRONG: elsewhere is no folder: make it, or name another with FWEXP_DATA or data_dir="
 
@@ -127,7 +128,7 @@ def test_results(examine, tmp_path):
         "WRONG: results/runs/digits/bcfw/stray: run.json is missing; move it away",
         "WRONG: results/runs/notes: notes is no folder of runs (Not a directory); move it away",
     ]
-    line = examine("results_dir=data/../results/runs/notes")[1]["results"][-1]
+    line = examine("results_dir=data/../results/runs/notes/below")[1]["results"][-1]
     assert "cannot be written to (Not a directory)" in line
 
 
@@ -166,7 +167,7 @@ def test_wrong_numbers_are_found(monkeypatch, primal, gap, status, error, condit
     ("error", "text"),
     [
         (PermissionError(13, "Permission denied", "/x"), "/x: Permission denied; it has to be there and yours to read"),
-        (AttributeError("gone"), "AttributeError: gone; install again: pip install --force-reinstall fwexp"),
+        (AttributeError("gone"), f"AttributeError: gone; install again: {install()}"),
     ],
 )
 def test_a_check_that_fails_is_a_finding(examine, monkeypatch, error, text):

@@ -14,7 +14,7 @@ USAGE = """\
 usage: python -m fwexp.experiments.peers [--only liblinear|dlib|crfsuite] [--rounds N] [results_dir=DIR] [data_dir=DIR]
 
 Trains with fwexp and with other tools in turns, on one core, and writes DIR/peers/NAME.md, .csv and .json. The other tools are
-those of the extra peers: pip install 'fwexp[peers]'.
+those of the extra peers, which make venv installs.
 
   --only NAME     only the comparison with this tool, whose files alone are written
   --rounds N      how often everything is trained (default: 5)

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import fwexp
-from fwexp.errors import OptionError
+from fwexp.errors import OptionError, not_installed
 from fwexp.problems.features import BinaryFeatures, DenseFeatures
 
 PACKAGES = {"sklearn": "scikit-learn", "dlib": "dlib-bin", "pycrfsuite": "python-crfsuite"}
@@ -45,7 +45,7 @@ def module(name: str):
         return import_module(name)
     except ImportError as error:
         package = PACKAGES[name.partition(".")[0]]
-        raise OptionError(f"this comparison needs {package}, which is not installed: pip install 'fwexp[peers]'") from error
+        raise OptionError(not_installed("this comparison needs", package, "peers")) from error
 
 
 def called(tool: str, name: str) -> str:

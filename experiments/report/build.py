@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fwexp._durable import clean, replacing_folder
 from fwexp._folders import check_folder
-from fwexp.errors import OptionError
+from fwexp.errors import OptionError, not_installed
 from fwexp.experiments.catalogue import Figure
 from fwexp.experiments.claims import PAPERS, all_claims, check_all
 from fwexp.experiments.claims.check import save
@@ -34,7 +34,7 @@ def build(results_dir="results") -> Path:
         plotly is not installed.
     """
     if not find_spec("plotly"):
-        raise OptionError("fwexp report needs plotly, which is not installed: pip install 'fwexp[report]'")
+        raise OptionError(not_installed("fwexp report needs", "plotly", "report"))
     from plotly.offline import get_plotlyjs
 
     from fwexp.run import store

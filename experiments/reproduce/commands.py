@@ -11,8 +11,8 @@ from pathlib import Path
 from fwexp import _folders
 from fwexp._arguments import Arguments, command
 from fwexp.driver.progress import print_line
-from fwexp.errors import RunsFailed
-from fwexp.run.config import PRESETS
+from fwexp.errors import RunsFailed, not_installed
+from fwexp.run.config import LAUNCHERS, PRESETS
 
 USAGE = """\
 usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [hydra/launcher=basic|joblib]
@@ -37,7 +37,7 @@ the folder is replaced. What is damaged is left out; that, and what is not of on
   PART   only this, and the claims of this paper: icml2013, icml2016, lecture, review, horses, pose, quickstart, peers; the rest
          of the folder stays as it is
 """
-ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": ("hydra/launcher",)}
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": {"hydra/launcher": LAUNCHERS}}
 
 
 @command("fwexp reproduce", USAGE, **ACCEPTED)
@@ -112,7 +112,7 @@ def conclude(results_dir: Path, preset: str) -> None:
 
         print(build(results_dir))
     else:
-        print_line("no report: plotly is not installed (pip install 'fwexp[report]')")
+        print_line(f"no report: {not_installed('it needs', 'plotly', 'report')}")
 
 
 def _parts():

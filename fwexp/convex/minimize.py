@@ -10,7 +10,7 @@ from fwexp.checks import check_choice, check_fields, check_flag, check_function,
 from fwexp.convex.base import Evaluation, Method
 from fwexp.convex.blocks import Block, BlockDescent
 from fwexp.convex.games import Bilinear
-from fwexp.convex.objectives import as_function
+from fwexp.convex.objectives import UserFunction, as_function
 from fwexp.convex.saddle import SADDLE_METHODS, SaddleMethod, WorstCase
 from fwexp.convex.sets import ConvexSet
 from fwexp.convex.vertices import Away, Corrective, FrankWolfe, Pairwise, RandomAway
@@ -150,6 +150,8 @@ def minimize(
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
     process = new_method(as_function(f, set.dim), set, method, x0, settings.check_seed(seed), gap_tol, options)
     log, status = _run(process, Evaluation(process), max_iter, time_limit, schedule, callback, verbose, checkpoint)
+    if isinstance(process.f, UserFunction):
+        process.check_gradient()
     return as_minimum(process, log, status)
 
 

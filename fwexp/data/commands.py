@@ -47,7 +47,7 @@ def main(given: Arguments) -> int:
 
 
 def _list(names: list[str], data_dir: Path) -> int:
-    rows = [("name", "title", "examples and dimension", "size", "files", "where")]
+    rows, cures = [("name", "title", "examples and dimension", "size", "files", "where")], []
     for name in names:
         entry = DATASETS[name]
         missing = [file for file in entry.files if file.find(data_dir) is None]
@@ -55,10 +55,12 @@ def _list(names: list[str], data_dir: Path) -> int:
         size = "?" if None in sizes else _bytes(sum(sizes))
         folders = {str((data_dir / file.path).parent) for file in entry.files if file.home is None}
         where = ", ".join(sorted(folders)) or "in the package"
+        cures += dict.fromkeys(f"{name}: {file.cure(name)}" for file in missing)
         rows.append((name, entry.title, entry.shape, size, "missing" if missing else "present", where))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(*cures, sep="\n", end="\n" * bool(cures))
     return 0
 
 
@@ -68,7 +70,7 @@ def _verify(names: list[str], data_dir: Path) -> int:
         for file in DATASETS[name].files:
             state, text = _state(file, data_dir)
             if state == "missing":
-                text += f"; get it with `fwexp data fetch {name}`" if file.url else "; put it there"
+                text += f"; {file.cure(name)}"
             failed |= state != "ok"
             print(f"{name:10} {state:8} {text}")
     return int(failed)
@@ -85,8 +87,7 @@ def _fetch(names: list[str], data_dir: Path) -> int:
                 print(f"{name:10} present  {text}")
                 continue
             if file.url is None:
-                cure = "it comes with the package: install that again" if file.home else "put it there: it has no source to fetch"
-                print(f"fwexp: {text}; {cure}", file=sys.stderr)
+                print(f"fwexp: {text}; {file.cure(name)}", file=sys.stderr)
                 failed = True
                 continue
             try:

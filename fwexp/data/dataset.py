@@ -37,6 +37,8 @@ class DataFile:
         How many lines of what ``url`` gives come before the content of the file.
     home : Path, optional
         The folder of a file that comes with a package.
+    source : str
+        Where people find a file that they put there themselves.
     """
 
     path: str
@@ -45,6 +47,7 @@ class DataFile:
     check: Callable[[Path], str] | None = None
     skip: int = 0
     home: Path | None = None
+    source: str = ""
 
     def folder(self, data_dir: Path) -> Path:
         """Return the folder that ``path`` is relative to."""
@@ -54,6 +57,14 @@ class DataFile:
         """Return the path of the file, packed or unpacked; None if it is not there."""
         candidates = (self.folder(data_dir) / name for name in (self.path, self.path.removesuffix(".gz")))
         return next((path for path in candidates if path.is_file()), None)
+
+    def cure(self, dataset: str) -> str:
+        """Say what people can do where the file of a data set is missing or damaged."""
+        if self.url:
+            return f"get it with `fwexp data fetch {dataset}`"
+        if self.home:
+            return "it comes with the package: install that again"
+        return f"put it there ({self.source})" if self.source else "put it there"
 
     def verify(self, path: Path) -> str:
         """Return what was found to be right of the file, which lies at ``path``.
@@ -163,10 +174,9 @@ class Dataset:
                 place = folder if folder.is_dir() else f"{folder} (no such folder)"
                 plain = file.path.removesuffix(".gz")
                 names = file.path if plain == file.path else f"{file.path} (or {plain})"
-                get = f"get it with `fwexp data fetch {self.name}`" if file.url else "put it there"
                 raise DataError(
                     f"dataset {self.name} needs {names}, which is not in {place}; "
-                    f"{get}, or name a folder that has it with data_dir= or FWEXP_DATA"
+                    f"{file.cure(self.name)}, or name a folder that has it with data_dir= or FWEXP_DATA"
                 )
             paths[path.relative_to(file.folder(data_dir)).as_posix()] = path
         return paths

@@ -25,6 +25,10 @@ PARTS = ("train", "test")
 COUNTS = {"train": 278, "test": 49}  # images of the whole data set
 FORMAT = 1  # of the parsed form; to be raised when the same images give other arrays
 SUPERPIXELS = 200  # about so many per image
+SOURCE = (
+    "https://github.com/ZJW-HUST/Deeplab-Weizmann-Horse has them in weizmann_horse_db; here they are scaled to at most 240 "
+    "pixels, and saved as images/NAME.jpg and masks/NAME.png"
+)
 
 
 @dataclass(frozen=True)
@@ -217,7 +221,7 @@ DATASET = Dataset(
     name="horses",
     title="figure and ground on superpixels (Weizmann horses)",
     shape="n 278 + 49, d 223",
-    files=tuple(DataFolder(f"weizmann_horse/{part}", check=_check) for part in PARTS),
+    files=tuple(DataFolder(f"weizmann_horse/{part}", check=_check, source=SOURCE) for part in PARTS),
     read=read,
     Options=Options,
     scorer=scorer,

@@ -22,7 +22,7 @@ import numpy as np
 
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import resolve_data_dir
-from fwexp.errors import DataError, ParameterError
+from fwexp.errors import DataError, ParameterError, not_installed
 
 URL = "http://www.di.ens.fr/sierra/research/gapBCFW/release"
 FIELDS = {"patterns": ("features", "features_pairwise", "edge_structure"), "labels": ("labels", "superpixel_size")}
@@ -100,9 +100,7 @@ def _read_hdf5(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
     try:
         import h5py
     except ImportError:
-        raise DataError(
-            f"{path}: MATLAB files of version 7.3 need h5py, which is not installed: pip install 'fwexp[images]'"
-        ) from None
+        raise DataError(not_installed(f"{path}: MATLAB files of version 7.3 need", "h5py", "images")) from None
     try:
         with h5py.File(path) as file:
             names = {name for names in FIELDS.values() for name in names}

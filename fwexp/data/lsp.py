@@ -28,6 +28,7 @@ LONGEST = 320  # pixels
 REACH = 0.5  # of the torso
 UNIT = 10.0  # cells
 PLACES = 4  # features
+SOURCE = "https://github.com/MiraiLouis/lsp_cpm has these 400 of http://sam.johnson.io/research/lspet.html, with their joints"
 
 
 def read(options: NoOptions, data_dir: Path):
@@ -120,10 +121,8 @@ def prepare(folder: Path, joints_path: Path) -> dict[str, np.ndarray]:
 
 def _pixels(path: Path) -> tuple[np.ndarray, float]:
     """Return an image, uint8 (height, width, 3), scaled, and the scale."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise DataError("images need Pillow, which is not installed: pip install 'fwexp[images]'") from None
+    from PIL import Image
+
     try:
         with Image.open(path) as image:
             scale = LONGEST / max(image.size)
@@ -171,7 +170,10 @@ DATASET = Dataset(
     name="lsp",
     title="poses (Leeds Sports Pose Extended, own part scores)",
     shape=f"n 103 + {NUM_TEST}, d {len(JOINTS) * (len(JOINTS) + PLACES) + 4 * (len(JOINTS) - 1)}",
-    files=(DataFolder("lsp/lspet400/images", check=_check), DataFile("lsp/lspet400/joints.mat", check=_check_joints)),
+    files=(
+        DataFolder("lsp/lspet400/images", check=_check, source=SOURCE),
+        DataFile("lsp/lspet400/joints.mat", check=_check_joints, source=SOURCE),
+    ),
     read=read,
     scorer=scorer,
     metrics=("pcp", "pdj"),

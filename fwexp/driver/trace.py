@@ -26,6 +26,7 @@ class Status(StrEnum):
     """How a run ended; ``sentence`` says it in words, and `ending` in a line."""
 
     CONVERGED = "converged"
+    STALLED = "stalled"
     MAX_PASSES = "max_passes"
     TIME_LIMIT = "time_limit"
     INTERRUPTED = "interrupted"
@@ -40,6 +41,7 @@ class Status(StrEnum):
 # What comes before a number of passes in a line about a run, and the sentence.
 WORDS = {
     Status.CONVERGED: ("converged after", "the certified gap reached gap_tol"),
+    Status.STALLED: ("as near as rounding allows after", "no step gains more than rounding errors"),
     Status.MAX_PASSES: ("stopped at", "max_passes was reached"),
     Status.TIME_LIMIT: ("out of time after", "the time limit was reached"),
     Status.INTERRUPTED: ("interrupted after", "the run was interrupted"),

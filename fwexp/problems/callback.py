@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.any_labelings import can_be_kept, equal_labelings, same_form, snapshot
+from fwexp.problems.arrays import as_sparse
 from fwexp.problems.constraints import internal_indices
 from fwexp.problems.psi_cache import PsiCache
 from fwexp.problems.sparse_vector import SparseVector
@@ -111,7 +112,7 @@ class CallbackProblem:
             if not can_be_kept(labeling):
                 raise ParameterError(f"y must hold labelings, got y[{i}] = {_short(labeling)}")
         self.features, self.loss, self.max_oracle, self.decode = features, loss, max_oracle, decode
-        first = _row(features(0, snapshot(self.y[0])))
+        first = _row("features(0, y)", features(0, snapshot(self.y[0])))
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
             raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
         self.n, self.d = len(self.y), int(first.shape[-1])
@@ -145,7 +146,7 @@ class CallbackProblem:
         ValueError
             Of another length than d, or not finite.
         """
-        phi = _row(self.features(i, snapshot(y)))
+        phi = _row(f"features({i}, y)", self.features(i, snapshot(y)))
         if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
         if sp.issparse(phi):
@@ -319,9 +320,11 @@ def _short(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
-def _row(features):
+def _row(name: str, features):
     """Return features as a copy in float64; in their own type, a sum of entries at one place could be rounded, or overflow."""
-    return sp.csr_array(features.astype(np.float64)) if sp.issparse(features) else np.array(features, dtype=np.float64)
+    if sp.issparse(features) and features.ndim <= 2:
+        return sp.csr_array(as_sparse(name, features).astype(np.float64))
+    return np.array(features, dtype=np.float64)
 
 
 def _values(vector) -> np.ndarray:

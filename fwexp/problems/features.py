@@ -55,7 +55,7 @@ def as_features(x, *, copy: bool = True):
         if not np.isfinite(values).all():
             raise ParameterError("X must be finite, got NaN or infinity")
         return DenseFeatures(values)
-    x = sp.csr_array(x, dtype=np.float64)
+    x = sp.csr_array(x.astype(np.float64, copy=False))  # first: in its own type, a sum of entries at one place may overflow
     if copy or not x.has_canonical_format:
         x = x.copy()
         x.sum_duplicates()

@@ -7,6 +7,7 @@ found by its names alone.
 from collections.abc import Mapping
 
 from fwexp.checks import check_choice, check_fields
+from fwexp.errors import ParameterError
 
 
 def _others(kind: str) -> dict:
@@ -71,6 +72,37 @@ def check_solver(name: str, options: Mapping, methods: Mapping | None = None):
         return check_options(get_solver(name), options)
     cls = methods[check_choice("solver", name, methods)]
     return cls.Options(**check_fields(f"solver {name}", cls.Options, options, defaults=False))
+
+
+def check_place(task, group: str, name: str) -> None:
+    """Refuse a name that is there for other tasks only; names that nothing has are left to those who list what there is.
+
+    Parameters
+    ----------
+    task : type
+        A task.
+    group : {"dataset", "solver"}
+    name : str
+
+    Raises
+    ------
+    ParameterError
+        A method on convex sets for training, for instance.
+    """
+    from fwexp.data import DATASETS
+    from fwexp.solvers import SOLVERS
+    from fwexp.tasks import TASKS
+
+    kind, partner, own = {"dataset": ("instances", "solver", DATASETS), "solver": ("methods", "dataset", SOLVERS)}[group]
+
+    def offers(other) -> Mapping:
+        return own if getattr(other, kind) is None else getattr(other, kind)
+
+    if name in offers(task) or not (others := [other for other in TASKS.values() if name in offers(other)]):
+        return
+    partners = {"solver": others[0].methods, "dataset": others[0].instances}[partner]
+    where = f"task={', '.join(other.name for other in others)}" + (f" with {partner}={', '.join(partners)}" if partners else "")
+    raise ParameterError(f"{group} {name} is for {where}; accepted for task={task.name}: {', '.join(sorted(offers(task)))}")
 
 
 def modules(solver: str, dataset: str) -> list[str]:

@@ -26,6 +26,12 @@ EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "c
 STALE = "stale"  # the value of force that runs again what other sources made
 
 GROUPS = ("task", "dataset", "solver")
+LAUNCHERS = {  # Hydra's, and what it calls for each
+    "basic": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
+    "joblib": "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
+    "submitit_local": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",
+    "submitit_slurm": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher",
+}
 PRESETS = ("full", "smoke")  # of an experiment: all of it, or just enough to see that it works
 TRAIN = "train"  # the task by default
 
@@ -80,8 +86,10 @@ def canonical(config: Mapping) -> dict:
     task = TASKS.find(name)
     own = _values(task.check_options(options))
     data, options = _name_and_options("dataset", config.pop("dataset", None))
+    catalogues.check_place(task, "dataset", data)
     dataset = {"name": data} | _values(catalogues.check_dataset(data, options, task.instances))
     method, options = _name_and_options("solver", config.pop("solver", None))
+    catalogues.check_place(task, "solver", method)
     solver = {"name": method} | _values(catalogues.check_solver(method, options, task.methods))
     task.check_solver(solver["name"])
     for key in config:

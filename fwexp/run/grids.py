@@ -16,10 +16,11 @@ replace those of every grid, those of a grid's own ``smoke`` replace them there,
 
 import copy
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.override_parser.types import Override, OverrideType, ValueType
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
@@ -27,6 +28,7 @@ from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, key_of, quote
 from fwexp.run.hydra_settings import check_hydra, check_targets
 
+MOST = 100_000  # runs of a sweep
 Axes = dict[str, list[str]]  # key -> the overrides "key=value" that are tried in turn
 
 
@@ -56,13 +58,15 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
     for key in EXECUTION_KEYS:
         if len(given.get(key, ())) > 1:
             raise OptionError(f"{key} must have one value in a sweep, got {', '.join(given[key])}")
-    configs, where = {}, {}
+    configs, where, points = {}, {}, 0
     for preset in given.pop("+experiment", [None]):
         chosen = [*common, *([preset] if preset else [])]
         compose = _Composer(loader, config_name, chosen, parser)
         config = _with_hydra(loader, config_name, common, preset)
         grids = list(_grids(config, parser))
         compose.keep((), config)
+        points += sum(math.prod(map(len, (axes | given).values())) for axes in grids)
+        _check_count(points)
         for axes in grids:
             for point in itertools.product(*(axes | given).values()):
                 config = compose(point)
@@ -181,7 +185,19 @@ def _choices(override: Override) -> list[str]:
         return [override.input_line]
     if not override.is_discrete_sweep():
         raise OptionError(f"cannot sweep over {override.input_line!r}; list the values, or use range or choice")
+    if override.value_type is ValueType.RANGE_SWEEP:
+        values = override.value()
+        try:
+            _check_count((values.stop - values.start) / values.step)
+        except (OverflowError, ZeroDivisionError):
+            _check_count(math.inf)
     choices = [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
     if not choices:
         raise ParameterError(f"{override.input_line!r} has no values")
     return choices
+
+
+def _check_count(count: float) -> None:
+    """Refuse a sweep that nobody lives to see, before its runs are listed."""
+    if not count <= MOST:
+        raise ParameterError(f"a sweep has at most {MOST} runs, got {count:.10g}")

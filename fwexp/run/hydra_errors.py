@@ -6,12 +6,10 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from fwexp.errors import OptionError, ParameterError, UserError, unknown
+from fwexp.errors import OptionError, ParameterError, UserError, install, unknown
 from fwexp.run.config import conf_dir, conf_dirs
 
 COMPOSING = (HydraException, OmegaConfBaseException, YAMLError)  # what goes wrong while a configuration is composed
-
-JOBLIB_HINT = "; joblib comes with `pip install 'fwexp[parallel]'`"
 
 
 def explain(error: Exception) -> UserError:
@@ -42,7 +40,8 @@ def _missing(error) -> UserError:
     if path.startswith("hydra/"):
         group, _, name = path.rpartition("/")
         names = ["fwexp"] if group == "hydra/sweeper" else error.options or []
-        hint = JOBLIB_HINT if name == "joblib" else ""
+        extra = {"joblib": "parallel", "submitit_local": "submitit", "submitit_slurm": "submitit"}.get(name)
+        hint = f"; {name} comes with {install(extra)}" if extra else ""
         return ParameterError(unknown(group, name, names) + hint)
     group, _, name = path.partition("/")
     folders = [folder / group for folder in conf_dirs()]

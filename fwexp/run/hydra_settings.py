@@ -6,19 +6,17 @@ wrote it: the launcher alone is chosen by such a name, from a list.
 
 from collections.abc import Iterator
 
+from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from fwexp.errors import OptionError, shown
+from fwexp.errors import OptionError, ParameterError, shown, unknown
+from fwexp.run.config import LAUNCHERS
 
 SWEEPER = "hydra_plugins.fwexp.GridSweeper"
-LAUNCHERS = (
-    "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
-    "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
-    "hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",
-)
-FIXED = {"run.dir": ".", "sweep.dir": ".", "sweep.subdir": ".", "output_subdir": None}
-CALLED = {"hydra.sweeper._target_": (SWEEPER,), "hydra.launcher._target_": LAUNCHERS}  # what may be named where
+FIXED = {"run.dir": (".",), "sweep.dir": (".",), "sweep.subdir": (".",), "output_subdir": (None,), "job.chdir": (None, False)}
+JOBLIB = {"backend": (None, "loky"), "prefer": ("processes",), "require": (None,)}  # what the launcher does not overrule
+CALLED = {"hydra.sweeper._target_": (SWEEPER,), "hydra.launcher._target_": tuple(LAUNCHERS.values())}  # what may be named where
 LOGGING = {  # the values that logging imports or calls
     "class": ("logging.Formatter", "logging.NullHandler", "logging.StreamHandler"),
     "stream": ("ext://sys.stdout", "ext://sys.stderr"),
@@ -34,11 +32,12 @@ def check_hydra(config: DictConfig) -> None:
         value = plain
         for part in key.split("."):
             value = value.get(part) if isinstance(value, dict) else None
-        if value != fixed:
+        if value not in fixed:
             raise OptionError(f"hydra.{key} cannot be set, got {value!r}: Hydra writes nothing here, and runs go to results_dir")
     if (mode := plain.get("mode")) is not None:
         raise OptionError(f"hydra.mode cannot be set, got {getattr(mode, 'name', mode)}: the flag -m makes a sweep")
     check_targets(config)
+    _check_launcher(config)
     if plain.get("callbacks"):
         raise OptionError(f"hydra.callbacks cannot be set, got {shown(plain['callbacks'])}: configurations call nothing")
     for key in ("hydra_logging", "job_logging"):
@@ -46,6 +45,26 @@ def check_hydra(config: DictConfig) -> None:
         if isinstance(handlers, dict) and any("filename" in handler for handler in handlers.values() if isinstance(handler, dict)):
             raise OptionError(f"hydra/{key} must not write files, got {config.hydra.runtime.choices.get(f'hydra/{key}')}")
         _check_logging(f"hydra.{key}", plain.get(key))
+
+
+def _check_launcher(config: DictConfig) -> None:
+    """Refuse what a launcher would ignore, or stumble on when its first run is due."""
+    target = OmegaConf.select(config, "hydra.launcher._target_")
+    name = next((name for name, called in LAUNCHERS.items() if called == target), None)
+    if name is None:
+        raise ParameterError(f"hydra.launcher cannot be set, got {shown(target)}; hydra/launcher takes {', '.join(LAUNCHERS)}")
+    given, known = config.hydra.launcher, ConfigStore.instance().load(f"hydra/launcher/{name}.yaml").node
+    for key in given:
+        if key not in known:
+            accepted = [key for key in known if key != "_target_"] or ["none"]
+            raise OptionError(unknown(f"key of hydra.launcher ({name})", key, accepted))
+    if name == "joblib":
+        for key, accepted in JOBLIB.items():
+            if given.get(key) not in accepted:
+                listed = " or ".join("null" if value is None else value for value in accepted)
+                raise ParameterError(f"hydra.launcher.{key} must be {listed}, got {shown(given[key])}")
+        if given.get("n_jobs") == 0:
+            raise ParameterError("hydra.launcher.n_jobs must be a number of processes, or -1 for one per processor, got 0")
 
 
 def check_targets(config: DictConfig) -> None:

@@ -72,8 +72,15 @@ class _Worker:
 _worker = _Worker()
 
 
+def follow(parent: str) -> None:
+    """End this worker when the process of a token has ended, whatever ended that: to be called before it waits for work."""
+    if parent != _worker.parent:
+        _worker.parent = parent
+        threading.Thread(target=_follow, args=[parent], daemon=True).start()
+
+
 def _follow(parent: str) -> None:
-    """End this worker when its parent has ended, whatever ended that; a run in work is kept as a partial run if it can be."""
+    """Wait for the end of the parent; a run in work is kept as a partial run if it can be."""
     while not is_gone(parent):
         time.sleep(SECONDS)
     os.kill(os.getpid(), signal.SIGINT)
@@ -85,10 +92,8 @@ def _follow(parent: str) -> None:
 
 def run_in_worker(sweep_id: str, run: Callable):
     """Return ``run()``, or None if the sweep was interrupted before it had begun; called in a worker process."""
-    parent = relay.parent(sweep_id)
-    if parent and parent != _worker.parent:
-        _worker.parent = parent
-        threading.Thread(target=_follow, args=[parent], daemon=True).start()
+    if parent := relay.parent(sweep_id):
+        follow(parent)
     if sweep_id != _worker.sweep_id:  # workers outlive a sweep
         _worker.sweep_id, _worker.stopping = sweep_id, False
         if os.getpgrp() != os.getpid():

@@ -44,6 +44,7 @@ def leave_line(folder: Path, name: str, line: str) -> None:
 @contextlib.contextmanager
 def printing(folder: Path) -> Iterator[None]:
     """Make the folder of a sweep, print what workers leave there as it comes, and remove it."""
+    missing = [path for path in folder.parents if not path.exists()]
     folder.mkdir(parents=True)
     done = threading.Event()
 
@@ -60,6 +61,9 @@ def printing(folder: Path) -> Iterator[None]:
         watcher.join()
         _print(folder)
         shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # there are runs
+            for path in missing:
+                path.rmdir()
 
 
 def _print(folder: Path) -> None:

@@ -60,6 +60,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
     if there := _already(config, results_dir, data_dir, force):
         return there
     made_by = sources.made_by(config)  # as they were loaded; they may be edited before the run is stored
+    check([config], data_dir)
     data = _data(config["dataset"], data_dir)
     with claims.claimed(store.run_dir(results_dir, config)) as mine:
         if not mine:

@@ -155,7 +155,7 @@ def save(
     trace = result.trace
     with replacing_folder(target) as folder:
         (folder / CONFIG).write_text(yaml.safe_dump(config, sort_keys=False))
-        trace.to_parquet(folder / TRACE, **traces.WRITTEN)
+        (folder / TRACE).write_bytes(trace.to_parquet(**traces.WRITTEN))  # which would take a path for an address, or as UTF-8
         np.savez(folder / MODEL, w=result.w)
         end = trace.iloc[-1] if len(trace) else {}
         record = {

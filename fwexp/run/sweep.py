@@ -26,8 +26,9 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, read_write
 
 from fwexp import _folders
+from fwexp._processes import this_process
 from fwexp.driver.progress import print_line, without_summaries
-from fwexp.errors import RunsFailed, UserError
+from fwexp.errors import OptionError, RunsFailed, UserError
 from fwexp.run import grids, interrupts, relay, runner, store, work
 from fwexp.run.config import (
     GROUPS,
@@ -93,7 +94,9 @@ class SearchPath(SearchPathPlugin):
 
 
 def register() -> None:
-    """Make the schema, the sweeper and the search path known to Hydra."""
+    """Make the schema, the sweeper and the search path known to Hydra, whose parser advances in its assertions."""
+    if not __debug__:
+        raise OptionError("configurations are read with Python's assertions: unset PYTHONOPTIMIZE, and leave out -O")
     register_schema()
     ConfigStore.__deepcopy__ = lambda store, _: store  # Hydra copies it whenever it composes, and then each node that it takes
     ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
@@ -291,6 +294,8 @@ def _launch(todo: Sequence[Todo], context: HydraContext, config, where: Mapping)
     jobs = [[*to_overrides(each.config), *common, f"hydra.job.name={quote(name)}"] for each, name in zip(todo, names, strict=True)]
     with _workers(config, relay.sweep_folder(where["results_dir"], sweep_id)) as config:
         launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
+        if isinstance(options := getattr(launcher, "joblib", None), dict):  # of its workers, which wait for jobs
+            options |= {"initializer": interrupts.follow, "initargs": (this_process(),)}
         return launcher.launch(jobs, initial_job_idx=0)
 
 

@@ -62,6 +62,8 @@ def _read(path: Path) -> dict:
 
     with path.open("rb") as file:
         arrays = arrays_in(file)
+    if set(arrays) == {"w"}:
+        raise ValueError("the weights alone, as stored runs have them: numpy.load reads those, and fwexp.predict takes them")
     header = json.loads(arrays["header"].item())
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")

@@ -202,7 +202,7 @@ def test_fetch_without_a_network(server, tmp_path, capsys, monkeypatch):
 
 def test_fetch_into_a_place_that_is_no_folder(server, tmp_path, capsys):
     (tmp_path / "file").touch()
-    assert main(["fetch", "conll2000", f"data_dir={tmp_path / 'file'}"]) == 1
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path / 'file' / 'below'}"]) == 1
     assert "Not a directory" in capsys.readouterr().err
     assert server.requests == 0
 
@@ -261,7 +261,9 @@ def test_list(args, letter_file, tmp_path, capsys):
     letter_file.write(tmp_path)
     assert main([*args, f"data_dir={tmp_path}"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + len(DATASETS)
+    lines, cures = lines[: 1 + len(DATASETS)], lines[1 + len(DATASETS) :]
+    assert [cure.partition(":")[0] for cure in cures] == ["conll2000", "hansards", "horses", "horseseg", "lsp"]
+    assert "put it there (https://github.com/" in cures[2]
     table = {line.split()[0]: line for line in lines}
     assert "n 6251 + 626, d 4082" in table["ocr"]
     assert f"present  {tmp_path}/ocr" in table["ocr"]

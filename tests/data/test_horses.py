@@ -138,7 +138,9 @@ def test_what_is_wrong_with_an_image_is_one_line(folder, kind, name, change, mes
 
 
 def test_missing_folders_are_one_line(tmp_path):
-    with pytest.raises(DataError, match=r"dataset horses needs weizmann_horse/train, which is not in .*; put it there"):
+    with pytest.raises(
+        DataError, match=r"dataset horses needs weizmann_horse/train, which is not in .*; put it there \(https://.*, or name"
+    ):
         load_dataset("horses", data_dir=tmp_path)
     for part in ("train", "test"):
         (tmp_path / "weizmann_horse" / part / "images").mkdir(parents=True)
@@ -148,7 +150,7 @@ def test_missing_folders_are_one_line(tmp_path):
 
 def test_without_scikit_image_a_line_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
-    with pytest.raises(DataError, match=r"superpixels need scikit-image, which is not installed: pip install 'fwexp\[images\]'"):
+    with pytest.raises(DataError, match=r"superpixels need scikit-image, which is not installed: `pip install '\.\[images\]'"):
         load_dataset("horses", data_dir=folder)
 
 

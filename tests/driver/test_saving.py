@@ -230,6 +230,12 @@ DAMAGE = {
 }
 
 
+def test_the_weights_of_a_stored_run_say_how_they_are_read(tmp_path, result):
+    np.savez(tmp_path / "model.npz", w=result.w)
+    with pytest.raises(ParameterError, match=r"the weights alone, as stored runs have them: numpy.load reads those"):
+        fwexp.load(tmp_path / "model.npz")
+
+
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_and_hostile_files_are_refused_on_one_line(path, damage):
     DAMAGE[damage](path)

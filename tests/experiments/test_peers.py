@@ -176,7 +176,7 @@ def test_the_command_writes_a_table_and_its_numbers(tmp_path, monkeypatch, capsy
 @pytest.mark.parametrize("name", ["sklearn", "dlib", "pycrfsuite"])
 def test_a_tool_that_is_not_there_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(OptionError, match=rf"needs {tools.PACKAGES[name]}, which is not installed: pip install 'fwexp\[peers\]'"):
+    with pytest.raises(OptionError, match=rf"needs {tools.PACKAGES[name]}, which is not installed: `pip install '\.\[peers\]'"):
         tools.module(name)
 
 

@@ -157,7 +157,7 @@ def test_a_sweep_in_python_looks_as_well(tmp_path):
         sweep.expand([f"hydra.searchpath=[file://{tmp_path}]", "+experiment=new"])
 
 
-@pytest.mark.parametrize("launcher", ["basic", "joblib", "submitit_local"])
+@pytest.mark.parametrize("launcher", ["basic", "joblib", "submitit_local", "submitit_slurm"])
 @pytest.mark.parametrize("logging", ["none", "stdout", "disabled"])
 def test_what_comes_with_hydra_is_accepted(tmp_path, monkeypatch, capsys, launcher, logging):
     monkeypatch.chdir(tmp_path)
@@ -170,6 +170,15 @@ def test_what_comes_with_hydra_is_accepted(tmp_path, monkeypatch, capsys, launch
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("launcher", ["slurm", "submitit_slurm"])
-def test_launchers_that_nobody_has_tried_are_not(refused, launcher):
-    assert "launcher" in refused("-m", f"hydra/launcher={launcher}")
+def test_other_launchers_are_not(refused):
+    assert "launcher" in refused("-m", "hydra/launcher=slurm")
+
+
+def test_a_launcher_that_does_not_work_here_says_so_and_leaves_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")  # where there is no srun
+    assert main(["run", "-m", "max_passes=0.1", "hydra/launcher=submitit_slurm", "results_dir=a/b"]) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "1 runs: 0 stored, 1 to run"
+    assert second.startswith('fwexp: the sweep broke off: RuntimeError: Could not detect "srun"')
+    assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,5 @@
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from fwexp.run import interrupts
 from fwexp.run.runner import Outcome
+from tests.faults import orphans
 
 
 @pytest.fixture
@@ -100,3 +102,8 @@ def test_a_worker_hears_it_once_from_a_terminal_or_from_its_parent(tmp_path, eve
     assert process.stdout.readline() == "ready\n"
     (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
     assert process.communicate(timeout=30)[0].splitlines() == ["interrupted", "None", "stopped"]
+
+
+@pytest.mark.slow
+def test_workers_that_just_begin_end_with_their_parent(tmp_path):
+    orphans(3, random.Random(0), tmp_path)
