@@ -21,6 +21,8 @@ PICTURE = (".png", ".svg", ".csv", ".json")
 TABLE = (".md", ".csv", ".json")
 """The suffixes of the files of a figure and of a table."""
 
+LARGEST = 2**28  # bytes of one of them: ten times what any has
+
 
 def paths(stem: Path, suffixes) -> list[Path]:
     """The files of a figure, by their path without suffix."""
@@ -58,7 +60,7 @@ def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
 def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
     """Return what one file of a figure holds; `Damaged` if that is not what its JSON was written for."""
     path = stem.with_name(stem.name + suffix)
-    content = records.read_bytes(path)
+    content = records.read_bytes(path, LARGEST)
     if record["files"].get(suffix) != _sha256(content):
         raise Damaged(f"{path.name} is not as it was written")
     return content

@@ -211,7 +211,7 @@ def _misfits(record, schema: Mapping[str, type]) -> str:
 
 
 def _links(path: Path) -> Iterator[str]:
-    for target in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8", errors="replace")):
         if not (path.parent / target).is_file():
             yield f"points to {target}, which is not there"
 

@@ -115,7 +115,7 @@ def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
                 again = f"python -m fwexp.experiments.peers --only {name}"
                 print_line(f"comparison with {name} is damaged: {error}; measure it again with {again}")
             else:
-                found[name] = contents, {name: record[name] for name in KEPT}
+                found[name] = contents, {entry: record[entry] for entry in KEPT}
     return found
 
 

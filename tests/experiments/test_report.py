@@ -196,8 +196,8 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
 def test_a_table_is_a_table(tmp_path):
     figure = FIGURES.find("icml2013/table1")
     stem = tmp_path / "table1"
-    stem.with_suffix(".md").write_text("| a | b\\|c |\n| --- | ---: |\n| <1 | \\*2 |\n\n**Some** words.\n")
-    page = Page(pages._markdown(figures.Drawn(figure, stem)))
+    files.write(stem, {".md": b"| a | b\\|c |\n| --- | ---: |\n| <1 | \\*2 |\n\n**Some** words.\n"}, {})
+    page = Page(pages._markdown(figures.Drawn(figure, stem, "full", json.loads(stem.with_suffix(".json").read_text()))))
     assert page.words == "ab|c<1*2Some words."
     assert [tag for tag, _ in page.elements].count("th") == 2
 

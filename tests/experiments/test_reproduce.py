@@ -149,7 +149,7 @@ def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "figures/review/fig3-smoke.png").is_file()
     assert (tmp_path / "claims/lecture-smoke.json").is_file()
     assert "3 claims: " in captured.out
-    assert "no report: plotly is not installed" in captured.err
+    assert "plotly, which is not installed" in captured.err
     assert main(line) == 0
     assert "0 runs are missing\n" in capsys.readouterr().out
 
