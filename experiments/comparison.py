@@ -101,19 +101,15 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     """All stored training runs that the sides mean, as `comparable` has them, with a column ``store``; no other trace is read."""
     from fwexp.run import store
 
-    folders = dict.fromkeys([side.store for side in sides if side.store is not None] or [Path(results_dir)])
-    runs = [(str(folder), run) for folder in folders for run in store.find_runs(folder, include={"damaged"}, **filters)]
-    known = [place for place, (_, run) in enumerate(runs) if run.status != "damaged"]
-    heads = [runs[place][1].columns() | {"dual": runs[place][1].record.get("dual"), "store": runs[place][0]} for place in known]
-    heads = comparable(pd.DataFrame(heads, index=known))
-    meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else set()
-    read = meant.union(range(len(runs))).difference(set(known) - meant)  # and the damaged ones, which it says
-    frames = [
-        store.read_results([run for place, (other, run) in enumerate(runs) if other == folder and place in read], TRACED).assign(
-            store=folder
-        )
-        for folder in map(str, folders)
-    ]
+    folders = dict.fromkeys(str(side.store) for side in sides if side.store is not None) or [str(results_dir)]
+    runs = [(folder, run) for folder in folders for run in store.find_runs(folder, include={"damaged"}, **filters)]
+    whole = [(folder, run) for folder, run in runs if run.status != "damaged"]
+    duals = [run.record.get("dual") for _, run in whole]
+    heads = [run.columns() | {"store": folder} for folder, run in whole]
+    heads = comparable(pd.DataFrame(heads).assign(dual=np.array(duals, dtype=float)))
+    meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else ()
+    read = [whole[k] for k in sorted(meant)] + [each for each in runs if each[1].status == "damaged"]
+    frames = [store.read_results([run for other, run in read if other == name], TRACED).assign(store=name) for name in folders]
     results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
     if results.empty:
         return results

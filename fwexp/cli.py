@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 from fwexp import completion
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _code(argv: list[str]) -> int:
-    with _interrupts() as heard:
+    with _interrupts() as heard, _brief_warnings():
         try:
             return _dispatch(argv)
         except KeyboardInterrupt:
@@ -76,6 +77,16 @@ def _code(argv: list[str]) -> int:
             if isinstance(error, UserError | RunsFailed):
                 return _complain(error, 2 if isinstance(error, UserError) else 1)
             raise
+
+
+@contextlib.contextmanager
+def _brief_warnings() -> Iterator[None]:
+    """Have a warning, such as of a damaged run, take one line, without a place in our sources."""
+    usual, warnings.formatwarning = warnings.formatwarning, lambda message, *_, **__: f"fwexp: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 @contextlib.contextmanager

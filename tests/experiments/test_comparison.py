@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -183,6 +186,14 @@ def test_only_traces_of_the_sides_are_read(tmp_path, monkeypatch):
     assert set(found["solver"]) == {"ssg", "fw"}
     assert found["highest"].iloc[0] == pytest.approx(everything["dual"].max(), rel=1e-12)
     pd.testing.assert_frame_equal(compare(sides, found), compare(sides, comparison.comparable(everything)))
+    monkeypatch.undo()
+    (damaged,) = store.find_runs(tmp_path, solver="bcfw")
+    (damaged.path / "run.json").write_bytes(b"")
+    command = [sys.executable, "-c", "from fwexp.cli import main; main()", "compare", "ssg", "bcfw", f"results_dir={tmp_path}"]
+    assert subprocess.run(command, capture_output=True, text=True).stderr.splitlines() == [
+        f"fwexp: {damaged.path} is damaged and was left out: run.json is no JSON",
+        "fwexp: there are no stored runs of bcfw to compare",
+    ]
 
 
 def test_auto_is_compared_like_any_solver(tmp_path, capsys):
