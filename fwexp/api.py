@@ -144,7 +144,8 @@ def predict(problem, w, **inputs) -> list:
     w : Result or array (d,)
         A result, also one from `fwexp.load`, or weights for a problem.
     **inputs
-        For inputs alone, what else the constructor needs to read them: ``shapes`` of matchings, ``edges`` and ``Z`` of segmentations.
+        For inputs alone, what else the constructor needs to read them: ``shapes`` of matchings, ``edges`` and ``Z`` of
+        segmentations.
 
     Returns
     -------
