@@ -139,12 +139,13 @@ def predict(problem, w, **inputs) -> list:
     Parameters
     ----------
     problem : problem or inputs
-        What to predict for: a problem, or, if w is a `Result` on chains, classes or matchings, inputs alone, X of the
-        constructor of its family.
+        What to predict for: a problem, or, if w is a `Result` on chains, classes, matchings or segmentations, inputs alone, X
+        of the constructor of its family.
     w : Result or array (d,)
         A result, also one from `fwexp.load`, or weights for a problem.
     **inputs
-        For inputs alone, what else the constructor needs to read them: ``shapes`` of matchings.
+        For inputs alone, what else the constructor needs to read them: ``shapes`` of matchings, ``edges`` and ``Z`` of
+        segmentations.
 
     Returns
     -------
