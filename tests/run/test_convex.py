@@ -63,7 +63,7 @@ def test_every_instance_can_be_solved(name):
     [
         ({"dataset": {"name": "digits"}}, ParameterError, r"dataset digits is for task=grid, .*; accepted .*: ball_game, "),
         ({"solver": {"name": "bcfw"}}, ParameterError, r"solver bcfw is for task=grid, .*; accepted for task=convex: away, "),
-        ({"solver": {"name": "auto"}}, ParameterError, r"unknown solver 'auto'; accepted: away, "),
+        ({"solver": {"name": "auto"}}, ParameterError, r"solver auto is for task=grid, .*; accepted for task=convex: away, "),
         ({"solver": {"name": "away", "eta": 1}}, OptionError, r"solver away: unknown option 'eta'; accepted: step"),
         ({"dataset": {"name": "lasso", "d": 0}}, ParameterError, r"d must be an integer >= 1, got 0"),
         ({"lam": 0.1}, OptionError, r"unknown key of task convex 'lam'"),
