@@ -45,16 +45,14 @@ class Catalogue(Mapping):
         Yields (name, `Definition`) of what the package itself has.
     check : callable
         Raises `ParameterError` unless it is given something of this kind.
-    reserved : tuple of str
-        Names that stand for something else.
     lazy : bool
         Whether names are listed before it is known that what they name works.
     pattern : Pattern
         What a name looks like.
     """
 
-    def __init__(self, kind: str, own, check, *, reserved=(), lazy=False, pattern=NAME) -> None:
-        self._kind, self._own, self._check, self._reserved = kind, own, check, reserved
+    def __init__(self, kind: str, own, check, *, lazy=False, pattern=NAME) -> None:
+        self._kind, self._own, self._check = kind, own, check
         self._lazy, self._pattern = lazy, pattern
         self._definitions: dict[str, Definition] | None = None
         self.loaded: dict[str, object] = {}
@@ -125,7 +123,7 @@ class Catalogue(Mapping):
             by_name.setdefault(name if isinstance(name, str) else shown(name), []).append(definition)
         for name, definitions in by_name.items():
             what = f"{self._kind} {name!r} of {' and '.join(definition.described for definition in definitions)}"
-            if name in self._reserved or not self._pattern.fullmatch(name):
+            if not self._pattern.fullmatch(name):
                 warn_left_out(what, ParameterError("that is no name for one"))
             elif name in self._definitions:
                 warn_left_out(what, ParameterError(f"{self._definitions[name].described} has one of that name"))

@@ -89,8 +89,10 @@ def needed(task: str, name: str, value):
     return value
 
 
-def result_of_rows(rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, options: Mapping, seed: int) -> Result:
-    """Return what a task of bcfw logged, beside the weights that it ended with."""
+def result_of_rows(
+    rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, solver: str, options: Mapping, seed: int
+) -> Result:
+    """Return what a task logged, beside the weights that it ended with."""
     import pandas as pd
 
     trace = pd.DataFrame(rows)
@@ -105,7 +107,7 @@ def result_of_rows(rows: Iterable[dict], w: np.ndarray, status: Status, lam: flo
         reason=status.sentence,
         trace=trace,
         iterate="last",
-        solver="bcfw",
+        solver=solver,
         options=dict(options),
         lam=lam,
         seed=seed,

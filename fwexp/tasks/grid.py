@@ -110,4 +110,4 @@ class Grid(Task):
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
         walk = GridWalk(problem, dict(options), self.given["seed"], self.options.eps, self.options.lams, self.options.warm)
-        return walk_result(walk, self.given, f"grid to lam={self.options.lams[-1]:.3g}", verbose, checkpoint)
+        return walk_result(walk, solver, self.given, f"grid to lam={self.options.lams[-1]:.3g}", verbose, checkpoint)

@@ -21,7 +21,7 @@ from fwexp.errors import ParameterError
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, to_public, workspace
 from fwexp.problems.structure import check_problem_type
-from fwexp.solvers import check_needs, check_options
+from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.bcfw import BCFW
 from fwexp.tasks.base import Task, result_of_rows
 
@@ -93,17 +93,18 @@ def improvement_along_run(
     import pandas as pd
 
     every = settings.check_schedule(every)
-    solver = start_bcfw(problem, lam, seed, options)
+    solver = start_solver(problem, "bcfw", lam, seed, options)
     log, _ = run_with_block_gaps(solver, Bounds(settings.check_max_passes(max_passes)), every)
     return pd.DataFrame(log.rows, columns=["passes", *COLUMNS])
 
 
-def start_bcfw(problem, lam: float | str, seed: int, options: Mapping) -> BCFW:
-    """Return bcfw at its start."""
+def start_solver(problem, solver: str, lam: float | str, seed: int, options: Mapping) -> BCFW:
+    """Return bcfw, or auto, at its start."""
     check_problem_type(problem)
-    checked = check_options(BCFW, options)
-    check_needs(BCFW, problem, checked)
-    return BCFW(problem, settings.check_lam(lam, problem.n), checked, settings.check_seed(seed))
+    cls = get_solver(solver)
+    checked = check_options(cls, options)
+    check_needs(cls, problem, checked)
+    return cls(problem, settings.check_lam(lam, problem.n), checked, settings.check_seed(seed))
 
 
 def run_with_block_gaps(solver: BCFW, bounds: Bounds, schedule, progress=None, checkpoint=None) -> tuple[Log, Status]:
@@ -120,13 +121,13 @@ class Improvement(Task):
     reads: ClassVar = {"lam": None, "seed": 0, "max_passes": 50, "gap_tol": 0.0, "time_limit": None, "schedule": 1.0}
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
-        running = start_bcfw(problem, self.given["lam"], self.given["seed"], options)
+        running = start_solver(problem, solver, self.given["lam"], self.given["seed"], options)
         progress = Progress(self.given["max_passes"], verbose, f"{self.name} lam={running.lam:.3g}")
         bounds = Bounds(self.given["max_passes"], self.given["gap_tol"], self.given["time_limit"])
         log, status = run_with_block_gaps(running, bounds, self.given["schedule"], progress, checkpoint)
         progress.close(str(status))
         w = to_public(problem, log.best[1].w)
-        return result_of_rows(log.rows, w, status, running.lam, vars(running.options), self.given["seed"])
+        return result_of_rows(log.rows, w, status, running.lam, solver, vars(running.options), self.given["seed"])
 
 
 class BlockGaps(Objective):

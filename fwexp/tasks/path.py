@@ -208,7 +208,7 @@ class Path(Task):
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
         eps, lam_min, exact, kappa = vars(self.options).values()
-        if not exact and options["refresh"] is None:
+        if not exact and options.get("refresh") is None:
             options = {**options, "refresh": 0}
         walk = PathWalk(problem, dict(options), self.given["seed"], exact, eps, lam_min, kappa)
-        return walk_result(walk, self.given, f"path to lam={lam_min:.3g}", verbose, checkpoint)
+        return walk_result(walk, solver, self.given, f"path to lam={lam_min:.3g}", verbose, checkpoint)

@@ -35,8 +35,8 @@ START_PASSES = 3  # oracle calls / n that a path needs before its first break po
 
 
 def check_way(problem, options: Mapping) -> BCFW.Options:
-    """Return the options of bcfw, checked, if it can go through several lam with them on this problem."""
-    checked = check_options(BCFW, options)
+    """Return the options of bcfw, those of ``auto`` where none are given, if it can go through several lam with them here."""
+    checked = check_options(BCFW, rule(problem) | dict(options))
     check_needs(BCFW, problem, checked)
     if not exact_oracle(problem):
         family = type(original(problem)).__name__
@@ -73,7 +73,7 @@ class Walk(Process):
 
     def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
         check_problem_type(problem)
-        self.options = check_way(problem, rule(problem) | options)
+        self.options = check_way(problem, options)
         self.problem, self.exact, self.seed = problem, exact, seed
         self.size, self.costly, self.has_cache = problem.n, costly_oracle(problem), self.options.cache is not False
         self.solver: BCFW | None = None
@@ -292,7 +292,7 @@ def as_frame(rows: list[dict]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def walk_result(walk: Walk, given: Mapping, label: str, verbose: bool, checkpoint=None) -> Result:
+def walk_result(walk: Walk, solver: str, given: Mapping, label: str, verbose: bool, checkpoint=None) -> Result:
     """Drive a walk and return what is stored of it: its rows, and the last weights with the lam that they are for."""
     status, rows = run_walk(walk, Bounds(given["max_passes"], 0.0, given["time_limit"]), label, verbose, checkpoint)
     lam = rows[-1]["lam"] if rows else math.nan
@@ -301,4 +301,4 @@ def walk_result(walk: Walk, given: Mapping, label: str, verbose: bool, checkpoin
         if not row.pop("certified"):  # what a heuristic path knows are estimates
             row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
     w = walk.weights[-1] if rows else np.zeros(walk.problem.d)
-    return result_of_rows(rows, w, status, lam, vars(walk.options), given["seed"])
+    return result_of_rows(rows, w, status, lam, solver, vars(walk.options), given["seed"])

@@ -86,7 +86,7 @@ METHODS = [
 
 def test_every_solver_is_there():
     slow = {"excessive_gap", "extragradient"}  # with their constants they are far from the optimum after thousands of passes
-    assert {name for name, _ in METHODS} == {*SOLVERS, "auto"} - slow
+    assert {name for name, _ in METHODS} == set(SOLVERS) - slow
 
 
 @pytest.mark.parametrize("family", ["multiclass", "chain", "enumerated", "functions"])
@@ -95,7 +95,7 @@ def test_every_solver_reaches_the_weighted_optimum(solver, options, family, monk
     """The optimum is that of the repeated examples, by one_slack, whose QP is exact."""
     weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS)
     kernel = solver.startswith("kernel")
-    if solver != "auto" and any(tiers.missing(weighted, tier) for tier in SOLVERS[solver].needs(SOLVERS[solver].Options())):
+    if any(tiers.missing(weighted, tier) for tier in SOLVERS[solver].needs(SOLVERS[solver].Options())):
         with pytest.raises(TypeError, match=r"which (Callback|Enumerated)Problem does not have"):
             fwexp.solve(weighted, solver, lam=LAM, **options)
         return

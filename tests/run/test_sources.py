@@ -31,25 +31,27 @@ def configured(solver="bcfw", dataset="digits", **more):
     return canonical({"dataset": {"name": dataset}, "solver": {"name": solver}, "lam": 0.01, **more})
 
 
+ALL = {"auto", "bcfw", "ssg", "fw", "path", "conll2000"}
 PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": "digits"}, "solver": {"name": "bcfw"}})
 
 
 @pytest.mark.parametrize(
     ("module", "changed"),
     [
-        ("fwexp.solvers.bcfw", {"bcfw", "path", "conll2000"}),
-        ("fwexp.solvers.block", {"bcfw", "path", "conll2000"}),
+        ("fwexp.solvers.auto", {"auto", "path"}),
+        ("fwexp.solvers.bcfw", {"auto", "bcfw", "path", "conll2000"}),
+        ("fwexp.solvers.block", {"auto", "bcfw", "path", "conll2000"}),
         ("fwexp.solvers.ssg", {"ssg"}),
-        ("fwexp.solvers.sampling", {"bcfw", "ssg", "fw", "path", "conll2000"}),  # the order that `solve` takes is checked there
+        ("fwexp.solvers.sampling", ALL),  # the order that `solve` takes is checked there
         ("fwexp.solvers.one_slack", set()),
         ("fwexp.solvers", set()),
-        ("fwexp.oracles.viterbi", {"bcfw", "ssg", "fw", "path", "conll2000"}),
-        ("fwexp.problems.chain_parts", {"bcfw", "ssg", "fw", "path", "conll2000"}),
-        ("fwexp.driver.loop", {"bcfw", "ssg", "fw", "path", "conll2000"}),
+        ("fwexp.oracles.viterbi", ALL),
+        ("fwexp.problems.chain_parts", ALL),
+        ("fwexp.driver.loop", ALL),
         ("fwexp.driver.progress", set()),
         ("fwexp.tasks.path", {"path"}),
         ("fwexp.tasks.improvement", set()),
-        ("fwexp.data.digits", {"bcfw", "ssg", "fw", "path"}),
+        ("fwexp.data.digits", ALL - {"conll2000"}),
         ("fwexp.data.conll2000", {"conll2000"}),
         ("fwexp.data.metrics", {"conll2000"}),  # imported in a function
         ("fwexp.run.store", set()),
@@ -57,6 +59,7 @@ PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": 
 )
 def test_a_run_depends_on_what_makes_its_numbers_and_no_more(edit, module, changed):
     configs = {
+        "auto": configured("auto"),
         "bcfw": configured(),
         "ssg": configured("ssg"),
         "fw": configured("fw"),

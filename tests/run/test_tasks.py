@@ -8,7 +8,7 @@ import pytest
 
 import fwexp
 from fwexp.errors import OptionError, ParameterError
-from fwexp.run import runner, sweep
+from fwexp.run import runner, store, sweep
 from fwexp.run.config import canonical, run_key, to_overrides
 from fwexp.tasks import TASKS
 from fwexp.tasks.improvement import improvement_along_run
@@ -99,6 +99,7 @@ def test_tasks_are_swept(tmp_path):
     assert set(frame["task"]) == {"path", "grid"}
     assert (frame["status"] == "converged").all()
     assert (frame["gap"] <= 0.3).all()
+    assert [run.record["options"]["step"] for run in store.find_runs(tmp_path, solver="auto")] == ["corrective"] * 2
 
 
 @pytest.mark.parametrize(
