@@ -281,9 +281,9 @@ def gallery(folder: Path) -> str:
             lines += ["", f"[The table](figures/{name}.md)."]
         for claim in (records[id] for id in figure.claims if id in records):
             earlier = "" if is_current(claim) else " (by an earlier criterion)"
-            lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {claim['statement']}"]
-            lines += [f"In the paper: {claim['quote']}."] if claim.get("quote") else []
-            lines += [f"*{claim['why']}.*"] if claim["why"] else []
+            lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {plain(claim['statement'])}"]
+            lines += [f"In the paper: {plain(claim['quote'])}."] if claim.get("quote") else []
+            lines += [f"*{plain(claim['why'])}.*"] if claim["why"] else []
     return "\n".join(lines) + "\n"
 
 
