@@ -167,6 +167,12 @@ class Method(Process):
         atoms = {} if state.active is None else {"atoms": float(state.active.size), "drops": float(state.drops)}
         return atoms | ({"inspected": float(state.inspected)} if self.set.inspected else {})
 
+    def check_gradient(self) -> None:
+        """Refuse a gradient that the values around x contradict, towards s and two other points of the set."""
+        rng, view = np.random.default_rng(0), self.certificate()
+        others = [view.atom.dense(self.f.dim), self.set.random(rng), self.set.random(rng)]
+        self.f.check_gradient(self.state.x, others)
+
     @abstractmethod
     def advance(self, calls: int, max_steps: int) -> None:
         """Take steps."""
@@ -193,6 +199,7 @@ class Method(Process):
             direction, inside = np.zeros(f.dim), direction
             direction[block] = inside
         gamma, state.M = steps.adaptive(f, state.x, state.z, view.value, direction, dz, slope, most, state.M)
+        self.stalled = gamma == 0.0 < slope
         return gamma
 
 

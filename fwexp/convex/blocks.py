@@ -66,6 +66,7 @@ class BlockMethod(Method):
             i = self._next()
             self._view = None
             self._change(i, self.set.blocks[i])
+            self.stalled = False  # of other blocks nothing is known
             self._count_step()
 
     def _next(self) -> int:

@@ -14,10 +14,12 @@ import scipy.sparse
 from fwexp.checks import check_function, check_integer, plain
 from fwexp.convex.atoms import Atom
 from fwexp.convex.sets import vector
-from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.errors import CertificateError, OptionError, ParameterError, shown
 from fwexp.problems.arrays import as_sparse
 
 EVERYWHERE = slice(None)
+# Of steps over which derivatives are tested; what is near enough, relative to them; and what matters, relative to values.
+BASE, AGREES, MATTERS = 8.0, 1e-3, 1e-6
 
 
 class Function(ABC):
@@ -329,6 +331,7 @@ class UserFunction(Function):
     def __init__(self, fun: Callable, dim: int) -> None:
         self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
         self._at: np.ndarray | None = None
+        self._largest = 0.0  # |value| so far
 
     def image(self, x):
         return x.copy()
@@ -355,8 +358,63 @@ class UserFunction(Function):
             if not np.isfinite(value):
                 raise ParameterError(f"fun(x) must return a finite value, got {value}")
             self._known = value, vector("the gradient that fun(x) returns", answer[1], self.dim).copy()
-            self._at = x.copy()
+            self._at, self._largest = x.copy(), max(self._largest, abs(value))
         return self._known
+
+    def check_gradient(self, x: np.ndarray, others: list[np.ndarray]) -> None:
+        """Refuse a gradient at x that values on the ways to other points contradict.
+
+        Parameters
+        ----------
+        x : ndarray
+        others : list of ndarray
+            Points such that the function is defined between x and them.
+
+        Raises
+        ------
+        CertificateError
+            The gradient is not that of the value.
+        """
+        value, g = self._both(x)
+        for y in others:
+            slope = float(g @ (y - x))
+            if _contradict(lambda h, y=y: self._both((1.0 - h) * x + h * y)[0] - value, slope, self._largest):
+                where = "from the last iterate towards another point of the set"
+                raise CertificateError(
+                    f"fun(x) returns a gradient that is not that of its value: {where} f does not change at the rate {slope:.6g}"
+                )
+
+
+def _contradict(change: Callable[[float], float], slope: float, scale: float) -> bool:
+    """Whether the changes of a function contradict its derivative at 0.
+
+    Over a step h it changes by h times the derivative and O(h^2). So what is left when that is taken away falls with h^2 for the
+    right derivative, and with h for another one, until all is rounding. How much that is the function shows by its size, its
+    changes over the smallest steps, and its smallest change at all. The smallest two steps at which more is left decide.
+
+    Parameters
+    ----------
+    change : callable
+        ``change(h)`` is what the function changes by from 0 to h, 0 < h < 1.
+    slope : float
+        What is said to be the derivative.
+    scale : float
+        The size of the function's values.
+    """
+    h = BASE**-7
+    if abs(change(h) - h * slope) <= AGREES * h * abs(slope):  # nearly always
+        return False
+    noise, before, changed = np.finfo(float).eps * scale, 0.0, False
+    for k in range(17, 0, -1):
+        h = BASE**-k
+        found = change(h)
+        rate = abs(found / h - slope)
+        if k > 14 or not changed:
+            noise, changed = max(noise, abs(found)), changed or found != 0.0
+        if changed and min(before / BASE, rate) * h >= 100.0 * noise:
+            return before > 0.5 * rate and before > max(AGREES * abs(slope), AGREES * abs(found) / h, MATTERS * scale)
+        before = rate
+    return not changed and before > MATTERS * scale
 
 
 def as_function(f, dim: int) -> Function:

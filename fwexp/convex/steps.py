@@ -9,7 +9,6 @@
 import numpy as np
 
 from fwexp.convex.objectives import Function
-from fwexp.errors import CertificateError
 
 TAU, ETA = 2.0, 0.9
 TRIALS = 100  # more doublings than there are between the smallest and the largest number that matter
@@ -47,6 +46,8 @@ def adaptive(
     Returns
     -------
     gamma, M : float
+        0 and M where no step keeps what the model promises: to rounding f has its minimum along d at x, unless the slope is
+        not that of f, which `UserFunction.check_gradient` tells.
     """
     norm_sq = float(d @ d)
     if slope <= 0.0 or norm_sq == 0.0:
@@ -55,6 +56,7 @@ def adaptive(
     def value_at(gamma: float) -> float:
         return f.value(x + gamma * d if f.reads_point else x, z + gamma * dz)
 
+    before = M
     if M == 0.0:
         eps = 1e-3 * most
         M = 2.0 * (value_at(eps) - value + eps * slope) / (eps * eps * norm_sq)
@@ -67,4 +69,4 @@ def adaptive(
         if value_at(gamma) <= promised + rounding:
             return gamma, M
         M *= TAU
-    raise CertificateError("no step decreases f along a direction of descent: the gradient is not that of the value")
+    return 0.0, before

@@ -26,6 +26,8 @@ class LinearMinimisation(Method):
                 if state.step + 1 > max_steps:
                     return
                 self._take_step(self.certificate())
+                if self.stalled:
+                    return
                 self._count_step()
             self._view = self.look()
             state.calls += self.size
@@ -187,12 +189,15 @@ class Corrective(Active):
     def _correct(self, view: View) -> None:
         state, f, target = self.state, self.f, self.SHARE * view.gap
         state.active.row(view.atom)
-        for _ in range(self.INNER):
+        for k in range(self.INNER):
             dots = state.active.dots(view.g)
             worst, best = int(np.argmax(dots)), int(np.argmin(dots))
             if dots[worst] - dots[best] <= target:
                 break
             self._step_between(worst, float(dots[worst]), state.active.copy_of(best), float(dots[best]), view)
+            if self.stalled:
+                self.stalled = k == 0
+                break
             view = view._replace(value=f.value(state.x, state.z), g=f.gradient(state.x, state.z))
         state.active.drop_zeros()
 
@@ -240,6 +245,7 @@ class RandomAway(Away):
         while state.calls + self.size <= calls and state.step + 1 <= max_steps:
             self._view = None
             self._take_step(self._sampled())
+            self.stalled = False  # of other samples nothing is known
             state.calls += self.size
             self._count_step()
 

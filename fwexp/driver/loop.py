@@ -161,7 +161,7 @@ def drive(
             return Status.DIVERGED
         if process.finished or (bounds.gap_tol > 0 and log.gap <= bounds.gap_tol):
             return Status.CONVERGED
-        return None
+        return Status.STALLED if process.stalled else None
 
     saves = checkpoint is not None and process.state is not None
     with interruptible() as interrupted:

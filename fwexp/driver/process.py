@@ -95,6 +95,7 @@ class Process(ABC):
     pauses: bool = False  # whether ``advance`` is to return wherever the objective is known without an evaluation
     event: bool = False  # whether ``advance`` has come to where a row must be logged
     finished: bool = False  # whether there is nothing left to do
+    stalled: bool = False  # whether steps lead nowhere, for what they might gain is lost in rounding errors
 
     #: Oracle calls that make a pass.
     size: int

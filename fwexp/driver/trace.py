@@ -26,6 +26,7 @@ class Status(StrEnum):
     """How a run ended; ``sentence`` says it in words."""
 
     CONVERGED = "converged"
+    STALLED = "stalled"
     MAX_PASSES = "max_passes"
     TIME_LIMIT = "time_limit"
     INTERRUPTED = "interrupted"
@@ -36,6 +37,7 @@ class Status(StrEnum):
         """One sentence that says what the status means."""
         return {
             Status.CONVERGED: "the certified gap reached gap_tol",
+            Status.STALLED: "no step gains more than rounding errors",
             Status.MAX_PASSES: "max_passes was reached",
             Status.TIME_LIMIT: "the time limit was reached",
             Status.INTERRUPTED: "the run was interrupted",
