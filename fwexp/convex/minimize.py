@@ -58,7 +58,7 @@ class Minimum:
     value, gap : float
         f(x), and a bound on how far above the minimum that is.
     status, reason : str
-        How the run ended, and the same as a sentence.
+        How the run ended, and the same as a sentence; ``stalled`` where no step gains more than rounding errors.
     trace : DataFrame
         One row per logged point; ``primal`` is the value, ``dual`` the lower bound of its linear minimisation.
     method : str
@@ -136,6 +136,9 @@ def minimize(
         gradient of the wrong length.
     TypeError
         An option that the method does not have.
+    CertificateError
+        A function whose gradient is not that of its value, as far as the certificate and the values around the last iterate show
+        (some 4 to 40 evaluations more), or a linear minimisation that does not minimise.
 
     Examples
     --------

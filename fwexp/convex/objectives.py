@@ -19,7 +19,7 @@ from fwexp.problems.arrays import as_sparse
 
 EVERYWHERE = slice(None)
 # Of steps over which derivatives are tested; what is near enough, relative to them; and what matters, relative to values.
-BASE, AGREES, MATTERS = 8.0, 0.01, 1e-6
+BASE, AGREES, MATTERS = 8.0, 1e-3, 1e-6
 
 
 class Function(ABC):

@@ -47,7 +47,7 @@ def adaptive(
     -------
     gamma, M : float
         0 and M where no step keeps what the model promises: to rounding f has its minimum along d at x, unless the slope is
-        not that of f, which `Function.check_gradient` tells.
+        not that of f, which `UserFunction.check_gradient` tells.
     """
     norm_sq = float(d @ d)
     if slope <= 0.0 or norm_sq == 0.0:
