@@ -232,7 +232,7 @@ DAMAGE = {
 
 def test_the_weights_of_a_stored_run_say_how_they_are_read(tmp_path, result):
     np.savez(tmp_path / "model.npz", w=result.w)
-    with pytest.raises(ParameterError, match=r"the weights alone, as stored runs have them: numpy.load reads those"):
+    with pytest.raises(ParameterError, match=r"the weights w of a stored run alone: numpy.load\(path\)\['w'\] returns them"):
         fwexp.load(tmp_path / "model.npz")
 
 
