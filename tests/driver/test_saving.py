@@ -196,7 +196,7 @@ DAMAGE = {
     "empty": lambda p: p.write_bytes(b""),
     "half": lambda p: p.write_bytes(p.read_bytes()[: p.stat().st_size // 2]),
     "pickle": lambda p: p.write_bytes(pickle.dumps(Bomb())),
-    "other npz": lambda p: np.savez(p, w=np.zeros(3)),
+    "other npz": lambda p: np.savez(p, v=np.zeros(3)),
     "npy": lambda p: p.write_bytes(npy(np.zeros(3))),
     "pickled header": lambda p: write(p, members(p) | {"header.npy": npy(np.array(Bomb(), dtype=object), allow_pickle=True)}),
     "pickled weights": lambda p: write(p, members(p) | {"w.npy": npy(np.array([Bomb()], dtype=object), allow_pickle=True)}),
