@@ -15,7 +15,7 @@ from fwexp.run.config import LAUNCHERS
 
 SWEEPER = "hydra_plugins.fwexp.GridSweeper"
 FIXED = {"run.dir": (".",), "sweep.dir": (".",), "sweep.subdir": (".",), "output_subdir": (None,), "job.chdir": (None, False)}
-JOBLIB = {"backend": (None, "loky"), "prefer": ("processes",), "require": (None,)}  # what the launcher does not overrule
+JOBLIB = {"backend": (None, "loky"), "prefer": ("processes",), "require": (None,)}  # it uses loky, whatever one says
 CALLED = {"hydra.sweeper._target_": (SWEEPER,), "hydra.launcher._target_": tuple(LAUNCHERS.values())}  # what may be named where
 LOGGING = {  # the values that logging imports or calls
     "class": ("logging.Formatter", "logging.NullHandler", "logging.StreamHandler"),
@@ -60,7 +60,7 @@ def _check_launcher(config: DictConfig) -> None:
             raise OptionError(unknown(f"key of hydra.launcher ({name})", key, accepted))
     if name == "joblib":
         for key, accepted in JOBLIB.items():
-            if given.get(key) not in accepted:
+            if key in given and given[key] not in accepted:
                 listed = " or ".join("null" if value is None else value for value in accepted)
                 raise ParameterError(f"hydra.launcher.{key} must be {listed}, got {shown(given[key])}")
         if given.get("n_jobs") == 0:

@@ -48,6 +48,8 @@ def read(path) -> dict:
     path = check_path("path", path)
     try:
         return _read(path)
+    except ParameterError:
+        raise
     except OSError as error:
         raise ParameterError(f"path must be a file of Result.save, got {shown(str(path))}: {error.strerror or error}") from error
     except Exception as error:  # damaged and foreign files fail anywhere
@@ -63,7 +65,10 @@ def _read(path: Path) -> dict:
     with path.open("rb") as file:
         arrays = arrays_in(file)
     if set(arrays) == {"w"}:
-        raise ValueError("the weights alone, as stored runs have them: numpy.load reads those, and fwexp.predict takes them")
+        raise ParameterError(
+            f"path must be a file of Result.save, got {shown(str(path))}, which has the weights w of a stored run alone: "
+            "numpy.load(path)['w'] returns them, and fwexp.predict(problem, w) takes them"
+        )
     header = json.loads(arrays["header"].item())
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")

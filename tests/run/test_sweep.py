@@ -9,6 +9,7 @@ from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, RunsFailed, UserError
 from fwexp.run import runner, store, sweep
 from fwexp.run.config import run_key, to_overrides
+from tests.test_cli import letters
 
 QUICK = ["max_passes=0.1", "gap_tol=0"]
 
@@ -264,7 +265,7 @@ def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, mon
     sweep.execute(configs, results_dir="my results", launcher=launcher)
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "2 runs: 0 stored, 2 to run"
-    assert [line.partition(": stopped at 50 passes, gap ")[0] for line in sorted(lines)] == [
+    assert [line.partition(": stopped at ")[0] for line in sorted(lines)] == [
         "[1/2] digits bcfw lam=0.01 seed=0 solver.sampling=perm",
         "[2/2] digits bcfw lam=0.01 seed=0 solver.sampling=uniform",
     ]
@@ -274,15 +275,19 @@ def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, mon
 
 
 @pytest.mark.slow
-def test_a_failure_in_a_worker_is_recorded_there(tmp_path):
-    """The test error has to come from what is run itself: the workers are other processes."""
-    configs = expand("seed=0,1")
-    folder = store.run_dir(tmp_path, configs[0])
-    folder.parent.mkdir(parents=True)
-    folder.touch()  # a file where the run should be renamed to
+def test_a_failure_in_a_worker_is_recorded_there(tmp_path, monkeypatch):
+    """The data of one run are gone when its worker looks for them."""
+    file = tmp_path / "ocr" / "letter.data"
+    file.parent.mkdir()
+    file.write_bytes(letters())
+    launch = sweep._launch
+    monkeypatch.setattr(sweep, "_launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
+    configs = expand("dataset=digits,ocr", f"data_dir={tmp_path}")
     with pytest.raises(RunsFailed, match="1 of 2 runs failed"):
-        sweep.execute(configs, results_dir=tmp_path, launcher="joblib")
-    assert [store.is_stored(tmp_path, c) for c in configs] == [False, True]
+        sweep.execute(configs, results_dir=tmp_path, data_dir=tmp_path, launcher="joblib")
+    assert [store.is_stored(tmp_path, c) for c in configs] == [True, False]
+    failed = store.failure(tmp_path, configs[1])
+    assert failed.record["error"].startswith("DataError: dataset ocr needs ocr/letter.data.gz")
 
 
 # -- one run
