@@ -71,6 +71,24 @@ def check_positive(name: str, value) -> float:
     return check_number(name, value, "a positive finite number", above=0.0)
 
 
+SMALLEST, LARGEST = 1e-50, 1e50  # (features losses / lam)^2 over many examples is no more than 1e308, and no less than 1e-308
+
+
+def check_scale(name: str, size: float) -> float:
+    """Return the size of something, of an array the largest of its numbers, if its squares, products and quotients are floats.
+
+    Zero is of any scale.
+    """
+    if not (size == 0.0 or SMALLEST <= size <= LARGEST):
+        raise ParameterError(f"{name} must be of a scale within {SMALLEST:g} .. {LARGEST:g}, got {size:g}: choose other units")
+    return size
+
+
+def check_positive_scale(name: str, value) -> float:
+    """Return a positive number whose squares, products and quotients are floats."""
+    return check_scale(name, check_positive(name, value))
+
+
 def check_integer(name: str, value, least: int) -> int:
     """Return an integer >= ``least``."""
     if not is_integer(value) or value < least:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fwexp.checks import as_real, check_choice, check_flag, check_integer, check_number, check_positive
+from fwexp.checks import as_real, check_choice, check_flag, check_integer, check_number, check_positive, check_scale
 from fwexp.errors import ParameterError, shown, unknown
 
 ITERATES = ("last", "wavg", "tavg", "avg")
@@ -17,7 +17,7 @@ def check_lam(value, n: int | None = None) -> float | str:
     """Return lam as a float, or exactly ``"1/n"`` (with ``n`` given: its value)."""
     if isinstance(value, str) and value.replace(" ", "") == "1/n":
         return "1/n" if n is None else 1.0 / n
-    return check_number("lam", value, 'a positive finite number or "1/n"', above=0.0)
+    return check_scale("lam", check_number("lam", value, 'a positive finite number or "1/n"', above=0.0))
 
 
 def check_seed(value) -> int:

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_integer
+from fwexp.checks import check_integer, check_scale
 from fwexp.errors import ParameterError, shown
 
 MANY_NUMBERS = 2**27  # 1 GiB: more weights than this must be meant
@@ -49,6 +49,14 @@ def as_floats(name: str, value, what: str) -> np.ndarray:
         place = np.argwhere(~finite)[0].tolist()
         raise ParameterError(f"{name.partition('[')[0]} must be finite, got NaN or infinity ({name} at {place})")
     return array
+
+
+def check_scale_of(name: str, values: np.ndarray) -> None:
+    """Refuse numbers whose squares and products are no floats any more, as the largest of them says."""
+    size = max(values.max(initial=0.0), -values.min(initial=0.0))
+    if not np.isfinite(size):
+        raise ParameterError(f"{name} must be finite, got NaN or infinity")
+    check_scale(name, size)
 
 
 def as_matrix(name: str, value, what: str):

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fwexp.checks import check_scale
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.any_labelings import can_be_kept, equal_labelings, same_form, snapshot
-from fwexp.problems.arrays import as_sparse
+from fwexp.problems.arrays import as_sparse, check_scale_of
 from fwexp.problems.constraints import internal_indices
 from fwexp.problems.psi_cache import PsiCache
 from fwexp.problems.sparse_vector import SparseVector
@@ -58,8 +59,8 @@ class CallbackProblem:
     ValueError
         No examples, features of different lengths or not finite, ``nonnegative`` out of range; later, an answer that
         cannot be right: a loss that is negative, not finite, or not 0 at the truth, features that change between calls,
-        no labeling, a labeling worse than the truth, or at w = 0 than that of another example, or an oracle that writes
-        to w. What the functions themselves raise is passed on.
+        no labeling, a labeling worse than the truth, or at w = 0 than that of another example, an oracle that writes to w, or
+        features and losses out of the scales 1e-50 .. 1e50. What the functions themselves raise is passed on.
 
     Notes
     -----
@@ -157,6 +158,7 @@ class CallbackProblem:
             finite = np.isfinite(phi).all()
         if not finite:
             raise ParameterError(f"features({i}, y) must be finite, got NaN or infinity")
+        check_scale_of(f"features({i}, y)", _values(phi))
         return phi
 
     def psi(self, i: int, y: Any):
@@ -209,7 +211,7 @@ class CallbackProblem:
             number = np.nan
         if not 0.0 <= number < np.inf:
             raise ParameterError(f"loss({i}, y) must be a finite number >= 0, got {_short(value)}")
-        return number
+        return check_scale(f"loss({i}, y)", number)
 
     def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
         """Return the labeling of the max-oracle and H_i(w), checked.

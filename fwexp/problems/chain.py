@@ -150,8 +150,8 @@ def chain_problem(X, y, num_states: int | None = None, *, nonnegative=None) -> C
     Raises
     ------
     ValueError
-        No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, labels or
-        ``nonnegative`` out of range.
+        No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, malformed sparse
+        matrices, features out of the scales 1e-50 .. 1e50, labels or ``nonnegative`` out of range.
 
     Examples
     --------

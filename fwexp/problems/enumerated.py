@@ -13,7 +13,7 @@ from fwexp.checks import check_choice, is_integer
 from fwexp.errors import ParameterError, shown
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_floats, as_list
+from fwexp.problems.arrays import as_floats, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.multiclass import RESCALING
@@ -58,8 +58,8 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin", nonnegative=No
     Raises
     ------
     ValueError
-        No examples, shapes that do not fit, non-finite numbers, negative losses, an example without a true
-        output, ``nonnegative`` out of range.
+        No examples, shapes that do not fit, non-finite numbers or ones out of the scales 1e-50 .. 1e50, negative losses, an
+        example without a true output, ``nonnegative`` out of range.
 
     Examples
     --------
@@ -85,6 +85,8 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin", nonnegative=No
         labels[i] = true[0]
     rescaling = check_choice("rescaling", rescaling, RESCALING)
     all_losses, all_psi = np.concatenate(losses), np.ascontiguousarray(np.concatenate(psi))
+    check_scale_of("psi", all_psi)
+    check_scale_of("losses", all_losses)
     n, d = len(psi), all_psi.shape[1]
     problem = EnumeratedProblem(
         n=n,

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fwexp._jit import dispatched, njit, register_jitable
 from fwexp._prefetch import prefetch
-from fwexp.errors import ParameterError
+from fwexp.problems.arrays import check_scale_of
 
 
 class DenseFeatures(NamedTuple):
@@ -45,22 +45,20 @@ def padded_width(num_labels: int) -> int:
     return 1 << (num_labels - 1).bit_length() if num_labels <= 8 else -(-num_labels // 8) * 8
 
 
-def as_features(x, *, copy: bool = True):
+def as_features(x, name: str = "X", *, copy: bool = True):
     """Return ``x``, a float array or scipy.sparse matrix of shape (tokens, p), as one of the classes above.
 
     Without ``copy`` the arrays may be those of ``x``, whose owner must not write to them any more.
     """
     if not sp.issparse(x):
         values = np.array(x, dtype=np.float64, order="C", copy=copy or None)
-        if not np.isfinite(values).all():
-            raise ParameterError("X must be finite, got NaN or infinity")
+        check_scale_of(name, values)
         return DenseFeatures(values)
     x = sp.csr_array(x.astype(np.float64, copy=False))  # first: in its own type, a sum of entries at one place may overflow
     if copy or not x.has_canonical_format:
         x = x.copy()
         x.sum_duplicates()
-    if not np.isfinite(x.data).all():
-        raise ParameterError("X must be finite, got NaN or infinity")
+    check_scale_of(name, x.data)
     indptr, indices = x.indptr.astype(np.int64), np.ascontiguousarray(x.indices, dtype=np.int32)
     if (x.data == 1.0).all():
         return BinaryFeatures(indptr, indices)

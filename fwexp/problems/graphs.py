@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
-from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
+from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of
 
 LOSSES = ("hamming", "balanced")
 
@@ -116,4 +116,5 @@ def check_sizes(name: str, sizes, nodes: int) -> np.ndarray:
         raise ParameterError(f"{name} must hold {nodes} numbers > 0, one per node, got shape {sizes.shape}")
     if sizes.min() <= 0.0:
         raise ParameterError(f"{name} must be > 0, got {sizes.min():g}")
+    check_scale_of(name, sizes)
     return sizes

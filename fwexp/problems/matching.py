@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_positive
+from fwexp.checks import check_positive_scale
 from fwexp.errors import ParameterError
 from fwexp.problems.arrays import as_labels, as_list, as_matrix
 from fwexp.problems.constraints import constrained
@@ -81,8 +81,8 @@ def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float 
     Raises
     ------
     ValueError
-        No examples, shapes that differ, non-finite features, links or ``nonnegative`` out of range, true links that
-        are no matching.
+        No examples, shapes that differ, non-finite features, malformed sparse matrices, features or costs out of the scales
+        1e-50 .. 1e50, links or ``nonnegative`` out of range, true links that are no matching.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def matching_from_arrays(
         ``y`` and the others of `matching_problem`.
     """
     shapes = np.asarray(shapes, dtype=np.int64)
-    precision_cost = check_positive("precision_cost", precision_cost)
-    recall_cost = check_positive("recall_cost", recall_cost)
+    precision_cost = check_positive_scale("precision_cost", precision_cost)
+    recall_cost = check_positive_scale("recall_cost", recall_cost)
     n = len(shapes)
     part_ptr, label_ptr = (np.concatenate(([0], np.cumsum(sizes))) for sizes in (shapes.prod(axis=1), shapes[:, 0]))
     truth = [check_links(f"y[{i}]", links[i], shapes[i]) for i in range(n)]

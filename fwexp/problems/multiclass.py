@@ -17,7 +17,7 @@ from fwexp.checks import check_choice
 from fwexp.errors import ParameterError, shown
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_floats, as_labels, as_matrix, check_labels, check_num_labels
+from fwexp.problems.arrays import as_floats, as_labels, as_matrix, check_labels, check_num_labels, check_scale_of
 from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.features import (
@@ -86,7 +86,8 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
     Raises
     ------
     ValueError
-        No examples, lengths that differ, non-finite features, classes or ``nonnegative`` out of range, bad costs.
+        No examples, lengths that differ, non-finite features, malformed sparse matrices, features or costs out of the scales
+        1e-50 .. 1e50, classes or ``nonnegative`` out of range, bad costs.
 
     Notes
     -----
@@ -144,6 +145,7 @@ def _check_costs(costs, num_classes: int) -> np.ndarray:
         true, predicted = wrong[0].tolist()
         got = f"costs[{true}, {predicted}] = {costs[true, predicted]:g}"
         raise ParameterError(f"costs must be finite and >= 0 with zeros on the diagonal, got {got}")
+    check_scale_of("costs", costs)
     return costs
 
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_positive
+from fwexp.checks import check_positive_scale, check_scale
 from fwexp.errors import ParameterError, shown
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list
+from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
 
 DEFORMATIONS = 4  # weights of an edge: of r^2, r, s^2, s
@@ -86,7 +86,8 @@ def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, unit=
     Raises
     ------
     ValueError
-        No examples, lengths that differ, non-finite features, a joint outside its image, parents that are no tree.
+        No examples, lengths that differ, non-finite features, features, offsets or units out of the scales 1e-50 .. 1e50, a
+        joint outside its image, parents that are no tree.
 
     Examples
     --------
@@ -115,6 +116,8 @@ def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, unit=
     n, d = len(images), int(feature_ptr[-1]) + DEFORMATIONS * (P - 1)
     sizes = np.array([image.shape[:2] for image in images], dtype=np.int64)
     cells = joints[:, :, 0] * sizes[:, 1:] + joints[:, :, 1]
+    offsets = mean_offsets(joints, parents) if offsets is None else _offsets(offsets, P)
+    unit = check_positive_scale("unit", unit)
     problem = PoseProblem(
         n=n,
         d=d,
@@ -132,10 +135,15 @@ def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, unit=
         order=order,
         parents=parents,
         edges=edges,
-        offsets=mean_offsets(joints, parents) if offsets is None else _offsets(offsets, P),
-        unit=check_positive("unit", unit),
+        offsets=offsets,
+        unit=unit,
         reach=_reach(reach, n),
     )
+    check_scale_of("X", problem.x)
+    if P > 1:
+        check_scale_of("offsets", offsets[parents != ROOT])
+        farthest = float(np.abs(offsets[parents != ROOT]).max() + sizes.max()) / unit
+        check_scale(f"unit = {unit:g} and offsets: the square of the largest deformation", farthest * farthest)
     return constrained(problem, _squares(edges) if nonnegative is None else nonnegative)
 
 
@@ -220,10 +228,11 @@ def _offsets(offsets, parts: int) -> np.ndarray:
 
 def _reach(reach, n: int) -> np.ndarray:
     if not isinstance(reach, list | tuple | np.ndarray):
-        return np.full(n, check_positive("reach", reach))
+        return np.full(n, check_positive_scale("reach", reach))
     reach = as_array("reach", reach, "fiu", "hold positive numbers, one per image").astype(np.float64)
     if reach.shape != (n,) or not (np.isfinite(reach) & (reach > 0)).all():
         raise ParameterError(f"reach must hold {n} positive finite numbers, one per image, got {shown(reach)}")
+    check_scale_of("reach", reach)
     return reach
 
 

@@ -101,8 +101,9 @@ def segmentation_problem(
     Raises
     ------
     ValueError
-        No examples, shapes that differ, non-finite features, an edge to nowhere or from a node to itself, negative edge
-        features, labels out of range, weights of nodes that are not positive.
+        No examples, shapes that differ, non-finite features, malformed sparse matrices, features or weights of nodes out of
+        the scales 1e-50 .. 1e50, an edge to nowhere or from a node to itself, negative edge features, labels out of range,
+        weights of nodes that are not positive.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def segmentation_problem(
         "num_pairwise": int(Z[0].shape[1]),
         "loss": loss,
     }
-    x, z = (as_features(stack(rows), copy=False) for rows in (X, Z))
+    x, z = (as_features(stack(rows), name, copy=False) for name, rows in (("X", X), ("Z", Z)))
     if num_labels == 2:
         return segmentation_from_arrays(x, z, **arrays, foreground_only=bool(foreground_only))
     num_labels = check_num_labels("num_labels", num_labels, arrays["labels"], lambda L: L * max(p, int(label_ptr[-1])))

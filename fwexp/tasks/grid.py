@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fwexp.checks import check_flag, check_names, check_positive
+from fwexp.checks import check_flag, check_names, check_positive, check_positive_scale
 from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
 from fwexp.tasks.base import Task
@@ -71,7 +71,7 @@ def _check_lams(lams) -> list[float]:
     values = [] if text_or_number else list(lams)
     if not values:
         raise ParameterError(f"lams must be a list of positive finite numbers, at least one, got {shown(lams)}")
-    return [check_positive(f"lams[{k}]", lam) for k, lam in enumerate(values)]
+    return [check_positive_scale(f"lams[{k}]", lam) for k, lam in enumerate(values)]
 
 
 class Grid(Task):
@@ -91,7 +91,7 @@ class Grid(Task):
         warm: bool = True
 
         def __post_init__(self):
-            checked = {name: check_positive(f"task.{name}", getattr(self, name)) for name in ("eps", "lam_max", "lam_min")}
+            checked = {name: check_positive_scale(f"task.{name}", getattr(self, name)) for name in ("eps", "lam_max", "lam_min")}
             vars(self).update(checked, warm=check_flag("task.warm", self.warm))
             if not self.lams:
                 raise ParameterError(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fwexp.checks import check_flag, check_names, check_positive
+from fwexp.checks import check_flag, check_names, check_positive, check_positive_scale
 from fwexp.driver import settings
 from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
@@ -151,7 +151,7 @@ def regularization_path(
     (770,)
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(regularization_path).parameters)
-    eps, lam_min, exact = check_positive("eps", eps), check_positive("lam_min", lam_min), check_flag("exact", exact)
+    eps, lam_min, exact = check_positive("eps", eps), check_positive_scale("lam_min", lam_min), check_flag("exact", exact)
     kappa = _check_kappa(kappa, exact)
     options = ({} if exact else {"refresh": 0}) | options
     walk = PathWalk(problem, options, settings.check_seed(seed), exact, eps, lam_min, kappa)
@@ -196,7 +196,7 @@ class Path(Task):
         def __post_init__(self):
             checked = {
                 "eps": check_positive("task.eps", self.eps),
-                "lam_min": check_positive("task.lam_min", needed("path", "lam_min", self.lam_min)),
+                "lam_min": check_positive_scale("task.lam_min", needed("path", "lam_min", self.lam_min)),
                 "exact": check_flag("task.exact", self.exact),
                 "kappa": _check_kappa(self.kappa, self.exact),
             }

@@ -20,6 +20,7 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.features import DenseFeatures
 from fwexp.problems.protocol import costly_oracle
 from fwexp.solvers import get_solver
 from fwexp.solvers.base import NoOptions, Point, Solver
@@ -512,7 +513,9 @@ def test_every_status_is_reached(solver):
 
 
 def huge():
-    return fwexp.multiclass_problem(np.array([[1e200], [3e200]]), [0, 1])  # whose psi do not cancel
+    """Inputs that no constructor takes, whose psi do not cancel."""
+    problem = fwexp.multiclass_problem(np.array([[1.0], [3.0]]), [0, 1])
+    return problem._replace(x=DenseFeatures(problem.x.values * 1e200), norm_sq=problem.norm_sq * np.inf)
 
 
 def test_clock_adds_up(monkeypatch):
