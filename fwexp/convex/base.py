@@ -15,6 +15,7 @@ from fwexp.convex import steps
 from fwexp.convex.atoms import ActiveSet, Atom
 from fwexp.convex.objectives import Function
 from fwexp.convex.sets import ConvexSet, Product, vector
+from fwexp.driver.log import quiet
 from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
 
@@ -171,7 +172,8 @@ class Method(Process):
         """Refuse a gradient that the values around x contradict, towards s and two other points of the set."""
         rng, view = np.random.default_rng(0), self.certificate()
         others = [view.atom.dense(self.f.dim), self.set.random(rng), self.set.random(rng)]
-        self.f.check_gradient(self.state.x, others)
+        with quiet():
+            self.f.check_gradient(self.state.x, others)
 
     @abstractmethod
     def advance(self, calls: int, max_steps: int) -> None:

@@ -5,6 +5,7 @@ z by A d, which costs O(rows) where the atoms are sparse, and the one product of
 ``A`` is an array, a scipy sparse matrix or a `scipy.sparse.linalg.LinearOperator`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -13,13 +14,12 @@ import scipy.sparse
 
 from fwexp.checks import check_function, check_integer, plain
 from fwexp.convex.atoms import Atom
+from fwexp.convex.differences import contradict
 from fwexp.convex.sets import vector
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
 from fwexp.problems.arrays import as_sparse
 
 EVERYWHERE = slice(None)
-# Of steps over which derivatives are tested; what is near enough, relative to them; and what matters, relative to values.
-BASE, AGREES, MATTERS = 8.0, 1e-3, 1e-6
 
 
 class Function(ABC):
@@ -368,7 +368,7 @@ class UserFunction(Function):
         ----------
         x : ndarray
         others : list of ndarray
-            Points such that the function is defined between x and them.
+            Points of the set.
 
         Raises
         ------
@@ -378,43 +378,18 @@ class UserFunction(Function):
         value, g = self._both(x)
         for y in others:
             slope = float(g @ (y - x))
-            if _contradict(lambda h, y=y: self._both((1.0 - h) * x + h * y)[0] - value, slope, self._largest):
+
+            def change(h: float, y=y) -> float:
+                try:
+                    return self._both((1.0 - h) * x + h * y)[0] - value
+                except (ValueError, ArithmeticError):  # too large for a float there, say
+                    return math.nan
+
+            if contradict(change, slope, self._largest):
                 where = "from the last iterate towards another point of the set"
                 raise CertificateError(
                     f"fun(x) returns a gradient that is not that of its value: {where} f does not change at the rate {slope:.6g}"
                 )
-
-
-def _contradict(change: Callable[[float], float], slope: float, scale: float) -> bool:
-    """Whether the changes of a function contradict its derivative at 0.
-
-    Over a step h it changes by h times the derivative and O(h^2). So what is left when that is taken away falls with h^2 for the
-    right derivative, and with h for another one, until all is rounding. How much that is the function shows by its size, its
-    changes over the smallest steps, and its smallest change at all. The smallest two steps at which more is left decide.
-
-    Parameters
-    ----------
-    change : callable
-        ``change(h)`` is what the function changes by from 0 to h, 0 < h < 1.
-    slope : float
-        What is said to be the derivative.
-    scale : float
-        The size of the function's values.
-    """
-    h = BASE**-7
-    if abs(change(h) - h * slope) <= AGREES * h * abs(slope):  # nearly always
-        return False
-    noise, before, changed = np.finfo(float).eps * scale, 0.0, False
-    for k in range(17, 0, -1):
-        h = BASE**-k
-        found = change(h)
-        rate = abs(found / h - slope)
-        if k > 14 or not changed:
-            noise, changed = max(noise, abs(found)), changed or found != 0.0
-        if changed and min(before / BASE, rate) * h >= 100.0 * noise:
-            return before > 0.5 * rate and before > max(AGREES * abs(slope), AGREES * abs(found) / h, MATTERS * scale)
-        before = rate
-    return not changed and before > MATTERS * scale
 
 
 def as_function(f, dim: int) -> Function:

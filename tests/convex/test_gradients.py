@@ -1,5 +1,7 @@
 """A user's function at its minimum to rounding, which ends a run; and one whose gradient is another's, which is refused."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -119,6 +121,17 @@ def test_a_run_ends_with_its_gap_where_all_that_is_left_is_rounding(method):
     assert result.trace["oracle_calls"].iloc[-1] < 1000
     product = Product([LInfBall(2, 3.0), LInfBall(1, 3.0)])
     assert minimize(fun, product, method="block", gap_tol=1e-12, max_iter=100).status == "max_passes"
+
+
+@pytest.mark.parametrize("exp", [np.exp, np.vectorize(math.exp)])
+def test_where_a_function_is_too_large_for_a_float_nothing_is_tested(exp):
+    """Around the minimum, 0, the gradient is not 0 to rounding for steps that are short compared to the set."""
+
+    def fun(x):
+        return float((exp(x) + exp(-x)).sum()), exp(x) - exp(-x)
+
+    result = minimize(fun, L2Ball(3, 1e5), x0=[0.5, 0.1, -0.1], gap_tol=0.0, max_iter=50)
+    assert result.value == pytest.approx(6.0, rel=0.1)
 
 
 def component(g):
