@@ -15,12 +15,13 @@ import numba
 import numba.extending
 
 from fwexp import _kernel_cache, _references, _sources
+from fwexp._parts import PartCompiler
 
 __all__ = ["PART", "array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": _references.KernelCompiler}
-PART = {**NO_WRAPPERS, "error_model": "numpy"}  # what kernels only call
+PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
 REACHED = ("fwexp._jit", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
 
 register_jitable = numba.extending.register_jitable(**PART)
@@ -44,10 +45,27 @@ def njit(function: Callable | None = None, *, fastmath: bool = False):
     if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
         function.py_func = function
         return function
-    dispatcher = numba.njit(fastmath=fastmath, **KERNEL)(function)
+    dispatcher = _with_parts(numba.njit(fastmath=fastmath, **KERNEL)(function))
     directory = cache_directory(function.__module__)
     if directory is not None:
         dispatcher._cache = _kernel_cache.KernelCache(function, directory)
+    return dispatcher
+
+
+def _with_parts(dispatcher):
+    """Return ``dispatcher``, whose kernels know the environments of their parts from now on.
+
+    From there parts have what they print, and raise, that is known at run time only; without, they end in a deadlock. numba
+    sets what code that has just been compiled has of its own, and all of it in code from the disk only.
+    """
+    add = dispatcher.add_overload
+
+    def add_overload(compiled) -> None:
+        for environment in compiled._find_referenced_environments():
+            compiled.library.codegen.set_env(environment.env_name, environment)
+        add(compiled)
+
+    dispatcher.add_overload = add_overload
     return dispatcher
 
 
@@ -92,7 +110,7 @@ def _reached(module: str, classes: frozenset[type]) -> set[str]:
 
 @cache
 def _uncached(dispatcher) -> Callable:
-    return numba.njit(fastmath=dispatcher.targetoptions["fastmath"], **KERNEL)(dispatcher.py_func)
+    return _with_parts(numba.njit(fastmath=dispatcher.targetoptions["fastmath"], **KERNEL)(dispatcher.py_func))
 
 
 def specialise(kernel, problem) -> Callable:

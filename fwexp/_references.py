@@ -9,10 +9,12 @@ somewhere, in what they return or in a list or an object that they are given, co
 from collections.abc import Iterator
 
 from numba.core import types
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
+
+from fwexp._parts import pipeline_with
 
 __all__ = ["KernelCompiler"]
 
@@ -62,7 +64,4 @@ class KernelCompiler(CompilerBase):
 
     def define_pipelines(self) -> list:
         """Return numba's own, but for the translation."""
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [(_BorrowingLowering if step is NativeLowering else step, text) for step, text in pipeline.passes]
-        pipeline.finalize()
-        return [pipeline]
+        return [pipeline_with(_BorrowingLowering, self.state)]
