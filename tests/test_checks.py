@@ -12,10 +12,10 @@ from fwexp.data import check_options as check_dataset_options
 from fwexp.errors import OptionError, ParameterError
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.acceleration import AccelerateOptions
-from fwexp.solvers.bcfw_options import CacheOptions
+from fwexp.solvers.bcfw_options import CacheOptions, Options
 
-# Of options that may be None: a value, since their default says nothing of the kind.
-VALUES = {"refresh": 2.0, "gamma": 0.5, "kap": 2.0, "n": 3}
+# Of options that may be None, as all of ``auto``: a value, since their default says nothing of the kind.
+VALUES = {field.name: field.default for field in dataclasses.fields(Options)} | {"refresh": 2.0, "gamma": 0.5, "kap": 2.0, "n": 3}
 MAPPINGS = {"cache": CacheOptions, "accelerate": AccelerateOptions}
 
 
