@@ -109,10 +109,10 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 bench: $(INSTALLED)
-	$(BIN)/python -m fwexp.experiments.bench $(ARGS)
+	$(BIN)/python -m fwexp.bench.svm $(ARGS)
 
 bench-peers: $(INSTALLED)
-	$(BIN)/python -m fwexp.experiments.peers $(ARGS)
+	$(BIN)/python -m fwexp.commands.peers $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

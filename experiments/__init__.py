@@ -1,7 +1,5 @@
-"""The papers' figures and tables: which there are, and how they are made."""
+"""The papers' figures, tables and claims, a folder per paper; what they are declared with comes from `fwexp.papers`."""
 
-from fwexp.experiments.catalogue import FIGURES, Figure
-from fwexp.experiments.figure import make_figure
-from fwexp.experiments.files import PICTURE, TABLE
+from fwexp.papers import FIGURES, PICTURE, TABLE, Figure, make_figure
 
 __all__ = ["FIGURES", "PICTURE", "TABLE", "Figure", "make_figure"]

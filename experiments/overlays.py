@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fwexp.experiments.figure import Figure
+from fwexp.papers.figure import Figure
 from fwexp.plots import overlays
 from fwexp.plots.overlays import Pose, Segmentation, Shown
 

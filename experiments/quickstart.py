@@ -1,6 +1,6 @@
 """The figure of ``make quickstart``: embedded data, no download."""
 
-from fwexp.experiments.figure import Figure
+from fwexp.papers.figure import Figure
 from fwexp.plots import quickstart
 
 QUICKSTART = Figure(

@@ -15,7 +15,7 @@ _HOME = {
     "joint_feature": "fwexp.api",
     "load": "fwexp.tasks.result",
     "load_dataset": "fwexp.data",
-    "load_results": "fwexp.run.store",
+    "load_results": "fwexp.store.runs",
     "loss": "fwexp.api",
     "matching_problem": "fwexp.problems.matching",
     "max_oracle": "fwexp.api",

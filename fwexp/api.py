@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fwexp.checks import is_integer
 from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.options import is_integer
 from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluation, Evaluator
 from fwexp.problems.structure import check_labels, check_problem_type

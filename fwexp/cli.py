@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
-from fwexp import completion
+from fwexp.commands import completion
 from fwexp.errors import OptionError, RunsFailed, UserError, unknown
 
 atexit.register(gc.freeze)  # to collect once more what goes anyway takes 0.3 s after some commands
@@ -143,7 +143,7 @@ def _dispatch(argv: list[str]) -> int:
         return completion.main(arguments, COMMANDS)
     if name not in COMMANDS:
         raise OptionError(unknown("command", name, COMMANDS))
-    from fwexp._threads import num_threads
+    from fwexp.jit.threads import num_threads
 
     num_threads()  # else a bad OMP_NUM_THREADS would be found in the middle of a run
     gc.set_threshold(50_000, 20, 20)  # what is imported stays, and is gone through less often
@@ -169,15 +169,15 @@ class Command:
 
 COMMANDS = {
     "run": Command("fwexp.run.command:main"),
-    "figure": Command("fwexp.experiments.commands:main"),
-    "claims": Command("fwexp.experiments.claims.commands:main"),
-    "report": Command("fwexp.experiments.report.commands:main"),
-    "reproduce": Command("fwexp.experiments.reproduce.commands:main"),
-    "publish": Command("fwexp.experiments.reproduce.commands:publish_main"),
-    "compare": Command("fwexp.experiments.comparing:main"),
-    "ls": Command("fwexp.run.listing:main"),
-    "data": Command("fwexp.data.commands:main"),
-    "doctor": Command("fwexp.doctor:main"),
+    "figure": Command("fwexp.commands.figure:main"),
+    "claims": Command("fwexp.commands.claims:main"),
+    "report": Command("fwexp.commands.report:main"),
+    "reproduce": Command("fwexp.commands.reproduce:main"),
+    "publish": Command("fwexp.commands.reproduce:publish_main"),
+    "compare": Command("fwexp.commands.compare:main"),
+    "ls": Command("fwexp.commands.ls:main"),
+    "data": Command("fwexp.commands.data:main"),
+    "doctor": Command("fwexp.commands.doctor:main"),
 }
 
 

@@ -52,9 +52,9 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True, scope="session")
 def _place_of_kernels():
     """Decide where compiled kernels are kept before a test changes HOME: it would compile anew, and so would all after it."""
-    from fwexp import _kernel_cache
+    from fwexp.jit import disk_cache
 
-    _kernel_cache.base()
+    disk_cache.base()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fwexp.run import store
+from fwexp import store
 
 COMMAND = [sys.executable, "-c", "import sys; from fwexp.cli import main; sys.exit(main())", "run", "-m"]
 SWEEP = ["dataset=digits", "solver=bcfw,ssg", "seed=range(4)", "max_passes=30", "gap_tol=0"]

@@ -14,10 +14,10 @@ import atheris
 
 with atheris.instrument_imports(include=["fwexp"]):
     import fwexp
+    from fwexp import store
     from fwexp.data import conll2000, hansards, ocr, own
     from fwexp.driver.checkpoint import Checkpoint
     from fwexp.errors import UserError
-    from fwexp.run import store
     from fwexp.run.config import canonical
 
 import numpy as np

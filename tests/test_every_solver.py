@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
-from fwexp import _jit
+from fwexp.jit import kernels
 from fwexp.problems import tiers
 from fwexp.solvers import SOLVERS
 from fwexp.solvers.auto import rule
@@ -127,8 +127,8 @@ ARRAY_ORACLES = {  # the modules that a family's kernels reach; what else is the
 
 @pytest.mark.parametrize("family", ARRAY_ORACLES)
 def test_oracles_on_arrays_are_loaded_for_the_families_that_reach_them(family):
-    """Before any kernel that may call them is; `fwexp._jit.load_array_kernels` says why."""
-    reached = _jit._reached("fwexp.problems.evaluation", frozenset(_jit._classes(FAMILIES[family]())))
+    """Before any kernel that may call them is; `fwexp.jit.kernels.load_array_kernels` says why."""
+    reached = kernels._reached("fwexp.problems.evaluation", frozenset(kernels._classes(FAMILIES[family]())))
     found = {name.removeprefix(ORACLES) for name in reached if name.startswith(ORACLES)}
     assert ARRAY_ORACLES[family] <= found <= ARRAY_ORACLES[family] | SMALL
 

@@ -11,9 +11,9 @@ import pytest
 
 import fwexp.data
 import fwexp.solvers
-from fwexp import _discovery
+from fwexp import plugins
 from fwexp.data import DATASETS
-from fwexp.experiments.catalogue import FIGURES, figures_of
+from fwexp.papers.catalogue import FIGURES, figures_of
 from fwexp.run import catalogues
 from fwexp.solvers import SOLVERS
 
@@ -119,12 +119,12 @@ sys.exit(status)
 def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):
     code = """
 import sys
-from fwexp import _sources
+from fwexp.files import code_digest
 from fwexp.run import sources
 from fwexp.run.config import canonical
 def made_by():
     return sources.made_by(canonical({"dataset": {"name": "tags"}, "solver": {"name": "subgradient"}, "lam": 0.1}))
-print(*sorted(name for name in _sources.closure(made_by()["modules"], deferred=True) if name.startswith("fwexp_plugin")))
+print(*sorted(name for name in code_digest.closure(made_by()["modules"], deferred=True) if name.startswith("fwexp_plugin")))
 source, before = _sources._source, made_by()
 for edited in sys.argv[1:]:
     _sources._source = lambda module: source(module) + (b"#" if module == edited else b"")
@@ -325,4 +325,4 @@ def test_readme_shows_the_dataset_of_the_plugin():
 
 def test_groups_of_entry_points_are_documented():
     readme = (ROOT / "README.md").read_text()
-    assert [group for group in _discovery.GROUPS.values() if f"`{group}`" not in readme] == []
+    assert [group for group in plugins.GROUPS.values() if f"`{group}`" not in readme] == []

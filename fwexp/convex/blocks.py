@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import integer_option
 from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.base import Method, OpenLoopOptions, View
 from fwexp.convex.sets import ConvexSet, Product
 from fwexp.errors import OptionError, ParameterError
+from fwexp.options import integer_option
 
 RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
 

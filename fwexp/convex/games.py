@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_number
 from fwexp.convex.objectives import Matrix
 from fwexp.convex.sets import ConvexSet, vector
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_number
 
 
 class Bilinear:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_fields, integer_option, number_option
 from fwexp.convex.games import Bilinear
 from fwexp.convex.objectives import Function, LeastSquares, Quadratic
 from fwexp.convex.polytopes import Hull
 from fwexp.convex.sets import Box, ConvexSet, L1Ball, L2Ball, Product, Simplex
 from fwexp.convex.structured import svm_game
+from fwexp.options import check_fields, integer_option, number_option
 from fwexp.problems.chain import chain_problem
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_choice, check_fields, check_flag, check_function, check_positive
 from fwexp.convex.base import Evaluation, Method
 from fwexp.convex.blocks import Block, BlockDescent
 from fwexp.convex.games import Bilinear
@@ -20,6 +19,7 @@ from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_choice, check_fields, check_flag, check_function, check_positive
 
 if TYPE_CHECKING:
     import pandas as pd

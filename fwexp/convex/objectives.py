@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse
 
-from fwexp.checks import check_function, check_integer, plain
 from fwexp.convex.atoms import Atom
 from fwexp.convex.differences import contradict
 from fwexp.convex.sets import vector
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
+from fwexp.options import check_function, check_integer, plain
 from fwexp.problems.arrays import as_sparse
 
 EVERYWHERE = slice(None)

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fwexp.checks import check_function, check_integer
 from fwexp.convex.atoms import Atom
 from fwexp.convex.sets import ROUNDING, ConvexSet, Sized, vector
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_function, check_integer
 
 
 class KSparse(Sized):

@@ -10,12 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fwexp.checks import number_option
 from fwexp.convex import games
 from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.games import Bilinear, Pair
 from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.errors import OptionError
+from fwexp.options import number_option
 
 
 @dataclass

@@ -16,10 +16,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from fwexp.checks import check_integer, check_positive
 from fwexp.convex import projections
 from fwexp.convex.atoms import Atom, single
 from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.options import check_integer, check_positive
 
 ROUNDING = 1e-9  # how far outside a point may lie, relative to the size of the set
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from fwexp.checks import check_integer, check_positive
 from fwexp.convex import projections
 from fwexp.convex.atoms import Atom
 from fwexp.convex.sets import ROUNDING, ConvexSet
+from fwexp.options import check_integer, check_positive
 
 DENSE = 32  # up to this size a full decomposition is faster, and exact
 

@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_integer, check_positive
 from fwexp.convex.atoms import Atom
 from fwexp.convex.games import Bilinear
 from fwexp.convex.sets import ROUNDING, ConvexSet, L2Ball, Product
 from fwexp.errors import OptionError
+from fwexp.options import check_integer, check_positive
 from fwexp.oracles.assignment import max_matching
 from fwexp.oracles.assignment import scratch_size as matching_scratch
 from fwexp.oracles.forward_backward import forward_backward, scratch_size

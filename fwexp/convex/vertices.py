@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import number_option
 from fwexp.convex.atoms import Atom
 from fwexp.convex.base import Method, OpenLoopOptions, StepOptions, View
 from fwexp.convex.objectives import EVERYWHERE
 from fwexp.convex.sets import Product
+from fwexp.options import number_option
 from fwexp.solvers.simplex_qp import SimplexQP
 
 

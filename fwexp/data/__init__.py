@@ -9,11 +9,11 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from fwexp import _discovery
-from fwexp.checks import check_fields, check_path
+from fwexp import plugins
 from fwexp.data.dataset import DataFile, DataFolder, Dataset, NoOptions
 from fwexp.data.files import resolve_data_dir
 from fwexp.errors import ParameterError
+from fwexp.options import check_fields, check_path
 
 __all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "NoOptions", "check_options", "load_dataset", "resolve_data_dir"]
 
@@ -28,9 +28,9 @@ def _check(dataset) -> None:
     dataset.Options()
 
 
-DATASETS = _discovery.Catalogue(
+DATASETS = plugins.Catalogue(
     "dataset",
-    lambda: _discovery.of_modules(__name__, lambda module: [module.DATASET] if hasattr(module, "DATASET") else []),
+    lambda: plugins.of_modules(__name__, lambda module: [module.DATASET] if hasattr(module, "DATASET") else []),
     _check,
 )
 

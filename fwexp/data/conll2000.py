@@ -23,12 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import integer_option
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
 from fwexp.data.sampling import sample
 from fwexp.errors import DataError, ParameterError
+from fwexp.options import integer_option
 
 # What is looked at, and at which positions relative to the token.
 TEMPLATE = (

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from fwexp._durable import clean, hidden
 from fwexp.data.dataset import DataFile
 from fwexp.data.files import LARGEST
 from fwexp.errors import DataError
+from fwexp.files.atomic import clean, hidden
 
 LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is less
 

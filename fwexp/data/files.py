@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from fwexp._folders import check_folder
 from fwexp.errors import DataError, ParameterError
+from fwexp.files.folders import check_folder
 
 LARGEST = 2**32  # bytes that a packed file may unpack to; a few kB can claim far more
 LONGEST_LINE = 2**26  # bytes; a line is held in memory

@@ -30,11 +30,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_fields
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError
+from fwexp.options import check_fields
 
 LONGEST = 60  # words
 NUM_TRAIN = 5000

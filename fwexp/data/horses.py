@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._threads import parallel_map
 from fwexp.data.dataset import DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
 from fwexp.data.parsed import cache_folder, parsed_arrays
 from fwexp.errors import DataError
+from fwexp.jit.threads import parallel_map
 
 PARTS = ("train", "test")
 COUNTS = {"train": 278, "test": 49}  # images of the whole data set

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import integer_option
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import read_lines
 from fwexp.data.sampling import sample
 from fwexp.errors import DataError
+from fwexp.options import integer_option
 
 NUM_PIXELS = 128
 NUM_STATES = 26

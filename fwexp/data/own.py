@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_function, check_integer, check_path, is_integer
 from fwexp.data.files import npz_arrays, read_lines
 from fwexp.errors import DataError, ParameterError, shown
+from fwexp.options import check_function, check_integer, check_path, is_integer
 
 LARGEST_INDEX = 2**31 - 1  # of a feature, as in other programs that read svmlight's format
 SVMLIGHT = re.compile(r"(\d+):(\S+)")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fwexp._npz import seal, unseal
-from fwexp._own_folders import users_folder
 from fwexp.data.files import sha256
+from fwexp.files.npz import seal, unseal
+from fwexp.files.private import users_folder
 
 
 def cache_folder() -> Path | None:

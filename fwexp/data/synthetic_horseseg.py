@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import integer_option
 from fwexp.data.dataset import Dataset
 from fwexp.errors import ParameterError
+from fwexp.options import integer_option
 
 SIZES = {"small": 147, "medium": 6121, "large": 25438}
 NUM_TEST = 241

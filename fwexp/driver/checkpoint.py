@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fwexp import record
-from fwexp._npz import seal, unseal
 from fwexp.driver.progress import print_line
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
+from fwexp.files.npz import seal, unseal
 
 SHARE = 0.05  # of the time, at most, is spent on them
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fwexp.checks import plain
 from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import CertificateError, Stopped
+from fwexp.options import plain
 
 EVALUATION_SHARE = 0.25  # of the process's oracle calls, by default and where these are costly: the most that the log may make
 # What changes while a log is written.

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from fwexp.checks import as_real, check_choice, check_flag, check_integer, check_number, check_positive, check_scale
 from fwexp.errors import ParameterError, shown, unknown
+from fwexp.options import as_real, check_choice, check_flag, check_integer, check_number, check_positive, check_scale
 
 ITERATES = ("last", "wavg", "tavg", "avg")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n

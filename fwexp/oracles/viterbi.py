@@ -1,6 +1,6 @@
 """Max-sum dynamic programming on a chain (Viterbi)."""
 
-from fwexp._jit import array_kernel
+from fwexp.jit.kernels import array_kernel
 
 
 @array_kernel("(f8[::1], f8[::1], i8, i8, i4[::1], f8[::1])")

@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_integer, check_scale
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_integer, check_scale
 
 MANY_NUMBERS = 2**27  # 1 GiB: more weights than this must be meant
 TOO_MANY_NUMBERS = 2**34

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_scale
 from fwexp.errors import ParameterError
+from fwexp.options import check_scale
 from fwexp.problems import protocol
 from fwexp.problems.any_labelings import can_be_kept, equal_labelings, same_form, snapshot
 from fwexp.problems.arrays import as_sparse, check_scale_of

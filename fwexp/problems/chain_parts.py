@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import register_jitable
-from fwexp._prefetch import prefetch
+from fwexp.jit.kernels import register_jitable
+from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores

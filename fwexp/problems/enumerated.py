@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_choice, is_integer
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_choice, is_integer
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_list, check_scale_of

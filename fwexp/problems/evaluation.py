@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
-from fwexp._threads import parallel_for
 from fwexp.errors import Stopped
+from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.threads import parallel_for
 from fwexp.problems.protocol import (
     costly_oracle,
     decode,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp._jit import dispatched, njit, register_jitable
-from fwexp._prefetch import prefetch
+from fwexp.jit.kernels import dispatched, njit, register_jitable
+from fwexp.jit.prefetch import prefetch
 from fwexp.problems.arrays import check_scale_of
 
 

@@ -5,8 +5,8 @@ Edges count by whether they are cut: for every edge feature a vector of parts ho
 
 import numpy as np
 
-from fwexp._jit import register_jitable
 from fwexp.errors import ParameterError
+from fwexp.jit.kernels import register_jitable
 from fwexp.problems import protocol
 from fwexp.problems.features import product_bound, row_scatter_label, row_sum
 from fwexp.problems.multilabel_graph import MultiLabelProblem

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp._jit import njit, register_jitable
-from fwexp._threads import parallel_for
 from fwexp.errors import OptionError
+from fwexp.jit.kernels import njit, register_jitable
+from fwexp.jit.threads import parallel_for
 from fwexp.oracles.forward_backward import exponentials
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_positive_scale
 from fwexp.errors import ParameterError
+from fwexp.options import check_positive_scale
 from fwexp.problems.arrays import as_labels, as_list, as_matrix
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features

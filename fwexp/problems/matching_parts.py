@@ -6,7 +6,7 @@ d is small and examples have many edges, so inner products go through R^d: no ed
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp._jit import njit
+from fwexp.jit.kernels import njit
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries, row_product, row_scatter_label

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.checks import check_choice
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_labels, as_matrix, check_labels, check_num_labels, check_scale_of

@@ -8,7 +8,7 @@ have many nodes.
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp._jit import register_jitable
+from fwexp.jit.kernels import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries, row_product, row_scatter, row_scatter_label, row_scores

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_positive_scale, check_scale
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_positive_scale, check_scale
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of
 from fwexp.problems.constraints import constrained

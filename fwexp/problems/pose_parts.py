@@ -3,8 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp._jit import register_jitable
 from fwexp.errors import ParameterError, shown
+from fwexp.jit.kernels import register_jitable
 from fwexp.oracles.distance_transform import distance_transform
 from fwexp.oracles.score_maps import score_maps
 from fwexp.problems import protocol

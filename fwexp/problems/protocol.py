@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import dispatched, njit, specialise
+from fwexp.jit.kernels import dispatched, njit, specialise
 
 UNCONSTRAINED = np.empty(0, dtype=np.int64)  # ``nonnegative`` of a problem without constraints
 

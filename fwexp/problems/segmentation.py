@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.checks import check_choice, check_integer
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_choice, check_integer
 from fwexp.problems.arrays import as_list, check_num_labels
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.graphs import (

@@ -10,9 +10,9 @@ inner products of node features go through R^p.
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp._jit import register_jitable
-from fwexp._prefetch import prefetch
 from fwexp.errors import ParameterError
+from fwexp.jit.kernels import register_jitable
+from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, prefetch_rows, row_entries, row_product, row_scatter_label

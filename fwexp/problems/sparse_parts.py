@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import dispatched, njit, register_jitable, specialise
+from fwexp.jit.kernels import dispatched, njit, register_jitable, specialise
 from fwexp.problems import protocol
 
 FIRST_ROOM = 16  # entries per integer of a labeling

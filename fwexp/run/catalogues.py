@@ -6,8 +6,9 @@ found by its names alone.
 
 from collections.abc import Mapping
 
-from fwexp.checks import check_choice, check_fields
 from fwexp.errors import ParameterError
+from fwexp.options import check_choice, check_fields
+from fwexp.store.keys import task_of
 
 
 def _others(kind: str) -> dict:
@@ -105,11 +106,14 @@ def check_place(task, group: str, name: str) -> None:
     raise ParameterError(f"{group} {name} is for {where}; accepted for task={task.name}: {', '.join(sorted(offers(task)))}")
 
 
-def modules(solver: str, dataset: str) -> list[str]:
-    """Return the modules that make what has these names."""
+def modules(config: Mapping) -> list[str]:
+    """Return the modules of the solver, the data set and the task of a canonical configuration."""
     from fwexp.data import DATASETS
     from fwexp.solvers import SOLVERS
+    from fwexp.tasks import TASKS
+
+    solver, dataset = config["solver"]["name"], config["dataset"]["name"]
 
     makers = [SOLVERS.module(solver) if solver in SOLVERS else _others("methods")[solver].__module__]
     makers.append(DATASETS.module(dataset) if dataset in DATASETS else _others("instances")[dataset].make.__module__)
-    return makers
+    return [*makers, TASKS.module(task_of(config))]

@@ -18,10 +18,11 @@ from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 
-from fwexp import _folders
+from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed
-from fwexp.run import runner, store, sweep, work
+from fwexp.files import folders
+from fwexp.run import runner, sweep, work
 from fwexp.run.config import canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_settings import check_hydra
@@ -78,11 +79,11 @@ def _raised_by_hydra(error: Exception) -> bool:
 
 def _plain_folder(argument: str) -> str:
     """Return an argument that names a folder in Hydra's grammar, in which spaces, umlauts and commas mean something."""
-    match = re.fullmatch(rf"(\+{{0,2}}(?:{'|'.join(_folders.FOLDER_KEYS)})=)(.+)", argument, re.DOTALL)
+    match = re.fullmatch(rf"(\+{{0,2}}(?:{'|'.join(folders.FOLDER_KEYS)})=)(.+)", argument, re.DOTALL)
     if not match:
         return argument
     key, name = match.groups()
-    return key + quote(_folders.folder_argument(key.strip("+="), name))
+    return key + quote(folders.folder_argument(key.strip("+="), name))
 
 
 @contextlib.contextmanager

@@ -8,24 +8,23 @@ and is left out, which keeps the keys of runs that were stored before there were
 
 import dataclasses
 import functools
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fwexp import _discovery, _folders
-from fwexp.checks import check_number, without_later_defaults
+from fwexp import plugins
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.files import folders
+from fwexp.options import check_number, without_later_defaults
 from fwexp.run import catalogues
+from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
 EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS}
-STALE = "stale"  # the value of force that runs again what other sources made
 
-GROUPS = ("task", "dataset", "solver")
 LAUNCHERS = {  # Hydra's, and what it calls for each
     "basic": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
     "joblib": "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
@@ -33,7 +32,6 @@ LAUNCHERS = {  # Hydra's, and what it calls for each
     "submitit_slurm": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher",
 }
 PRESETS = ("full", "smoke")  # of an experiment: all of it, or just enough to see that it works
-TRAIN = "train"  # the task by default
 
 
 def conf_dir() -> Path:
@@ -45,7 +43,7 @@ def conf_dir() -> Path:
 
 def conf_dirs() -> list[Path]:
     """Return all folders of YAML files: ours, then those of other packages."""
-    return [conf_dir(), *_discovery.configurations()]
+    return [conf_dir(), *plugins.configurations()]
 
 
 def names(group: str) -> set[str]:
@@ -102,28 +100,17 @@ def canonical(config: Mapping) -> dict:
     return json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
 
 
-def task_of(config: Mapping) -> str:
-    """Return the name of the task of a canonical configuration."""
-    task = config.get("task", TRAIN)
-    return task if isinstance(task, str) else task["name"]  # text in runs that were stored when tasks had no options
-
-
 def run_key(config: Mapping) -> str:
     """Return the name of a run: the sha256 of the sorted JSON of its canonical configuration."""
     return key_of(canonical(config))
 
 
-def key_of(config: Mapping) -> str:
-    """Return the key of a configuration that is canonical, or was when it was stored."""
-    return hashlib.sha256(json.dumps(config, sort_keys=True, allow_nan=False).encode()).hexdigest()
-
-
 def execution_settings(config: Mapping) -> dict:
     """Return those of `EXECUTION_KEYS` in a composed configuration, checked."""
     given = {key: config.get(key, default) for key, default in EXECUTION_KEYS.items()}
-    for key in _folders.FOLDER_KEYS:
+    for key in folders.FOLDER_KEYS:
         if given[key] is not None or key == "results_dir":
-            given[key] = str(_folders.check_folder(key, given[key]))
+            given[key] = str(folders.check_folder(key, given[key]))
     if not isinstance(given["force"], bool) and given["force"] != STALE:
         raise ParameterError(f"force must be true, false or {STALE}, got {given['force']!r}")
     if given["checkpoint"] is not None:

@@ -25,8 +25,9 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, key_of, quote
+from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, quote
 from fwexp.run.hydra_settings import check_hydra, check_targets
+from fwexp.store.keys import key_of
 
 MOST = 100_000  # runs of a sweep
 Axes = dict[str, list[str]]  # key -> the overrides "key=value" that are tried in turn

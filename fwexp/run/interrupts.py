@@ -12,8 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from fwexp._processes import is_gone
 from fwexp.driver.progress import print_line
+from fwexp.files.processes import is_gone
 from fwexp.run import relay
 
 SECONDS = 1.0  # between two looks whether the parent is there

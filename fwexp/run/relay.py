@@ -10,9 +10,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from fwexp import _folders
-from fwexp._durable import HIDDEN, hidden
 from fwexp.driver.progress import print_line
+from fwexp.files import folders
+from fwexp.files.atomic import HIDDEN, hidden
 
 SECONDS = 0.2  # between two readings
 
@@ -30,7 +30,7 @@ def parent(sweep_id: str) -> str:
 
 def sweep_folder(results_dir, sweep_id: str) -> Path:
     """Return the folder of a sweep while it runs."""
-    return _folders.check_folder("results_dir", results_dir).absolute() / sweep_id
+    return folders.check_folder("results_dir", results_dir).absolute() / sweep_id
 
 
 def leave_line(folder: Path, name: str, line: str) -> None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from fwexp import store
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
-from fwexp.run import catalogues, claims, paths, sources, store
-from fwexp.run.config import GROUPS, TRAIN
-from fwexp.run.provenance import build
+from fwexp.run import catalogues
+from fwexp.store import locks, paths, staleness
+from fwexp.store.keys import GROUPS, TRAIN
+from fwexp.store.provenance import build
 
 STALE_NOTE = ", but made by another version of the code; force=stale runs it again"
 
@@ -59,10 +61,10 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
     store.check_writable(results_dir)
     if there := _already(config, results_dir, data_dir, force):
         return there
-    made_by = sources.made_by(config)  # as they were loaded; they may be edited before the run is stored
+    made_by = staleness.made_by(catalogues.modules(config))  # as they were loaded; they may be edited before the run is stored
     check([config], data_dir)
     data = _data(config["dataset"], data_dir)
-    with claims.claimed(store.run_dir(results_dir, config)) as mine:
+    with locks.claimed(store.run_dir(results_dir, config)) as mine:
         if not mine:
             return Outcome("claimed", None, "in work in another process")
         # Again, now that nobody else can be about to store it.
@@ -71,7 +73,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
         identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
         path = paths.checkpoint_path(store.run_dir(results_dir, config))
         saved = Checkpoint(path, identity, math.inf if checkpoint is None else checkpoint)
-        return _run(config, data, results_dir, data_dir, saved, verbose)
+        return _run(config, data, made_by, results_dir, data_dir, saved, verbose)
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
@@ -81,7 +83,7 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
     return Outcome("stored", there.path, "stored already" + (STALE_NOTE if there.stale else ""))
 
 
-def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
+def _run(config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
     try:
         result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint)
     except UserError:
@@ -89,7 +91,7 @@ def _run(config: Mapping, data: "_Data", results_dir, data_dir, checkpoint: Chec
     except Exception as error:
         return fail(error, config, results_dir)
     try:
-        path = store.save(result, config, results_dir, sources=data.checksums, published=data.published)
+        path = store.save(result, config, results_dir, made_by=made_by, sources=data.checksums, published=data.published)
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
     end = result.trace.iloc[-1]
@@ -100,7 +102,7 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
     """Record a run that raised an exception."""
     message = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
     try:
-        path = store.save_failure(error, config, results_dir)
+        path = store.save_failure(error, config, results_dir, made_by=staleness.made_by(catalogues.modules(config)))
     except OSError as second:
         return Outcome("failed", None, f"{message} (and cannot record it: {second})")
     return Outcome("failed", path, f"{message} (see {path})")

@@ -25,20 +25,17 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, read_write
 
-from fwexp import _folders
-from fwexp._processes import this_process
+from fwexp import store
 from fwexp.driver.progress import print_line, without_summaries
 from fwexp.errors import OptionError, RunsFailed, UserError
-from fwexp.run import grids, interrupts, relay, runner, store, work
+from fwexp.files import folders
+from fwexp.files.processes import this_process
+from fwexp.run import grids, interrupts, relay, runner, work
 from fwexp.run.config import (
-    GROUPS,
-    STALE,
-    TRAIN,
     canonical,
     conf_dir,
     conf_dirs,
     execution_settings,
-    key_of,
     literal,
     quote,
     register_schema,
@@ -48,10 +45,11 @@ from fwexp.run.config import (
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_files import registered_pickled_once, remember
 from fwexp.run.hydra_settings import SWEEPER, check_hydra
-from fwexp.run.names import labels
 from fwexp.run.runner import Outcome
-from fwexp.run.stored_run import StoredRun
 from fwexp.run.work import Todo
+from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
+from fwexp.store.labels import labels
+from fwexp.store.stored_run import StoredRun
 
 CONFIG_NAME = "config"
 
@@ -210,8 +208,8 @@ def hydra_loader() -> Iterator:
 def _execute(groups, tried, context: HydraContext, config, *, results_dir, data_dir, force, checkpoint) -> list:
     store.check_writable(results_dir)
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
-    results_dir = _folders.check_folder("results_dir", results_dir).absolute()
-    data_dir = data_dir and _folders.check_folder("data_dir", data_dir).absolute()
+    results_dir = folders.check_folder("results_dir", results_dir).absolute()
+    data_dir = data_dir and folders.check_folder("data_dir", data_dir).absolute()
     store.tidy(results_dir)
     configs, there, due, errors = {}, {}, {}, []
     for group in groups:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from hydra.core.utils import JobStatus
 
+from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed
-from fwexp.run import claims, runner, store
-from fwexp.run.stored_run import StoredRun
+from fwexp.run import runner
+from fwexp.store import locks
+from fwexp.store.stored_run import StoredRun
 
 SECONDS = 0.5  # between two looks at what other sweeps have in work
 LOSSES = 2  # a run whose workers died so many times has failed
@@ -112,7 +114,7 @@ def _in_store(each: Todo, results_dir) -> str:
     if failure is not None and (each.failure is None or failure.record != each.failure.record):
         return "failed"
     final = store.run_dir(results_dir, each.config)
-    return "lost" if claims.lost(final) else "claimed" if claims.held(final) else "due"
+    return "lost" if locks.lost(final) else "claimed" if locks.held(final) else "due"
 
 
 def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
@@ -127,7 +129,7 @@ def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
         again = [each for each in claimed if each.status in ("lost", "due")]
         if again:
             for each in again:
-                claims.drop(store.run_dir(results_dir, each.config))
+                locks.drop(store.run_dir(results_dir, each.config))
             return again
         claimed = [each for each in claimed if each.status == "claimed"]
         time.sleep(SECONDS if claimed else 0)
@@ -136,5 +138,5 @@ def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
 
 def waiting(what: str, config: Mapping, results_dir) -> str:
     """Return the line that says what is waited for: by whom, and for how long at most if that has died without a word."""
-    who = claims.described(store.run_dir(results_dir, config))
-    return f"waiting for {what}" + f": on {who}; taken over after {claims.STALE:g} s without a sign of life" * bool(who)
+    who = locks.described(store.run_dir(results_dir, config))
+    return f"waiting for {what}" + f": on {who}; taken over after {locks.STALE:g} s without a sign of life" * bool(who)

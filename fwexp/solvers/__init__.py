@@ -6,7 +6,7 @@ Another package offers a solver by an entry point of the group ``fwexp.solvers``
 import dataclasses
 import inspect
 
-from fwexp import _discovery
+from fwexp import plugins
 from fwexp.errors import ParameterError
 from fwexp.solvers.base import Solver, check_needs, check_options
 
@@ -26,9 +26,9 @@ def _check(cls) -> None:
     cls.Options()
 
 
-SOLVERS = _discovery.Catalogue(
+SOLVERS = plugins.Catalogue(
     "solver",
-    lambda: _discovery.of_modules(__name__, lambda module: _discovery.defined_classes(module, Solver)),
+    lambda: plugins.of_modules(__name__, lambda module: plugins.defined_classes(module, Solver)),
     _check,
 )
 

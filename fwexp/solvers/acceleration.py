@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import check_flag, number_option
+from fwexp.options import check_flag, number_option
 
 POSITIVE = "a positive number"
 OBSERVED = "observed"

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
-from fwexp.checks import number_option
 from fwexp.errors import ParameterError
+from fwexp.jit.kernels import njit, specialise
+from fwexp.options import number_option
 from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
 from fwexp.problems.tiers import missing
 from fwexp.solvers import active_set

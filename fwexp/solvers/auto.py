@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from fwexp.checks import check_fields
+from fwexp.options import check_fields
 from fwexp.problems.tiers import missing
 from fwexp.solvers.acceleration import OBSERVED
 from fwexp.solvers.base import check_options

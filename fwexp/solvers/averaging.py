@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, register_jitable, specialise
+from fwexp.jit.kernels import njit, register_jitable, specialise
 from fwexp.problems.protocol import accumulate, new_sums, scatter_sum
 
 WAVG, TAVG, AVG = 0, 1, 2

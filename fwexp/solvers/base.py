@@ -5,10 +5,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fwexp._jit import register_jitable
-from fwexp.checks import check_fields
 from fwexp.driver.process import Point, Process
 from fwexp.errors import OptionError
+from fwexp.jit.kernels import register_jitable
+from fwexp.options import check_fields
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original
 

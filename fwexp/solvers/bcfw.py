@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp._jit import specialise
-from fwexp._threads import parallel_for
 from fwexp.errors import OptionError, ParameterError
+from fwexp.jit.kernels import specialise
+from fwexp.jit.threads import parallel_for
 from fwexp.problems.evaluation import CHUNKS
 from fwexp.problems.protocol import inner, new_weights, radii_sq, workspace
 from fwexp.solvers import active_set, block, corners, duals, gap_tree, projections

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from fwexp.checks import integer_option, number_option, switch_option
 from fwexp.errors import OptionError
+from fwexp.options import integer_option, number_option, switch_option
 from fwexp.solvers import duals
 from fwexp.solvers.acceleration import AccelerateOptions
 

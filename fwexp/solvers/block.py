@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import dispatched, njit, register_jitable
+from fwexp.jit.kernels import dispatched, njit, register_jitable
 from fwexp.problems.protocol import dot, loss, max_oracle, prefetch_example, scores
 from fwexp.solvers import gap_tree
 from fwexp.solvers.averaging import update_averages

@@ -10,7 +10,7 @@ is added there: no constraint xi >= 0, and no plane is removed, kept per example
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from fwexp.checks import fraction_option
+from fwexp.options import fraction_option
 from fwexp.solvers.one_slack import OneSlack
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import dispatched, register_jitable
+from fwexp.jit.kernels import dispatched, register_jitable
 from fwexp.problems.protocol import loss, max_oracle
 from fwexp.solvers import active_set
 from fwexp.solvers.counts import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwexp._jit import dispatched, register_jitable
+from fwexp.jit.kernels import dispatched, register_jitable
 from fwexp.problems.protocol import (
     add_to_block,
     blocks_to_weights,

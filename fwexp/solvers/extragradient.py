@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import number_option
 from fwexp.errors import OptionError
+from fwexp.options import number_option
 from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.soft_corner import SoftCorner

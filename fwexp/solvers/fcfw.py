@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import fraction_option
+from fwexp.options import fraction_option
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.fw import BatchOracle
 from fwexp.solvers.hull import Corners, Hull, new_corners

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
+from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import new_weights, scatter_psi, stored_labeling
 from fwexp.solvers import projections

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp._jit import njit
+from fwexp.jit.kernels import njit
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.protocol import from_public, new_weights, to_public
 from fwexp.solvers import clipped_qp

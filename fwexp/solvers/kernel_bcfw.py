@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import integer_option, number_option
+from fwexp.options import integer_option, number_option
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.problems.protocol import inner, original
 from fwexp.solvers import active_set

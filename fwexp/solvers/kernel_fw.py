@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
 from fwexp.errors import OptionError
+from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
 from fwexp.solvers import active_set
 from fwexp.solvers.active_set import UNLIMITED

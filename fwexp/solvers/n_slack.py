@@ -33,8 +33,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
-from fwexp.checks import fraction_option, integer_option
+from fwexp.jit.kernels import njit, specialise
+from fwexp.options import fraction_option, integer_option
 from fwexp.problems.protocol import loss, max_oracle, scatter, scores, workspace
 from fwexp.solvers import active_set
 from fwexp.solvers.acceleration import ProximalCentre, acceleration_strength, new_centre

@@ -37,8 +37,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
-from fwexp.checks import fraction_option, integer_option
+from fwexp.jit.kernels import njit, specialise
+from fwexp.options import fraction_option, integer_option
 from fwexp.problems.protocol import loss, scatter_psi, scores, stored_labeling, workspace
 from fwexp.solvers.active_set import ActiveSets, best_stored, labeling_at, new_active_sets, score_all, store
 from fwexp.solvers.base import Point, Solver

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, register_jitable, specialise
+from fwexp.jit.kernels import njit, register_jitable, specialise
 from fwexp.problems.protocol import (
     dot,
     expectation_oracle,

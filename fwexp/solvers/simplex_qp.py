@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp._jit import njit, register_jitable
+from fwexp.jit.kernels import njit, register_jitable
 
 PAIRWISE_STEPS = 1000  # per coordinate, where the active-set method fails
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
 from fwexp.errors import OptionError
+from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.protocol import (
     accumulate_psi,
     max_oracle,

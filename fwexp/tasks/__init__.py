@@ -6,7 +6,7 @@ Another package offers a task by an entry point of the group ``fwexp.tasks``, wh
 import dataclasses
 import inspect
 
-from fwexp import _discovery
+from fwexp import plugins
 from fwexp.driver.settings import CHECKS
 from fwexp.errors import ParameterError
 from fwexp.tasks.base import Task
@@ -29,8 +29,8 @@ def _check(cls) -> None:
         raise ParameterError("its Options are no dataclass")
 
 
-TASKS = _discovery.Catalogue(
+TASKS = plugins.Catalogue(
     "task",
-    lambda: _discovery.of_modules(__name__, lambda module: _discovery.defined_classes(module, Task)),
+    lambda: plugins.of_modules(__name__, lambda module: plugins.defined_classes(module, Task)),
     _check,
 )

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fwexp.checks import check_fields
 from fwexp.driver import settings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.options import check_fields
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fwexp.checks import check_flag, check_names, check_positive, check_positive_scale
 from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
+from fwexp.options import check_flag, check_names, check_positive, check_positive_scale
 from fwexp.tasks.base import Task
 from fwexp.tasks.walk import OPTIONS, GridWalk, as_frame, check_bounds, check_way, run_walk, walk_result
 

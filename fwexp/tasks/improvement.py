@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fwexp._jit import njit, specialise
-from fwexp.checks import check_integer
 from fwexp.driver import settings
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
@@ -18,6 +16,8 @@ from fwexp.driver.process import Objective, Value
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError
+from fwexp.jit.kernels import njit, specialise
+from fwexp.options import check_integer
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, to_public, workspace
 from fwexp.problems.structure import check_problem_type

@@ -6,10 +6,10 @@ from numbers import Real
 
 import numpy as np
 
-from fwexp.checks import is_integer, plain
 from fwexp.driver.process import Objective, Point, Value
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import CertificateError, ParameterError, shown
+from fwexp.options import is_integer, plain
 from fwexp.problems.evaluation import Evaluation, Evaluator
 from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import inner

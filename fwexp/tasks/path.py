@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fwexp.checks import check_flag, check_names, check_positive, check_positive_scale
 from fwexp.driver import settings
 from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
+from fwexp.options import check_flag, check_names, check_positive, check_positive_scale
 from fwexp.tasks.base import Task, needed
 from fwexp.tasks.walk import OPTIONS, PathWalk, as_frame, check_bounds, check_way, run_walk, walk_result
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fwexp._durable import replacing
-from fwexp._npz import arrays_in
-from fwexp.checks import check_path, is_integer
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
+from fwexp.files.atomic import replacing
+from fwexp.files.npz import arrays_in
+from fwexp.options import check_path, is_integer
 from fwexp.problems.structure import of_inputs
 
 FORMAT = "fwexp result 1"

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
-from fwexp.checks import check_flag, check_function, check_names
 from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.log import Log, quiet
@@ -13,6 +12,7 @@ from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
+from fwexp.options import check_flag, check_function, check_names
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.structure import check_labels, check_problem_type, check_structure, structure

@@ -11,8 +11,8 @@ import scipy.io
 from hypothesis import strategies as st
 
 import fwexp
+from fwexp.commands.data import main
 from fwexp.data import DATASETS, conll2000, load_dataset, resolve_data_dir
-from fwexp.data.commands import main
 from fwexp.data.metrics import token_accuracy
 from fwexp.errors import DataError, ParameterError
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.commands.data import main
 from fwexp.data import DATASETS, check_options, hansards, load_dataset
 from fwexp.data.alignment import features
-from fwexp.data.commands import main
 from fwexp.data.metrics import alignment_error_rate, alignment_scores
 from fwexp.errors import DataError, OptionError, ParameterError
 from fwexp.problems import protocol

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from fwexp import _threads
 from fwexp.driver.clock import Clock
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.process import Objective, Point, Process, Value
+from fwexp.jit import threads
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_what_numba_does_is_on_no_clock(now):
 
 
 def test_nor_is_it_where_a_helping_thread_does_it(now, monkeypatch):
-    monkeypatch.setattr(_threads, "num_threads", lambda: 2)
+    monkeypatch.setattr(threads, "num_threads", lambda: 2)
     kernel, clock, compiled = new_kernel(now), Clock(), threading.Event()
 
     def work(chunk, start, end):
@@ -75,7 +75,7 @@ def test_nor_is_it_where_a_helping_thread_does_it(now, monkeypatch):
         assert compiled.wait(60)
 
     with clock:
-        _threads.parallel_for(work, 2, 2)
+        threads.parallel_for(work, 2, 2)
     assert now[0] > 3600.0
     assert clock.seconds == 0.0
 

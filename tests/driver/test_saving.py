@@ -13,8 +13,8 @@ import pytest
 
 import fwexp
 from fwexp.errors import ParameterError
-from tests.run.test_claims import GONE
 from tests.small_problems import chain, run_in_plain_python
+from tests.store.test_locks import GONE
 
 N, P, K = 400, 100, 3
 

@@ -5,7 +5,8 @@ import zlib
 import numpy as np
 import pandas as pd
 
-from fwexp.run.store import StoredRun, run_key
+from fwexp.run.config import run_key
+from fwexp.store import StoredRun
 
 OPTIMUM = 0.1  # of every made-up problem
 PASSES = np.concatenate([[0.0], 2.0 ** np.arange(-7, 0), np.arange(1.0, 51.0), [60.0, 80.0, 130.0]])

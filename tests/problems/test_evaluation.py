@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp import _threads
 from fwexp.errors import ParameterError
+from fwexp.jit import threads
 from fwexp.problems.evaluation import CHUNKS, Evaluator
 from fwexp.problems.protocol import from_public
 from tests import reference as ref
@@ -41,8 +41,8 @@ def test_thread_count_does_not_matter(n, monkeypatch):
     tp, problem = chain("dense", 2, n=n)
     w = from_public(problem, np.random.default_rng(2).normal(size=tp.d))
     values, runs = [], []
-    for threads in (1, 2, 3, 8, 50):
-        monkeypatch.setattr(_threads, "num_threads", lambda threads=threads: threads)
+    for count in (1, 2, 3, 8, 50):
+        monkeypatch.setattr(threads, "num_threads", lambda count=count: count)
         evaluator = Evaluator(problem)
         values.append((evaluator(w), evaluator.oracles(w)[0].tobytes(), evaluator.labelings.tobytes()))
         solvers = (("bcfw", {}), ("bcfw", {"sampling": "gap", "refresh": 1}), ("fw", {}))
@@ -52,47 +52,47 @@ def test_thread_count_does_not_matter(n, monkeypatch):
     assert runs[1:] == runs[:1] * 4
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_shares_cover_all_examples_once(threads, monkeypatch):
-    monkeypatch.setattr(_threads, "num_threads", lambda: threads)
+@pytest.mark.parametrize("count", [1, 3])
+def test_shares_cover_all_examples_once(count, monkeypatch):
+    monkeypatch.setattr(threads, "num_threads", lambda: count)
     for n in (1, 5, 8, 23):
         seen = np.zeros(n, dtype=int)
 
         def kernel(chunk, start, end, seen=seen):
             seen[start:end] += 1
 
-        _threads.parallel_for(kernel, n, min(CHUNKS, n))
+        threads.parallel_for(kernel, n, min(CHUNKS, n))
         assert (seen == 1).all()
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_maps_keep_the_order(threads, monkeypatch):
-    monkeypatch.setattr(_threads, "num_threads", lambda: threads)
+@pytest.mark.parametrize("count", [1, 3])
+def test_maps_keep_the_order(count, monkeypatch):
+    monkeypatch.setattr(threads, "num_threads", lambda: count)
     for n in (0, 1, 5, 23):
-        assert _threads.parallel_map(str, range(n)) == [str(item) for item in range(n)]
+        assert threads.parallel_map(str, range(n)) == [str(item) for item in range(n)]
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, IndexError])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_errors_in_threads_are_raised(threads, error, monkeypatch):
-    monkeypatch.setattr(_threads, "num_threads", lambda: threads)
+@pytest.mark.parametrize("count", [1, 3])
+def test_errors_in_threads_are_raised(count, error, monkeypatch):
+    monkeypatch.setattr(threads, "num_threads", lambda: count)
 
     def kernel(chunk, start, end):
         raise error
 
     with pytest.raises(error):
-        _threads.parallel_for(kernel, 8, 8)
+        threads.parallel_for(kernel, 8, 8)
 
 
 def test_number_of_threads_respects_the_share_of_a_worker(monkeypatch):
-    monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
     for text, wanted in (("", 6), ("2", 2), ("100", 6), ("0", 1), (" 3 ", 3), ("4,2", 4)):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
-        assert _threads.num_threads() == wanted
+        assert threads.num_threads() == wanted
 
 
 @pytest.mark.parametrize("text", ["many", "²", "-1", "2.5", "1,", "9" * 5000])
 def test_other_numbers_of_threads_are_refused(monkeypatch, text):
     monkeypatch.setenv("OMP_NUM_THREADS", text)
     with pytest.raises(ParameterError, match="OMP_NUM_THREADS must be a number of threads, got '"):
-        _threads.num_threads()
+        threads.num_threads()

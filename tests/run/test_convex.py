@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp import store
 from fwexp.convex import minimize
 from fwexp.convex.instances import INSTANCES
 from fwexp.errors import OptionError, ParameterError
-from fwexp.run import runner, store, sweep
-from fwexp.run.config import canonical
+from fwexp.run import runner, sweep
+from fwexp.run.config import canonical, run_key
 from fwexp.tasks.convex import Convex
 
 LASSO = {"task": {"name": "convex"}, "dataset": {"name": "lasso", "n": 30, "d": 10}, "solver": {"name": "away"}, "max_passes": 50}
@@ -31,13 +32,13 @@ def test_a_sweep_is_stored_and_read_like_any_other(tmp_path):
 
 
 def test_the_key_knows_what_changes_numbers():
-    key = store.run_key(LASSO)
-    assert store.run_key(canonical(LASSO)) == key
-    assert store.run_key(LASSO | {"seed": 3}) == key  # no random choice
+    key = run_key(LASSO)
+    assert run_key(canonical(LASSO)) == key
+    assert run_key(LASSO | {"seed": 3}) == key  # no random choice
     random = LASSO | {"solver": {"name": "random_away"}}
-    assert store.run_key(random | {"seed": 3}) != store.run_key(random)
+    assert run_key(random | {"seed": 3}) != run_key(random)
     for changes in ({"dataset": {"name": "lasso", "n": 30, "d": 11}}, {"max_passes": 51}, {"solver": {"name": "pairwise"}}):
-        assert store.run_key(LASSO | changes) != key
+        assert run_key(LASSO | changes) != key
 
 
 @pytest.mark.parametrize("name", INSTANCES)

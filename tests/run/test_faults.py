@@ -17,27 +17,29 @@ import pytest
 from hydra.core.utils import JobReturn, JobStatus
 
 import fwexp
-from fwexp import _durable
-from fwexp._processes import this_process
+from fwexp import store
 from fwexp.cli import main
 from fwexp.data import DATASETS
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.errors import DataError, RunsFailed
-from fwexp.experiments.claims import check as check_claim
-from fwexp.experiments.claims.verdict import Finding
-from fwexp.experiments.origin import facts, reservations
-from fwexp.run import claims, paths, runner, store, work
+from fwexp.files import atomic
+from fwexp.files.processes import this_process
+from fwexp.papers.claims import check as check_claim
+from fwexp.papers.claims.verdict import Finding
+from fwexp.papers.origin import facts, reservations
+from fwexp.run import runner, work
 from fwexp.run.config import canonical
+from fwexp.store import locks, paths
 from tests.kills import killed_at
-from tests.run.test_claims import GONE
+from tests.store.test_locks import GONE
 
 
 @pytest.fixture(params=["exchange", "two renames"])
 def system(request, monkeypatch):
     """Systems that can exchange two names, and others."""
     if request.param == "two renames":
-        monkeypatch.setattr(_durable, "_renameat2", lambda: None)
-    elif _durable._renameat2() is None:
+        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    elif atomic._renameat2() is None:
         pytest.skip("this system cannot exchange two names")
     return request.param
 
@@ -117,7 +119,7 @@ def test_readers_always_find_a_whole_run_while_it_is_replaced(tmp_path, config, 
 
 
 def stood_aside(place, process, digit, version):
-    older = place.with_name(f".{place.name}.{process}.{digit * 12}{_durable.OLD}")
+    older = place.with_name(f".{place.name}.{process}.{digit * 12}{atomic.OLD}")
     older.mkdir()
     (older / "version").write_text(version)
     return older
@@ -128,32 +130,32 @@ def stood_aside(place, process, digit, version):
 def test_what_stands_aside_stays_there_while_its_place_is_taken(tmp_path, process, put):
     older = stood_aside(tmp_path / "run", process, "a", "older")
     put(tmp_path / "run")
-    assert not _durable.restore(tmp_path / "run")
-    _durable.clean(tmp_path)
+    assert not atomic.restore(tmp_path / "run")
+    atomic.clean(tmp_path)
     assert (older / "version").read_text() == "older"
 
 
 @pytest.mark.parametrize("process", [GONE, this_process()], ids=["gone", "alive"])
 def test_what_cannot_be_brought_back_is_given_up(tmp_path, process, monkeypatch):
     older = stood_aside(tmp_path / "run", process, "a", "older")
-    monkeypatch.setattr(_durable, "PATIENCE", 0.05)
+    monkeypatch.setattr(atomic, "PATIENCE", 0.05)
 
     def refuse(*_):
         raise PermissionError(errno.EACCES, "no")
 
     monkeypatch.setattr(Path, "rename", refuse)
-    assert not _durable.restore(tmp_path / "run")
-    _durable.clean(tmp_path)
+    assert not atomic.restore(tmp_path / "run")
+    atomic.clean(tmp_path)
     assert (older / "version").read_text() == "older"
 
 
 def test_the_newest_comes_back_and_not_before_its_writer_had_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(_durable, "PATIENCE", 0.1)
+    monkeypatch.setattr(atomic, "PATIENCE", 0.1)
     stood_aside(tmp_path / "run", GONE, "a", "oldest")
     time.sleep(0.02)
     stood_aside(tmp_path / "run", this_process(), "b", "older")
     start = time.monotonic()
-    assert _durable.restore(tmp_path / "run")
+    assert atomic.restore(tmp_path / "run")
     assert time.monotonic() - start > 0.05
     assert (tmp_path / "run/version").read_text() == "older"
 
@@ -368,7 +370,7 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
     results = tmp_path / "results"
 
     def launch(todo):
-        claim = claims.take(store.run_dir(results, numbers.config))
+        claim = locks.take(store.run_dir(results, numbers.config))
 
         def others():
             time.sleep(1.0)

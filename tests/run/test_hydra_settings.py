@@ -125,8 +125,8 @@ def test_a_file_that_bears_the_name_of_a_solver_is_looked_at_for_jobs(tmp_path):
     (tmp_path / "conf" / "solver" / "ssg.yaml").write_text(f"# @package _global_\nsolver: {{name: ssg}}\n{evil}\n")
     script = f"""
 from pathlib import Path
-from fwexp import _discovery
-_discovery.configurations = lambda: [Path({str(tmp_path / "conf")!r})]  # as of another package
+from fwexp import plugins
+plugins.configurations = lambda: [Path({str(tmp_path / "conf")!r})]  # as of another package
 from fwexp.cli import main
 raise SystemExit(main(["run", "-m", "solver=harmless", "max_passes=0.1"]))
 """

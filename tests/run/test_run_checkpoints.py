@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp import store
 from fwexp.driver import loop
 from fwexp.driver.checkpoint import Checkpoint
-from fwexp.run import paths, runner, store
+from fwexp.run import runner
 from fwexp.run.config import canonical
+from fwexp.store import paths
 
 CONFIG = {"dataset": {"name": "digits"}, "solver": {"name": "ssg"}, "lam": 0.1, "max_passes": 3, "gap_tol": 0}
 

@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fwexp import _durable
+from fwexp import store
 from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, RunsFailed, UserError
-from fwexp.run import runner, store, sweep
+from fwexp.files import atomic
+from fwexp.run import runner, sweep
 from fwexp.run.config import run_key, to_overrides
 from tests.test_cli import letters
 
@@ -205,7 +206,7 @@ def test_a_store_that_cannot_take_the_run_is_a_failure(tmp_path, solved, monkeyp
     def fail(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(_durable, "_put", fail)
+    monkeypatch.setattr(atomic, "_put", fail)
     with pytest.raises(RunsFailed):
         sweep.execute(expand(), results_dir=tmp_path)
     assert "failed: cannot store the run: no space left" in capsys.readouterr().err

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp import store
 from fwexp.errors import OptionError, ParameterError
-from fwexp.run import runner, store, sweep
+from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, run_key, to_overrides
 from fwexp.tasks import TASKS
 from fwexp.tasks.improvement import improvement_along_run

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit
+from fwexp.jit.kernels import njit
 
 Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]  # sentence pairs, as lists of words
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp._jit import njit, register_jitable
 from fwexp.data.alignment.bitext import Bitext, Lexicon
+from fwexp.jit.kernels import njit, register_jitable
 
 MODEL_1_ITERATIONS = 5
 HMM_ITERATIONS = 5

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.checks import check_number
+from fwexp.options import check_number
 from fwexp.problems.protocol import new_weights
 from fwexp.solvers import Solver
 from fwexp.solvers.base import Point

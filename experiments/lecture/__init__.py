@@ -1,0 +1,1 @@
+"""Claims of the lecture note on Frank-Wolfe methods and structural SVMs."""

@@ -1,0 +1,96 @@
+"""Claims of the lecture note on Frank-Wolfe methods and structural SVMs."""
+
+import numpy as np
+
+from fwexp.experiments.icml2013.claims import FIG1, LAMS, OCR
+from fwexp.experiments.icml2013.theory import ROUNDING, batch_is_subgradient, corrective_is_cutting_plane
+from fwexp.papers.claims import small
+from fwexp.papers.claims.catalogue import Need, claim
+from fwexp.papers.claims.verdict import Finding, Undecided
+
+R3 = "review/fig3"
+CURVATURE = 4.0
+"""C_f of ||x||^2 on the simplex: L diam^2 = 2 * 2."""
+
+claim(
+    "L-1",
+    "Fully corrective Frank-Wolfe is constraint generation for the 1-slack formulation.",
+    Need("claims/icml2013", ("fcfw", "one_slack")),
+    quote='"another variant of FW: FCFW": "(batch) FCFW is dual of SVM struct is equivalent to the constraint generation / '
+    'cutting plane approach for the 1-slack formulation"',
+    vary={"tol": (1e-9, 1e-6, 1e-3)},
+)(corrective_is_cutting_plane)
+claim(
+    "L-2",
+    "Batch Frank-Wolfe on the dual takes the steps of a batch subgradient method.",
+    quote='first page: "batch FW on dual with step-size gamma [...] is equivalent to batch subgradient on primal with stepsize '
+    'beta"; the print has beta/lam on both sides, the steps above it beta lam = gamma',
+    vary=ROUNDING,
+)(batch_is_subgradient)
+
+
+@claim(
+    "L-3",
+    "The smallest gap so far, and the weighted mean of the gaps, are at most three times the bound 2 C_f/(t+2) on the error.",
+    Need(R3),
+    quote='behind "Let\'s look at FW gap": "one can show, that min_(s <= t) g_s <= 3 2 C_f/(t+2)", with the weighted average '
+    "between them",
+    figure=R3,
+)
+def gap_bound(runs):
+    """For ||x||^2 on the simplex, where C_f = 4, in every logged row, with line search and with predefined steps: the smallest gap
+    so far, and the mean of the gaps with weights s + 1, are at most 3 (2 C_f/(t+2)); one part per mean.
+    """
+    smallest, weighted = [], []
+    for run in runs.each():
+        run = run.drop_duplicates("step", keep="last")
+        t = run["step"].to_numpy(float)
+        if len(t) < 10 or not np.allclose(np.diff(t), 1):
+            raise Undecided("not every step is logged")
+        gaps, bound = run["gap"].to_numpy(), 6 * CURVATURE / (t + 2)
+        smallest.append((np.minimum.accumulate(gaps) / bound).max())
+        weighted.append((np.cumsum((t + 1) * gaps) / np.cumsum(t + 1) / bound).max())
+    parts = {"smallest gap": max(smallest) <= 1, "weighted mean": max(weighted) <= 1}
+    return Finding(parts, {"smallest gap over the bound, most": max(smallest), "weighted mean over it, most": max(weighted)})
+
+
+@claim(
+    "L-4",
+    "At the start D(a_0) = 0 and P(0) is the mean of the largest losses.",
+    Need(FIG1, ("bcfw", "fw", "one_slack"), where={"dataset": OCR, "lam": LAMS}),
+    quote='sketch of primal and dual over the iterations: "p(w) = 1/n sum_i max_y l_i(y)", "d(alpha^(0)) = 0"',
+    figure=FIG1,
+)
+def start(runs):
+    """In the first row of every run that starts at w = 0 on OCR: the dual is 0 and the primal is 1, the largest normalised Hamming
+    loss, to 1e-9.
+    """
+    first = runs.rows()
+    first = first[first["passes"] == 0]
+    if first.empty:
+        raise Undecided("no run logged its start")
+    dual, primal = first["dual"].abs().max(), (first["primal"] - 1).abs().max()
+    return Finding({"D(a_0) = 0": dual <= 1e-9, "P(0) = 1": primal <= 1e-9}, {"|D(a_0)|, most": dual, "|P(0) - 1|, most": primal})
+
+
+@claim(
+    "L-5",
+    "The weighted average of subgradient iterates has a primal error of at most 8 R^2/(lam (t+2)).",
+    quote='"note: subgradient convergence proof": "p(w^(t)) - p(w*) <= 8R^2/(t+2)", where lam is lost in the print',
+)
+def subgradient_rate():
+    """Computed, on ten small problems at lam = 1, 0.1 and 0.01, with steps 2/(lam (t+2)): after every step up to 200, P less the
+    optimum is at most the bound, at the mean of w_1, ..., w_t with weights 1, ..., t; one part per lam.
+    """
+    parts, numbers = {}, {}
+    steps = 200
+    for lam in (1.0, 0.1, 0.01):
+        ratios = []
+        for seed in range(10):
+            outputs = small.some_outputs(seed)
+            ws = small.subgradients(outputs, lam, 2.0 / (lam * np.arange(2.0, steps + 2.0)))
+            error = small.primal(outputs, small.averages(ws)["weighted mean"], lam) - small.optimum(outputs, lam)
+            ratios.append((error * lam * np.arange(3.0, steps + 3.0) / (8.0 * outputs.radius_sq)).max())
+        parts[f"lam = {lam}"] = max(ratios) <= 1
+        numbers[f"lam = {lam}: error over the bound, most"] = max(ratios)
+    return Finding(parts, numbers)

@@ -1,0 +1,1 @@
+"""Figures and claims of the review of Frank-Wolfe variants."""

@@ -1,0 +1,290 @@
+"""Claims of the review of Frank-Wolfe variants, on the synthetic problems of R1 to R5."""
+
+import numpy as np
+
+from fwexp.experiments.icml2013.theory import curvature_bounds
+from fwexp.experiments.lecture.claims import CURVATURE
+from fwexp.papers.claims import small
+from fwexp.papers.claims.catalogue import Need, claim
+from fwexp.papers.claims.runs import interval, is_linear, reached
+from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
+
+R1, R2, R3, R5 = (f"review/fig{k}" for k in (1, 2, 3, 5))
+
+
+@claim(
+    "R-1",
+    "Away steps converge linearly where Frank-Wolfe is sublinear: with the optimum at the boundary of a polytope.",
+    Need(R1),
+    quote='section 1.2: "When the minimizer of the objective function lies at the boundary of the domain, after a number of '
+    "iterations, the duality gap starts to stagnate. [...] given that this variant converges linearly, the algorithm progresses "
+    'in a fewer number of iterations"',
+    figure=R1,
+    vary={"level": (1e-8, 1e-7, 1e-6), "behind": (10.0, 100.0, 1e4)},
+)
+def away_is_linear(runs, *, level=1e-8, behind=100.0):
+    """On the triangles, at every angle with the optimum on an edge: (a) away steps certify {level:g}, which takes few steps at a
+    linear rate only; (b) after as many steps the best gap of Frank-Wolfe is at least {behind:g} times that; where away steps do not
+    get there, neither is reached. (c) With the optimum inside, Frank-Wolfe does not stagnate: it certifies {level:g}, too. How the
+    steps grow with the angle is among the numbers.
+    """
+    steps, best, numbers = {}, [], {}
+    for run in runs.each("away", **{"dataset.optimum": "edge"}):
+        divisor = run["dataset.divisor"].iloc[0]
+        steps[divisor] = reached(run, level)
+        plain = runs.one("frank_wolfe", **{"dataset.optimum": "edge", "dataset.divisor": divisor})
+        best.append(plain[plain["step"] <= steps[divisor]]["best"].iloc[-1])
+        numbers[f"steps of away to {level:g}, t = pi/{divisor:g}"] = steps[divisor]
+    if len(steps) < 3:
+        raise Undecided(f"{len(steps)} angles are stored")
+    there = bool(np.isfinite(list(steps.values())).all())
+    inside = runs.one("frank_wolfe", **{"dataset.optimum": "inside"})
+    parts = {
+        "away steps get there": there or _not_yet(*runs.each("away", **{"dataset.optimum": "edge"})),
+        "Frank-Wolfe is behind": min(best) >= behind * level if there else NOT_REACHED,
+        "inside it is not": inside["best"].min() <= level or _not_yet(inside),
+    }
+    if there:
+        numbers["exponent of 1/t"] = np.polyfit(np.log(list(steps)), np.log(list(steps.values())), 1)[0]
+    return Finding(parts, numbers | {"Frank-Wolfe's best gap then, least": min(best), "inside": inside["best"].min()})
+
+
+def _not_yet(*runs):
+    """What becomes of linear convergence where runs are not at a level: contradicted where a power law explains one better."""
+    slow = (run for run in runs if not is_linear(run["step"].to_numpy(float), run["best"].to_numpy()))
+    return False if any(True for _ in slow) else NOT_REACHED
+
+
+def _etas(runs):
+    etas = sorted(runs.rows(task="convex", solver="random_away")["solver.eta"].unique())
+    return {eta: runs.each("random_away", **{"solver.eta": eta}) for eta in etas}
+
+
+@claim(
+    "R-2",
+    "Randomised away steps converge linearly in expectation with cheaper oracle calls; eta trades one for the other.",
+    Need(R2, where={"solver": ("away", "random_away")}),
+    quote='section 2: "finds a compromise between the two variants. By subsampling a eta portion of the domain A in the LMO and '
+    'adding an away step at each iteration, we get a linear convergence rate with cheaper oracle calls"',
+    figure=R2,
+    vary={"level": (1e-6, 1e-5, 1e-4, 1e-3)},
+)
+def random_away(runs, *, level=1e-6):
+    """On the lasso: (a) with every eta every seed certifies {level:g}, or, where it does not, a power law explains its best gap
+    better than a line in the steps, which contradicts it, or else it is not reached; (b) at every eta below 1 a step inspects fewer
+    atoms than one of away steps; (c) the compromise: the median number of steps to {level:g} falls with eta, where all get there.
+    """
+    etas = _etas(runs)
+    if len(etas) < 2:
+        raise Undecided("the values of eta are not among the runs")
+    away = runs.one("away")
+    each = {eta: np.mean([_inspected(run) for run in found]) for eta, found in etas.items()}
+    steps = {eta: [reached(run, level) for run in found] for eta, found in etas.items()}
+    late = [run for eta, found in etas.items() for run, at in zip(found, steps[eta], strict=True) if not np.isfinite(at)]
+    medians = [float(np.median(found)) for found in steps.values()]
+    parts = {
+        "linear with every eta": _not_yet(*late) if late else True,
+        "cheaper oracle calls": all(cost < _inspected(away) for eta, cost in each.items() if eta < 1),
+        "fewer steps with larger eta": (
+            NOT_REACHED if late else medians == sorted(medians, reverse=True) and medians[-1] < medians[0]
+        ),
+    }
+    numbers = {f"steps, eta = {eta:g}, median": value for eta, value in zip(etas, medians, strict=True)}
+    numbers |= {f"atoms inspected per step, eta = {eta:g}": cost for eta, cost in each.items()}
+    return Finding(parts, numbers | {"atoms inspected per step, away": _inspected(away)})
+
+
+def _inspected(run):
+    """Atoms inspected per step."""
+    return run["inspected"].iloc[-1] / run["step"].iloc[-1]
+
+
+@claim(
+    "R-3",
+    "The best gap of Frank-Wolfe so far is at most 2 beta C_f/(t+2), beta = 27/8.",
+    Need(R3),
+    quote='section 1.1.1, first theorem: "The duality gap obtained in the t-th iteration of the Frank-Wolfe algorithm satisfies '
+    'g(x_t) <= 2 beta C_f/(t+2) (1+delta)"',
+    figure=R3,
+)
+def best_gap(runs):
+    """For ||x||^2 on the simplex, where C_f = 4, in every logged row after the first step, with both kinds of steps; one part per
+    kind. Of the last iterate the bound does not speak; its largest ratio is among the numbers.
+    """
+    parts, numbers = {}, {}
+    for run in runs.each("frank_wolfe"):
+        kind, run = _kind(run), run[run["step"] >= 1]
+        bound = 2 * 27 / 8 * CURVATURE / (run["step"] + 2)
+        parts[kind] = bool((run["best"] <= bound).all())
+        numbers |= {f"{kind}, best over bound, most": (run["best"] / bound).max()}
+        numbers |= {f"{kind}, last over bound, most": (run["gap"] / bound).max()}
+    return Finding(parts, numbers)
+
+
+def _kind(run):
+    return "predefined steps" if run.iloc[0].get("solver.step") == "open_loop" else "line search"
+
+
+@claim(
+    "R-4",
+    "A point of k nonzeros on the simplex has f at least 1/k and a gap of at least 2/k; the bound is attained. The review also "
+    "prints gap <= 1/k - 1/n, which is false.",
+    Need(R3),
+    quote='section 1.1.2, lemma: "min f(x) = 1/k, and g(x) >= 2/k for all x [...] s.t. card(x) <= k"; below it "g(x) <= 1/k - 1/n"',
+    figure=R3,
+)
+def sparsity(runs):
+    """For ||x||^2: (a) with line search f = 1/(t+1) to 1e-9 in every row with t + 1 <= 100; (b) the gap is at least 2/(t+1) in
+    every row with t + 1 < the largest number of atoms seen, for both kinds of steps; (c) predefined steps stay above 1/(t+1)
+    from t = 2 on.
+    """
+    parts, numbers = {}, {}
+    for run in runs.each("frank_wolfe"):
+        kind, run = _kind(run), run[run["step"] < 99]
+        k = run["step"] + 1
+        if kind == "line search":
+            apart = (run["primal"] * k - 1).abs().max()
+            parts["line search attains it"] = apart <= 1e-9
+            numbers["largest relative distance to 1/k"] = apart
+        else:
+            parts["predefined steps do not"] = bool((run["primal"] * k > 1 + 1e-9)[run["step"] >= 2].all())
+        numbers[f"{kind}: gap times k, least"] = (run["gap"] * k).min()
+        parts[f"the gap is at least 2/k, {kind}"] = bool((run["gap"] * k >= 2 - 1e-9).all())
+    return Finding(parts, numbers)
+
+
+claim(
+    "R-5",
+    "The bound on the block curvature is n times smaller than that on the curvature of the batch.",
+    quote='section 1.3.3: "the curvature constant for BCFW is n times smaller than that of batch Frank Wolfe which is <= 4 '
+    'R^2/lam"',
+)(curvature_bounds)
+
+
+def _linear_to(run, level):
+    """Whether the best gap of a run gets to a level linearly in the steps; contradicted where a power law explains it better."""
+    linear = is_linear(run["step"].to_numpy(float), run["best"].to_numpy())
+    return linear and (True if run["best"].min() <= level else NOT_REACHED)
+
+
+@claim(
+    "R-6",
+    "Saddle-point Frank-Wolfe is linear where both sets are strongly convex and gradients do not vanish; extragradient is O(1/t).",
+    Need(R5, where={"dataset": "ball_game"}),
+    quote='section 4.1.1, theorem: "the gap of the SP-FW algorithm with stepsize [...] converges linearly"; section 4.2: "if the '
+    'sets X and Y are strongly convex we get a linear rate, which is not true for the Extragradient"; theorem (11): its gap is '
+    "O(1/(tau+1))",
+    figure=R5,
+    vary={"level": (1e-8, 1e-6, 1e-4), "slope": (0.8, 0.9, 1.0)},
+)
+def saddle_point(runs, *, level=1e-6, slope=0.9):
+    """On balls: (a) with steep gradients (offset 3), which meet the conditions, the best gap at the step of the theorem gets to
+    {level:g}, and a line explains its logarithm better over the steps than over their logarithm; (b) the exponent of
+    extragradient's best gap in the steps is at most -{slope:g} from 10 steps on, with steep gradients and with vanishing ones
+    (offset 0.5); (c) it is not linear: on the steep ones a line explains its logarithm better over the logarithm of the steps. What
+    SP-FW does where gradients vanish, of which the theorem does not speak, is among the numbers.
+    """
+    exponents, numbers = [], {}
+    for offset in (3.0, 0.5):
+        theorem = runs.one("sp_fw", **{"dataset.offset": offset, "solver.step": "linear_rate"})
+        numbers[f"offset {offset:g}: best gap, step of the theorem"] = theorem["best"].min()
+        run = runs.one("dual_extragradient", **{"dataset.offset": offset})
+        run = run[(run["step"] >= 10) & (run["best"] > 1e-11)]
+        if len(run) < 6:
+            raise Undecided("extragradient has fewer than 6 logged points from 10 steps on")
+        exponents.append(np.polyfit(np.log(run["step"]), np.log(run["best"]), 1)[0])
+        numbers[f"offset {offset:g}: exponent of extragradient"] = exponents[-1]
+        if offset == 3.0:
+            linear = _linear_to(theorem, level), is_linear(run["step"].to_numpy(float), run["best"].to_numpy())
+    parts = {
+        "linear on steep balls": linear[0],
+        "extragradient is O(1/t)": max(exponents) <= -slope,
+        "extragradient is not linear": not linear[1],
+    }
+    return Finding(parts, numbers)
+
+
+@claim(
+    "R-7",
+    "The expected error of randomised away steps falls linearly; an iteration looks at the sampled atoms and the active set.",
+    Need(R2, where={"solver": "random_away"}),
+    quote='section 2.0.1, theorem: "E[f(x_(T+1))] - f* <= (f(x_0) - f*) (1 - eta^2 rho_f)^max(0, floor((T-s)/2))"; algorithm 5',
+    figure=R2,
+)
+def random_rate(runs):
+    """On the lasso, with every eta: a line explains the mean over seeds of the log best gap better over the steps than over their
+    logarithm, at the steps that all seeds logged; one part per eta, and one that atoms inspected per step grow with eta.
+    """
+    parts, numbers, inspected = {}, {}, []
+    for eta, found in _etas(runs).items():
+        logs = [run.drop_duplicates("step", keep="last").set_index("step")["best"] for run in found]
+        common = sorted(set.intersection(*(set(log.index) for log in logs)))
+        mean = np.exp(np.mean([np.log(np.maximum(log.loc[common], 1e-12)) for log in logs], axis=0))
+        parts[f"linear, eta = {eta:g}"] = is_linear(np.array(common, dtype=float), mean)
+        each = interval([_inspected(run) for run in found])
+        inspected.append(each.exponent)
+        numbers[f"atoms inspected per step, eta = {eta:g}"] = str(each)
+    parts["inspected grows with eta"] = bool((np.diff(inspected) > 0).all())
+    return Finding(parts, numbers)
+
+
+@claim(
+    "R-8",
+    "Saddle-point Frank-Wolfe with away steps converges linearly on polytopes (stated there, not proved).",
+    Need(R5, where={"solver": "sp_away"}),
+    quote='section 4.1: "adding away-steps to the SP FW leads to a linear convergence rate"; section 4.2: "the Saddle-Point '
+    'Away-Step FW which is proven to converge linearly"',
+    figure=R5,
+    vary={"level": (1e-8, 1e-6, 1e-4, 1e-2)},
+)
+def saddle_away(runs, *, level=1e-6):
+    """On the matrix game and the chain SVM, one part each: a line explains the logarithm of the best gap better over the steps than
+    over their logarithm, or else the sentence is contradicted; and the best gap gets to {level:g}, or else that is not reached.
+    """
+    parts, numbers = {}, {}
+    for run in runs.each("sp_away"):
+        name = run["dataset"].iloc[0]
+        parts[name], numbers[f"{name}: best gap"] = _linear_to(run, level), run["best"].min()
+    return Finding(parts, numbers)
+
+
+@claim(
+    "R-9",
+    "The review has misprints: the signs of the gradient of the dual and of r_t, a surplus sum in s_t, min for max in decoding.",
+    quote='section 1.3.2: "grad f = lam A^T w - b = 1/n H_i(y, w)"; section 4.1: "r_t = [-grad_x L, grad_y L]", against algorithm '
+    '7; section 3.1.6: "s^t = -(t+1) sum_(i=0)^t (F u^t - a)"; section 3: "min w^T f_i(y) + l_i(y)", against (2)',
+)
+def misprints():
+    """What is printed is computed, and is not what it should be, while that with the misprint mended is: (a) the gradient of f at a
+    random dual point of a small problem, by differences; (b) on a random matrix game, 1000 steps of 2/(t+2) to the corner that
+    minimises r_t: the gap falls below a tenth with the sign of algorithm 7, and not with that of section 4.1; (c) the s_t of ten
+    steps of algorithm 6 on a random game, from the mean of their points; (d) the hinge loss bounds the loss of the prediction, with
+    max, for every example of five small problems at random weights. One part for each.
+    """
+    rng, lam = np.random.default_rng(0), 0.1
+    outputs = small.some_outputs(0)
+    a, h = rng.dirichlet(np.ones(outputs.losses.shape[1]), outputs.n), 1e-6
+    w = np.einsum("im,imd->d", a, outputs.psi) / (lam * outputs.n)
+    found, printed = np.empty_like(a), small.augmented(outputs, w) / outputs.n
+    for at in np.ndindex(*a.shape):
+        step = np.zeros_like(a)
+        step[at] = h
+        found[at] = (small.negative_dual(outputs, lam, a + step) - small.negative_dual(outputs, lam, a - step)) / (2 * h)
+    gaps = {sign: small.game_gap(rng.standard_normal((4, 4)), sign, 1000) for sign in (1, -1)}
+    F, b, steps = rng.standard_normal((3, 3)), rng.standard_normal(3), 10
+    total, mean = small.extragradient(F, b, steps)
+    mended = -steps * (F @ mean - b)
+    bounded = {"max": [], "min": []}
+    for seed in range(5):
+        outputs, w = small.some_outputs(seed), rng.standard_normal(3)
+        scores = small.augmented(outputs, w)
+        loss = outputs.losses[np.arange(outputs.n), (outputs.psi @ w).argmin(axis=1)]
+        bounded["max"].append(scores.max(axis=1) >= loss - 1e-12)
+        bounded["min"].append(scores.min(axis=1) >= loss - 1e-12)
+    parts = {
+        "sign of the gradient": np.allclose(found, -printed, atol=1e-6) and not np.allclose(found, printed, atol=1e-6),
+        "sign of r_t": gaps[1] < 0.1 < gaps[-1],
+        "surplus sum in s_t": np.allclose(total, mended) and not np.allclose(total, steps * mended),
+        "min for max": bool(np.all(bounded["max"]) and not np.all(bounded["min"])),
+    }
+    return Finding(parts, {"gap of the game, algorithm 7": gaps[1], "gap of the game, section 4.1": gaps[-1]})

@@ -1,0 +1,1 @@
+"""The subcommands of ``fwexp`` but for ``run``, which is Hydra's: a file each."""

@@ -1,0 +1,138 @@
+"""What follows the name of a command: words, flags and ``key=value``, taken apart alike for all commands but Hydra's ``run``."""
+
+# ruff: noqa: T201
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.files import folders
+
+
+class Arguments(NamedTuple):
+    """What was given."""
+
+    words: list[str]
+    flags: dict[str, str]  # with their values, "" for those that take none
+    keys: dict[str, str | None]
+
+
+def command(
+    name: str, usage: str, *, words: float = 0, offers: Callable[[], Iterable[str]] = tuple, **accepted
+) -> Callable[[Callable[[Arguments], int]], Callable]:
+    """Make a command of a function of its arguments.
+
+    Parameters
+    ----------
+    name : str
+        How people call it, for messages.
+    usage : str
+        What ``--help`` prints.
+    words : float
+        How many words it takes at most.
+    offers : callable
+        Returns words that it takes, for the completion of command lines.
+    **accepted
+        What `parse` accepts.
+
+    Returns
+    -------
+    callable
+        Makes a function that takes a list of str, prints the usage or calls the decorated one, and returns the exit code.
+        It has a function ``completions`` that returns what may stand on its command line.
+    """
+
+    def decorate(run: Callable[[Arguments], int]) -> Callable[[Sequence[str]], int]:
+        @functools.wraps(run)
+        def main(args: Sequence[str]) -> int:
+            if "-h" in args or "--help" in args:
+                print(usage, end="")
+                return 0
+            given = parse(name, args, **accepted)
+            if given.words and not words:
+                raise OptionError(unknown(f"argument of {name}", given.words[0], _all_names(**accepted)))
+            if len(given.words) > words:
+                raise OptionError(f"{name} takes at most {words} name, got {' '.join(given.words)}")
+            return run(given)
+
+        main.completions = lambda: [*offers(), *_names(**accepted)]
+        return main
+
+    return decorate
+
+
+def parse(
+    name: str,
+    args: Sequence[str],
+    *,
+    switches: Sequence[str] = (),
+    flags: Mapping[str, Sequence[str]] | None = None,
+    keys: Iterable[str] | None = (),
+    in_words: str = "",
+) -> Arguments:
+    """Take the arguments of a command apart.
+
+    Parameters
+    ----------
+    name : str
+        The command's, for messages.
+    args : sequence of str
+        What follows it.
+    switches : sequence of str
+        Flags without a value.
+    flags : mapping
+        Flags with a value, and what a value may be, as far as that can be listed.
+    keys : iterable of str, mapping, or None
+        What may stand before ``=``, besides the folders that all commands take; None: anything. A mapping has what each of them
+        may be.
+    in_words : str
+        Signs of which one before ``=`` makes an argument a word.
+
+    Returns
+    -------
+    Arguments
+
+    Raises
+    ------
+    UserError
+        A flag or key that the command does not have, or one without a value or with another than it may have.
+    """
+    given, flags, rest = Arguments([], {}, {}), flags or {}, iter(args)
+    known = None if keys is None else (*folders.FOLDER_KEYS, *keys)
+    for arg in rest:
+        key, equals, value = arg.partition("=")
+        if arg in switches:
+            given.flags[arg] = ""
+        elif key in flags:
+            given.flags[key] = value if equals else next(rest, "")
+            _check_flag(key, given.flags[key], flags[key])
+        elif arg.startswith("-"):
+            raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys)))
+        elif not equals or (key not in (known or ()) and any(sign in key for sign in in_words)):
+            given.words.append(arg)
+        elif known is not None and key not in known:
+            raise OptionError(unknown(f"key of {name}", key, known))
+        elif not value:
+            raise ParameterError(f"{key} must not be empty")
+        elif isinstance(keys, Mapping) and key in keys and value not in keys[key]:
+            raise ParameterError(unknown(f"value of {key}", value, keys[key]))
+        else:
+            given.keys[key] = folders.folder_argument(key, value) if key in folders.FOLDER_KEYS else value
+    return given
+
+
+def _check_flag(name: str, value: str, values: Sequence[str]) -> None:
+    if not value:
+        raise ParameterError(f"{name} needs a value" + (f"; accepted: {', '.join(values)}" if values else ""))
+    if values and value not in values:
+        raise ParameterError(unknown(name.strip("-"), value, values))
+
+
+def _names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:
+    return [*switches, *flags, *(f"{key}=" for key in (*folders.FOLDER_KEYS, *(keys or ())))]
+
+
+def _all_names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:
+    """What may stand on the command line, for messages."""
+    return [*_names(switches, flags, keys), *(["KEY=VALUE"] if keys is None else [])]

@@ -1,0 +1,100 @@
+"""``fwexp compare``."""
+
+# ruff: noqa: T201
+
+import hashlib
+import math
+import re
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.files import folders
+
+USAGE = """\
+usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [results_dir=DIR]
+
+Passes and time to given duality gaps from stored runs, with their spread over seeds, on all problems that all sides have runs
+of; nothing is run. A SIDE is
+
+  bcfw-gap                            a method as figures name it, or a solver
+  bcfw:sampling=gap,step=pairwise     a solver with these options
+  other/results                       a folder of results, compared method by method
+
+  --dataset NAME    only this data set
+  --lam LAM,LAM     only these lam, numbers or 1/n
+  --gaps GAP,GAP    the gaps to reach (default: 0.1,0.01,0.001)
+
+Prints a table, how each side stands to the best of the others, and writes performance profiles over data sets, lam and gaps to
+DIR/figures/compare/.
+"""
+FLAGS = ("--dataset", "--lam", "--gaps")
+
+
+def _methods() -> list[str]:
+    from fwexp.plots import style
+
+    return list(style.METHODS)
+
+
+@command("fwexp compare", USAGE, words=math.inf, offers=_methods, flags=dict.fromkeys(FLAGS, ()), in_words=":/")
+def main(given: Arguments) -> int:
+    """Run ``fwexp compare`` with the arguments after ``compare``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown methods, flags or keys; nothing to compare.
+    """
+    words, flags, keys = given
+    results_dir = keys.get("results_dir", "results")
+    if len(words) < 2 or len(set(words)) < len(words):
+        raise OptionError(f"fwexp compare takes two different methods or more, got {' '.join(words) or 'none'}")
+    gaps = _numbers("--gaps", flags.get("--gaps", "0.1,0.01,0.001"))
+    filters = {}
+    if "--dataset" in flags:
+        from fwexp.run.config import names
+
+        if flags["--dataset"] not in names("dataset"):
+            raise ParameterError(unknown("dataset", flags["--dataset"], names("dataset")))
+        filters["dataset"] = flags["--dataset"]
+    if "--lam" in flags:
+        lams = flags["--lam"].split(",")
+        filters["lam"] = [lam if lam == "1/n" else _numbers("--lam", lam)[0] for lam in lams]
+    from fwexp.papers import comparison
+    from fwexp.papers.figure import save_figure
+    from fwexp.papers.origin import Origin
+    from fwexp.plots import profiles
+
+    sides = [comparison.parse(word) for word in words]
+    if len({side.store is None for side in sides}) > 1:
+        raise OptionError("fwexp compare takes methods or folders, not both")
+    costs = comparison.compare(sides, comparison.load(sides, results_dir, **filters), gaps)
+    print(comparison.table(costs))
+    print(*(comparison.standing(costs, side.name, cost) for cost in ("passes", "time") for side in sides), sep="\n")
+    folder = folders.check_folder("results_dir", results_dir) / "figures" / "compare"
+    name = re.sub(r"[^\w.-]+", "_", "-".join(words)).strip("_")
+    name = name if len(name) <= 60 else f"{name[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    frame = profiles.data(costs)
+    title = f"Performance profiles of {', '.join(words)}"
+    for path in save_figure(profiles.draw(frame), frame, folder / name, Origin(f"compare/{name}", title)):
+        print(path)
+    return 0
+
+
+def _numbers(flag: str, text: str) -> list[float]:
+    """The positive numbers in a list."""
+    found = []
+    for part in text.split(","):
+        try:
+            number = float(part)
+        except ValueError:
+            number = math.nan
+        if not (number > 0 and math.isfinite(number)):
+            raise ParameterError(f"{flag} takes positive numbers with commas between, got {text!r}")
+        found.append(number)
+    return found

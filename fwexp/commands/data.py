@@ -1,0 +1,133 @@
+"""``fwexp data list|fetch|verify|prepare``."""
+
+# ruff: noqa: T201
+
+import math
+import sys
+from pathlib import Path
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.data import DATASETS, check_options
+from fwexp.data.dataset import DataFile
+from fwexp.data.files import resolve_data_dir
+from fwexp.errors import DataError, ParameterError, unknown
+
+USAGE = """\
+usage: fwexp data [list|fetch|verify|prepare] [DATASET ...] [data_dir=DIR]
+
+  list      what there is, and whether its files are there (the default)
+  fetch     download missing or damaged files from their canonical sources
+  verify    check whole files: sizes, checksums, counts; exit code 1 if one is missing or damaged
+  prepare   read the files now, and keep what takes long to compute (hansards: about a minute) for later runs
+
+Without DATASET: all of them. DIR is FWEXP_DATA if that is set, else ~/.cache/fwexp.
+"""
+
+
+@command("fwexp data", USAGE, words=math.inf, offers=lambda: [*ACTIONS, *DATASETS])
+def main(given: Arguments) -> int:
+    """Run ``fwexp data`` with the arguments after ``data``.
+
+    Returns
+    -------
+    int
+        The exit code: 1 if a file is missing or damaged (verify, prepare) or could not be fetched, else 0.
+
+    Raises
+    ------
+    UserError
+        Unknown action, data set or key.
+    """
+    action, *names = given.words or ["list"]
+    if action not in ACTIONS:
+        raise ParameterError(unknown("action of fwexp data", action, ACTIONS))
+    for name in names:
+        DATASETS.find(name)
+    return ACTIONS[action](list(dict.fromkeys(names)) or list(DATASETS), resolve_data_dir(given.keys.get("data_dir")))
+
+
+def _list(names: list[str], data_dir: Path) -> int:
+    rows, cures = [("name", "title", "examples and dimension", "size", "files", "where")], []
+    for name in names:
+        entry = DATASETS[name]
+        missing = [file for file in entry.files if file.find(data_dir) is None]
+        sizes = [file.size for file in entry.files]
+        size = "?" if None in sizes else _bytes(sum(sizes))
+        folders = {str((data_dir / file.path).parent) for file in entry.files if file.home is None}
+        where = ", ".join(sorted(folders)) or "in the package"
+        cures += dict.fromkeys(f"{name}: {file.cure(name)}" for file in missing)
+        rows.append((name, entry.title, entry.shape, size, "missing" if missing else "present", where))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(*cures, sep="\n", end="\n" * bool(cures))
+    return 0
+
+
+def _verify(names: list[str], data_dir: Path) -> int:
+    failed = False
+    for name in names:
+        for file in DATASETS[name].files:
+            state, text = _state(file, data_dir)
+            if state == "missing":
+                text += f"; {file.cure(name)}"
+            failed |= state != "ok"
+            print(f"{name:10} {state:8} {text}")
+    return int(failed)
+
+
+def _fetch(names: list[str], data_dir: Path) -> int:
+    from fwexp.data.fetch import fetch
+
+    failed = False
+    for name in names:
+        for file in DATASETS[name].files:
+            state, text = _state(file, data_dir)
+            if state == "ok":
+                print(f"{name:10} present  {text}")
+                continue
+            if file.url is None:
+                print(f"fwexp: {text}; {file.cure(name)}", file=sys.stderr)
+                failed = True
+                continue
+            try:
+                path = fetch(file, data_dir, progress=sys.stderr.isatty())
+            except DataError as error:
+                print(f"fwexp: {error}", file=sys.stderr)
+                failed = True
+            else:
+                kept = f" (the damaged file is kept: {text})" if state == "damaged" else ""
+                print(f"{name:10} fetched  {path} from {file.url}{kept}")
+    return int(failed)
+
+
+def _prepare(names: list[str], data_dir: Path) -> int:
+    failed = False
+    for name in names:
+        try:
+            train, test = DATASETS[name].load(check_options(name), data_dir)
+        except DataError as error:
+            print(f"fwexp: {error}", file=sys.stderr)
+            failed = True
+        else:
+            print(f"{name:10} prepared n {train.n} + {test.n}, d {train.d}")
+    return int(failed)
+
+
+ACTIONS = {"list": _list, "fetch": _fetch, "verify": _verify, "prepare": _prepare}
+
+
+def _state(file: DataFile, data_dir: Path) -> tuple[str, str]:
+    """Return "ok", "missing" or "damaged", and a text that says of what file and why."""
+    path = file.find(data_dir)
+    if path is None:
+        return "missing", str(file.folder(data_dir) / file.path)
+    try:
+        return "ok", f"{path}: {file.verify(path)}"
+    except DataError as error:
+        return "damaged", str(error)
+
+
+def _bytes(size: int) -> str:
+    """Return a size for people, unpacked."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"

@@ -1,0 +1,213 @@
+"""``fwexp doctor``: whether this installation is sound, and what to do where it is not."""
+
+# ruff: noqa: T201
+
+import importlib
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.errors import UserError, install
+from fwexp.files import folders
+
+USAGE = """\
+usage: fwexp doctor [results_dir=DIR] [data_dir=DIR]
+
+Says whether this installation is sound: versions, the processor and what is compiled for it, the cache of machine code, data
+sets and their checksums, the folder of results, and a training whose optimum is known. Exit code 1 if something is wrong; each
+such line says what to do.
+"""
+SHOWN = ("fwexp", "numpy", "scipy", "numba", "llvmlite", "pandas", "hydra-core")
+
+# The optimum for lam 0.1 on the digits, to 1e-7: it lies between the dual and the primal objective of every run, on every CPU.
+LAM, OPTIMUM, TOLERANCE, GAP_TOL, MOST_ERRORS = 0.1, 0.0671726, 1e-6, 1e-3, 0.12
+
+Found = Iterator[tuple[bool, str]]  # whether it is right, and a text: what was found, or what is wrong and what to do
+
+
+@command("fwexp doctor", USAGE)
+def main(given: Arguments) -> int:
+    """Run ``fwexp doctor`` with the arguments after ``doctor``.
+
+    Returns
+    -------
+    int
+        The exit code: 1 if something is wrong, else 0.
+    """
+    folders = {"results_dir": "results", "data_dir": None} | given.keys
+    checks: dict[str, Callable[[], Found]] = {
+        "packages": _packages,
+        "processor": _processor,
+        "kernels": _kernels,
+        "data": lambda: _data(folders["data_dir"]),
+        "results": lambda: _results(folders["results_dir"]),
+        "training": _training,
+    }
+    wrong = 0
+    for name, check in checks.items():
+        for is_right, text in _caught(check):
+            wrong += not is_right
+            print(f"{name:10} {'' if is_right else 'WRONG: '}{' '.join(text.split())}", flush=True)
+    print("sound" if not wrong else f"{wrong} {'thing is' if wrong == 1 else 'things are'} wrong")
+    return int(wrong > 0)
+
+
+def _caught(check: Callable[[], Found]) -> Found:
+    """Yield what a check finds; its own end is a finding as well, for it may stand on what is broken."""
+    try:
+        yield from check()
+    except UserError as error:
+        yield False, str(error)
+    except OSError as error:
+        yield False, f"{error.filename}: {error.strerror}; it has to be there and yours to read"
+    except Exception as error:
+        yield False, f"{type(error).__name__}: {error}; install again: {install()}"
+
+
+def _packages() -> Found:
+    versions = [f"{name} {_version(name) or 'missing'}" for name in SHOWN]
+    yield True, ", ".join([f"python {platform.python_version()}", *versions])
+    from packaging.requirements import Requirement  # after the versions, in case it is the one that is missing
+
+    for line in metadata.requires("fwexp") or ():
+        need = Requirement(line)
+        if need.marker is None or need.marker.evaluate({"extra": ""}):
+            version = _version(need.name)
+            if version is None or not need.specifier.contains(version, prereleases=True):
+                yield False, f"{need.name} is {version or 'missing'}, fwexp needs {need}: pip install '{need}'"
+    for name in ("numpy", "scipy.sparse", "numba", "pandas", "hydra", "pyarrow", "matplotlib"):
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            package = name.partition(".")[0]
+            yield False, f"{package} does not import ({type(error).__name__}: {error}): pip install --force-reinstall {package}"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> Found:
+    import numba
+
+    from fwexp.store.provenance import provenance
+
+    facts = provenance()
+    library = facts["blas"]
+    blas = f"{library['name']} {library['version']}" + (f" for {library['kernel']}" if library["kernel"] else "")
+    yield True, f"{facts['cpu']}; machine code for {facts['cpu_kind']['name']}; {blas}; threads {facts['threads']}"
+    if numba.config.DISABLE_JIT:
+        yield False, "NUMBA_DISABLE_JIT is set, so everything is slow: unset it, unless you debug"
+
+
+def _kernels() -> Found:
+    from fwexp.jit import disk_cache
+
+    folder, trouble = disk_cache.base()
+    if folder is None:
+        yield False, f"no folder for machine code, so every command compiles anew ({trouble}): set XDG_CACHE_HOME to one of yours"
+        return
+    sizes = [_size(path) for path in folder.rglob("*.nbc")]
+    instead = f"; not in the usual place ({trouble})" if trouble else ""
+    yield True, f"{folder}: yours alone; {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB{instead}"
+    if reason := _cannot_write(folder):
+        yield False, f"{folder} cannot be written to ({reason}), so commands compile anew: make room, or set XDG_CACHE_HOME"
+
+
+def _cannot_write(folder: Path) -> str:
+    """Return why no file can be made in a folder, or nothing."""
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(bytes(4096))
+    except OSError as error:
+        return error.strerror
+    return ""
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # pruned meanwhile
+        return 0
+
+
+def _data(data_dir: str | None) -> Found:
+    from fwexp.data import DATASETS
+    from fwexp.data.files import resolve_data_dir
+    from fwexp.errors import DataError
+
+    folder = resolve_data_dir(data_dir)
+    is_named = data_dir is not None or os.environ.get("FWEXP_DATA")
+    if is_named and not folder.is_dir():
+        yield False, f"{folder} is no folder: make it, or name another with FWEXP_DATA or data_dir="
+    states, damaged = {}, []
+    for name in DATASETS:
+        found = [(file, file.find(folder)) for file in DATASETS[name].files]
+        states[name] = "complete" if all(path for _, path in found) else "missing"
+        for file, path in found:
+            try:
+                if path:
+                    file.verify(path)
+                elif file.home is not None:
+                    raise DataError(f"{file.folder(folder) / file.path}: missing")
+            except DataError as error:
+                states[name] = "damaged"
+                damaged.append(f"{error}; {file.cure(name)}")
+    lists = {state: ", ".join(name for name in states if states[name] == state) for state in ("complete", "missing", "damaged")}
+    yield True, f"{folder}: " + "; ".join(f"{state}: {names}" for state, names in lists.items() if names)
+    yield from ((False, text) for text in damaged)
+
+
+def _results(results_dir: str) -> Found:
+    from fwexp.store.runs import find_runs
+
+    folder = folders.check_folder("results_dir", results_dir)
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    runs = find_runs(folder, include=("partial", "failed", "damaged"))
+    unfinished = Counter(run.status for run in runs if run.status in ("interrupted", "failed", "damaged"))
+    counts = {"finished": len(runs) - unfinished.total(), "partial": unfinished["interrupted"], "failed": unfinished["failed"]}
+    yield True, f"{folder}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}"
+    if reason := _cannot_write(nearest):
+        yield False, f"{nearest} cannot be written to ({reason}): name another folder with results_dir="
+    for run in runs:
+        if run.damage:
+            yield False, f"{run.path}: {run.damage}; move it away"
+
+
+def _training() -> Found:
+    import numba
+
+    from fwexp.api import evaluate
+    from fwexp.data import load_dataset
+    from fwexp.tasks.train import solve
+
+    if numba.config.DISABLE_JIT:
+        return  # it would take minutes
+    train, test = load_dataset("digits")
+    start = time.perf_counter()
+    result = solve(train, "bcfw", lam=LAM, gap_tol=GAP_TOL, max_passes=200)
+    seconds = time.perf_counter() - start
+    primal, dual, error = result.primal, result.primal - result.gap, evaluate(test, result.w).error
+    facts = f"primal {primal:.6f}, dual {dual:.6f}, gap {result.gap:.1e}, test error {error:.3f}"
+    conditions = {
+        f"the dual must be at most {OPTIMUM} and the primal at least that": dual - TOLERANCE <= OPTIMUM <= primal + TOLERANCE,
+        f"the gap must lie between 0 and {GAP_TOL}": 0 <= result.gap <= GAP_TOL and result.status == "converged",
+        f"the test error must be at most {MOST_ERRORS}": error <= MOST_ERRORS,
+    }
+    yield True, f"digits with lam {LAM}: {facts}, {seconds:.1f} s with compilation"
+    for condition, holds in conditions.items():
+        if not holds:
+            yield (
+                False,
+                f"{condition}: do not trust numbers of this machine; try NUMBA_CPU_NAME=generic, or other versions ({sys.prefix})",
+            )

@@ -1,0 +1,130 @@
+"""``fwexp figure``."""
+
+# ruff: noqa: T201
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.driver.progress import print_line
+from fwexp.errors import RunsFailed, UserError
+from fwexp.run.config import LAUNCHERS, PRESETS
+from fwexp.store.keys import GROUPS
+
+USAGE = """\
+usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
+                    [hydra/launcher=basic|joblib] [force=stale|true]
+
+  NAME              a figure, or a paper for all of its figures; without it, a list of all figures
+  --dry-run         only say which runs are missing
+  --preset smoke    few seeds and passes: does it work at all? Its files are called NAME-smoke
+  hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
+                    the figure shows no seconds, or is a quick look
+  force=stale       run again what another version of the code has made; force=true: all
+
+Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
+from: commit, versions, runs); a table: .md instead of the pictures. Of several figures, all runs that go side by side are made
+before the first is drawn, each once; those of the other figures when their turn comes. What fails is named at the end, and the
+rest is drawn.
+"""
+FORCE = {"stale": "stale", "true": True, "false": False}
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": {"hydra/launcher": LAUNCHERS, "force": FORCE}}
+
+
+def _papers() -> list[str]:
+    from fwexp.papers.catalogue import FIGURES
+
+    return list(dict.fromkeys(name.partition("/")[0] for name in FIGURES if "/" in name))
+
+
+def _names() -> list[str]:
+    from fwexp.papers.catalogue import FIGURES
+
+    return [*_papers(), *FIGURES]
+
+
+def _chosen(words: list[str]) -> list[str]:
+    from fwexp.papers.catalogue import FIGURES
+
+    below = {word: [name for name in FIGURES if name.startswith(word.rstrip("/") + "/")] for word in words if word not in FIGURES}
+    for word in words:
+        if not below.get(word):
+            FIGURES.find(word, *_papers())
+    return list(dict.fromkeys(name for word in words for name in below.get(word, [word])))
+
+
+@command("fwexp figure", USAGE, words=math.inf, offers=_names, **ACCEPTED)
+def main(given: Arguments) -> int:
+    """Run ``fwexp figure`` with the arguments after ``figure``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown figure, flag or key.
+    """
+    from fwexp.papers.catalogue import FIGURES
+
+    words, flags, keys = given
+    if not words:
+        FIGURES.load_all()
+        width = max(map(len, FIGURES))
+        print(*(f"{name:{width}}  {figure.title}" for name, figure in FIGURES.items()), sep="\n")
+        return 0
+    names = _chosen(words)
+    places = {"results_dir": keys.get("results_dir", "results"), "preset": flags.get("--preset", "full")}
+    if "--dry-run" in flags:
+        for name in names:
+            _list_missing(name, **places)
+        return 0
+    options = {"launcher": keys.get("hydra/launcher"), "force": FORCE[keys.get("force", "false")]}
+    from fwexp.papers.figure import makers
+
+    made = makers(names, data_dir=keys.get("data_dir"), **options, **places)
+    if len(names) == 1:
+        print_files(*made.values())
+    elif failed := attempt([(name, name, functools.partial(print_files, make)) for name, make in made.items()]):
+        raise RunsFailed(f"{len(failed)} of {len(names)} figures failed: {', '.join(failed)}; repeat the command to try again")
+    return 0
+
+
+def print_files(make: Callable[[], Sequence[Path]]) -> None:
+    """Make a figure by one of its `makers`, and print its files."""
+    print(*make(), sep="\n")
+
+
+def attempt(jobs: Sequence[tuple[str, str, Callable[[], object]]]) -> list[str]:
+    """Do jobs, given as (name, what to say before, function), one after the other; return the names of those that failed."""
+    failed = []
+    for number, (name, said, do) in enumerate(jobs, 1):
+        print_line(f"== {number}/{len(jobs)} {said}")
+        try:
+            do()
+        except (RunsFailed, UserError) as error:  # of data or extras that are not there, for instance
+            print_line(f"{name}: {error}")
+            failed.append(name)
+    return failed
+
+
+def _list_missing(name: str, **places) -> None:
+    from fwexp.papers.figure import missing_runs
+
+    missing, total = missing_runs(name, **places)
+    for config in missing:
+        print(describe(config))
+    print(f"{name}: {total} runs, {len(missing)} missing")
+
+
+def describe(config: dict) -> str:
+    """One line that tells a run of a figure from the others."""
+    chosen = {group: config[group] for group in GROUPS if group in config}
+    names = [f"{group}={value['name']}" for group, value in chosen.items()]
+    facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes") if key in config]
+    options = [f"{group}.{key}={option}" for group, value in chosen.items() for key, option in value.items() if key != "name"]
+    return " ".join([*names, *facts, *options])

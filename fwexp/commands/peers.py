@@ -1,0 +1,79 @@
+"""``python -m fwexp.commands.peers``."""
+
+# ruff: noqa: T201
+
+import os
+import sys
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.errors import ParameterError, UserError
+from fwexp.files import folders
+from fwexp.papers.peers import contests
+
+USAGE = """\
+usage: python -m fwexp.commands.peers [--only liblinear|dlib|crfsuite] [--rounds N] [results_dir=DIR] [data_dir=DIR]
+
+Trains with fwexp and with other tools in turns, on one core, and writes DIR/peers/NAME.md, .csv and .json. The other tools are
+those of the extra peers, which make venv installs.
+
+  --only NAME     only the comparison with this tool, whose files alone are written
+  --rounds N      how often everything is trained (default: 5)
+"""
+ACCEPTED = {"--only": tuple(contests.CONTESTS), "--rounds": ()}
+
+
+@command("python -m fwexp.commands.peers", USAGE, flags=ACCEPTED)
+def main(given: Arguments) -> int:
+    """Compare, print the tables, and write them.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown arguments, a tool or data that are not there.
+    """
+    from fwexp.papers.files import save_figure
+    from fwexp.papers.origin import Origin
+    from fwexp.papers.peers.table import frame, markdown
+    from fwexp.papers.peers.tools import module
+    from fwexp.store.provenance import provenance
+
+    _, flags, keys = given
+    rounds = _rounds(flags.get("--rounds", "5"))
+    results_dir = folders.check_folder("results_dir", keys.get("results_dir", "results"))
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    known = contests.CONTESTS
+    chosen = [flags["--only"]] if "--only" in flags else list(known)
+    for needed in {needed for name in chosen for needed in known[name][1]}:
+        module(needed)
+    data = {name: known[name][0](keys.get("data_dir")) for name in chosen}
+    for name, found in data.items():
+        rows = []
+        for contest in found:
+            print(contest.problem, file=sys.stderr)
+            rows += contest.measure(rounds)
+        numbers, origin = frame(rows), Origin(f"peers/{name}", f"fwexp beside {name}")
+        text = f"{markdown(numbers)} {origin.software}, on {provenance()['cpu']}.\n"
+        print(text)
+        for path in save_figure(text, numbers, results_dir / "peers" / name, origin):
+            print(path)
+    return 0
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ParameterError(f"--rounds must be an integer >= 1, got {text!r}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as error:
+        print(f"fwexp: {error}", file=sys.stderr)
+        sys.exit(2)

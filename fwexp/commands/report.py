@@ -1,0 +1,33 @@
+"""``fwexp report``."""
+
+# ruff: noqa: T201
+
+from fwexp.commands.arguments import Arguments, command
+
+USAGE = """\
+usage: fwexp report [results_dir=DIR]
+
+Writes DIR/report/: pages with all figures and tables that are drawn, what stored runs say of the papers' claims, the data
+sets, all runs and the environment. Open DIR/report/index.html; it needs no network. Nothing is run: fwexp figure NAME and
+fwexp claims --run do that. Needs plotly (the extra report).
+"""
+
+
+@command("fwexp report", USAGE)
+def main(given: Arguments) -> int:
+    """Run ``fwexp report`` with the arguments after ``report``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        An argument that it does not take; plotly is not there.
+    """
+    from fwexp.papers.report.build import build
+
+    print(build(given.keys.get("results_dir", "results")))
+    return 0

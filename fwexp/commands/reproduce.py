@@ -1,0 +1,146 @@
+"""``fwexp reproduce`` and ``fwexp publish``."""
+
+# ruff: noqa: T201
+
+import functools
+import math
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.driver.progress import print_line
+from fwexp.errors import RunsFailed, not_installed
+from fwexp.files import folders
+from fwexp.run.config import LAUNCHERS, PRESETS
+
+USAGE = """\
+usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [hydra/launcher=basic|joblib]
+
+Runs what all figures and claims of all papers need and is not stored, draws the figures, checks the claims and writes the
+report. Interrupt it and repeat it as you like: finished runs are never repeated.
+
+  --dry-run         only say which runs are missing, and about how long they take
+  --preset smoke    few seeds and passes: does it all work?
+  hydra/launcher    basic: one run after the other; joblib: side by side, those of all such figures first, the default where
+                    it is installed and a figure shows no seconds
+
+What fails, or lacks its data, is named at the end, and the rest is done.
+"""
+PUBLISH_USAGE = """\
+usage: fwexp publish [PART ...] [results_dir=DIR] [published=DIR]
+
+Puts small copies of the figures that were drawn from the full runs, of the verdicts on the claims, and of the comparison with
+other tools into a folder that is committed (default: results/published), with their provenance. Nothing is run; what was in
+the folder is replaced. What is damaged is left out; that, and what is not of one commit, is said.
+
+  PART   only this, and the claims of this paper: icml2013, icml2016, lecture, review, horses, pose, quickstart, peers; the rest
+         of the folder stays as it is
+"""
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": {"hydra/launcher": LAUNCHERS}}
+
+
+@command("fwexp reproduce", USAGE, **ACCEPTED)
+def main(given: Arguments) -> int:
+    """Run ``fwexp reproduce`` with the arguments after ``reproduce``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown flags or keys.
+    RunsFailed
+        Experiments failed; the others are done.
+    """
+    preset = given.flags.get("--preset", "full")
+    results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
+    from fwexp import store
+    from fwexp.papers.reproduce.plan import plan, table
+
+    print_line("reading the experiments")
+    steps = plan(results_dir, preset)
+    print(table(steps))
+    if "--dry-run" in given.flags:
+        return 0
+    where = {"results_dir": results_dir, "data_dir": given.keys.get("data_dir"), "launcher": given.keys.get("hydra/launcher")}
+    store.check_writable(results_dir)
+    failed = run(steps, preset, **where)
+    conclude(results_dir, preset)
+    if failed:
+        raise RunsFailed(f"{len(failed)} of {len(steps)} experiments failed: {', '.join(failed)}; repeat the command to try again")
+    return 0
+
+
+def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None) -> list[str]:
+    """Run what steps lack and draw their figures; return the names of those that failed."""
+    from fwexp.commands.figure import attempt, print_files
+    from fwexp.papers.figure import makers
+    from fwexp.papers.reproduce.plan import about
+    from fwexp.run import sweep
+
+    where = {"results_dir": results_dir, "data_dir": data_dir}
+    made = makers([step.name for step in steps if step.figure is not None], preset=preset, launcher=launcher, **where)
+    jobs = []
+    for step in steps:
+        left = f"{len(step.missing)} runs, {about(step)}" if step.missing else "nothing to run"
+        if step.figure is None:
+            chosen = launcher or "basic"
+            do = functools.partial(sweep.execute, step.configs, launcher=chosen, **where)
+        else:
+            chosen = launcher or step.figure.launcher(preset)
+            do = functools.partial(print_files, made[step.name])
+        # The runs of figures that stand side by side are over.
+        jobs.append((step.name, step.name if step.figure and chosen != "basic" else f"{step.name}: {left}", do))
+    return attempt(jobs)
+
+
+def conclude(results_dir: Path, preset: str) -> None:
+    """Check all claims and write the report, where plotly is installed."""
+    from fwexp.papers.claims import all_claims, check_all
+    from fwexp.papers.claims.check import save, summary
+
+    records = check_all(all_claims(), results_dir, preset)
+    for path in save(records, results_dir, preset):
+        print(path)
+    print(summary(records))
+    if find_spec("plotly"):
+        from fwexp.papers.report.build import build
+
+        print(build(results_dir))
+    else:
+        print_line(f"no report: {not_installed('it needs', 'plotly', 'report')}")
+
+
+def _parts():
+    from fwexp.papers.reproduce.publish import parts
+
+    return parts()
+
+
+@command("fwexp publish", PUBLISH_USAGE, words=math.inf, offers=_parts, keys=("published",))
+def publish_main(given: Arguments) -> int:
+    """Run ``fwexp publish`` with the arguments after ``publish``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown parts or keys; no figure is drawn.
+    """
+    from fwexp.papers.reproduce.check import faults
+    from fwexp.papers.reproduce.publish import publish
+
+    folder = Path(given.keys.get("published", "results/published"))
+    paths = publish(folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder, given.words)
+    print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
+    for fault in faults(folder):
+        print_line(f"{folder}: {fault}")
+    return 0

@@ -1,0 +1,163 @@
+"""Machine code on disk: in folders that nobody else can write to, in files that are verified before they are used.
+
+numba keeps machine code as pickles, and a pickle runs what it holds. So a folder is used only if it is this user's, and so
+is every file in it. A file begins with a checksum: one that was cut short or changed counts as absent, and what was in it is
+compiled anew. Where nothing can be kept (no place, a full disk), nothing is, and kernels are compiled in every process.
+Processes that need the same kernel at once wait for the one that compiles it.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pickle
+import shutil
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import llvmlite
+import numba
+from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from fwexp.files.private import OTHERS, own, temporary_folder, users_folder
+
+__all__ = ["KernelCache", "base", "directory", "prune"]
+
+KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
+KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
+WAIT_SECONDS = 120.0  # for another process, until it is taken for one that was stopped: ten times what a kernel takes
+
+
+# --- folders ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def base() -> tuple[Path | None, str]:
+    """Return the folder of all caches, or None, and why it is not the first that was tried.
+
+    First is ``fwexp/numba`` in the user's cache folder, then one of this user's in the folder for temporary files.
+    """
+    troubles = []
+    for find in (lambda: users_folder("numba"), temporary_folder):
+        try:
+            return find(), "; ".join(troubles)
+        except OSError as error:
+            troubles.append(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    return None, "; ".join(troubles)
+
+
+def directory(name: str) -> Path | None:
+    """Return the folder of one cache, None where nothing can be kept; a new one has old ones pruned."""
+    parent, _ = base()
+    if parent is None:
+        return None
+    folder = parent / name
+    try:
+        is_new = not folder.exists()
+        own(folder)
+        os.utime(folder)
+        if is_new:
+            prune(parent)
+    except OSError:
+        return None
+    return folder
+
+
+def prune(parent: Path) -> None:
+    """Remove the caches below ``parent`` that are neither among the newest nor recently used."""
+    with contextlib.suppress(OSError):  # another process may prune at the same time
+        ages = sorted(((path.stat().st_mtime, path) for path in parent.iterdir() if path.is_dir()), reverse=True)
+        for used, path in ages[KEEP_DIRECTORIES:]:
+            if time.time() - used > KEEP_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+class KernelCache(FunctionCache):
+    """numba's cache of a function, with one file for each signature; what cannot be read or written is no error.
+
+    numba's own files are an index and numbered data: two processes that add signatures at once may number them alike, and then
+    one runs the code of the other.
+    """
+
+    def __init__(self, function: Callable, folder: Path) -> None:
+        self._py_func, self._cache_path = function, str(folder)
+        self._name = (function.__module__, function.__qualname__, function.__code__.co_firstlineno)
+        self._claim = contextlib.ExitStack()
+        weakref.finalize(self, self._claim.close)
+
+    def load_overload(self, sig, target_context):
+        """Return what is kept, or None, from then on this process is the one to compile it until it is saved."""
+        target_context.refresh()
+        key = (*self._name, self._index_key(sig, target_context.codegen()))
+        self._claim.close()  # of what could not be compiled
+        data = self._read(key)
+        if data is None:
+            with contextlib.suppress(OSError):
+                _wait_for(self._claim.enter_context(self._path(key).open("ab")))
+            data = self._read(key)
+        if data is None:
+            return None
+        self._claim.close()
+        return CompileResult._rebuild(target_context, *data)
+
+    def save_overload(self, sig, data) -> None:
+        """Keep what was compiled, unless it holds addresses of this process."""
+        key = (*self._name, self._index_key(sig, data.codegen))
+        if not data.library.has_dynamic_globals:
+            with contextlib.suppress(OSError):
+                _write(self._path(key), dumps((key, data._reduce())))
+        self._claim.close()
+
+    def _path(self, key: tuple) -> Path:
+        name = ".".join(key[:2]).replace("<", "").replace(">", "")[-100:]
+        return Path(self._cache_path) / f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+    def _read(self, key: tuple):
+        stored, data = _read(self._path(key)) or (None, None)
+        return data if stored == key else None
+
+
+def _wait_for(file) -> None:
+    """Wait for the process that compiles what is to be in a file, but not for one that hangs."""
+    patience = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < patience:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _digest(content: bytes) -> bytes:
+    """Return the checksum of a file for these versions: pickles of others are not read."""
+    versions = f"numba {numba.__version__} llvmlite {llvmlite.__version__} python {sys.version} "
+    return hashlib.sha256(versions.encode() + content).digest()
+
+
+def _read(path: Path):
+    """Return what a file holds, None if it cannot be read, was written by somebody else, or is not as it was written."""
+    try:
+        with path.open("rb") as file:
+            found, content = os.fstat(file.fileno()), file.read()
+    except OSError:
+        return None
+    start = hashlib.sha256().digest_size
+    is_ours = found.st_uid == os.geteuid() and not found.st_mode & OTHERS
+    return pickle.loads(content[start:]) if is_ours and content[:start] == _digest(content[start:]) else None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a new file that others cannot write to. One that was cut short is known by its checksum: no other name is needed."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(_digest(content) + content)

@@ -1,0 +1,183 @@
+"""Compilation settings: the one place that decides how kernels are compiled and what their machine code is cached under.
+
+numba's disk cache looks at the file that defines a kernel, not at what the kernel calls: edit an oracle and the cached
+solver keeps running the old one. So machine code is kept in a directory named after the digest of the sources that its
+module depends on, those of all problems and oracles included, which kernels reach by dispatch. Other sources do not
+count: after an edit of one solver, only that one is compiled anew. Kernels specialised for problem classes from outside
+the package are not cached at all.
+"""
+
+from collections.abc import Callable, Collection
+from functools import cache, wraps
+from pathlib import Path
+
+import numba
+import numba.extending
+
+from fwexp.files import code_digest
+from fwexp.jit import disk_cache, references
+from fwexp.jit.inner import PartCompiler
+
+__all__ = ["PART", "array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
+
+NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
+KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": references.KernelCompiler}
+PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
+REACHED = ("fwexp.jit.kernels", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
+
+register_jitable = numba.extending.register_jitable(**PART)
+
+
+@cache
+def cache_directory(module: str) -> Path | None:
+    """Return the directory of the machine code of a module as its sources are now; None where nothing can be kept."""
+    return disk_cache.directory(code_digest.digest([module, *REACHED])[:16])
+
+
+def njit(function: Callable | None = None, *, fastmath: bool = False):
+    """Compile ``function`` in nopython mode, cached on disk under the digest of the sources that it depends on.
+
+    Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release
+    the interpreter lock; loops over examples are spread over threads by ``fwexp.jit.threads``. Arrays are borrowed from the
+    caller (``fwexp.jit.references``): what a kernel raises must not hold one.
+    """
+    if function is None:
+        return lambda function: njit(function, fastmath=fastmath)
+    if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
+        function.py_func = function
+        return function
+    dispatcher = _with_parts(numba.njit(fastmath=fastmath, **KERNEL)(function))
+    directory = cache_directory(function.__module__)
+    if directory is not None:
+        dispatcher._cache = disk_cache.KernelCache(function, directory)
+    return dispatcher
+
+
+def _with_parts(dispatcher):
+    """Return ``dispatcher``, whose kernels know the environments of their parts from now on.
+
+    From there parts have what they print, and raise, that is known at run time only; without, they end in a deadlock. numba
+    sets what code that has just been compiled has of its own, and all of it in code from the disk only.
+    """
+    add = dispatcher.add_overload
+
+    def add_overload(compiled) -> None:
+        for environment in compiled._find_referenced_environments():
+            compiled.library.codegen.set_env(environment.env_name, environment)
+        add(compiled)
+
+    dispatcher.add_overload = add_overload
+    return dispatcher
+
+
+_array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
+
+
+def array_kernel(signature: str) -> Callable[[Callable], Callable]:
+    """Compile an oracle that takes arrays only: cached, with ``fastmath``.
+
+    Parameters
+    ----------
+    signature : str
+        The argument types, in numba's notation.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        kernel = njit(function, fastmath=True)
+        _array_kernels[kernel] = signature
+        return kernel
+
+    return decorate
+
+
+def load_array_kernels(modules: Collection[str]) -> None:
+    """Load the oracles on arrays of some modules, or compile them.
+
+    Machine code of a caller holds a copy of its own, optimised along with the caller, and what runs is the copy that was
+    loaded first. It must be the same one, whether callers come from the cache or are compiled now.
+    """
+    for kernel, signature in [*_array_kernels.items()]:
+        if kernel.py_func.__module__ in modules:
+            kernel.compile(tuple(numba.core.sigutils.normalize_signature(signature)[0]))  # as calls do, or it is cached twice
+            _array_kernels.pop(kernel, None)
+
+
+@cache
+def _reached(module: str, classes: frozenset[type]) -> set[str]:
+    """Return the modules whose functions a kernel of ``module`` may call for problems made of ``classes``."""
+    found = (dispatch.find(cls) for dispatch in _dispatched for cls in classes)
+    return code_digest.closure({module, *(function.__module__ for function in found if function)})
+
+
+@cache
+def _uncached(dispatcher) -> Callable:
+    return _with_parts(numba.njit(fastmath=dispatcher.targetoptions["fastmath"], **KERNEL)(dispatcher.py_func))
+
+
+def specialise(kernel, problem) -> Callable:
+    """Return the form of ``kernel`` that fits ``problem``.
+
+    Families of this package run compiled and cached; tuples of arrays from outside run compiled, without a disk cache
+    (their sources are not part of the hash); anything else runs as plain Python.
+    """
+    if numba.config.DISABLE_JIT or not isinstance(problem, tuple):
+        return kernel.py_func
+    classes = frozenset(_classes(problem))
+    load_array_kernels(_reached(kernel.py_func.__module__, classes))
+    return kernel if all(_is_ours(cls) for cls in classes) else _uncached(kernel)
+
+
+def _classes(value: tuple) -> set[type]:
+    """Return the class of a named tuple, and of all named tuples that are its fields."""
+    return {type(value)}.union(*(_classes(field) for field in value if hasattr(field, "_fields")))
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+_dispatched: list[Callable] = []
+
+
+def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callable:
+    """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument.
+
+    Classes register with ``function.register(cls)``; what is registered for a base class, ``object`` included, serves those
+    that have nothing of their own. In compiled code the choice is made at compile time (numba's ``overload``), in plain
+    Python at run time, so that the same solver loop serves both. ``fastmath`` is for oracles and sums over parts.
+    """
+    if stub is None:
+        return lambda stub: dispatched(stub, fastmath=fastmath)
+    implementations: dict[type, Callable] = {}
+
+    def find(cls: type | None) -> Callable | None:
+        """Return the implementation for a class."""
+        return next((implementations[base] for base in getattr(cls, "__mro__", ()) if base in implementations), None)
+
+    @wraps(stub)
+    def dispatch(first, *args):
+        for cls in type(first).__mro__:
+            if cls in implementations:
+                return implementations[cls](first, *args)
+        raise TypeError(f"{stub.__name__} is not available for {type(first).__name__}")
+
+    # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.
+    # forceinline, for a call that is not inlined counts references of every array in its arguments: a quarter of a step.
+    options = {"fastmath": fastmath, "error_model": "numpy", "forceinline": True, **PART}
+
+    @numba.extending.overload(dispatch, strict=False, jit_options=options)
+    def choose(first, *args):
+        return find(getattr(first, "instance_class", None))
+
+    def register(*classes: type) -> Callable[[Callable], Callable]:
+        def add(function: Callable) -> Callable:
+            implementations.update(dict.fromkeys(classes, function))
+            _reached.cache_clear()  # modules that are imported late register, too
+            return function
+
+        return add
+
+    dispatch.register, dispatch.find = register, find
+    dispatch.implementations = implementations
+    _dispatched.append(dispatch)
+    return dispatch

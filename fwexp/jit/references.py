@@ -1,0 +1,67 @@
+"""How numba compiles kernels: arrays that a kernel is given are borrowed, so it counts no references to them.
+
+Whoever calls a kernel holds its arrays, so they live until it ends. numba counts nevertheless, at every slice and at every call
+that has arrays in its arguments: atomically, a fifth of a step on short chains. Here arrays have no owner within a kernel, as
+those without memory of their own, and numba leaves out counts that are about nothing. Kernels that could leave an array
+somewhere, in what they return or in a list or an object that they are given, count as usual. An exception must not hold one.
+"""
+
+from collections.abc import Iterator
+
+from numba.core import types
+from numba.core.compiler import CompilerBase
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import NativeLowering
+
+from fwexp.jit.inner import pipeline_with
+
+__all__ = ["KernelCompiler"]
+
+
+def _leaves(kind: types.Type) -> Iterator[types.Type]:
+    """Return the types of what a value is made of, through tuples."""
+    if isinstance(kind, types.BaseTuple):
+        for part in kind.types:
+            yield from _leaves(part)
+    else:
+        yield kind
+
+
+class _BorrowingLower(Lower):
+    """numba's translation to LLVM, of a function that borrows its arrays."""
+
+    def extract_function_arguments(self) -> list:
+        """Return the arguments, without owners of arrays where no array can be left behind."""
+        super().extract_function_arguments()
+        kinds, returned = self.fndesc.argtypes, self.fndesc.restype
+        places = [returned, *(leaf for kind in kinds for leaf in _leaves(kind) if not isinstance(leaf, types.Array))]
+        counted = any(self.context.data_model_manager[place].contains_nrt_meminfo() for place in places)
+        if not counted and not isinstance(returned, types.Generator):
+            self.fnargs = [self._borrowed(kind, value) for kind, value in zip(kinds, self.fnargs, strict=True)]
+        return self.fnargs
+
+    def _borrowed(self, kind: types.Type, value):
+        if isinstance(kind, types.BaseTuple):
+            for place, part in enumerate(kind.types):
+                borrowed = self._borrowed(part, self.builder.extract_value(value, place))
+                value = self.builder.insert_value(value, borrowed, place)
+        elif isinstance(kind, types.Array):
+            array = self.context.make_array(kind)(self.context, self.builder, value)
+            array.meminfo, array.parent = array.meminfo.type(None), array.parent.type(None)
+            value = array._getvalue()
+        return value
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _BorrowingLowering(NativeLowering):
+    _name = "borrowing_lowering"
+    lowering_class = _BorrowingLower
+
+
+class KernelCompiler(CompilerBase):
+    """numba's pipeline for kernels."""
+
+    def define_pipelines(self) -> list:
+        """Return numba's own, but for the translation."""
+        return [pipeline_with(_BorrowingLowering, self.state)]

@@ -1,0 +1,13 @@
+"""The papers' claims: each a function that returns a verdict, with its criterion in its docstring.
+
+What decides is stored runs, or, for identities and bounds on small problems, a computation at the time of the check.
+
+A claim looks at all seeds of the runs that it names, and at all logged points of the range that it names. What is not there
+gives ``undecided``, never a guess.
+"""
+
+from fwexp.papers.claims.catalogue import PAPERS, Claim, all_claims, of_paper
+from fwexp.papers.claims.check import check, check_all
+from fwexp.papers.claims.verdict import VERDICTS, Finding, Undecided
+
+__all__ = ["PAPERS", "VERDICTS", "Claim", "Finding", "Undecided", "all_claims", "check", "check_all", "of_paper"]

@@ -1,0 +1,214 @@
+"""From claims to verdicts: which runs they need, whether these are stored, and what the criterion says of them."""
+
+import functools
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from fwexp.driver.progress import print_line
+from fwexp.files.atomic import clean, replacing
+from fwexp.files.folders import check_folder
+from fwexp.papers.claims.catalogue import PAPERS, Claim, Need, all_claims
+from fwexp.papers.claims.runs import Runs
+from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, plain
+
+
+def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
+    """Return the configurations of the runs that a claim needs, by their keys."""
+    from fwexp.store.keys import key_of
+
+    return {key_of(config): config for need in claim.needs for config in _configs_of(need, preset)}
+
+
+def check(claim: Claim, results_dir="results", preset: str = "full", results=None, stored=None) -> dict:
+    """Return what stored runs say of a claim; nothing is run. Without `results`, and the keys of what is stored, these are read.
+
+    Returns
+    -------
+    dict
+        ``id``, ``paper``, ``statement``, ``quote``, ``criterion``, ``figure``, ``verdict``, ``why`` (one sentence, unless it
+        holds), ``parts``, ``numbers``, ``sensitivity`` (for each threshold that is ours, verdicts by its value), ``runs`` (the
+        keys of all it looked at) and ``missing`` (how many are not stored).
+    """
+    from fwexp import store
+
+    wanted = needed(claim, preset)
+    missing = set(wanted) - (_stored(wanted, results_dir) if stored is None else stored)
+    record = {
+        "id": claim.id,
+        "paper": claim.paper,
+        "statement": claim.statement,
+        "quote": claim.quote,
+        "criterion": claim.criterion,
+        "figure": claim.figure,
+        "verdict": UNDECIDED,
+        "why": "",
+        "parts": {},
+        "numbers": {},
+        "sensitivity": {},
+        "runs": sorted(wanted),
+        "missing": len(missing),
+    }
+    if missing:
+        return record | {"why": f"{len(missing)} of {len(wanted)} runs are not stored"}
+    if results is None:
+        results = store.load_results(results_dir, key=list(wanted)) if wanted else None
+    else:
+        results = results[results["key"].isin(wanted)]
+    if wanted and results["key"].nunique() < len(wanted):
+        return record | {"why": f"{len(wanted) - results['key'].nunique()} of {len(wanted)} runs are damaged"}
+    decided = decide(claim, results)
+    if other := sorted(set(results.loc[results["data"] == "other", "dataset"])) if wanted and "data" in results else []:
+        decided["numbers"] |= {"data that are not the published ones": ", ".join(other)}
+    return record | decided
+
+
+def decide(claim: Claim, results) -> dict:
+    """Return verdict, reason, parts, numbers and sensitivity of a claim, given the results of its runs."""
+    given = ()
+    if claim.needs:  # without options of runs that other claims need
+        options = [name for name in results if name.startswith(("solver.", "dataset.", "task"))]
+        given = (Runs(results.drop(columns=[name for name in options if results[name].isna().all()]), claim.split_by),)
+    try:
+        finding = claim.decide(*given)
+    except Undecided as error:
+        return {"verdict": UNDECIDED, "why": str(error), "parts": {}, "numbers": {}, "sensitivity": {}}
+    numbers = {name: plain(value) for name, value in finding.numbers.items()}
+    told = {"verdict": finding.verdict, "why": finding.why, "parts": dict(finding.parts), "numbers": numbers}
+    sensitivity = {
+        name: {f"{v:g}": finding.verdict if v == claim.chosen[name] else _verdict(claim, given, {name: v}) for v in values}
+        for name, values in claim.vary.items()
+    }
+    return told | {"sensitivity": sensitivity}
+
+
+def _verdict(claim: Claim, given: tuple, thresholds: Mapping[str, float]) -> str:
+    try:
+        return claim.decide(*given, **thresholds).verdict
+    except Undecided:
+        return UNDECIDED
+
+
+def check_all(claims: Mapping[str, Claim], results_dir="results", preset: str = "full", results=None) -> dict[str, dict]:
+    """Return the records of several claims, by id; each run is read once, or is among `results` of the whole store."""
+    from fwexp import store
+
+    wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
+    if results is None:
+        results = store.load_results(results_dir, key=sorted(wanted))
+    text = results.select_dtypes(["object", "string"])
+    results, stored = results.assign(**text.astype(object)), _stored(wanted, results_dir)  # rows are taken faster than of strings
+    return {id: check(claim, results_dir, preset, results, stored) for id, claim in claims.items()}
+
+
+def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:
+    """The keys of those of some configurations whose runs are stored."""
+    from fwexp import store
+
+    return {key for key, config in wanted.items() if store.stored(results_dir, config) is not None}
+
+
+def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full") -> None:
+    """Run what claims need and is not stored.
+
+    Raises
+    ------
+    RunsFailed
+        Runs failed; the others have finished.
+    """
+    from fwexp.run import sweep
+
+    wanted = {key: config for claim in claims for key, config in needed(claim, preset).items()}
+    sweep.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir)
+
+
+def claims_path(results_dir, paper: str, preset: str = "full") -> Path:
+    """Return the file in the store that holds the verdicts on a paper."""
+    name = PAPERS[paper][0]
+    return check_folder("results_dir", results_dir) / "claims" / f"{name if preset == 'full' else f'{name}-{preset}'}.json"
+
+
+def summary(records: Mapping[str, Mapping]) -> str:
+    """Return a line with how many claims have which verdict."""
+    return f"{len(records)} claims: {tally(records)}"
+
+
+def tally(records: Mapping[str, Mapping]) -> str:
+    """Return how many claims have which verdict; behind a semicolon those that are neither borne out nor contradicted."""
+    counts = Counter(record["verdict"] for record in records.values())
+    groups = ([v for v in VERDICTS if (v in OPEN) == is_open and counts[v]] for is_open in (False, True))
+    return "; ".join(", ".join(f"{counts[verdict]} {verdict}" for verdict in group) for group in groups if group)
+
+
+def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:
+    """Keep verdicts in the store, a file for each paper; those on claims that are not among them stay."""
+    written = []
+    for paper in PAPERS:
+        here = {id: record for id, record in records.items() if record["paper"] == paper}
+        if not here:
+            continue
+        path = claims_path(results_dir, paper, preset)
+        clean(path.parent)  # what writing left that was killed
+        kept = {id: record for id, record in read(path).items() if id in all_claims()} | here
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            order = sorted(kept, key=lambda id: int(id.rpartition("-")[2]))
+            content = {id: kept[id] for id in order}
+            temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def read(path: Path) -> dict[str, dict]:
+    """Return the records in a file of verdicts; nothing where there is none, or it is damaged, which a line says."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict) and all(isinstance(r, dict) and isinstance(r.get("verdict"), str) for r in found.values()):
+        return found
+    print_line(f"{path} is damaged: it holds no verdicts; fwexp claims {path.stem.partition('-')[0]} writes them again")
+    return {}
+
+
+def _configs_of(need: Need, preset: str) -> list[dict]:
+    from fwexp.plots import curves, style
+
+    found = []
+    for config in _expanded(need.preset, preset):
+        options = dict(_flat(config["solver"]))
+        same = all(_equal(config, name, value) for name, value in dict(need.where).items())
+        if same and (
+            not need.methods
+            or style.method(config["solver"]["name"], options, need.split_by) in need.methods
+            or style.method(config["solver"]["name"], options) == curves.REFERENCE
+        ):
+            found.append(config)
+    return found
+
+
+@functools.cache
+def _expanded(name: str, preset: str) -> list[dict]:
+    from fwexp.run import sweep
+
+    return sweep.expand([f"+experiment={name}"], preset=preset)
+
+
+def _flat(options: Mapping, prefix: str = ""):
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _equal(config: Mapping, name: str, value) -> bool:
+    """Whether a configuration has a value: ``dataset`` and ``task`` by their names, options as ``solver.step``."""
+    group, _, option = name.partition(".")
+    found = config.get(group, "train" if group == "task" else None)
+    if isinstance(found, Mapping):
+        found = dict(_flat(found)).get(option or "name")
+    return found in value if isinstance(value, tuple) else found == value

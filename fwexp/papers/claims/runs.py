@@ -1,0 +1,260 @@
+"""The runs of a claim: curves by seed, and the questions that criteria ask of them.
+
+A range of passes that the runs do not cover leaves a claim undecided. What criteria mean by the words of a paper, where these
+name no number, is the same in all of them:
+
+* a method is **lower** than another where its line is, the median over the seeds, as the figures draw it; ``seeds`` = 1 asks
+  for bands that lie apart, every seed below every seed. It is lower **in a range** if it is at a share of at least `SHARE` of
+  the logged points; **always** is all of them;
+* what is **considerably** (substantially, significantly) lower is so by a factor of at least `FACTOR`, in the median; what is
+  **similar** (comparable, not sensitive) is within it.
+
+All of these are varied, see `fwexp.papers.claims.catalogue`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from fwexp.papers.claims.verdict import Undecided
+from fwexp.plots import curves, style
+
+COVERED = 0.9
+"""A range of passes is covered by a run that ends at this part of it: batch methods end in the middle of a pass."""
+
+
+FACTOR, FACTORS = 2.0, (1.25, 1.5, 2.0, 3.0, 5.0)
+SHARE, SHARES = 0.5, (0.5, 0.75, 0.9, 1.0)
+ALWAYS = 1.0
+LINES, SEEDS = 0.5, (0.5, 0.75, 1.0)
+HUGE = 1e300
+
+
+class Ordering(NamedTuple):
+    """How one method lies to another: at which share of the logged points it is below, and by which factor."""
+
+    share: float
+    ratio: float  # the other over the one, median over points and seeds
+    least: float  # of these ratios
+    most: float
+    points: int
+
+    def __str__(self) -> str:
+        points = f"{round(self.share * self.points)} of {self.points} points"
+        return f"below at {points}, ratio {self.ratio:.3g} ({self.least:.3g} to {self.most:.3g})"
+
+
+class Rate(NamedTuple):
+    """The exponent p of y ~ x^p, its mean over the seeds and a 95 % interval."""
+
+    exponent: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.exponent:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A measure of one variant against its position, one array of each per seed, and its value behind the end of each run.
+
+    That is infinite where a run diverged, the last value where it converged to its tolerance, and nan where it was stopped.
+    """
+
+    name: str
+    x: Sequence[np.ndarray]
+    y: Sequence[np.ndarray]
+    behind: Sequence[float]
+
+    def logged(self, low: float, high: float) -> np.ndarray:
+        """The positions in a range that any seed logged."""
+        ends = [x[-1] for x, behind in zip(self.x, self.behind, strict=True) if np.isnan(behind)]
+        if ends and min(ends) < COVERED * high:
+            raise Undecided(f"{self.name} is logged until {min(ends):.3g}, the criterion looks at {low:g} to {high:g}")
+        found = np.unique(np.concatenate(self.x))
+        found = found[(found >= low) & (found <= min([high, *ends]))]
+        if not len(found):
+            raise Undecided(f"{self.name} has no logged point from {low:g} to {high:g}")
+        return found
+
+    def at(self, points: np.ndarray) -> np.ndarray:
+        """The values at given positions, one row per seed; between logged points the logarithm is interpolated."""
+        rows = []
+        for x, y, behind in zip(self.x, self.y, self.behind, strict=True):
+            positive = bool((y > 0).all())
+            row = np.interp(points, x, np.log(y) if positive else y)
+            rows.append(np.where(points > x[-1], behind, np.exp(row) if positive else row))
+        return np.array(rows)
+
+    def in_range(self, low: float, high: float) -> np.ndarray:
+        """The values at all logged positions of a range, one row per seed."""
+        return self.at(self.logged(low, high))
+
+    def lowest(self) -> "Curves":
+        """The lowest values so far."""
+        low = [np.minimum.accumulate(y) for y in self.y]
+        return Curves(self.name, self.x, low, [y[-1] if np.isfinite(b) else b for y, b in zip(low, self.behind, strict=True)])
+
+    def until(self, level: float) -> np.ndarray:
+        """The positions where each seed first reaches a level, infinite where it does not; between points a power law."""
+        return np.array([first(x, y, level) for x, y in zip(self.x, self.y, strict=True)])
+
+    def rate(self, low: float, high: float) -> Rate:
+        """The exponent fitted in a range: least squares of the logarithms, seed by seed; the interval is over the seeds."""
+        points = self.logged(low, high)
+        if len(points) < 4:
+            raise Undecided(f"{self.name} has {len(points)} logged points from {low:g} to {high:g}, a rate needs 4")
+        logs = np.log(np.maximum(self.at(points), curves.FLOOR))
+        return interval([np.polyfit(np.log(points), row, 1)[0] for row in logs])
+
+
+def interval(values: Sequence[float]) -> Rate:
+    """The mean of values, one per seed, with Student's 95 % interval; one value is its own."""
+    values = np.asarray(values, dtype=float)
+    wide = stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return Rate(values.mean(), values.mean() - wide, values.mean() + wide)
+
+
+def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = LINES) -> Ordering:
+    """How `lower` lies to `upper` at all points of a range that the sparser one of them logged.
+
+    It is below where this quantile of its seeds, 0.5 for the lines and 1 for whole bands, is below the opposite one of `upper`.
+    """
+    one, other = lower.logged(low, high), upper.logged(low, high)
+    points = min((one, other), key=len)
+    points = points[points <= min(one[-1], other[-1])]
+    if not len(points):
+        raise Undecided(f"{lower.name} and {upper.name} have no logged point in common from {low:g} to {high:g}")
+    left, right = lower.at(points), upper.at(points)
+    ratios = np.maximum(right, curves.FLOOR)[None] / np.maximum(left, curves.FLOOR)[:, None]
+    edges = quantile(left, seeds), -quantile(-right, seeds)
+    share = float(np.mean(edges[0] < edges[1]))
+    return Ordering(share, float(np.median(ratios)), float(ratios.min()), float(ratios.max()), len(points))
+
+
+def quantile(values: np.ndarray, q: float) -> np.ndarray:
+    """The quantile over the seeds; infinite values are very large ones."""
+    return np.quantile(np.clip(values, -HUGE, HUGE), q, axis=0)
+
+
+def first(x, y, level) -> float:
+    """The position where a curve first reaches a level, infinite where it does not; between its points a power law."""
+    reached = np.flatnonzero(y <= level)
+    if not len(reached):
+        return np.inf
+    k = reached[0]
+    if k == 0 or y[k] <= 0 or x[k - 1] <= 0 or not np.isfinite(y[k - 1]):
+        return float(x[k])
+    part = np.log(y[k - 1] / level) / np.log(y[k - 1] / y[k]) if y[k - 1] > y[k] else 1.0
+    return float(x[k - 1] * (x[k] / x[k - 1]) ** part)
+
+
+def reached(run: pd.DataFrame, level: float, axis: str = "step", measure: str = "best") -> float:
+    """Where a run first logged a measure of at most a level, infinite if it did not."""
+    there = run[run[measure] <= level]
+    return float(there[axis].iloc[0]) if len(there) else np.inf
+
+
+def examples(rows: pd.DataFrame) -> int:
+    """The n of a run, by its effective passes."""
+    end = rows.iloc[-1]
+    return round(end["oracle_calls"] / end["passes"])
+
+
+def is_linear(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether y falls, and a line explains its logarithm better (by R^2) over x than over the logarithm of x."""
+    kept = (x >= 1) & (y > 10 * curves.FLOOR)
+    if kept.sum() < 6:
+        raise Undecided(f"{kept.sum()} logged points, a rate needs 6")
+    x, logs = x[kept], np.log(y[kept])
+    line, power = (np.corrcoef(along, logs)[0, 1] ** 2 for along in (x, np.log(x)))
+    return bool(line > power and logs[-1] < logs[0])
+
+
+class Runs:
+    """All results that a claim needs, and no other.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As from ``load_results``.
+    split_by : sequence of str
+        Options in which methods differ here.
+    """
+
+    def __init__(self, results: pd.DataFrame, split_by: Sequence[str] = ()) -> None:
+        self.results = curves.suboptimality(results).assign(variant=style.variants(results, split_by))
+        by = [name for name in ("key", "variant", "iterate") if name in self.results]
+        self._heads = self.results.drop_duplicates(by, ignore_index=True)  # what rows are chosen by is as in the first with these
+        group = self.results.groupby(by, sort=False, dropna=False).ngroup().to_numpy()
+        self._curves: dict[tuple, Curves] = {}
+        places = np.argsort(group, kind="stable")
+        self._places = np.split(places, np.flatnonzero(np.diff(group[places])) + 1)
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants that there are, without the reference run, in the order of legends."""
+        return [name for name in style.in_table_order(self._heads["variant"]) if name != curves.REFERENCE]
+
+    def rows(self, variant: str = "", **where) -> pd.DataFrame:
+        """The rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` what the run did."""
+        return self.results.iloc[self._find(variant, where)]
+
+    def _find(self, variant: str, where: dict) -> np.ndarray:
+        """Where the rows stand."""
+        heads, here = self._heads, np.ones(len(self._heads), dtype=bool)
+        task, lam = where.get("task", "train"), where.get("lam")
+        if "task" in heads:
+            here &= (heads["task"].fillna("train") == task).to_numpy()
+        if variant:
+            here &= (heads["variant"] == variant).to_numpy()
+        if lam is not None:
+            by_rule = (heads["lam_spec"].astype(str) == "1/n").to_numpy()
+            here &= by_rule if lam == "1/n" else ~by_rule & np.isclose(heads["lam"].to_numpy(float), float(lam), rtol=1e-9)
+        for column, value in where.items():
+            if column not in ("task", "lam"):
+                here &= (heads[column] == value).to_numpy()
+        if not here.any():
+            named = ", ".join(f"{key}={value}" for key, value in where.items() if key != "task" and value is not None)
+            raise Undecided(f"no run of {variant or 'any method'} ({named})")
+        return np.sort(np.concatenate([self._places[k] for k in np.flatnonzero(here)]))
+
+    def each(self, solver: str = "", task: str = "convex", **where) -> list[pd.DataFrame]:
+        """The runs that have the given values, one frame each by step, with ``best``, the gap that is certified so far."""
+        found = self.rows(task=task, **where, **({"solver": solver} if solver else {}))
+        runs = [run.sort_values("step", kind="stable") for _, run in found.groupby("key", sort=True)]
+        return [run.assign(best=run["primal"].cummin() - run["dual"].cummax()) for run in runs]
+
+    def one(self, solver: str, **where) -> pd.DataFrame:
+        """The only run on convex sets that has the given values."""
+        found = self.each(solver, **where)
+        if len(found) != 1:
+            raise Undecided(f"{len(found)} runs of {solver}, the criterion looks at one")
+        return found[0]
+
+    def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", **where) -> Curves:
+        """The curves of a variant, one per seed."""
+        asked = variant, measure, axis, *sorted(where.items())  # several parts of a criterion ask for the same ones
+        if asked not in self._curves:
+            self._curves[asked] = self._curves_of(variant, measure, axis, where)
+        return self._curves[asked]
+
+    def _curves_of(self, variant: str, measure: str, axis: str, where: dict) -> Curves:
+        xs, ys, behind = [], [], []
+        rows = self.results[["seed", "key", "status", axis, measure]].iloc[self._find(variant, where)]
+        for _, run in rows.groupby(["seed", "key"], sort=True):
+            x, y = run[axis].to_numpy(float), run[measure].to_numpy(float)
+            finite = np.flatnonzero(np.isfinite(y))[::-1]
+            if len(finite):
+                x, last = np.unique(x[finite], return_index=True)  # of rows at one place the last
+                xs.append(x)
+                ys.append(y[finite][last])
+                behind.append({"diverged": np.inf, "converged": ys[-1][-1]}.get(run["status"].iloc[0], np.nan))
+        if not xs:
+            raise Undecided(f"runs of {variant} have no {measure}")
+        return Curves(variant, xs, ys, behind)

@@ -1,0 +1,258 @@
+"""Comparing methods, option sets or stores: passes and time to given gaps, by problem.
+
+A problem is a data set (with its options), lam and a gap. The cost of a side is the median over the seeds until the certified
+gap, the lowest primal minus the highest dual of a run so far, gets there; a method without a dual takes the highest dual of
+all runs on the same data at the same lam.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.papers.claims.runs import first
+from fwexp.plots import style
+
+GAPS = (0.1, 0.01, 0.001)
+NEAR = 1.1  # times the best of the others
+COLUMNS = [
+    "side",
+    "problem",
+    "gap",
+    "seeds",
+    "reached",
+    "passes",
+    "passes_low",
+    "passes_high",
+    "time",
+    "time_low",
+    "time_high",
+    "keys",
+]
+
+
+AXES = ("passes", "time")
+TRACED = ("oracle_calls", *AXES, "primal", "dual")  # of results, those that rows differ in
+READ = ("problem", "method", "seed", "key", *TRACED, "highest")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is compared: runs of a method, of a solver with given options, or all those of a store."""
+
+    name: str
+    method: str = ""
+    solver: str = ""
+    options: dict = field(default_factory=dict)
+    store: Path | None = None
+
+    def rows(self, results: pd.DataFrame) -> pd.DataFrame:
+        """The rows of `results` that belong to it."""
+        if self.store is not None:
+            return results[results["store"] == str(self.store)]
+        if self.method:
+            return results[results["method"] == self.method]
+        found = results[results["solver"] == self.solver]
+        for option, value in self.options.items():
+            column = found.get(f"solver.{option}")
+            found = found[column.astype(str) == str(value)] if column is not None else found.iloc[:0]
+        return found
+
+
+def parse(text: str) -> Side:
+    """Return what a word of the command line stands for.
+
+    A folder is a store; ``bcfw-gap`` a method as in figures; ``bcfw:sampling=gap,step=pairwise`` a solver with options.
+
+    Raises
+    ------
+    UserError
+        It stands for nothing.
+    """
+    from fwexp.run.config import names
+
+    if "/" in text or Path(text).is_dir():
+        if not Path(text).is_dir():
+            raise ParameterError(f"there is no folder {text!r} to compare")
+        return Side(text, store=Path(text))
+    solver, colon, options = text.partition(":")
+    if not colon and text in style.METHODS:
+        return Side(text, method=text)
+    known = names("solver")
+    if solver not in known:
+        raise ParameterError(unknown("method", text, {*style.METHODS, *known}))
+    if not colon:
+        return Side(text, method=text)
+    pairs = [option.partition("=") for option in options.split(",")]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise OptionError(f"options of {solver} are given as {solver}:NAME=VALUE,NAME=VALUE, got {text!r}")
+    return Side(text, solver=solver, options={name: _plain(value) for name, _, value in pairs})
+
+
+def _plain(value: str):
+    return {"true": True, "false": False}.get(value, value)
+
+
+def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
+    """All stored training runs that the sides mean, as `comparable` has them, with a column ``store``; no other trace is read."""
+    from fwexp import store
+
+    folders = dict.fromkeys(str(side.store) for side in sides if side.store is not None) or [str(results_dir)]
+    runs = [(folder, run) for folder in folders for run in store.find_runs(folder, include={"damaged"}, **filters)]
+    whole = [(folder, run) for folder, run in runs if run.status != "damaged"]
+    duals = [run.record.get("dual") for _, run in whole]
+    heads = [run.columns() | {"store": folder} for folder, run in whole]
+    heads = comparable(pd.DataFrame(heads).assign(dual=np.array(duals, dtype=float)))
+    meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else ()
+    read = [whole[k] for k in sorted(meant)] + [each for each in runs if each[1].status == "damaged"]
+    frames = [store.read_results([run for other, run in read if other == name], TRACED).assign(store=name) for name in folders]
+    results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    if results.empty:
+        return results
+    heads = heads.drop_duplicates("key").set_index("key")
+    return results.assign(**{name: results["key"].map(heads[name]) for name in ("method", "problem", "highest")})
+
+
+def comparable(results: pd.DataFrame) -> pd.DataFrame:
+    """The training runs among `results`, with columns ``method``, ``problem`` and ``highest`` (dual)."""
+    if results.empty:
+        return results
+    if "task" in results:
+        results = results[results["task"].fillna("train") == "train"]
+    heads = results.drop_duplicates("key").set_index("key", drop=False)
+    results = results.assign(method=style.methods(results), problem=results["key"].map(_problems(heads)))
+    return results.assign(highest=results.groupby("problem")["dual"].transform("max"))
+
+
+def _problems(results):
+    """The data set with its options, and lam: what has to be the same to be compared."""
+    options = [name for name in results if name.startswith("dataset.") and name != "dataset.split"]
+    names = results["dataset"] + results["split"].map(lambda split: f" {split}" if isinstance(split, str) else "")
+    for option in options:
+        names += results[option].map(lambda value, option=option: _said(option[len("dataset.") :], value)).astype(str)
+    return names + ", lam=" + results["lam_spec"].astype(str)
+
+
+def _said(option: str, value) -> str:
+    """An option of a data set in the name of a problem; data sets that do not have it have NaN or None there."""
+    if isinstance(value, str):
+        return f", {option}={value}"
+    return f", {option}={value:g}" if isinstance(value, int | float) and np.isfinite(value) else ""
+
+
+def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:
+    """The costs of all sides on the problems that all of them have runs of.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+    results : DataFrame
+        From `load`.
+    gaps : sequence of float
+        The gaps to reach.
+
+    Returns
+    -------
+    DataFrame
+        One row per side, problem and gap: median, least and largest passes and time over the seeds, infinite where a seed did not
+        get there, and how many did.
+
+    Raises
+    ------
+    ParameterError
+        A side has no runs, or they have no problem in common.
+    """
+    found = {side.name: side.rows(results) if len(results) else results for side in sides}
+    found = {name: rows[[column for column in READ if column in rows]] for name, rows in found.items()}
+    for name, rows in found.items():
+        if rows.empty:
+            raise ParameterError(f"there are no stored runs of {name} to compare")
+    stores = all(side.store is not None for side in sides)
+    if stores:  # method by method, as far as both have it
+        found = {name: rows.assign(problem=rows["problem"] + ", " + rows["method"]) for name, rows in found.items()}
+    common = set.intersection(*(set(rows["problem"]) for rows in found.values()))
+    if not common:
+        raise ParameterError(f"{' and '.join(found)} have no data set and lam in common")
+    curves = {name: _curves(runs) for name, runs in found.items()}
+    rows = [
+        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(each[problem], gap)}
+        for problem in sorted(common)
+        for gap in gaps
+        for name, each in curves.items()
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _curves(runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
+    """The certified gap against passes and time of one run per seed, by problem and key: the longest, where they differ."""
+    ends = runs.groupby(["problem", "seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
+    keys = ends.drop_duplicates(["problem", "seed"], keep="last").sort_values(["problem", "seed"])
+    each = _certified(runs[runs["key"].isin(keys["key"])])
+    found: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    for problem, key in zip(keys["problem"], keys["key"], strict=True):
+        found.setdefault(problem, {})[key] = each[key]
+    return found
+
+
+def _certified(runs) -> dict[str, dict[str, np.ndarray]]:
+    """By key, passes, time and the gap that is certified so far, as often as the run was logged."""
+    which, keys = pd.factorize(runs["key"])
+    order = np.lexsort((runs["oracle_calls"], which))
+    runs, which = runs.iloc[order].assign(run=which[order]), which[order]
+    dual = runs.groupby("run")["dual"].cummax().groupby(which).ffill()
+    dual = dual.where(dual.groupby(which).transform("count") > 0, runs["highest"])
+    runs = runs.assign(gap=runs.groupby("run")["primal"].cummin() - dual)
+    runs = runs.drop_duplicates(["run", "oracle_calls"], keep="last")
+    ends = np.cumsum(np.bincount(runs["run"]))[:-1]
+    columns = {name: np.split(runs[name].to_numpy(float), ends) for name in (*AXES, "gap")}
+    return {key: {name: parts[place] for name, parts in columns.items()} for place, key in enumerate(keys)}
+
+
+def _costs(curves, gap):
+    """Passes and time to a gap, over the seeds."""
+    reached = {name: [first(run[name], run["gap"], gap) for run in curves.values()] for name in AXES}
+    there = int(np.isfinite(reached["passes"]).sum())
+    costs = {"seeds": len(curves), "reached": there, "keys": " ".join(sorted(curves))}
+    for name, values in reached.items():
+        costs |= {name: np.median(values), f"{name}_low": min(values), f"{name}_high": max(values)}
+    return costs
+
+
+def table(costs: pd.DataFrame) -> str:
+    """The table for the terminal: one block per problem."""
+    head = ("problem", "method", "seeds", "passes", "(least - most)", "time", "(least - most)")
+    rows = [head]
+    for row in costs.to_dict("records"):
+        (passes, passes_span), (time, time_span) = shown(row, "passes"), shown(row, "time")
+        time = time if time == "never" else f"{time} s"
+        rows.append((row["problem"], row["side"], f"{row['reached']}/{row['seeds']}", passes, passes_span, time, time_span))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
+    """How a side stands to the best of the others in ``passes`` or ``time``, problem by problem, in a sentence."""
+    medians = costs.pivot(index="problem", columns="side", values=cost)
+    own, best = medians[side], medians.drop(columns=side).min(axis=1)
+    there = np.isfinite(medians).any(axis=1)
+    ratios = (own / best).where(own != best, 1.0)[there]  # also where both cost nothing
+    if ratios.empty:
+        return f"{side}, {cost}: no method gets to any gap"
+    worst = ratios.idxmax()
+    factor = f"{ratios[worst]:.3g} times" if np.isfinite(ratios[worst]) else "never there, as another is,"
+    near = int((ratios <= NEAR).sum())
+    return f"{side}, {cost}: at most {NEAR:g} times the best other on {near} of {len(ratios)}; worst: {factor} on {worst}"
+
+
+def shown(row, cost: str) -> tuple[str, str]:
+    """The median of a cost and its span, as people read them."""
+    median, low, high = (_number(row[name]) for name in (cost, f"{cost}_low", f"{cost}_high"))
+    return median, f"({low} - {high})"
+
+
+def _number(value):
+    return f"{value:.3g}" if np.isfinite(value) else "never"

@@ -1,0 +1,214 @@
+"""From the name of a figure to its files: run what is missing, read exactly the figure's runs, draw, save."""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fwexp.driver.clock import uninterrupted
+from fwexp.driver.progress import print_line
+from fwexp.errors import RunsFailed, UserError
+from fwexp.files.folders import check_folder
+from fwexp.papers.catalogue import FIGURES, Figure
+from fwexp.papers.files import PICTURE, TABLE, paths, read_record, save_figure
+from fwexp.papers.origin import Origin, facts, reservations
+from fwexp.store.records import Damaged
+
+__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "makers", "missing_runs", "save_figure", "stored_results"]
+
+
+def make_figure(
+    name: str,
+    results_dir="results",
+    data_dir=None,
+    preset: str | None = None,
+    dry_run: bool = False,
+    *,
+    launcher: str | None = None,
+    force: bool | str = False,
+) -> list[Path]:
+    """Run what a figure needs and is not stored yet, then draw it.
+
+    Parameters
+    ----------
+    name : str
+        A name in the catalogue, such as ``icml2013/fig1``.
+    results_dir, data_dir : path
+        The store, and the folder of the data.
+    preset : {"full", "smoke"}, optional
+        Which values of the experiment preset to take; full if None.
+    dry_run : bool
+        Do nothing; return the files that would be written.
+    launcher : {"basic", "joblib"}, optional
+        Hydra's launcher for the runs; the figure's own if None.
+    force : bool or "stale"
+        Whether to run again what is stored; ``"stale"``: what other sources than those that are here made.
+
+    Returns
+    -------
+    list of Path
+        The picture as PNG and SVG, or the table as Markdown, the numbers in it as CSV, and where they come from as JSON.
+
+    Raises
+    ------
+    RunsFailed
+        Runs failed. If others were there to draw, the picture is made, and says how many it lacks, unless there is one that
+        shows these and more.
+    """
+    if dry_run:
+        return _Plan.of(name, results_dir, preset).paths
+    return makers([name], results_dir, data_dir, preset, launcher=launcher, force=force)[name]()
+
+
+def makers(
+    names: Iterable[str],
+    results_dir="results",
+    data_dir=None,
+    preset: str | None = None,
+    *,
+    launcher: str | None = None,
+    force: bool | str = False,
+) -> dict[str, Callable[[], list[Path]]]:
+    """Run, as one sweep, what figures need that run side by side; return what does the rest for each figure.
+
+    Runs that take turns are left to what is returned: they may last, and each figure is to be there before the next one runs.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names in the catalogue.
+    results_dir, data_dir, preset, launcher, force
+        As in `make_figure`. What figures share is run once, even if it fails or is forced.
+
+    Returns
+    -------
+    dict
+        By name, in their order: a function without arguments that does and raises what `make_figure` does.
+    """
+    plans, found = [], {}
+    where = {"results_dir": results_dir, "data_dir": data_dir}
+    run = functools.partial(_run, **where, force=force, tried={})
+    for name in names:
+        try:
+            plan = _Plan.of(name, results_dir, preset, launcher)
+        except UserError as error:  # its turn will come
+            found[name] = functools.partial(_fail, error)
+        else:
+            plans += [plan] if plan.side_by_side else []
+            found[name] = functools.partial(_make, plan, run, **where)
+    if plans:
+        run(plans)
+    return found
+
+
+@dataclass
+class _Plan:
+    """A figure to be made: its files, its runs, and what went wrong with them."""
+
+    figure: Figure
+    preset: str
+    stem: Path
+    configs: list[dict]
+    launcher: str
+    error: UserError | RunsFailed | None = None
+
+    @classmethod
+    def of(cls, name: str, results_dir, preset: str | None, launcher: str | None = None) -> "_Plan":
+        from fwexp.run import sweep
+
+        figure, preset = FIGURES.find(name), preset or "full"
+        configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
+        stem = check_folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
+        return cls(figure, preset, stem, configs, launcher or figure.launcher(preset))
+
+    @property
+    def paths(self) -> list[Path]:
+        return paths(self.stem, self.figure.suffixes)
+
+    @property
+    def side_by_side(self) -> bool:
+        return self.launcher != "basic"
+
+
+def _fail(error: Exception) -> None:
+    raise error
+
+
+def _run(plans: Sequence[_Plan], **where) -> None:
+    """Run what figures with the same launcher need, and note in their plans what went wrong."""
+    from fwexp.run import sweep
+
+    try:
+        errors = sweep.execute_together([plan.configs for plan in plans], launcher=plans[0].launcher, **where)
+    except UserError as error:  # nothing can be run at all
+        errors = [error] * len(plans)
+    for plan, error in zip(plans, errors, strict=True):
+        plan.error = error
+
+
+def _make(plan: _Plan, run: Callable, *, results_dir, data_dir) -> list[Path]:
+    """Run what takes turns, and draw what is there."""
+    if not plan.side_by_side:
+        run([plan])
+    if not isinstance(plan.error, UserError):
+        _draw(plan, results_dir, data_dir)
+    if plan.error is not None:
+        raise plan.error
+    return plan.paths
+
+
+def _draw(plan: _Plan, results_dir, data_dir) -> None:
+    """Draw a figure from those of its runs that are stored, if any are."""
+    from fwexp import store
+
+    figure, preset, configs = plan.figure, plan.preset, plan.configs
+    results = stored_results(configs, results_dir)
+    if not len(results):
+        return
+    stored = _runs(configs, results_dir, set(results["key"]))
+    shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
+    frame = figure.data(results, *shown)
+    notes = ([figure.note] if figure.note else []) + ([] if preset == "full" else [f"{preset} preset"])
+    runs = {run.key: facts(run) for run in stored}
+    lacking = len(configs) - len(runs)
+    notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
+    notes += reservations(runs.values())
+    origin = Origin(figure.name, figure.title, preset, runs)
+    if not (lacking and _shows_more(plan, {store.key_of(c) for c in configs}, set(runs))):
+        with uninterrupted():  # matplotlib's C code does not bear an interrupt
+            save_figure(figure.draw(frame, *shown), frame, plan.stem, origin, note=", ".join(notes))
+
+
+def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:
+    """Whether the figure that is there shows what would be drawn and more of what is wanted; then a line says that it stays."""
+    try:
+        shown = set(read_record(plan.stem, plan.figure.suffixes, plan.figure.name, plan.preset)["runs"]) & wanted
+    except Damaged:  # or there is none
+        return False
+    if more := shown > drawn:
+        print_line(f"{plan.stem}: kept, it shows {len(shown)} runs, now there are {len(drawn)}")
+    return more
+
+
+def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:
+    """The configurations of a figure whose runs are not stored, and how many runs it has in all."""
+    from fwexp import store
+    from fwexp.run import sweep
+
+    configs = sweep.expand([f"+experiment={FIGURES.find(name).preset}"], preset=preset or "full")
+    return [config for config in configs if not store.is_stored(results_dir, config)], len(configs)
+
+
+def stored_results(configs: Sequence[dict], results_dir="results"):
+    """The results of exactly these configurations, as far as they are stored."""
+    from fwexp import store
+
+    return store.load_results(results_dir, key=[store.key_of(config) for config in configs])
+
+
+def _runs(configs, results_dir, keys) -> list:
+    """The stored runs with these keys, sorted by key."""
+    from fwexp import store
+
+    runs = [store.read_run(store.run_dir(results_dir, config)) for config in configs]
+    return sorted((run for run in runs if run.key in keys), key=lambda run: run.key)

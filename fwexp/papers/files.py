@@ -1,0 +1,160 @@
+"""The files of a figure: the picture or table, its numbers, and where both come from. Equal figures are equal files.
+
+The JSON is the last of them to be written and has the checksums of the others, and of itself: what somebody changed, cut or
+mixed with another figure, or a writer that was killed left half done, is not read as a figure.
+"""
+
+import hashlib
+import io
+import re
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from fwexp.files.atomic import clean, write_together
+from fwexp.papers.origin import Origin
+from fwexp.store import records
+from fwexp.store.records import Damaged
+
+PICTURE = (".png", ".svg", ".csv", ".json")
+TABLE = (".md", ".csv", ".json")
+"""The suffixes of the files of a figure and of a table."""
+
+LARGEST = 2**28  # bytes of one of them: ten times what any has
+
+
+def paths(stem: Path, suffixes) -> list[Path]:
+    """The files of a figure, by their path without suffix."""
+    return [stem.with_name(stem.name + suffix) for suffix in suffixes]
+
+
+def write(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> list[Path]:
+    """Write what a figure's files hold, by their suffixes, and what its JSON says, with the checksums of these files."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    clean(stem.parent)
+    sums = {suffix: _sha256(content) for suffix, content in contents.items()}
+    found = paths(stem, [*contents, ".json"])
+    write_together(dict(zip(found, [*contents.values(), records.content_of({**record, "files": sums})], strict=True)))
+    return found
+
+
+def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
+    """Return what the JSON of a figure that was drawn from a form of its runs says, if all its files are as they were written.
+
+    Raises
+    ------
+    Damaged
+        They are not, or are those of another figure.
+    """
+    record = records.read(stem.with_name(f"{stem.name}.json"))
+    if records.FORMAT not in record:
+        raise Damaged(f"{stem.name}.json has no checksums")
+    if (record.get("figure"), record.get("preset")) != (name, preset):
+        raise Damaged(f"{stem.name}.json is that of another figure")
+    for suffix in suffixes[:-1]:
+        read_file(stem, suffix, record)
+    return record
+
+
+def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
+    """Return what one file of a figure holds; `Damaged` if that is not what its JSON was written for."""
+    path = stem.with_name(stem.name + suffix)
+    content = records.read_bytes(path, LARGEST)
+    if record["files"].get(suffix) != _sha256(content):
+        raise Damaged(f"{path.name} is not as it was written")
+    return content
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "") -> list[Path]:
+    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON.
+
+    Parameters
+    ----------
+    picture : matplotlib.figure.Figure or str
+        What was drawn.
+    frame : DataFrame
+        The numbers that were drawn. A column ``keys`` names the runs of each row.
+    stem : Path
+        The files' path without suffix.
+    origin : Origin
+        Where it comes from; every file says so.
+    note : str
+        A reservation to print in the picture's corner, or below the table.
+    """
+    origin = origin or Origin(figure=stem.name)
+    if isinstance(picture, str):
+        mark = f"\n<!-- {origin.software}; {origin.source} -->\n" if origin.runs else ""
+        drawn = [(picture + mark + (f"\n**{note}**\n" if note else "")).encode()]
+        description, axes = origin.title, {}
+    else:
+        panels = _panels(picture)
+        description = _describe(panels, frame, origin, note)
+        axes = {key: {"title": title, "x": _axis(ax.xaxis), "y": _axis(ax.yaxis)} for key, (title, ax) in panels.items()}
+        drawn = _drawn(picture, origin, description, note)
+    marks = {"preset": origin.preset} if origin.preset else {}
+    if origin.runs:
+        marks["commit"] = [origin.commits(keys) if isinstance(keys, str) else "" for keys in frame["keys"]]
+    numbers = frame.assign(**marks).to_csv(index=False, lineterminator="\n").encode()
+    suffixes = TABLE if isinstance(picture, str) else PICTURE
+    contents = dict(zip(suffixes[:-1], [*drawn, numbers], strict=True))
+    return write(stem, contents, origin.record(description=description, note=note, axes=axes))
+
+
+def _panels(picture) -> dict:
+    """The title and the axes of every panel, by the key that its title begins with."""
+    found = [(re.match(r"\((\w+)\) (.*)", ax.get_title(loc="left")), ax) for ax in picture.axes]
+    return {title[1]: (title[2], ax) for title, ax in found if title}
+
+
+def _axis(axis) -> list:
+    """The scale of an axis and its ends, in the order in which they are drawn."""
+    return [axis.get_scale(), *(float(f"{end:.6g}") for end in axis.get_view_interval())]
+
+
+def _describe(panels, frame, origin, note):
+    from fwexp.plots.describe import describe
+
+    words = describe(frame, {key: title for key, (title, _) in panels.items()})
+    return ". ".join(filter(None, [origin.title, note, words]))
+
+
+def _drawn(picture, origin, description, note) -> list[bytes]:
+    """The PNG and the SVG."""
+    from fwexp.plots import style
+
+    about = {"Title": origin.title or origin.figure, "Description": description, "Source": origin.source}
+    png, svg = io.BytesIO(), io.StringIO()
+    with style.context():
+        if note:
+            _write_note(picture, note)
+        software = {"Software": origin.software} | ({"Comment": note} if note else {})
+        picture.savefig(png, format="png", metadata=about | software)
+        picture.set_layout_engine(None)  # what was found for the one holds for the other, and takes as long as drawing
+        picture.savefig(svg, format="svg", metadata=about | {"Creator": origin.software, "Date": None})
+    return [png.getvalue(), _accessible(svg.getvalue(), origin.figure, about["Title"], description).encode()]
+
+
+def _write_note(picture, note):
+    """Write a note into the upper right corner, on a strip of its own."""
+    lines = textwrap.wrap(note, 110)
+    width, height = picture.get_size_inches()
+    strip = 0.14 * len(lines) + 0.03  # inches
+    picture.set_size_inches(width, height + strip)
+    if picture.get_layout_engine() is not None:
+        picture.get_layout_engine().set(rect=(0, 0, 1, height / (height + strip)))
+    picture.text(0.998, 0.998, "\n".join(lines), ha="right", va="top", fontsize=7, color="#B00020", in_layout=False)
+
+
+def _accessible(svg, name, title, description):
+    """The SVG as an image with a name and a description, which screen readers say and browsers show."""
+    name = re.sub(r"\W+", "-", name)
+    svg = re.sub(r"\n *<title>.*?</title>", "", svg, count=1, flags=re.DOTALL)  # matplotlib's has no id
+    start = svg.index(">", svg.index("<svg "))
+    opening = f' role="img" aria-labelledby="{name}-title {name}-desc">'
+    words = f'\n <title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
+    return svg[:start] + opening + words + svg[start + 1 :]

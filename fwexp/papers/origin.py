@@ -1,0 +1,98 @@
+"""Where the numbers of a figure come from: its runs, their commits and sources, and the checkout that drew it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fwexp.store.keys import task_of
+from fwexp.store.provenance import provenance
+
+OF_CODE = ("mix sources", "were made by another version of the code")
+"""What notes say of runs, where that is a reservation about the code that made them."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the files of a figure say of themselves.
+
+    Attributes
+    ----------
+    figure, title : str
+        Its name in the catalogue, and what it shows.
+    preset : str
+        Which form of its runs was drawn: ``full``, a shorter one, or none that has a name.
+    runs : mapping
+        What is known of each of its runs, drawn or not, by key.
+    """
+
+    figure: str = ""
+    title: str = ""
+    preset: str = ""
+    runs: Mapping[str, Mapping] = field(default_factory=dict)
+
+    @property
+    def software(self) -> str:
+        """The package, its version and its commit."""
+        drawn = provenance()
+        return f"fwexp {drawn['versions']['fwexp']}, commit {commit_of(drawn)}"
+
+    @property
+    def source(self) -> str:
+        """The figure, the preset, the commits and the keys of the runs, in one line."""
+        preset = f" ({self.preset} preset)" if self.preset else ""
+        return f"{self.figure}{preset}; commits {self.commits(' '.join(self.runs)) or '-'}; runs {' '.join(self.runs) or '-'}"
+
+    def commits(self, keys: str) -> str:
+        """The commits of runs, given and returned with spaces between."""
+        return " ".join(sorted({self.runs[key]["commit"] for key in keys.split() if key in self.runs}))
+
+    def record(self, **more) -> dict:
+        """What the JSON says, with the entries of `more`."""
+        import matplotlib
+
+        drawn = provenance()
+        facts = {"figure": self.figure, "title": self.title, "preset": self.preset, **more}
+        versions = {"python": drawn["python"], **drawn["versions"], "matplotlib": matplotlib.__version__}
+        facts |= {"commit": commit_of(drawn), "versions": versions}
+        return facts | {"runs": dict(self.runs)}
+
+
+def commit_of(record: Mapping) -> str:
+    """The commit that a run or a picture was made at, with the mark of a checkout that had been changed since."""
+    git = record.get("git")
+    return git["commit"] + ("-dirty" if git["dirty"] else "") if git else "unknown"
+
+
+def facts(run) -> dict:
+    """What the files of a figure say of one stored run."""
+    config, record = run.config, run.record
+    return {
+        "dataset": config["dataset"]["name"],
+        "solver": config["solver"]["name"],
+        "task": task_of(config),
+        "lam": config.get("lam"),
+        "seed": config["seed"],
+        "status": run.status,
+        "created": record.get("created"),
+        "commit": commit_of(record.get("provenance", {})),
+        "sources": run.sources,
+        "stale": run.stale,
+        "data": run.data,
+    }
+
+
+def reservations(runs: Iterable[Mapping]) -> list[str]:
+    """What to say of `facts` where one solver's runs on one data set, or any runs and the code, are of different sources.
+
+    Sources of different solvers differ anyway. A run from before sources were recorded is of unknown ones, which are
+    not those of a run that has them. Data that are not the published ones are named as well.
+    """
+    runs = list(runs)
+    digests, stale = {}, set()
+    for run in runs:
+        digests.setdefault((run["solver"], run["dataset"], run["task"]), set()).add(run["sources"])
+        stale |= {run["solver"]} if run["stale"] else set()
+    mixed = {solver for (solver, *_), found in digests.items() if len(found) > 1}
+    told = zip((mixed, stale - mixed), OF_CODE, strict=True)
+    notes = [f"runs of {', '.join(sorted(solvers))} {words}" for solvers, words in told if solvers]
+    other = sorted({run["dataset"] for run in runs if run.get("data") == "other"})
+    return notes + ([f"the data of {', '.join(other)} are not the published ones"] if other else [])

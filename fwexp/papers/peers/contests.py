@@ -1,0 +1,231 @@
+"""Who is compared with whom, on which problem, and how: in turns, round by round.
+
+Where tools minimise the same function, their time to a relative suboptimality is measured: (P(w) - D)/D, with P our objective
+at the weights that they return, and D a lower bound of its minimum from a long run of ours. Other tools get the loosest
+tolerance with which they are there, which is known only afterwards; ours stops by its certificate alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+import fwexp
+from fwexp.papers.peers import tools
+from fwexp.papers.peers.tools import Trained
+
+OURS = f"fwexp auto ({fwexp.__version__})"
+TOLERANCES = tuple(10.0 ** np.arange(0.0, -6.5, -0.5))
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A tool that gets more exact with its setting.
+
+    Attributes
+    ----------
+    tool : str
+        What the table calls it.
+    train : callable
+        From a setting to `Trained`.
+    settings : sequence of float
+        From loose to tight; empty for ours, whose setting is the gap to reach.
+    setting : str
+        What the setting is called.
+    """
+
+    tool: str
+    train: Callable[[float], Trained]
+    settings: Sequence[float] = ()
+    setting: str = "gap_tol"
+
+
+@dataclass(frozen=True)
+class SameObjective:
+    """Tools that minimise the same function.
+
+    Attributes
+    ----------
+    problem : str
+        What the table calls it.
+    certify : problem
+        Ours, compiled, which gives P and D.
+    lam : float
+    contenders : sequence of Contender
+        Ours first.
+    targets : sequence of float
+        Relative suboptimalities.
+    """
+
+    problem: str
+    certify: object
+    lam: float
+    contenders: Sequence[Contender]
+    targets: Sequence[float] = (1e-2, 1e-3, 1e-4)
+
+    def measure(self, rounds: int) -> list[dict]:
+        """Return a row for each target and tool."""
+        bound = self.lower_bound()
+        by_tool = {contender.tool: contender for contender in self.contenders}
+        keys = [(target, tool) for target in self.targets for tool in by_tool]
+        chosen = {(target, tool): self.choose(by_tool[tool], target, bound) for target, tool in keys}
+        trainings = {key: partial(by_tool[key[1]].train, found[0]) for key, found in chosen.items() if found}
+        times = in_turns(trainings, rounds)
+        ours, rows = self.contenders[0].tool, []
+        for (target, tool), found in chosen.items():
+            row = {"kind": "same objective", "problem": self.problem, "target": target, "tool": tool}
+            row |= {"ours": tool == ours, "rounds": rounds}
+            if found:
+                setting, reached, calls = found
+                row |= {"setting": f"{by_tool[tool].setting}={setting:.2g}", "suboptimality": reached, "calls": calls}
+                row |= spread(times[target, tool], times.get((target, ours)))
+            else:
+                row |= {"setting": "none reaches it"}
+            rows.append(row)
+        return rows
+
+    def lower_bound(self) -> float:
+        """Return D, a hundred times closer to the minimum than the tightest target asks for."""
+        rough = fwexp.solve(self.certify, lam=self.lam, gap_tol=1e-2, max_passes=100_000)
+        tol = 1e-2 * min(self.targets) * rough.dual
+        return fwexp.solve(self.certify, lam=self.lam, gap_tol=tol, max_passes=100_000).dual
+
+    def suboptimality(self, w: np.ndarray, bound: float) -> float:
+        """Return (P(w) - D)/D."""
+        value = fwexp.evaluate(self.certify, w)
+        return (0.5 * self.lam * value.norm_sq + value.hinge - bound) / bound
+
+    def choose(self, contender: Contender, target: float, bound: float) -> tuple[float, float, float] | None:
+        """Return the loosest setting that reaches a target, the suboptimality there and the oracle calls; None if none does."""
+        for setting in contender.settings or (target * bound,):
+            trained = contender.train(setting)
+            reached = self.suboptimality(trained.w, bound)
+            if reached <= target:
+                return setting, reached, trained.calls
+        return None
+
+
+@dataclass(frozen=True)
+class SameTask:
+    """Tools with objectives of their own that learn to predict the same.
+
+    Attributes
+    ----------
+    problem : str
+        What the table calls it.
+    ours, theirs : mapping
+        Trainings, by setting, and by tool and setting.
+    warm_up : callable
+        Compiles what ours needs.
+    """
+
+    problem: str
+    ours: Mapping[str, Callable[[], Trained]]
+    theirs: Mapping[tuple[str, str], Callable[[], Trained]]
+    warm_up: Callable[[], object]
+
+    def measure(self, rounds: int) -> list[dict]:
+        """Return a row for each tool and setting."""
+        trainings = {(OURS, setting): train for setting, train in self.ours.items()} | dict(self.theirs)
+        self.warm_up()
+        times = in_turns(trainings, rounds)
+        return [
+            {"kind": "same task", "problem": self.problem, "tool": tool, "setting": setting, "ours": tool == OURS, "rounds": rounds}
+            | {"test_error": found[-1].test_error}
+            | spread(found)
+            for (tool, setting), found in times.items()
+        ]
+
+
+def in_turns(trainings: Mapping, rounds: int) -> dict:
+    """Train everything once per round; return what each gave, by the same keys."""
+    found = {key: [] for key in trainings}
+    for _ in range(rounds):
+        for key, train in trainings.items():
+            found[key].append(train())
+    return found
+
+
+def spread(trained: Sequence[Trained], base: Sequence[Trained] | None = None) -> dict:
+    """Return median, least and most seconds, and multiples of those of ``base``, round by round."""
+    values = {"seconds": np.array([each.seconds for each in trained])}
+    if base:
+        values["times"] = values["seconds"] / [each.seconds for each in base]
+    return {
+        f"{name}{suffix}": float(pick(measured))
+        for name, measured in values.items()
+        for suffix, pick in (("", np.median), ("_least", np.min), ("_most", np.max))
+    }
+
+
+def liblinear(data_dir=None) -> list[SameObjective]:
+    """Return linear SVMs of several classes and of two, against LIBLINEAR."""
+    tool = tools.called("LinearSVC", "sklearn")
+    X, y = tools.module("sklearn.datasets").load_digits(return_X_y=True)
+    X = X / 16.0
+    letters, _ = fwexp.load_dataset("ocr", data_dir=data_dir)
+    pixels, names = tools.inputs(letters), letters.labels
+    return [
+        linear("Crammer-Singer, digits of scikit-learn", X, y, 20.0 / len(y), tool, tools.liblinear),
+        linear("two classes, hinge, digits of scikit-learn", X, y % 2, 40.0 / len(y), tool, tools.liblinear_binary),
+        linear("Crammer-Singer, single letters of OCR", pixels, names, 1e-3, tool, tools.liblinear, targets=(1e-2, 1e-3)),
+    ]
+
+
+def linear(name: str, X, y, lam: float, tool: str, fit: Callable, **options) -> SameObjective:
+    """Return the comparison of ours and a LIBLINEAR on one problem."""
+    problem = fwexp.multiclass_problem(X, y)
+    described = f"{name}: n {problem.n}, d {problem.d}, lam {lam:.3g}"
+    mine = Contender(OURS, lambda gap: tools.ours(problem, lam, gap))
+    theirs = Contender(tool, lambda tol: fit(X, y, lam, tol), TOLERANCES, "tol")
+    return SameObjective(described, problem, lam, (mine, theirs), **options)
+
+
+def dlib(data_dir=None) -> list[SameObjective]:
+    """Return the same with an oracle in Python, against dlib."""
+    tool = tools.called("solve_structural_svm_problem", "dlib")
+    X, y = tools.module("sklearn.datasets").load_digits(return_X_y=True)
+    return [python_oracle("digits of scikit-learn", X / 16.0, y, 20.0 / len(y), tool)]
+
+
+def python_oracle(name: str, X, y, lam: float, tool: str, targets: Sequence[float] = (1e-1, 1e-2)) -> SameObjective:
+    """Return the comparison of ours and dlib, both with the same functions in Python."""
+    oracle = tools.PythonOracle(X, y, int(y.max()) + 1)
+    problem = fwexp.multiclass_problem(X, y)
+    described = f"Crammer-Singer by an oracle in Python, {name}: n {problem.n}, d {problem.d}, lam {lam:.3g}"
+    mine = Contender(OURS, lambda gap: tools.ours_in_python(oracle, lam, gap))
+    theirs = Contender(tool, lambda epsilon: tools.dlib(oracle, lam, epsilon), TOLERANCES[1::2], "epsilon")
+    return SameObjective(described, problem, lam, (mine, theirs), targets)
+
+
+LABELINGS = {"ocr": (0.01, 0.001, "1/n"), "conll2000": (0.001, "1/n")}
+"""Data sets for sequence labelling, and the lam that ours is trained with."""
+
+
+def crfsuite(data_dir=None) -> list[SameTask]:
+    """Return sequence labelling, against conditional random fields and averaged perceptrons."""
+    problems = {dataset: fwexp.load_dataset(dataset, data_dir=data_dir) for dataset in LABELINGS}
+    return [
+        labelling(f"{name}: n {train.n}, d {train.d}", train, test, LABELINGS[name]) for name, (train, test) in problems.items()
+    ]
+
+
+def labelling(name: str, train, test, lams: Sequence, gap_tol: float = 1e-2, iterations: int = 100) -> SameTask:
+    """Return the comparison of ours, at several lam, and CRFsuite, at several c2, with as many iterations as people give it."""
+    tool = tools.called("CRFsuite", "pycrfsuite")
+    theirs_train, theirs_test = tools.Sequences.of(train), tools.Sequences.of(test)
+    limit = {"max_iterations": iterations}
+    mine = {f"lam={lam}, gap {gap_tol:g}": partial(tools.ours, train, lam, gap_tol, test) for lam in lams}
+    theirs = {
+        (tool, f"CRF by L-BFGS, {iterations} iterations, c2={c2:g}"): partial(
+            tools.crfsuite, theirs_train, theirs_test, "lbfgs", {"c2": c2} | limit
+        )
+        for c2 in (1.0, 0.1)
+    }
+    theirs[tool, "averaged perceptron"] = partial(tools.crfsuite, theirs_train, theirs_test, "ap", limit)
+    return SameTask(name, mine, theirs, lambda: [fwexp.solve(train, lam=lam, max_passes=2) for lam in lams])
+
+
+CONTESTS = {"liblinear": (liblinear, ("sklearn",)), "dlib": (dlib, ("dlib", "sklearn")), "crfsuite": (crfsuite, ("pycrfsuite",))}
+"""By what ``--only`` takes: from the data folder to comparisons, and the modules that they need."""

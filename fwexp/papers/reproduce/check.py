@@ -1,0 +1,231 @@
+"""Whether what is published is whole, small, made by one commit, and of figures and claims that exist."""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fwexp.papers.catalogue import FIGURES
+from fwexp.papers.claims import PAPERS, VERDICTS, all_claims
+from fwexp.papers.files import TABLE, read_record
+from fwexp.papers.origin import OF_CODE
+from fwexp.papers.peers import table as peers
+from fwexp.papers.peers.contests import CONTESTS
+from fwexp.plots.curves import COLUMNS
+from fwexp.store import records
+from fwexp.store.records import Damaged
+
+MEGABYTES = 10
+DIGITS = 12
+DROPPED = ("keys", "commit", "preset")
+KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
+PEERS_PART = "peers"
+CLAIM = {
+    **dict.fromkeys(("id", "paper", "statement", "quote", "criterion", "figure", "verdict", "why"), str),
+    "parts": dict,
+    "numbers": dict,
+    "sensitivity": dict,
+    "runs": list,
+    "missing": int,
+}
+OLDER = {"quote": "", "sensitivity": {}}
+"""What verdicts by an earlier criterion may lack."""
+PROVENANCE = {
+    **dict.fromkeys(("command", "date", "commit", "system", "cpu"), str),
+    **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
+}
+AGAIN = {"parts": list, **PROVENANCE}
+RUNS = {"stored": int, "solver_hours": float, "first": str | None, "last": str | None, "commits": dict, "cpus": dict}
+FIGURE = {**dict.fromkeys(KEPT, str), **dict.fromkeys(("versions", "runs", "files"), dict), "format": int}
+SMALL = (".png", ".md", ".csv", ".json")
+
+
+def faults(folder: Path) -> list[str]:
+    """Return what is wrong with a folder of published results, a line each; nothing where there is no such folder.
+
+    Parameters
+    ----------
+    folder : Path
+        As `publish` writes it.
+
+    Returns
+    -------
+    list of str
+    """
+    if not folder.is_dir():
+        return []
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = [f"{path.relative_to(folder).as_posix()}: {fault}" for path in files for fault in faults_of(path, folder)]
+    size = sum(path.stat().st_size for path in files)
+    if size > MEGABYTES * 1e6:
+        found.append(f"{size / 1e6:.2f} MB in all, at most {MEGABYTES:g} MB")
+    for name in ("provenance.json", "README.md"):
+        if not (folder / name).is_file():
+            found.append(f"{name} is missing")
+    return found + of_several_commits(folder)
+
+
+def of_several_commits(folder: Path) -> list[str]:
+    """Return why runs and drawings of what is published are not of one version of the code, a line each.
+
+    All have to name one commit, of a checkout that was not changed, and no figure may bear a reservation about its runs' code.
+    The comparison with other tools is left out: it is measured by itself, in seconds of one machine.
+    """
+    found = [f"figures/{each['figure']}: {each['note']}" for each in _records(folder) if any(map(each["note"].count, OF_CODE))]
+    made = commits(folder)
+    if len(made) > 1 or any(not re.fullmatch(r"[0-9a-f]+", commit) for commit in made):
+        found.append(f"runs and drawings are of {', '.join(made)}, expected one commit, of a checkout without changes")
+    return found
+
+
+def commits(folder: Path) -> list[str]:
+    """Return the commits, in short, of all runs behind what is published, and of the drawings."""
+    about = read_json(folder / "provenance.json")
+    found = {commit for each in _records(folder) for commit in (each["commit"], *(run["commit"] for run in each["runs"].values()))}
+    for each in () if any(_provenance(about)) else (about, *about["since"]):
+        found |= set() if each.get("parts") == [PEERS_PART] else set(each["runs"]["commits"])
+    return sorted({commit[:DIGITS] + "-dirty" * commit.endswith("-dirty") for commit in found})
+
+
+def _records(folder: Path) -> Iterator[dict]:
+    """Yield what the JSON of each figure says, as far as it is believed."""
+    for path in sorted((folder / "figures").rglob("*.json")):
+        with contextlib.suppress(Damaged):
+            if not _misfits(record := records.read(path), FIGURE):
+                yield record
+
+
+def faults_of(path: Path, folder: Path) -> Iterator[str]:
+    """Yield what is wrong with one file of a folder of published results."""
+    place = path.relative_to(folder)
+    match place.parts:
+        case ("README.md",):
+            yield from _links(path)
+        case ("provenance.json",):
+            yield from _provenance(read_json(path))
+        case ("claims", name):
+            yield from _claims(path, name.removesuffix(".json"))
+        case ("peers", _) if path.stem in CONTESTS and path.suffix in TABLE:
+            yield from _peers(path)
+        case ("figures", *_):
+            yield from _figure(path, place.relative_to("figures").with_suffix("").as_posix())
+        case _:
+            yield "does not belong here"
+
+
+def _provenance(record) -> Iterator[str]:
+    if record is None:
+        yield "is no JSON object"
+    elif faulty := _misfits(record, {**PROVENANCE, "since": list}):
+        yield faulty
+    else:
+        yield from filter(None, [_misfits(record["runs"], RUNS)])
+        for each in record["since"]:
+            if faulty := _misfits(each, AGAIN) or _misfits(each["runs"], RUNS):
+                yield f"since: {faulty}"
+
+
+def _sealed(path: Path, suffixes: Sequence[str], *of: str) -> tuple[dict | None, str]:
+    """Return what the JSON beside a file says, or None and why it is not believed; only to the first file that is there."""
+    there = sorted(suffix for suffix in suffixes if path.with_suffix(suffix).is_file())
+    try:
+        return read_record(path.with_suffix(""), suffixes, *of), ""
+    except Damaged as error:
+        return None, f"is damaged: {error}" if path.suffix == there[0] else ""
+
+
+def _peers(path: Path) -> Iterator[str]:
+    record, fault = _sealed(path, TABLE, f"peers/{path.stem}", "")
+    if fault:
+        yield fault
+    elif record and path.suffix == ".csv" and list(pd.read_csv(path, nrows=1)) != peers.COLUMNS:
+        yield "its columns are others than those of the comparison"
+
+
+def _figure(path: Path, name: str) -> Iterator[str]:
+    if name not in FIGURES:
+        yield f"there is no figure {name!r}"
+        return
+    suffixes = [suffix for suffix in FIGURES.find(name).suffixes if suffix in SMALL]
+    if path.suffix not in suffixes:
+        yield f"{name} has files {', '.join(suffixes)}"
+        return
+    record, fault = _sealed(path, suffixes, name)
+    if fault:
+        yield fault
+    elif record and path.suffix == ".csv":
+        yield from _numbers(path, FIGURES.find(name).has_curves)
+    elif record and path.suffix == ".json":
+        if fault := _misfits(record, FIGURE):
+            yield fault
+        elif not record["runs"] or any(len(key) != DIGITS for key in record["runs"]):
+            yield f"runs must be named by {DIGITS} digits of their keys"
+
+
+def _numbers(path: Path, curves: bool) -> Iterator[str]:
+    try:
+        frame = pd.read_csv(path)
+    except (ValueError, pd.errors.ParserError) as error:
+        yield f"cannot be read: {error}"
+        return
+    if frame.empty:
+        yield "has no rows"
+        return
+    if set(frame) & set(DROPPED):
+        yield f"has columns that are left out here: {', '.join(sorted(set(frame) & set(DROPPED)))}"
+    if curves:
+        lacking = [name for name in COLUMNS if name not in DROPPED and name not in frame]
+        if lacking:
+            yield f"lacks columns {', '.join(lacking)}"
+        elif not np.isfinite(frame["x"]).all():
+            yield "has positions that are no numbers"
+
+
+def _claims(path: Path, name: str) -> Iterator[str]:
+    papers = {folder: paper for paper, (folder, _) in PAPERS.items()}
+    if path.suffix != ".json" or name not in papers:
+        yield "there is no such paper"
+        return
+    found, claims = read_json(path), all_claims()
+    if not found:
+        yield "is no JSON object of verdicts"
+        return
+    for id, record in found.items():
+        if id not in claims or claims[id].paper != papers[name]:
+            yield f"there is no claim {id!r} of {name}"
+        elif faulty := _misfits(OLDER | record if isinstance(record, dict) and not is_current(record) else record, CLAIM):
+            yield f"{id}: {faulty}"
+        elif record["id"] != id or record["verdict"] not in VERDICTS or record["figure"] != claims[id].figure:
+            yield f"{id}: id, verdict or figure are none of a claim"
+
+
+def _misfits(record, schema: Mapping[str, type]) -> str:
+    if not isinstance(record, dict) or set(record) != set(schema):
+        return f"must have the keys {', '.join(schema)}"
+    wrong = [name for name, kind in schema.items() if not isinstance(record[name], kind)]
+    return f"{', '.join(wrong)} of another kind than expected" if wrong else ""
+
+
+def _links(path: Path) -> Iterator[str]:
+    for target in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8", errors="replace")):
+        if not (path.parent / target).is_file():
+            yield f"points to {target}, which is not there"
+
+
+def is_current(record: Mapping) -> bool:
+    """Return whether a verdict was found by the criterion that its claim has now."""
+    claim = all_claims().get(record.get("id"))
+    return claim is not None and record.get("criterion") == claim.criterion
+
+
+def read_json(path: Path) -> dict | None:
+    """Return the object in a file; None where there is no file or no object in it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,157 @@
+"""What is left to run for all figures and claims, and about how long it takes."""
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from fwexp.papers.catalogue import FIGURES, Figure
+
+GUESS, SMOKE_GUESS, QUICK_GUESS = 60.0, 3.0, 5.0
+"""Seconds of a run of which no stored run tells anything: of the full presets, of the smoke ones, and of `QUICK`."""
+
+QUICK = ("quickstart", "review")
+"""Experiments on small problems, by the first part of their names."""
+
+OVERHEAD = 1.6
+"""What a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The runs of one experiment preset, and the figure that is drawn from them, if one is.
+
+    Attributes
+    ----------
+    name : str
+        As in ``conf/experiment``.
+    figure : Figure or None
+    configs : list of dict
+        All its runs.
+    missing : list of dict
+        Those that are not stored, and that no step before has.
+    seconds : float
+        What these take, one after the other.
+    guessed : int
+        How many of them are estimated by `GUESS`.
+    """
+
+    name: str
+    figure: Figure | None
+    configs: list[dict]
+    missing: list[dict]
+    seconds: float
+    guessed: int
+
+
+class Durations:
+    """Estimates of what runs take, from stored ones.
+
+    Parameters
+    ----------
+    runs : sequence of StoredRun
+        Finished runs.
+    """
+
+    def __init__(self, runs: Sequence) -> None:
+        self._runs = runs
+
+    def of(self, config: Mapping) -> float | None:
+        """Return the seconds of a run, as far as others tell.
+
+        Runs of as many passes by the same solver on the same data count; else those by it on the data set at all, by the
+        passes that they made.
+        """
+        like, similar = self._by
+        if found := like.get(_like(config)):
+            return OVERHEAD * statistics.median(found)
+        if (found := similar.get(_similar(config))) and config.get("max_passes"):
+            return OVERHEAD * statistics.median(found) * config["max_passes"]
+        return None
+
+    @cached_property
+    def _by(self) -> tuple[dict, dict]:
+        """Seconds of runs, and seconds per pass."""
+        like, similar = {}, {}
+        for run in self._runs:
+            time, passes = run.record.get("time"), run.record.get("passes")
+            if time is not None:
+                like.setdefault(_like(run.config), []).append(time)
+            if time is not None and passes:
+                similar.setdefault(_similar(run.config), []).append(time / passes)
+        return like, similar
+
+
+def plan(results_dir, preset: str = "full") -> list[Step]:
+    """Return the steps to all figures and claims, in the order of the catalogue; a run that several share is in the first."""
+    from fwexp import store
+    from fwexp.run import sweep
+    from fwexp.store.keys import key_of
+
+    runs = store.find_runs(results_dir)
+    durations, done = Durations(runs), {run.key for run in runs}
+    found = []
+    for name, figure in experiments():
+        configs = sweep.expand([f"+experiment={name}"], preset=preset)
+        missing = {key_of(config): config for config in configs if key_of(config) not in done}
+        done |= set(missing)
+        times = [durations.of(config) for config in missing.values()]
+        seconds = sum(guess(name, preset) if time is None else time for time in times)
+        found.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
+    return found
+
+
+def guess(name: str, preset: str) -> float:
+    """Return the seconds that a run of an experiment is taken to last where nothing is known."""
+    if preset == "smoke":
+        return SMOKE_GUESS
+    return QUICK_GUESS if name.partition("/")[0] in QUICK else GUESS
+
+
+def experiments() -> Iterator[tuple[str, Figure | None]]:
+    """Yield the name of each experiment preset that a figure or claim needs, and the figure."""
+    from fwexp.papers.claims import all_claims
+
+    FIGURES.load_all()
+    yield from FIGURES.items()
+    needed = {need.preset for claim in all_claims().values() for need in claim.needs}
+    yield from ((name, None) for name in sorted(needed - set(FIGURES)))
+
+
+def table(steps: Sequence[Step]) -> str:
+    """Return what the terminal shows of a plan."""
+    rows = [("experiment", "runs", "missing", "about")]
+    rows += [(step.name, str(len(step.configs)), str(len(step.missing)), about(step)) for step in steps]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    missing, seconds = sum(len(step.missing) for step in steps), sum(step.seconds for step in steps)
+    guessed = sum(step.guessed for step in steps)
+    lines.append(f"{missing} runs are missing" + (f", about {duration(seconds)} one after the other" if missing else ""))
+    if guessed:
+        lines.append(f"? {guessed} of them are like no stored run: the time is a guess")
+    return "\n".join(lines)
+
+
+def about(step: Step) -> str:
+    """Return what a step takes, with a question mark where that is a guess."""
+    return (duration(step.seconds) + (" ?" if step.guessed else "")) if step.missing else "-"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _like(config: Mapping) -> tuple:
+    return _plain(config.get("task")), _plain(config["dataset"]), config["solver"]["name"], config.get("max_passes")
+
+
+def _similar(config: Mapping) -> tuple:
+    return _plain(config.get("task")), config["dataset"]["name"], config["solver"]["name"]
+
+
+def _plain(options) -> str:
+    return repr(sorted(options.items()) if isinstance(options, Mapping) else options)

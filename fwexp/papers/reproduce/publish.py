@@ -1,0 +1,297 @@
+"""Small copies of what was reproduced, for the repository: pictures, numbers, verdicts, and where they come from.
+
+Smaller than in the store: pictures are half as wide and high, with all colours, and have no SVG; tables of numbers no keys or
+commits, four digits, and at most `POINTS` positions per curve, the first and the last among them; records of runs and verdicts
+have the first 12 digits of keys, which ``fwexp ls key=...`` takes.
+"""
+
+import contextlib
+import datetime
+import io
+import json
+import re
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fwexp.driver.progress import print_line
+from fwexp.errors import OptionError, unknown
+from fwexp.files.atomic import clean, replacing_folder
+from fwexp.papers.catalogue import FIGURES
+from fwexp.papers.claims import PAPERS, all_claims, check_all
+from fwexp.papers.claims.check import read, save, tally
+from fwexp.papers.files import PICTURE, TABLE, paths, read_file, read_record, write
+from fwexp.papers.origin import commit_of
+from fwexp.papers.peers.contests import CONTESTS
+from fwexp.papers.report.figures import Drawn, drawn
+from fwexp.papers.reproduce.check import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, is_current, read_json
+from fwexp.store import locks as turns
+from fwexp.store.records import Damaged
+
+POINTS = 12
+PATIENCE = 60.0  # seconds for somebody else to write to the same folder
+
+
+def parts() -> list[str]:
+    """Return the parts that can be published one by one: papers, figures of none, and ``peers``."""
+    FIGURES.load_all()
+    return [*sorted({part_of(name) for name in FIGURES} | {name for name, _ in PAPERS.values()}), PEERS_PART]
+
+
+def part_of(name: str) -> str:
+    """Return the part that a figure belongs to: its paper, where it has one."""
+    return name.partition("/")[0]
+
+
+def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list[Path]:
+    """Write the published copies of a store, in place of those that are there.
+
+    Parameters
+    ----------
+    results_dir : Path
+        The store; nothing is written to it.
+    folder : Path
+        Where the copies go.
+    chosen : sequence of str
+        The `parts` to publish, with the verdicts on the claims of these papers; the others stay as they are. All by default.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    OptionError
+        An unknown part; a folder of other things; no figure, or comparison, of what was chosen is drawn from the full runs.
+    """
+    _check_place(folder, results_dir)
+    accepted = parts()
+    for name in chosen:
+        if name not in accepted:
+            raise OptionError(unknown("part of what is published", name, accepted))
+    wanted = chosen or accepted
+    figures = [each for each in drawn(results_dir) if each.preset == "full" and part_of(each.figure.name) in wanted]
+    compared = _compared(results_dir) if PEERS_PART in wanted else {}
+    claims = {id: claim for id, claim in all_claims().items() if PAPERS[claim.paper][0] in wanted}
+    drawn_parts = {part_of(each.figure.name) for each in figures} | ({PEERS_PART} if compared else set())
+    lacking = set(chosen) - drawn_parts - {name for name, _ in PAPERS.values() if name not in map(part_of, FIGURES)}
+    if lacking or not (chosen or figures):
+        of = f" of {', '.join(sorted(lacking))}" if lacking else ""
+        raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
+    records = check_all(claims, results_dir)
+    about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
+    with _turn(folder.resolve()), replacing_folder(folder.resolve()) as temporary:
+        before = _keep(folder, temporary, wanted) if chosen else None
+        for each in figures:
+            write_figure(each, temporary / "figures" / each.figure.name)
+        save({id: short(record) for id, record in records.items()}, temporary)
+        for name, (contents, record) in compared.items():
+            write(temporary / PEERS_PART / name, contents, record)
+        if before:
+            about = before | {"since": [*_but_for(chosen, before.get("since", [])), {"parts": sorted(chosen)} | about]}
+        else:
+            about["since"] = []
+        write_json(temporary / "provenance.json", about)
+        (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
+    """Return what the files of the comparisons with other tools hold, and say, by name."""
+    found = {}
+    for name in CONTESTS:
+        stem = results_dir / PEERS_PART / name
+        if any(path.exists() for path in paths(stem, TABLE)):
+            try:
+                record = read_record(stem, TABLE, f"peers/{name}", "")
+                contents = {suffix: read_file(stem, suffix, record) for suffix in TABLE[:-1]}
+            except Damaged as error:
+                again = f"python -m fwexp.commands.peers --only {name}"
+                print_line(f"comparison with {name} is damaged: {error}; measure it again with {again}")
+            else:
+                found[name] = contents, {entry: record[entry] for entry in KEPT}
+    return found
+
+
+@contextlib.contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Have the folder to oneself: who publishes another part meanwhile comes before or after."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        with turns.claimed(folder) as mine:
+            if mine:
+                clean(folder.parent)  # what publishing left that was killed
+                yield
+                return
+        if time.monotonic() > end:
+            raise OptionError(f"published={folder} is being written by another process; repeat the command when that has ended")
+        time.sleep(0.05)
+
+
+def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
+    """Copy what is published of other parts, but for what is damaged, and return where it comes from, if that can be read."""
+    left_out = set()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        place = path.relative_to(folder)
+        stem = place.with_suffix("")
+        part = next((name for name in stem.parts if name not in ("figures", "claims")), "")
+        if part in wanted or stem in left_out or place.name == "README.md":
+            continue
+        if fault := next(faults_of(path, folder), None):
+            print_line(f"{path}: {fault}; left out")
+            left_out.add(stem)
+        else:
+            (temporary / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, temporary / place)
+    return read_json(temporary / "provenance.json")
+
+
+def _check_place(folder: Path, results_dir: Path) -> None:
+    """Refuse a folder that holds anything but published results: they are replaced."""
+    place, store = folder.resolve(), results_dir.resolve()
+    if place in (store, *store.parents):
+        raise OptionError(f"published={folder} holds the store, which would be replaced; accepted: a folder of its own")
+    if place.exists() and not (place.is_dir() and ((place / "provenance.json").is_file() or not any(place.iterdir()))):
+        raise OptionError(f"published={folder} holds something else; accepted: a new folder, or one with published results")
+
+
+def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
+    """Return what is said of parts that were published again, without some of them."""
+    left = [{**about, "parts": [part for part in about["parts"] if part not in parts]} for about in since]
+    return [about for about in left if about["parts"]]
+
+
+def write_figure(found: Drawn, stem: Path) -> None:
+    """Write the small files of a figure."""
+    if found.figure.suffixes == PICTURE:
+        contents = {".png": small_picture(found.read(".png"))}
+    else:
+        contents = {".md": found.read(".md")}
+    numbers = thinned(pd.read_csv(io.BytesIO(found.read(".csv"))))
+    contents[".csv"] = numbers.to_csv(index=False, float_format="%.4g", lineterminator="\n").encode()
+    record = {name: found.record.get(name, "") for name in KEPT}
+    runs = {key[:DIGITS]: {name: run.get(name) for name in ("created", "commit")} for key, run in found.record["runs"].items()}
+    write(stem, contents, record | {"runs": runs})
+
+
+def small_picture(content: bytes) -> bytes:
+    """Return a PNG half as wide and high: a pixel is the mean of four, so that colours stay where they fill a line."""
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    picture = Image.open(io.BytesIO(content))
+    words = PngInfo()
+    for name in ("Title", "Description", "Software"):
+        if picture.info.get(name):
+            words.add_itxt(name, picture.info[name])
+    small = io.BytesIO()
+    picture.convert("RGB").reduce(2).save(small, format="PNG", optimize=True, pnginfo=words)
+    return small.getvalue()
+
+
+def thinned(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the numbers of a figure without keys, with at most `POINTS` positions per curve."""
+    frame = frame.drop(columns=list(DROPPED), errors="ignore")
+    if not {"panel", "variant", "x"} <= set(frame):
+        return frame
+    kept = []
+    for _, curve in frame.groupby(["panel", "variant"], sort=False, dropna=False):
+        chosen = np.unique(np.linspace(0, len(curve) - 1, min(POINTS, len(curve))).round().astype(int))
+        kept += curve.index[chosen].tolist()
+    return frame.loc[sorted(kept)]
+
+
+def short(record: Mapping) -> dict:
+    """Return the record of a claim with short keys."""
+    return {**record, "runs": [key[:DIGITS] for key in record["runs"]]}
+
+
+def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str, Mapping], chosen: Sequence[str] = ()) -> dict:
+    """Return where what is published comes from: what wrote it, this checkout, this machine, and the runs behind it."""
+    from fwexp import store
+    from fwexp.store.provenance import provenance as here
+
+    looked_at = {key for record in (*(each.record for each in figures), *records.values()) for key in record["runs"]}
+    now, runs = here(), [run for run in store.find_runs(results_dir) if run.key in looked_at]
+    made = [run.record.get("provenance", {}) for run in runs]
+    dates = sorted(run.record["created"] for run in runs if run.record.get("created"))
+    return {
+        "command": " ".join(["fwexp publish", *chosen]),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": commit_of(now),
+        "versions": {"python": now["python"], **now["versions"]},
+        "system": now["system"],
+        "cpu": now["cpu"],
+        "cpu_kind": now["cpu_kind"],
+        "runs": {
+            "stored": len(runs),
+            "solver_hours": round(sum(run.record.get("time") or 0.0 for run in runs) / 3600, 2),
+            "first": dates[0] if dates else None,
+            "last": dates[-1] if dates else None,
+            "commits": dict(Counter(commit_of(each) for each in made)),
+            "cpus": dict(Counter(each.get("cpu", "unknown") for each in made)),
+        },
+    }
+
+
+def gallery(folder: Path) -> str:
+    """Return the page that shows what is published in a folder."""
+    about = read_json(folder / "provenance.json")
+    lines = [
+        "# Published results",
+        "",
+        f"What {about['runs']['stored']} stored runs say; runs and drawings are of {', '.join(commits(folder)) or 'no commit'}.",
+        f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
+    ]
+    for later in about["since"]:
+        lines.append(
+            f"Of it, {', '.join(later['parts'])}: written again by `{later['command']}` on {later['date']}"
+            f" at commit {later['commit'][:12]}, on {later['cpu']}, from {later['runs']['stored']} runs."
+        )
+    lines += [
+        "[provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
+        f"pictures by half, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
+        "",
+        "| paper | claims | verdicts |",
+        "| --- | --- | --- |",
+    ]
+    records = {}
+    for name, title in PAPERS.values():
+        if here := read(folder / "claims" / f"{name}.json"):
+            lines.append(f"| {title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
+            records |= here
+    if compared := [path.stem for name in CONTESTS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
+        lines += ["", "Beside other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
+    for name, figure in sorted(FIGURES.items()):
+        record = read_json(folder / "figures" / f"{name}.json")
+        if not record:
+            continue
+        lines += ["", f"## {name}", "", f"**{plain(record['title'])}.**"]
+        if record.get("note"):
+            lines += ["", f"*{plain(record['note'])}*"]
+        if figure.suffixes == PICTURE:
+            lines += ["", f"![{plain(record['title'])}](figures/{name}.png)"]
+        else:
+            lines += ["", f"[The table](figures/{name}.md)."]
+        for claim in (records[id] for id in figure.claims if id in records):
+            earlier = "" if is_current(claim) else " (by an earlier criterion)"
+            lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {plain(claim['statement'])}"]
+            lines += [f"In the paper: {plain(claim['quote'])}."] if claim.get("quote") else []
+            lines += [f"*{plain(claim['why'])}.*"] if claim["why"] else []
+    return "\n".join(lines) + "\n"
+
+
+def plain(text: str) -> str:
+    """Return Markdown that shows a text, in one line, whatever signs are in it."""
+    return re.sub(r"[\\`*_\[\]<>&|~$]", r"\\\g<0>", " ".join(text.split()))
+
+
+def write_json(path: Path, content: Mapping) -> None:
+    """Write a file."""
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,63 @@
+"""What tells runs that are listed together from each other, in few words."""
+
+from collections.abc import Mapping, Sequence
+
+from fwexp.store.keys import GROUPS, task_of
+
+# Always shown, so they are no part of what `differing` returns.
+ALWAYS_SHOWN = ("task.name", "dataset.name", "solver.name", "lam", "seed")
+
+
+def labels(configs: Sequence[Mapping]) -> list[str]:
+    """Return a name for each of some configurations: data set, solver, lam, seed, task, and the options that differ among them."""
+    return [" ".join(filter(None, (_name(c), options))) for c, options in zip(configs, differing(configs), strict=True)]
+
+
+def _name(config: Mapping) -> str:
+    settings = " ".join(f"{key}={config[key]}" for key in ("lam", "seed") if key in config)
+    return f"{config['dataset']['name']} {config['solver']['name']} {settings}"
+
+
+def differing(configs: Sequence[Mapping]) -> list[str]:
+    """Return, for each of some configurations, its task if it does not train, and the options that differ.
+
+    They are compared with those of the same task, solver and data set: others have other options.
+    """
+    flat = [_flat(config) for config in configs]
+    values: dict[tuple, set[str | None]] = {}
+    keys = list(dict.fromkeys(key for options in flat for key in options if key not in ALWAYS_SHOWN))
+    for options in flat:
+        for key in keys:
+            values.setdefault((*_family(options), key), set()).add(options.get(key))
+    return [
+        " ".join(
+            [f"task={task_of(config)}"] * ("task" in config)
+            + [f"{key}={options[key]}" for key in keys if key in options and len(values[*_family(options), key]) > 1]
+        )
+        for config, options in zip(configs, flat, strict=True)
+    ]
+
+
+def _family(options: Mapping) -> tuple:
+    return options.get("task.name"), options.get("dataset.name"), options.get("solver.name")
+
+
+def _flat(config: Mapping) -> dict[str, str]:
+    """Return a configuration as the texts of its options, by their keys on the command line."""
+    flat = {}
+    for key, value in config.items():
+        is_choice = key in GROUPS and isinstance(value, Mapping)
+        options = {f"{key}.{name}": option for name, option in value.items()} if is_choice else {key: value}
+        flat |= {name: _text(option) for name, option in options.items()}
+    return flat
+
+
+def _text(value) -> str:
+    """Return a value as on the command line, without the quotes."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_text, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "null" if value is None else str(value).removesuffix(".0")

@@ -1,0 +1,90 @@
+"""What lies where in a store: ``runs/<dataset>/<solver>/<key>/``, found without opening a file.
+
+Beside the finished runs of a data set and solver stand ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error);
+names that begin with a dot are no runs: ``.<key>.checkpoint``, from which an unfinished run goes on, and what is being
+written, or was when its process died.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from fwexp.files.atomic import replaced, restore
+
+PARTIAL, FAILED, CHECKPOINT = ".partial", "failed", ".checkpoint"
+
+
+class Entry(NamedTuple):
+    """Something in a store. ``trouble`` says why it can be no run, which may lie above where there is a data set or solver."""
+
+    path: Path
+    dataset: str | None
+    solver: str | None
+    key: str
+    trouble: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What its place says it is: ``"finished"``, ``"partial"`` or ``"failed"``."""
+        return FAILED if self.path.parent.name == FAILED else "partial" if self.path.name.endswith(PARTIAL) else "finished"
+
+
+def run_path(results_dir: Path, dataset: str, solver: str, key: str) -> Path:
+    """Return the folder of a finished run."""
+    return results_dir / "runs" / dataset / solver / key
+
+
+def partial_path(final: Path) -> Path:
+    """Return the folder of the same run while it is interrupted."""
+    return final.with_name(final.name + PARTIAL)
+
+
+def checkpoint_path(final: Path) -> Path:
+    """Return the file in which the same run is saved while it lasts."""
+    return final.with_name(f".{final.name}{CHECKPOINT}")
+
+
+def failure_path(final: Path) -> Path:
+    """Return the record of the same run where it failed."""
+    return final.parent / FAILED / f"{final.name}.json"
+
+
+def entry(folder: Path) -> Entry:
+    """Return the entry of the folder of a run."""
+    return Entry(folder, *folder.absolute().parts[-3:-1], folder.name.removesuffix(PARTIAL))
+
+
+def entries(results_dir: Path) -> Iterator[Entry]:
+    """Yield all that is in a store, sorted by path; what is neither a run nor the record of a failure has its ``trouble``."""
+    runs = results_dir / "runs"
+    if os.path.lexists(runs):
+        yield from _below(runs, ())
+
+
+def _below(folder: Path, place: tuple[str, ...]) -> Iterator[Entry]:
+    """Yield the entries of a folder of a store; ``place`` is where it lies below ``runs``."""
+    try:
+        inside = _inside(folder)
+    except OSError as error:
+        yield Entry(folder, *(*place[:-1], None, None)[:2], folder.name, f"is no folder of runs ({error.strerror})")
+        return
+    for path in inside:
+        if len(place) < 2 or (len(place) == 2 and path.name == FAILED):
+            yield from _below(path, (*place, path.name))
+        elif len(place) == 2:
+            trouble = "" if restore(path) else "is no folder of a run"
+            yield Entry(path, *place, path.name.removesuffix(PARTIAL), trouble)
+        else:
+            trouble = "" if path.suffix == ".json" else "is no record of a failure"
+            yield Entry(path, *place[:2], path.stem, trouble)
+
+
+def _inside(folder: Path) -> list[Path]:
+    if folder.is_symlink() and Path(os.path.realpath(folder.parent)).is_relative_to(os.path.realpath(folder)):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    inside = list(folder.iterdir())
+    found = {path for path in inside if not path.name.startswith(".")}
+    found |= {path for path in replaced(inside) if path not in found and restore(path)}
+    return sorted(found)

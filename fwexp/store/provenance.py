@@ -1,0 +1,130 @@
+"""Where a run came from: software versions, the commit of the checkout, the machine and its kind of CPU."""
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+from fwexp.jit.threads import num_threads
+
+PACKAGES = ("fwexp", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow", "hydra-core")
+KERNEL_OF_BLAS = (
+    "scipy_openblas_get_corename64_",
+    "scipy_openblas_get_corename",
+    "openblas_get_corename64_",
+    "openblas_get_corename",
+)
+
+
+@functools.cache
+def provenance() -> dict:
+    """Return what is recorded beside every run, as plain data."""
+    return {
+        **build(),
+        "git": git_state(Path(__file__).resolve().parents[2]),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpu": _cpu(),
+        "cpu_features": cpu_features(),
+        "cpu_count": os.cpu_count(),
+        "threads": num_threads(),
+    }
+
+
+@functools.cache
+def build() -> dict:
+    """Return the part of it that a run's bits depend on: versions, and the code that they have for this kind of CPU."""
+    return {
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "cpu_kind": cpu_kind(),
+        "blas": blas(),
+    }
+
+
+def cpu_kind() -> dict:
+    """Return the kind of CPU that numba compiles for, by its name and a digest of its features.
+
+    Oracles may sum in another order on another kind; runs are the same bit for bit on one kind only.
+    """
+    name, features = _target()
+    return {"name": name, "features": hashlib.sha256(features.encode()).hexdigest()[:16]}
+
+
+def cpu_features() -> str:
+    """Return the features that numba compiles for, by name; `cpu_kind` has the digest of these and of those that are off."""
+    return " ".join(feature.removeprefix("+") for feature in _target()[1].split(",") if feature.startswith("+"))
+
+
+def _target() -> tuple[str, str]:
+    import numba
+    from numba.core.registry import cpu_target
+
+    if numba.config.DISABLE_JIT:
+        return "python", ""  # NUMBA_DISABLE_JIT: nothing is compiled
+    _, name, features = cpu_target.target_context.codegen().magic_tuple()
+    return name, features
+
+
+def blas() -> dict:
+    """Return the library behind numpy's products of matrices: name, version, and its code for this CPU where it tells.
+
+    OpenBLAS chooses that code when it is loaded, and sums in another order on another CPU.
+    """
+    import numpy as np
+
+    build = np.show_config(mode="dicts")["Build Dependencies"].get("blas", {})
+    return {"name": build.get("name"), "version": build.get("version"), "kernel": _kernel_of_blas(np.linalg._umath_linalg.__file__)}
+
+
+def _kernel_of_blas(extension: str) -> str | None:
+    """Return what OpenBLAS calls its code, asked through an extension module that is linked with it."""
+    try:
+        library = ctypes.CDLL(extension)
+        ask = next(getattr(library, name) for name in KERNEL_OF_BLAS if hasattr(library, name))
+    except (OSError, StopIteration):  # another library, or one that is linked in without its names
+        return None
+    ask.restype = ctypes.c_char_p
+    return ask().decode(errors="replace")
+
+
+def git_state(root: Path) -> dict | None:
+    """Return ``{"commit": ..., "dirty": ...}`` of the checkout whose top folder is ``root``; None if it is none.
+
+    An installed package may lie inside somebody else's checkout, which is not its source.
+    """
+    top = _git(root, "rev-parse", "--show-toplevel")
+    commit = _git(root, "rev-parse", "--verify", "HEAD")
+    if not top or not commit or Path(top).resolve() != root.resolve():
+        return None
+    return {"commit": commit, "dirty": bool(_git(root, "status", "--porcelain"))}
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        # Without the lock that `git status` takes to note what it found: the user's own commands would fail meanwhile.
+        command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    """Return the processor's name; the standard library knows it on some systems only."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

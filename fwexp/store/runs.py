@@ -1,0 +1,344 @@
+"""The store of runs: ``results/runs/<dataset>/<solver>/<key>/``.
+
+A run is there completely or not at all: it is written to a hidden sibling that takes its place at the end
+(`fwexp.files.atomic`). It counts as stored while ``run.json`` is whole and fits its place, and the other files have the sizes that
+it records; their checksums are verified when they are read. So paths and ``run.json`` alone answer
+which runs there are; ``config.yaml`` is for people.
+"""
+
+import datetime
+import math
+import os
+import time
+import traceback
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+from types import MappingProxyType
+
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.files import folders
+from fwexp.files.atomic import clean, remove, replacing, replacing_folder, restore
+from fwexp.options import check_flag, check_path
+from fwexp.store import locks, paths, records, traces
+from fwexp.store.keys import STALE, key_of
+from fwexp.store.provenance import provenance
+from fwexp.store.records import Damaged
+from fwexp.store.stored_run import (
+    CONFIG,
+    MODEL,
+    PATH_COLUMNS,
+    RECORD,
+    RUN_COLUMNS,
+    TRACE,
+    StoredRun,
+    fingerprint,
+    read,
+    verified_trace,
+    version_of,
+)
+
+
+def run_dir(results_dir, config: Mapping) -> Path:
+    """Return the folder of the finished run of a canonical configuration."""
+    place = config["dataset"]["name"], config["solver"]["name"], key_of(config)
+    return paths.run_path(folders.check_folder("results_dir", results_dir), *place)
+
+
+def is_stored(results_dir, config: Mapping) -> bool:
+    """Say whether the finished run of a configuration is there, with a record that fits and files of the right sizes."""
+    return stored(results_dir, config) is not None
+
+
+def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) -> StoredRun | None:
+    """Return the finished run of a configuration, if it is there; see `is_stored`.
+
+    Parameters
+    ----------
+    results_dir : path
+        The store.
+    config : mapping
+        A canonical configuration.
+    data : mapping, optional
+        {file name: sha256} of the data as they are now; a run of other content is another run. Not compared where it is not
+        known.
+    """
+    run = read_run(run_dir(results_dir, config))
+    other_data = data is not None and run.record.get("data") not in (None, {}, dict(data))
+    return None if other_data or run.status in ("missing", "damaged") else run
+
+
+def failure(results_dir, config: Mapping) -> StoredRun | None:
+    """Return the record of the failure of a configuration, if there is one."""
+    path = paths.failure_path(run_dir(results_dir, config))
+    return read(paths.Entry(path, *path.parts[-4:-2], path.stem)) if path.exists() else None
+
+
+def tidy(results_dir) -> None:
+    """Remove what processes left behind that were killed while they wrote here or ran something."""
+    results_dir = folders.check_folder("results_dir", results_dir)
+    clean(results_dir)
+    for solver in results_dir.glob("runs/*/*/"):
+        clean(solver)
+        clean(solver / paths.FAILED)
+        locks.clean(solver)
+        for partial in solver.glob(f"*{paths.PARTIAL}"):
+            final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
+            if _age(partial) > _age(final) >= 0:  # it was finished later
+                remove(partial)
+        for checkpoint in solver.glob(f".*{paths.CHECKPOINT}"):
+            final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
+            if _age(checkpoint) > _age(final) >= 0:
+                checkpoint.unlink(missing_ok=True)
+
+
+def is_due(run: StoredRun | None, force) -> bool:
+    """Say whether what is `stored` of a configuration, or nothing, has to be run (again)."""
+    return run is None or force is True or (force == STALE and run.stale)
+
+
+def check_writable(results_dir) -> None:
+    """Refuse, before anything is run, a store that cannot be written."""
+    folder = folders.check_folder("results_dir", results_dir).absolute()
+    while not folder.exists() and not folder.is_symlink():
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        reason = "is not writable" if folder.is_dir() else "is no folder"
+        raise ParameterError(f"results_dir must be a folder that can be written, got {str(results_dir)!r} ({folder} {reason})")
+
+
+def save(
+    result,
+    config: Mapping,
+    results_dir,
+    *,
+    made_by: Mapping | None = None,
+    sources: Mapping[str, str] | None = None,
+    published: bool | None = None,
+) -> Path:
+    """Store a result and return its folder; an interrupted one as ``<key>.partial``.
+
+    Parameters
+    ----------
+    result : Result
+        What `fwexp.solve` returned.
+    config : mapping
+        The canonical configuration that it was run with.
+    results_dir : path
+        The store.
+    made_by : mapping, optional
+        The code that made it, as `fwexp.store.staleness.made_by` has it; a run of unknown code is stale.
+    sources : mapping, optional
+        {file name: sha256} of the data.
+    published : bool, optional
+        Whether the data are the published ones, if that is known.
+    """
+    import numpy as np
+    import yaml
+
+    final = run_dir(results_dir, config)
+    partial = paths.partial_path(final)
+    target = partial if result.status == "interrupted" else final
+    trace = result.trace
+    with replacing_folder(target) as folder:
+        (folder / CONFIG).write_text(yaml.safe_dump(config, sort_keys=False))
+        (folder / TRACE).write_bytes(trace.to_parquet(**traces.WRITTEN))  # which would take a path for an address, or as UTF-8
+        np.savez(folder / MODEL, w=result.w)
+        end = trace.iloc[-1] if len(trace) else {}
+        record = {
+            "key": final.name,
+            "status": result.status,
+            "reason": result.reason,
+            "seed": result.seed,
+            "lam": result.lam,
+            "iterate": result.iterate,
+            "primal": result.primal,
+            "dual": result.dual,
+            "gap": result.gap,
+            **{name: end.get(name) for name in ("step", "oracle_calls", "passes", "time")},
+            "data": dict(sources or {}),
+            "published": published,
+            "config": config,
+            "options": result.options,  # of ``auto`` what it chose
+            "files": {name: fingerprint((folder / name).read_bytes()) for name in (CONFIG, TRACE, MODEL)},
+            **_origin(made_by),
+        }
+        records.write(folder / RECORD, record)
+    if target is final:
+        remove(partial)
+        paths.checkpoint_path(final).unlink(missing_ok=True)
+    paths.failure_path(final).unlink(missing_ok=True)
+    return target
+
+
+def save_failure(error: BaseException, config: Mapping, results_dir, *, made_by: Mapping | None = None) -> Path:
+    """Leave a record of a run that raised ``error``; the next run of the configuration replaces it."""
+    path = paths.failure_path(run_dir(results_dir, config))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = {
+        "key": path.stem,
+        "status": "failed",
+        "error": f"{type(error).__name__}: {error}",
+        "traceback": "".join(traceback.format_exception(error)),
+        "config": config,
+        **_origin(made_by),
+    }
+    with replacing(path) as temporary:
+        records.write(temporary, record)
+    return path
+
+
+def read_run(folder: Path) -> StoredRun:
+    """Return the run in a folder, its status ``"missing"`` or ``"damaged"`` where there is none that could be read."""
+    if not restore(folder):
+        return StoredRun(folder, folder.name.removesuffix(paths.PARTIAL), "missing", {}, {})
+    return read(paths.entry(folder))
+
+
+def find_runs(results_dir="results", *, include: Collection[str] = (), **filters) -> list[StoredRun]:
+    """Return the finished runs of a store that match, sorted by path; of these alone ``run.json`` is opened.
+
+    Parameters
+    ----------
+    results_dir : path
+        The store.
+    include : collection of {"partial", "failed", "damaged"}
+        What to return beside them.
+    **filters
+        As in `load_results`.
+    """
+    results_dir = folders.check_folder("results_dir", results_dir)
+    filters = {name: _several(value) for name, value in filters.items()}
+    by_path = {name: filters[name] for name in PATH_COLUMNS if name in filters}
+    runs = list(_all_runs(results_dir, include, by_path))
+    here = set(RUN_COLUMNS).union(*(run.columns() for run in runs))
+    if not here.issuperset(filters):
+        everything = list(_all_runs(results_dir, include))
+        options = set().union(*(run.columns() for run in everything)) - set(RUN_COLUMNS)
+        for name in filters:
+            if name not in {*RUN_COLUMNS, *options} and (everything or not name.startswith(("solver.", "dataset."))):
+                raise OptionError(unknown("filter", name, [*RUN_COLUMNS, *sorted(options)]))
+    return [run for run in runs if all(_matches(run, name, values) for name, values in filters.items())]
+
+
+def load_results(results_dir="results", *, partial: bool = False, **filters):
+    """Return the traces of stored runs as one long DataFrame; nothing is run.
+
+    Parameters
+    ----------
+    results_dir : path
+        The store.
+    partial : bool
+        Whether to include interrupted runs.
+    **filters
+        Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam``
+        (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, ``max_passes``, ``gap_tol``, ``created``,
+        ``sources``, ``stale``, ``data``, and options, for instance ``**{"solver.sampling": "perm"}``.
+
+    Returns
+    -------
+    DataFrame
+        The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
+        ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here),
+        ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown), and
+        the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
+
+    Raises
+    ------
+    ValueError
+        A folder that cannot be one.
+    TypeError
+        A filter that is no column.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> frame = fwexp.load_results(dataset="ocr", solver=["bcfw", "ssg"], lam=0.01)
+    >>> len(frame)  # nothing is stored yet
+    0
+    """
+    results_dir, partial = check_path("results_dir", results_dir), check_flag("partial", partial)
+    return read_results(find_runs(results_dir, include={"damaged"} | ({"partial"} if partial else set()), **filters))
+
+
+def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None):
+    """Return what `load_results` does of these runs, or these columns of their traces; one line of warning for a damaged run."""
+    import numpy as np
+    import pandas as pd
+    import pyarrow
+
+    from fwexp.driver.trace import TRACE_COLUMNS
+
+    found, tables = [], []
+    for run in runs:
+        try:
+            run, trace = _whole(run)
+            tables.append(traces.table(trace, columns))
+            found.append(run)
+        except Damaged as error:
+            warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=3)
+    if not found:
+        return pd.DataFrame(columns=[*(TRACE_COLUMNS if columns is None else columns), *RUN_COLUMNS])
+    facts = pd.DataFrame([run.columns() for run in found])
+    facts = facts.iloc[np.repeat(np.arange(len(found)), [len(trace) for trace in tables])]
+    rows = pyarrow.concat_tables(tables, promote_options="permissive").to_pandas()
+    return pd.concat([rows, facts.reset_index(drop=True)], axis=1)
+
+
+def _whole(run: StoredRun) -> tuple[StoredRun, bytes]:
+    """Return a run and its trace; another version of it if that has just taken its place."""
+    while True:
+        version = version_of(run.path)
+        try:
+            return run, verified_trace(run)
+        except Damaged:
+            again = read_run(run.path)
+            if again.status == "missing" or (again.record == run.record and version_of(run.path) == version):
+                raise
+            run = again
+
+
+def _all_runs(
+    results_dir: Path, include: Collection[str], by_path: Mapping[str, list] = MappingProxyType({})
+) -> Iterator[StoredRun]:
+    """Yield the runs of a store whose paths have one of the values of each column in ``by_path``."""
+    for entry in paths.entries(results_dir):
+        wanted = entry.kind == "finished" or entry.kind in include or (entry.kind == "partial" and "damaged" in include)
+        if wanted and all(getattr(entry, name) in values for name, values in by_path.items()):
+            run = read(entry)
+            if ("damaged" if run.status == "damaged" else entry.kind) in {"finished", *include}:
+                yield run
+
+
+def _age(folder: Path) -> float:
+    """Return how long ago a folder was written: infinite if there is none, negative if its date tells nothing."""
+    try:
+        return time.time() - folder.stat().st_mtime
+    except OSError:
+        return math.inf
+
+
+def _several(value) -> list:
+    """Return the values that a filter accepts."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+
+
+def _matches(run: StoredRun, name: str, values: list) -> bool:
+    columns = run.columns()
+    if name not in columns:
+        return run.status == "damaged"  # it might be one of those asked for
+    return any(_equal(name, columns, value) for value in values)
+
+
+def _equal(name: str, columns: Mapping, value) -> bool:
+    if name != "lam":
+        return columns[name] == value
+    if isinstance(value, str):
+        return columns["lam_spec"] == value.replace(" ", "")
+    return isinstance(value, Real) and math.isclose(columns["lam"], value, rel_tol=1e-12)
+
+
+def _origin(made_by: Mapping | None) -> dict:
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"created": created, "sources": made_by, "provenance": provenance()}

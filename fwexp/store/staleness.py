@@ -1,0 +1,33 @@
+"""Which sources made a run, so that a run of older ones does not pass for one of those that are here.
+
+Every ``run.json`` names the modules that its run started from and the digest of these and all they import. A run is stale
+while that digest differs from that of the sources as they are now, or where there is none.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from fwexp.files import code_digest
+
+COMMON = ("fwexp.driver", "fwexp.oracles", "fwexp.problems")
+# Modules that list others or show something, and change no number: else a run would depend on all solvers and data sets.
+LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", "fwexp.tasks")
+SHOWS = ("fwexp.plugins", "fwexp.files.code_digest", "fwexp.driver.progress", "fwexp.errors")
+
+
+def made_by(modules: Iterable[str]) -> dict:
+    """Return what ``run.json`` records of the sources of a run that starts from these modules: ``modules`` and ``sha256``."""
+    modules = sorted({*modules, *COMMON})
+    return {"modules": modules, "sha256": current(tuple(modules))}
+
+
+def is_stale(record: Mapping) -> bool:
+    """Say whether a ``run.json`` is of other sources than those that are here, or does not say of which."""
+    sources = record.get("sources") or {}
+    return not sources or sources["sha256"] != current(tuple(sources["modules"]))
+
+
+@cache
+def current(modules: tuple[str, ...]) -> str:
+    """Return the digest of modules, and all they import, as their sources are now."""
+    return code_digest.digest(modules, without={*LISTS, *SHOWS} - set(modules), deferred=True)

@@ -1,0 +1,280 @@
+"""A stored run: what its ``run.json`` says, whether that fits its place, and whether its files are as they were stored.
+
+``run.json`` and the sizes of the other files are looked at whenever a run is; what these hold is verified when it is read. A
+checksum tells damage, not who wrote it: people copy stores. So what a record says has to be of the kinds that we write as well.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import io
+import json
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from fwexp.driver.trace import Status
+from fwexp.files.atomic import restore
+from fwexp.store import paths, records, staleness
+from fwexp.store.keys import key_of, task_of
+from fwexp.store.records import Damaged
+
+CONFIG, TRACE, MODEL, RECORD = FILES = ("config.yaml", "trace.parquet", "model.npz", "run.json")
+MOST_MODULES = 1000  # that a record names
+DEPTH = 20  # of a configuration in YAML
+LARGEST_TRACE = 2**31  # bytes
+
+# What a record raises that is not as we write them.
+MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
+
+# Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
+RUN_COLUMNS = (
+    *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
+    *("max_passes", "gap_tol", "created", "sources", "stale", "data"),
+)
+PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+
+
+def _has(**facts: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Mapping) and all(fits(value.get(name)) for name, fits in facts.items())
+
+
+def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or fits(value)
+
+
+def _are_names(value) -> bool:
+    return isinstance(value, list) and len(value) <= MOST_MODULES and all(isinstance(name, str) for name in value)
+
+
+# Of what kind the facts in a record are, and those in its configuration, where it has them.
+NUMBER, TEXT = _or_none(_is(int, float)), _or_none(_is(str))
+RECORD_FACTS = {
+    **dict.fromkeys(("lam", "primal", "dual", "gap", "step", "oracle_calls", "passes", "time"), NUMBER),
+    **dict.fromkeys(("reason", "iterate", "created", "error"), TEXT),
+    "status": {*Status, "failed"}.__contains__,
+    "data": _or_none(_has()),
+    "published": _or_none(_is(bool)),
+    "sources": _or_none(_has(modules=_are_names, sha256=_is(str))),
+    "provenance": _has(git=_or_none(_has(commit=_is(str), dirty=_is(bool))), cpu=TEXT),
+}
+CONFIG_FACTS = {
+    "dataset": _has(name=_is(str)),
+    "solver": _has(name=_is(str)),
+    "task": lambda value: isinstance(value, str) or _has(name=_is(str))(value),
+    "seed": lambda value: _is(int)(value) and value >= 0,
+    "lam": _or_none(_is(int, float, str)),
+    "max_passes": NUMBER,
+    "gap_tol": NUMBER,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredRun:
+    """A run in the store: where it is, its canonical configuration and what its ``run.json`` says.
+
+    ``status`` is that of the result, ``"failed"`` (``record`` then has the ``error``) or ``"damaged"`` (``damage`` says what is
+    wrong).
+    """
+
+    path: Path
+    key: str
+    status: str
+    config: dict
+    record: dict
+    damage: str = ""
+    place: tuple[str | None, str | None] = (None, None)  # the data set and solver of its path, all that is known if damaged
+
+    @property
+    def sources(self) -> str | None:
+        """The digest of the sources that made it, as far as ``fwexp ls`` shows keys; None if that is not known."""
+        return self.record["sources"]["sha256"][:12] if self.record.get("sources") else None
+
+    @property
+    def stale(self) -> bool:
+        """Whether it was made by other sources than those that are here, or by unknown ones."""
+        return bool(self.record) and staleness.is_stale(self.record)
+
+    @property
+    def data(self) -> str | None:
+        """``"published"`` or ``"other"`` data than that, as `Dataset.is_published` tells; None if that is not known."""
+        return {True: "published", False: "other"}.get(self.record.get("published"))
+
+    def columns(self) -> dict[str, Any]:
+        """Return the values that are the same in all rows of the run, by their column in `load_results`."""
+        return dict(self._columns)
+
+    def weights(self):
+        """Return the public weights, float64 (d,); `Damaged` unless they are as they were stored."""
+        from fwexp.files.npz import arrays_in
+
+        content = _verified(self.path / MODEL, self.record, math.inf)
+        try:
+            return arrays_in(io.BytesIO(content))["w"]
+        except Exception as error:
+            raise Damaged(f"{MODEL} has no weights") from error
+
+    @functools.cached_property
+    def _columns(self) -> dict[str, Any]:
+        if self.status == "damaged":
+            return dict(zip(PATH_COLUMNS, (*self.place, self.key), strict=True)) | {"status": self.status}
+        dataset, solver = dict(self.config["dataset"]), dict(self.config["solver"])
+        lam = self.record.get("lam", self.config.get("lam"))
+        values = {
+            "dataset": dataset.pop("name"),
+            "split": dataset.pop("split", None),
+            "solver": solver.pop("name"),
+            "lam": lam if isinstance(lam, Real) else math.nan,
+            "lam_spec": str(self.config.get("lam", "")),
+            "seed": self.config["seed"],
+            "key": self.key,
+            "status": self.status,
+            "max_passes": self.config.get("max_passes"),
+            "gap_tol": self.config.get("gap_tol"),
+            "created": self.record.get("created"),
+            "sources": self.sources,
+            "stale": self.stale,
+            "data": self.data,
+        }
+        if "task" in self.config:  # NaN for training, among others
+            values["task"] = task_of(self.config)
+        task = self.config.get("task")
+        own = {key: value for key, value in task.items() if key != "name"} if isinstance(task, Mapping) else {}
+        return values | _flat("task", own) | _flat("solver", solver) | _flat("dataset", dataset)
+
+
+def read(entry: paths.Entry) -> StoredRun:
+    """Return what a record says of the run in its place, or a damaged run if that cannot be so."""
+    while True:
+        before = version_of(entry.path)
+        run = _read(entry)
+        if run.status != "damaged" or version_of(entry.path) == before:
+            return run  # else another version has just taken its place
+
+
+def version_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells the version of a run, or of a record, that is in its place from those before and after; None for none."""
+    while True:
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            if not restore(path):
+                return None
+        except OSError:
+            return None
+        else:
+            return found.st_ino, found.st_mtime_ns
+
+
+def _read(entry: paths.Entry) -> StoredRun:
+    place = entry.dataset, entry.solver
+    try:
+        if entry.trouble:
+            raise Damaged(f"{entry.path.name} {entry.trouble}")
+        record = records.read(entry.path if entry.kind == "failed" else entry.path / RECORD)
+        config = record["config"] if "config" in record else _older_config(entry.path, record)
+        run = StoredRun(entry.path, entry.key, record["status"], config, record, place=place)
+        kind = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
+        if (record["key"], key_of(config), kind) != (entry.key, entry.key, entry.kind):
+            raise Damaged("its record is that of another run")
+        for facts, kinds in ((record, RECORD_FACTS), (config, CONFIG_FACTS)):
+            for name in facts.keys() & kinds:
+                if not kinds[name](facts[name]):
+                    raise Damaged(f"its record has a {name} of another kind")
+        if place != tuple(run.columns()[name] for name in PATH_COLUMNS[:2]):
+            raise Damaged("its record is of another data set or solver")
+        if entry.kind == "failed":
+            record["error"].split()
+        else:
+            _check_files(run)
+        return run
+    except Damaged as error:
+        damage = str(error)
+    except MISFITS:
+        damage = "its record lacks what a record has"
+    return StoredRun(entry.path, entry.key, "damaged", {}, {}, damage, place)
+
+
+def _check_files(run: StoredRun) -> None:
+    for name in (CONFIG, TRACE, MODEL):
+        size = records.size_of(run.path / name)
+        if isinstance(run.record["files"][name], str):  # an older record, without sizes
+            _verify(run.path / name, run.record)
+        elif size != run.record["files"][name]["size"]:
+            raise Damaged(f"{name} has {size} bytes, {run.record['files'][name]['size']} were stored")
+
+
+def _older_config(folder: Path, record: Mapping) -> dict:
+    """Return the configuration of a run that was stored when ``run.json`` did not hold it."""
+    import yaml
+
+    content = _verified(folder / CONFIG, record, records.LARGEST)
+    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
+    try:
+        for event in yaml.parse(content, Loader=loader):  # what is nested too deeply ends the C library by a signal
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > DEPTH:
+                raise Damaged(f"{CONFIG} has aliases, which may stand for anything, or is nested more than {DEPTH} times")
+        return yaml.load(content, Loader=loader)
+    except yaml.YAMLError as error:
+        raise Damaged(f"{CONFIG} is no YAML") from error
+
+
+def verified_trace(run: StoredRun) -> bytes:
+    """Return the trace of a run; `Damaged` unless all its files are as they were stored."""
+    if run.status == "damaged":
+        raise Damaged(run.damage)
+    for name in (CONFIG, MODEL):
+        _verify(run.path / name, run.record)
+    return _verified(run.path / TRACE, run.record, LARGEST_TRACE)
+
+
+def _verify(path: Path, record: Mapping) -> None:
+    """Raise `Damaged` unless a file, of whatever size, is as it was stored."""
+    if records.size_of(path) <= records.LARGEST:
+        _verified(path, record, records.LARGEST)
+        return
+    try:
+        with path.open("rb") as file:
+            _compare(path, hashlib.file_digest(file, "sha256").hexdigest(), record)
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read ({error.strerror})") from error
+
+
+def _verified(path: Path, record: Mapping, largest: float) -> bytes:
+    """Return what a file of at most so many bytes holds; `Damaged` unless that is as it was stored."""
+    content = records.read_bytes(path, largest)
+    _compare(path, _sha256(content), record)
+    return content
+
+
+def _compare(path: Path, digest: str, record: Mapping) -> None:
+    stored = record["files"][path.name]
+    if digest != (stored if isinstance(stored, str) else stored["sha256"]):
+        raise Damaged(f"{path.name} is not as it was stored")
+
+
+def fingerprint(content: bytes) -> dict:
+    """Return what ``run.json`` records of a file."""
+    return {"size": len(content), "sha256": _sha256(content)}
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _flat(prefix: str, options: Mapping) -> dict[str, Any]:
+    """Return nested options as ``prefix.key`` and ``prefix.key.key``, lists as text: tables have single values."""
+    flat = {}
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(f"{prefix}.{key}", value)
+        else:
+            flat[f"{prefix}.{key}"] = json.dumps(value) if isinstance(value, list) else value
+    return flat

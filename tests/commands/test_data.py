@@ -1,0 +1,310 @@
+import dataclasses
+import gzip
+import hashlib
+import http.server
+import subprocess
+import sys
+import threading
+from functools import partial
+
+import pytest
+
+from fwexp.commands.data import main
+from fwexp.data import DATASETS, DataFile
+from fwexp.data.fetch import LEAST_CAP
+from fwexp.data.files import check_text
+from fwexp.errors import OptionError, ParameterError
+from fwexp.files.atomic import hidden
+from fwexp.files.processes import this_process
+
+TEXT = b"".join(b"line %d of a small text\n" % j for j in range(1000))
+PACKED = gzip.compress(TEXT)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Serve ``server.body``, in one of the ways that servers have."""
+
+    def do_GET(self):
+        self.server.requests += 1
+        body = self.server.body
+        if body is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body) + self.server.promised_more))
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A local server, and conll2000 replaced by one file that is to be got from there."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.body, server.encoding, server.promised_more, server.requests = PACKED, None, 0, 0
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    check = partial(check_text, size=len(TEXT), sha256=hashlib.sha256(TEXT).hexdigest())
+    url = f"http://127.0.0.1:{server.server_address[1]}/train.txt.gz"
+    file = DataFile("conll2000/train.txt.gz", url, len(TEXT), check)
+    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(file,)))
+    server.url = url
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def files(folder):
+    """Return the names of all files and folders below ``folder``."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_fetch_makes_the_folder_and_verifies(server, tmp_path, capsys):
+    folder = tmp_path / "new"
+    assert main(["fetch", "conll2000", f"data_dir={folder}"]) == 0
+    assert files(folder) == ["conll2000", "conll2000/train.txt.gz"]
+    path = folder / "conll2000" / "train.txt.gz"
+    assert path.read_bytes() == PACKED
+    assert path.stat().st_mode & 0o444 == 0o444 & ~current_umask(tmp_path)
+    assert capsys.readouterr().out == f"conll2000  fetched  {path} from {server.url}\n"
+    assert main(["verify", "conll2000", f"data_dir={folder}"]) == 0
+
+
+def current_umask(folder):
+    path = folder / "probe"
+    path.touch()
+    mode = path.stat().st_mode
+    path.unlink()
+    return ~mode & 0o777
+
+
+def test_fetch_never_overwrites_a_good_file(server, tmp_path, capsys):
+    path = tmp_path / "conll2000" / "train.txt.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(TEXT, compresslevel=1))  # the same text, packed in another way
+    before = path.read_bytes()
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
+    assert path.read_bytes() == before
+    assert server.requests == 0
+    assert "present" in capsys.readouterr().out
+
+
+def test_fetch_takes_an_unpacked_file_for_the_file(server, tmp_path):
+    (tmp_path / "conll2000").mkdir()
+    (tmp_path / "conll2000" / "train.txt").write_bytes(TEXT)
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
+    assert server.requests == 0
+
+
+def test_fetch_replaces_a_damaged_file_and_keeps_it(server, tmp_path, capsys):
+    path = tmp_path / "conll2000" / "train.txt.gz"
+    path.parent.mkdir()
+    path.write_bytes(PACKED[:100])
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
+    assert path.read_bytes() == PACKED
+    assert files(tmp_path / "conll2000") == ["train.txt.gz", "train.txt.gz.old"]
+    assert (path.parent / "train.txt.gz.old").read_bytes() == PACKED[:100]
+    assert "expected a whole gzip file" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (None, "404"),
+        (PACKED[:-20], "expected a whole gzip file"),
+        (gzip.compress(TEXT[:-1]), f"{len(TEXT) - 1} bytes of text, expected {len(TEXT)}"),
+        (gzip.compress(TEXT.replace(b"7", b"8")), "sha256 of the text is"),
+        (b"<html>not found</html>", f"22 bytes of text, expected {len(TEXT)}"),
+        (b"", f"0 bytes of text, expected {len(TEXT)}"),
+        (b"x" * (LEAST_CAP + 1), f"more than {LEAST_CAP} bytes came"),
+    ],
+)
+def test_fetch_leaves_nothing_when_it_fails(server, tmp_path, capsys, body, reason):
+    server.body = body
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("fwexp: ")
+    assert reason in captured.err
+    assert server.url in captured.err
+    assert ".fetch-" not in captured.err
+    assert files(tmp_path) == ["conll2000"]
+
+
+def test_fetch_keeps_what_was_there_when_it_fails(server, tmp_path):
+    server.body = None
+    path = tmp_path / "conll2000" / "train.txt.gz"
+    path.parent.mkdir()
+    path.write_bytes(b"a part, cut by hand")
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
+    assert files(tmp_path / "conll2000") == ["train.txt.gz"]
+    assert path.read_bytes() == b"a part, cut by hand"
+
+
+def test_fetch_cleans_up_after_fetches_that_were_killed(server, tmp_path):
+    target = tmp_path / "conll2000" / "train.txt.gz"
+    dead = target.parent / hidden(target).name.replace(this_process(), dead_process())
+    alive = hidden(target)
+    for folder in (dead, alive):
+        folder.mkdir(parents=True)
+        (folder / "half").write_text("half")
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
+    assert sorted(path.name for path in target.parent.iterdir()) == sorted([alive.name, target.name])
+
+
+def dead_process():
+    done = subprocess.run(
+        [sys.executable, "-c", "from fwexp.files.processes import this_process; print(this_process())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_fetch_when_the_connection_breaks(server, tmp_path, capsys):
+    server.promised_more = 10
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert files(tmp_path) == ["conll2000"]
+
+
+def test_fetch_from_a_server_that_declares_gzip_as_encoding(server, tmp_path):
+    server.encoding = "gzip"
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
+    assert gzip.decompress((tmp_path / "conll2000" / "train.txt.gz").read_bytes()) == TEXT
+
+
+def test_fetch_of_a_file_that_is_a_part_of_what_comes(server, tmp_path, monkeypatch):
+    (file,) = DATASETS["conll2000"].files
+    monkeypatch.setitem(
+        DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(dataclasses.replace(file, skip=2),))
+    )
+    server.body = b"another\nfile\n" + TEXT
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
+    assert gzip.decompress((tmp_path / "conll2000" / "train.txt.gz").read_bytes()) == TEXT
+
+
+def test_fetch_without_a_network(server, tmp_path, capsys, monkeypatch):
+    (file,) = DATASETS["conll2000"].files
+    nobody = dataclasses.replace(file, url="http://127.0.0.1:9/train.txt.gz")
+    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(nobody,)))
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("fwexp: cannot get http://127.0.0.1:9/train.txt.gz into ")
+    assert error.count("\n") == 1
+
+
+def test_fetch_into_a_place_that_is_no_folder(server, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path / 'file' / 'below'}"]) == 1
+    assert "Not a directory" in capsys.readouterr().err
+    assert server.requests == 0
+
+
+def test_fetch_goes_on_after_a_failure(server, tmp_path, capsys, monkeypatch):
+    (file,) = DATASETS["conll2000"].files
+    bad = dataclasses.replace(file, path="conll2000/absent.gz", url="http://127.0.0.1:9/absent.gz")
+    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(bad, file)))
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
+    assert files(tmp_path / "conll2000") == ["train.txt.gz"]
+
+
+def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
+    letter_file.write(tmp_path)
+    (tmp_path / "conll2000").mkdir()
+    (tmp_path / "conll2000" / "test.txt").write_text("Confidence NN B-NP\n")
+    assert main(["verify", f"data_dir={tmp_path}"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["conll2000", "missing"],
+        ["conll2000", "damaged"],
+        ["digits", "ok"],
+        *[["hansards", "missing"]] * 5,
+        *[["horses", "missing"]] * 2,
+        ["horseseg", "missing"],
+        *[["lsp", "missing"]] * 2,
+        ["ocr", "damaged"],
+    ]
+    assert lines[0].endswith(f"{tmp_path}/conll2000/train.txt.gz; get it with `fwexp data fetch conll2000`")
+    assert "19 bytes of text, expected 639396" in lines[1]
+    assert "8 letters in 4 words, expected 52152 letters in 6877 words" in lines[-1]
+
+
+def test_verify_fails_where_a_file_is_missing(tmp_path):
+    assert main(["verify", "digits", "ocr", f"data_dir={tmp_path}"]) == 1
+
+
+def test_prepare(letter_file, tmp_path, capsys):
+    letter_file.write(tmp_path)
+    assert main(["prepare", "ocr", "digits", f"data_dir={tmp_path}"]) == 0
+    assert capsys.readouterr().out == "ocr        prepared n 2 + 2, d 4082\ndigits     prepared n 1000 + 500, d 770\n"
+    assert main(["prepare", "ocr", "hansards", f"data_dir={tmp_path / 'none'}"]) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert [error.split(" needs ")[0] for error in errors] == ["fwexp: dataset ocr", "fwexp: dataset hansards"]
+
+
+def test_embedded_data_need_no_folder(tmp_path, capsys):
+    assert main(["verify", "digits", f"data_dir={tmp_path}"]) == 0
+    assert main(["fetch", "digits", f"data_dir={tmp_path}"]) == 0
+    assert files(tmp_path) == []
+    assert capsys.readouterr().out.count("digits.npz") == 2
+
+
+@pytest.mark.parametrize("args", [["list"], []])
+def test_list(args, letter_file, tmp_path, capsys):
+    letter_file.write(tmp_path)
+    assert main([*args, f"data_dir={tmp_path}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    lines, cures = lines[: 1 + len(DATASETS)], lines[1 + len(DATASETS) :]
+    assert [cure.partition(":")[0] for cure in cures] == ["conll2000", "hansards", "horses", "horseseg", "lsp"]
+    assert "put it there (https://github.com/" in cures[2]
+    table = {line.split()[0]: line for line in lines}
+    assert "n 6251 + 626, d 4082" in table["ocr"]
+    assert f"present  {tmp_path}/ocr" in table["ocr"]
+    assert f"missing  {tmp_path}/conll2000" in table["conll2000"]
+    assert "present  in the package" in table["digits"]
+
+
+def test_the_environment_names_the_folder(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("FWEXP_DATA", str(tmp_path))
+    assert main(["list", "ocr"]) == 0
+    assert str(tmp_path) in capsys.readouterr().out
+
+
+def test_help(capsys):
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: fwexp data")
+
+
+@pytest.mark.parametrize(
+    ("args", "kind", "message"),
+    [
+        (["fetsch"], ParameterError, "unknown action of fwexp data 'fetsch'; accepted: fetch, list, prepare, verify"),
+        (
+            ["fetch", "orc"],
+            ParameterError,
+            "unknown dataset 'orc'; accepted: conll2000, digits, hansards, horses, horseseg, lsp, ocr",
+        ),
+        (["list", "data-dir=x"], OptionError, "unknown key of fwexp data 'data-dir'; accepted: data_dir"),
+        (["list", "--data_dir", "x"], OptionError, "unknown flag of fwexp data '--data_dir'"),
+    ],
+)
+def test_wrong_arguments(args, kind, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind) as caught:
+        main(args)
+    assert str(caught.value).startswith(message)
+    assert files(tmp_path) == []
+
+
+@pytest.mark.data
+def test_verify_real_data(real_data, capsys):
+    there = [name for name in DATASETS if name != "horseseg"]
+    assert main(["verify", *there, f"data_dir={real_data}"]) == 0
+    assert capsys.readouterr().out.count(" ok ") == 13

@@ -1,0 +1,114 @@
+"""``fwexp ls`` on stores in any state."""
+
+import os
+import socket
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from fwexp import store
+from fwexp.cli import main
+
+
+@pytest.fixture
+def fwexp(tmp_path, monkeypatch, capsys):
+    """Call the command in an empty folder; gives exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*argv):
+        code = main(list(argv))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def make_stray(kind, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "file":
+        path.write_text("notes")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as end:
+            end.bind(os.path.relpath(path))
+    else:
+        path.symlink_to({"dangling": "nowhere", "circle": path.name, "loop": ".."}[kind])
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "dangling", "circle", "loop", "socket"])
+@pytest.mark.parametrize("place", ["", "digits", "digits/bcfw", "digits/bcfw/failed", "more/new"])
+def test_a_stray_item_is_one_line_and_the_rest_is_listed(fwexp, tmp_path, config, make_result, place, kind):
+    path = store.save(make_result(), config, "results")
+    store.save_failure(ValueError("nothing"), config | {"seed": 1}, "results")
+    before = fwexp("ls")[1].splitlines()
+    make_stray(kind, tmp_path / "results" / "runs" / place / "Über\n\udcff.json")
+    code, out, err = fwexp("ls")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert len(lines) == len(before) + 1
+    (line,) = (line for line in lines if line.startswith("damaged"))
+    assert "Über??" in line
+    assert [line.split()[:8] for line in lines if "damaged" not in line] == [line.split()[:8] for line in before]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert set(store.load_results()["key"]) == {path.name}
+    assert len(caught) == (place != "digits/bcfw/failed")  # which has no results
+    assert store.is_stored("results", config)
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "dangling", "circle", "loop"])
+@pytest.mark.parametrize(
+    "place", [".", "digits", "digits/bcfw", "digits/bcfw/failed", "digits/bcfw/failed/x.json", "digits/bcfw/x"]
+)
+def test_a_stray_item_in_the_place_of_a_folder_is_one_line(fwexp, tmp_path, place, kind):
+    make_stray(kind, tmp_path / "results" / "runs" / place)
+    code, out, err = fwexp("ls")
+    assert (code, err, len(out.splitlines())) == (0, "", 2)
+    assert out.splitlines()[1].startswith("damaged")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{}", b"[]", b"null", b"[" * 100_000, b'{"config":' * 50_000, b'{"config": {}}', b"\xff\x00", b'{"checksum": 1}'],
+)
+def test_a_damaged_record_is_one_line(fwexp, config, make_result, content):
+    path = store.save(make_result(), config, "results")
+    partial = store.save(make_result("interrupted"), config | {"seed": 1}, "results")
+    failure = store.save_failure(ValueError("nothing"), config | {"seed": 2}, "results")
+    for record in (path / "run.json", partial / "run.json", failure):
+        record.write_bytes(content)
+    code, out, err = fwexp("ls")
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()[1:]]
+    assert all(len(row) > 9 for row in rows)  # the last says what is wrong
+    assert {(row[0], row[8]) for row in rows} == {("damaged", name[:12]) for name in (path.name, partial.name, failure.stem)}
+    with pytest.warns(UserWarning, match="is damaged and was left out"):
+        assert len(store.load_results()) == 0
+
+
+def test_a_run_is_found_by_the_beginning_of_its_key(fwexp, config, make_result):
+    keys = [store.save(make_result(), config | {"seed": seed}, "results").name for seed in range(20)]
+    code, out, _ = fwexp("ls", f"key={keys[3][:12]}")
+    assert (code, [line.split()[4] for line in out.splitlines()]) == (0, ["seed", "3"])
+    assert fwexp("ls", f"key={keys[3]}")[1] == out
+    assert len(fwexp("ls", f"key={keys[3][:12]},{keys[4][:20]}", "solver=bcfw")[1].splitlines()) == 3
+    assert fwexp("ls", "key=nothing")[:2] == (0, "no runs in results match\n")
+    first = next(key[0] for key in keys if sum(other[0] == key[0] for other in keys) > 1)
+    code, out, err = fwexp("ls", f"key={first}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"key must be the beginning of one key, got '{first}', that of {first}" in err
+
+
+def test_a_list_imports_neither_compiler_nor_hydra(tmp_path, config, make_result):
+    for seed in range(2):
+        store.save(make_result(), config | {"seed": seed}, tmp_path / "results")
+    heavy = {"numba", "scipy", "hydra", "pandas", "yaml"}
+    script = f"import sys; from fwexp.cli import main; main(['ls']); print(*({heavy} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert len(done.stdout.splitlines()) == 4
+    assert done.stdout.splitlines()[-1] == ""

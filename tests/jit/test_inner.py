@@ -1,0 +1,105 @@
+"""Parts of kernels: they have no machine code of their own, and do in kernels what they do in Python."""
+
+import gc
+
+import numba
+import numpy as np
+import pytest
+from numba.core.codegen import JITCodeLibrary
+from numba.core.runtime import _nrt_python, rtsys
+
+from fwexp.jit import kernels
+
+
+@kernels.register_jitable
+def _rows(values, size):
+    if size < 0:
+        raise ValueError("a negative size")
+    copy = np.empty((size, len(values)))
+    for row in range(size):
+        copy[row] = values
+    return copy
+
+
+@kernels.njit
+def _total(values, size):
+    rows = _rows(values, size)
+    return rows.sum() if size % 2 else rows[:, ::-1].sum()
+
+
+@kernels.njit
+def _twice(values, size):
+    return _total(values, size) + _rows(values, size).sum()
+
+
+@pytest.mark.parametrize("kernel", [_total, _twice])
+def test_a_kernel_with_parts_does_what_python_does(kernel):
+    values = np.arange(5.0)
+    for size in range(4):
+        assert kernel(values, size) == kernel.py_func(values, size)
+
+
+def test_what_a_part_raises_is_raised():
+    for kernel in (_total, _twice):
+        with pytest.raises(ValueError, match="a negative size"):
+            kernel(np.arange(5.0), -1)
+
+
+@kernels.register_jitable
+def _checked(values, limit):
+    print("limit", limit)  # noqa: T201
+    for value in values:
+        if value > limit:
+            raise ValueError("too large", value)
+    return values
+
+
+@kernels.njit
+def _sum_checked(values, limit):
+    return _checked(values, limit).sum()
+
+
+@kernels.njit
+def _sum_through_a_kernel(values, limit):
+    return _sum_checked(values, limit)
+
+
+def test_what_a_part_prints_and_raises_may_be_known_at_run_time_only(capfd):
+    # First what is never on disk, for code from there knows its environments in any case.
+    for kernel in (kernels._uncached(_sum_checked), _sum_through_a_kernel, _sum_checked):
+        assert kernel(np.arange(5.0), 4.0) == 10.0
+        with pytest.raises(ValueError, match="too large") as error:
+            kernel(np.arange(5.0), 2.5)
+        assert error.value.args == ("too large", 3.0)
+        assert capfd.readouterr().out == "limit 4.0\nlimit 2.5\n"
+
+
+def test_parts_free_what_they_allocate():
+    values = np.arange(5.0)
+    _twice(values, 3)
+    gc.collect()
+    _nrt_python.memsys_enable_stats()
+    before = rtsys.get_allocation_stats()
+    for size in range(100):
+        _twice(values, size)
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - before.alloc == after.free - before.free > 0
+
+
+def test_parts_have_no_machine_code_of_their_own(monkeypatch):
+    made = []
+    end = JITCodeLibrary._finalize_specific
+    monkeypatch.setattr(JITCodeLibrary, "_finalize_specific", lambda self: (made.append(self.name), end(self)))
+
+    @kernels.register_jitable
+    def new_part(values):
+        return values.sum()
+
+    @numba.njit  # not kept on disk
+    def new_kernel(values):
+        return 2 * new_part(values)
+
+    assert new_kernel(np.arange(5.0)) == 20
+    made = [name.rpartition(".")[2] for name in made]
+    assert "new_kernel" in made
+    assert "new_part" not in made

@@ -1,0 +1,79 @@
+"""A store without runs that has files of figures, as one commit drew them, and what is published of it."""
+
+import functools
+import io
+
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from fwexp.experiments import FIGURES
+from fwexp.papers import files, origin
+from fwexp.papers.claims import of_paper
+from fwexp.papers.figure import save_figure
+from fwexp.papers.origin import Origin
+from fwexp.papers.peers import table as peers
+from fwexp.papers.reproduce import publish
+from fwexp.run import sweep
+from fwexp.store.provenance import provenance
+from tests.plots.synthetic_results import make_results
+
+NAMES = ("quickstart", "icml2013/table1")
+CLAIMS = {id: of_paper("L")[id] for id in ("L-2", "L-3", "L-5")}
+COMMIT = "c" * 40
+
+
+def picture():
+    """A PNG of many colours."""
+    made = io.BytesIO()
+    Image.effect_noise((1500, 100), 64).convert("RGB").save(made, "PNG")
+    return made.getvalue()
+
+
+@pytest.fixture(scope="module")
+def at_one_commit():
+    """Draw in a checkout without changes, whatever this one is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(origin, "provenance", lambda: provenance() | {"git": {"commit": COMMIT, "dirty": False}})
+        yield
+
+
+@functools.cache
+def frame_of(name):
+    return FIGURES.find(name).data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
+
+
+def draw(results, name, commit=COMMIT, **more):
+    """Save a made-up figure or table of full runs that a commit made."""
+    found, frame = FIGURES.find(name), frame_of(name)
+    runs = {key: {"commit": commit, "created": "2026-01-01"} for key in set(" ".join(frame["keys"]).split())}
+    drawn = "| method |\n| --- |\n" if found.suffixes == files.TABLE else Figure()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "_drawn", lambda *_: [picture(), b"svg"])
+        return save_figure(
+            drawn, frame, results / "figures" / name, Origin(name, more.pop("title", found.title), "full", runs), **more
+        )
+
+
+@pytest.fixture(scope="module")
+def drawn(at_one_commit, tmp_path_factory):
+    """A store without runs that has the files of a figure, a table and a comparison."""
+    results = tmp_path_factory.mktemp("results")
+    for name in NAMES:
+        draw(results, name)
+    save_figure("| a |", peers.frame([{"kind": "same task"}]), results / "peers/dlib", Origin("peers/dlib"))
+    return results
+
+
+@pytest.fixture(scope="module")
+def published(drawn, tmp_path_factory):
+    """A folder as `publish` writes it."""
+    results, folder = drawn, tmp_path_factory.mktemp("published") / "there"
+    patch = pytest.MonkeyPatch()
+    patch.setattr(publish, "all_claims", lambda: CLAIMS)
+    before = sorted(results.rglob("*"))
+    written = publish.publish(results, folder)
+    patch.undo()
+    assert written == sorted(path for path in folder.rglob("*") if path.is_file())
+    assert sorted(results.rglob("*")) == before
+    return folder

@@ -1,0 +1,283 @@
+import dataclasses
+import functools
+import itertools
+import subprocess
+import sys
+from unittest import mock
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from fwexp.errors import ParameterError
+from fwexp.experiments import FIGURES
+from fwexp.papers.figure import PICTURE, save_figure
+from fwexp.plots import curves, icml2013, icml2013_table, icml2016, icml2016_gaps, icml2016_paths, quickstart, style
+from fwexp.plots.curves import COLUMNS
+from fwexp.run import sweep
+from fwexp.run.config import conf_dir, run_key
+from fwexp.solvers import SOLVERS
+from tests.plots.synthetic_results import make_results
+
+PRESETS = conf_dir() / "experiment"
+EIGHT = {f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "-gap") for cache in ("", "-cache")}
+
+
+@functools.cache
+def _configs(name, preset="full"):
+    return sweep.expand([f"+experiment={FIGURES[name].preset}"], preset=preset)
+
+
+@functools.cache
+def _frame(name):
+    """What a figure draws of its smoke runs; tests must not change it."""
+    return FIGURES[name].data(make_results(_configs(name, "smoke")))
+
+
+def test_every_figure_has_a_preset_and_every_preset_a_figure():
+    presets = {path.relative_to(PRESETS).with_suffix("").as_posix() for path in PRESETS.rglob("*.yaml")}
+    presets = {name for name in presets if not name.startswith("claims/")}  # see test_claims
+    assert presets == {figure.preset for figure in FIGURES.values()}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_know_their_names(name):
+    assert FIGURES[name].name == name
+    assert FIGURES[name].title
+
+
+def test_an_unknown_figure_is_one_line_that_names_the_known_ones():
+    with pytest.raises(
+        ParameterError, match=r"^unknown figure 'icml2013/fig9'; accepted: horses/overlays, icml2013/fig1, .*quickstart"
+    ):
+        FIGURES.find("icml2013/fig9")
+    assert "icml2013/fig9" not in FIGURES
+
+
+def test_the_names_cost_no_heavy_import():
+    code = "import sys, fwexp.experiments as e; list(e.FIGURES); print(*{'pandas', 'numba', 'hydra'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_a_preset_fits_on_a_screen(path):
+    assert len(path.read_text().splitlines()) <= 70
+
+
+PANELS = {
+    "quickstart": quickstart.PANELS,
+    **{f"icml2013/fig{k}": getattr(icml2013, f"FIG{k}") for k in (1, 2, 3, 4, 5)},
+    "icml2016/fig1": icml2016.FIG1,
+    **{f"icml2016/{name.lower()}": getattr(icml2016_gaps, name).panels for name in ("FIG3", "FIG5", "FIG6", "AUTO")},
+}
+
+
+OF_MINUTES = {"synthetic_horseseg size=large"}
+
+
+def _place(config, panels):
+    """What the panels call the data of a run."""
+    dataset = config["dataset"]
+    same = {panel.place for panel in panels if panel.dataset == dataset["name"] and panel.options.items() <= dataset.items()}
+    return same.pop() if len(same) == 1 else dataset
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PANELS)
+def test_a_preset_compares_methods_on_equal_terms(name):
+    """For every panel all methods of its data set run equally far, the random ones with the same seeds, and nothing else does."""
+    split_by = ["refresh"] if name == "icml2016/fig1" else []
+    runs = {}
+    for config in _configs(name):
+        if "task" not in config:
+            runs.setdefault((_place(config, PANELS[name]), config["lam"]), []).append(config)
+    places = [(panel.place, panel.lam) for panel in PANELS[name]]
+    assert set(runs) == set(places)
+    drawn = {}
+    for place, configs in runs.items():
+        bounds = any(panel.measure == "suboptimality" for panel, at in zip(PANELS[name], places) if at == place)
+        compared = [config for config in configs if not (bounds and config["solver"].get("accelerate"))]
+        (passes,) = {config["max_passes"] for config in compared}
+        if name.startswith("icml2016/"):
+            assert passes >= 50  # five refreshes of the gaps: where estimates are spent before, gap sampling stands still
+        assert {config["gap_tol"] for config in configs} == {0}
+        seeds = {}
+        for config in compared:
+            method = style.method(config["solver"]["name"], config["solver"], split_by)
+            seeds.setdefault((method, SOLVERS[config["solver"]["name"]].stochastic), []).append(config["seed"])
+        assert {tuple(of_method) for (_, random), of_method in seeds.items() if not random} <= {(0,)}
+        (of_random,) = {tuple(of_method) for (_, random), of_method in seeds.items() if random}
+        assert of_random == tuple(range(len(of_random)))
+        one_seed = name.startswith("icml2016/") and place[0] in OF_MINUTES
+        assert len(of_random) == 1 if one_seed else len(of_random) >= 3
+        # One run more bounds the optimum where panels need one; gaps are their own bound.
+        references = [config for config in configs if bounds and config["solver"].get("accelerate")]
+        assert len(references) == bounds
+        assert all(config["max_passes"] >= 3 * passes for config in references)
+        drawn.setdefault(place[0], []).append((passes, set(seeds), of_random))
+    for of_data_set in drawn.values():
+        assert all(one == of_data_set[0] for one in of_data_set)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("one", "other", "solvers", "shared"),
+    [
+        ("icml2013/fig1", "icml2013/fig2", {"bcfw", "fw"}, 3 + 30 + 3),
+        ("icml2013/fig1", "icml2013/fig3", {"bcfw", "ssg", "online_eg"}, 3 + 90),
+        ("icml2013/fig1", "icml2013/fig4", {"ssg"}, 10),
+        ("icml2013/fig1", "icml2013/fig5", {"ssg"}, 10),
+        ("icml2013/fig1", "icml2013/table1", {"bcfw", "ssg", "online_eg", "fw", "one_slack"}, 1 + 30 + 2),
+        ("icml2016/fig5", "icml2016/fig3", {"bcfw"}, 8 * 3),
+        ("icml2016/fig6", "icml2016/fig3", {"bcfw"}, 8 * (1 + 3 + 3)),
+        ("icml2016/fig5", "icml2016/auto", {"bcfw"}, 2 * 3 * (3 + 3 + 3)),
+        ("icml2016/fig6", "icml2016/auto", {"bcfw"}, 2 * 3 * (3 * 4 + 1)),
+        ("icml2016/fig8", "icml2016/fig4", {"bcfw"}, 24),
+    ],
+)
+def test_figures_share_runs(one, other, solvers, shared):
+    keys = [{run_key(config) for config in _configs(name) if config["solver"]["name"] in solvers} for name in (one, other)]
+    assert len(keys[0] & keys[1]) == shared
+
+
+@pytest.mark.slow
+def test_table_1_measures_every_method_on_all_words_and_on_samples():
+    sizes = {}
+    for config in _configs("icml2013/table1"):
+        sizes.setdefault(config["solver"]["name"], set()).add(config["dataset"].get("n"))
+    assert set(sizes) == set(icml2013_table.METHODS)
+    assert all(None in found and len(found) >= 4 for found in sizes.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
+    full, smoke = _configs(name), _configs(name, "smoke")
+    assert len({run_key(config) for config in full}) == len(full) > 0
+    assert max(config["max_passes"] for config in smoke) < min(config["max_passes"] for config in full)
+    walks = name in ("icml2016/fig4", "icml2016/fig8")
+    assert max(config["max_passes"] for config in smoke) <= (30 if walks else 10 if name.startswith("review") else 2)
+    assert {config["seed"] for config in smoke} <= {0, 1}
+
+    def curves(configs):
+        configs = [config | {"dataset": {k: v for k, v in config["dataset"].items() if k != "n"}} for config in configs]
+        return {tuple(str(config.get(key)) for key in ("task", "dataset", "solver", "lam")) for config in configs}
+
+    assert curves(smoke) == curves(full)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].suffixes == PICTURE and not FIGURES[name].shows])
+def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path, monkeypatch):
+    frame = _frame(name)
+    picture = FIGURES[name].draw(frame)
+    titled = [ax for ax in picture.axes if ax.get_title(loc="left")]
+    assert len(titled) == frame["panel"].nunique()
+    assert not any(text.get_text() == "no run" for ax in titled for text in ax.texts)
+    assert list(frame.columns) == COLUMNS
+    assert not frame.isna().any(axis=None)
+    variants = frame["variant"][frame["axis"] != "nu"].unique()
+    assert set(variants) <= set(style.LINES)
+    (legend,) = picture.legends
+    assert [text.get_text() for text in legend.get_texts()] == [style.line(name).label for name in style.in_table_order(variants)]
+
+    def savefig(picture, file, **options):  # drawing thrice would take most of the time; test_figure looks at real files
+        if options["format"] == "svg":
+            file.write("<svg >")
+        else:
+            check_texts(picture)
+            file.write(b"png")
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    paths = save_figure(picture, frame, tmp_path / "figure", note="a note, " * 20)
+    assert paths == [tmp_path / f"figure{suffix}" for suffix in PICTURE]
+    assert all(path.is_file() for path in paths)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [slice(1), slice(8), slice(5, 6)], ids=["no cache", "some", "one"])
+def test_a_map_of_which_runs_failed_can_be_drawn(part, tmp_path):
+    figure = FIGURES["icml2016/fig2"]
+    frame = figure.data(make_results(_configs("icml2016/fig2", "smoke")[part]))
+    picture = figure.draw(frame)
+    save_figure(picture, frame, tmp_path / "figure")
+    assert any(text.get_text() == "no run" for ax in picture.axes for text in ax.texts)
+
+
+def test_runs_of_before_the_criteria_were_counted_are_said_to_be():
+    results = make_results(_configs("icml2016/fig2", "smoke")).drop(columns=["cache_local", "cache_global"])
+    with pytest.raises(ParameterError, match="without cache_local, cache_global; force=stale"):
+        FIGURES["icml2016/fig2"].data(results)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "last"), [(3e4, 1e-4), (300.0, 1e-4), (50.0, 3e-3), (5.0, 1e-5), (2e5, 10.0)])
+def test_tick_labels_of_lambda_do_not_touch(first, last):
+    frame = _frame("icml2016/fig8")
+    place = np.log(frame["x"].max() / frame["x"]) / np.log(frame["x"].max() / frame["x"].min())
+    frame = frame.assign(x=first * (last / first) ** place)
+    for number, columns in ((4, 2), (3, 3)):  # as in the figure, and narrower
+        panels = [dataclasses.replace(panel, title="", left=last) for panel, _ in icml2016_paths.FIG8.panels[:number]]
+        check_texts(curves.draw(frame, panels, columns=columns))
+
+
+def check_texts(picture):
+    """No text of a picture overlaps or touches another, or is cut off at the edge."""
+    drawn, draw = {}, Text.draw
+
+    def record(text, renderer):
+        if text.get_visible() and text.get_text():
+            drawn[text] = text.get_window_extent(renderer)
+        draw(text, renderer)
+
+    with mock.patch.object(Text, "draw", record):
+        FigureCanvasAgg(picture).draw()
+    gap = 0.02 * picture.dpi
+    for (one, box), (two, other) in itertools.combinations(drawn.items(), 2):
+        apart = box.x1 + gap < other.x0 or other.x1 + gap < box.x0 or box.y1 < other.y0 or other.y1 < box.y0
+        assert apart, (one.get_text(), two.get_text())
+    for text, box in drawn.items():
+        assert box.x0 >= 0, text
+        assert box.y0 >= 0, text
+        assert box.x1 <= picture.bbox.x1, text
+        assert box.y1 <= picture.bbox.y1, text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "panel", "variants"),
+    [
+        ("icml2013/fig1", "a", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "online_eg", "fw", "one_slack"}),
+        ("icml2013/fig1", "e", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "fw", "one_slack"}),
+        ("icml2013/fig2", "c", {"bcfw", "bcfw-predefined", "fw", "fw-predefined"}),
+        ("icml2013/fig3", "d", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg", "online_eg"}),
+        ("icml2013/fig4", "a", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg"}),
+        ("icml2016/fig1", "a", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
+        ("icml2016/fig1", "b", {f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never")}),
+        ("icml2016/fig1", "c", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
+        ("icml2016/fig2", "b", {"bcfw-gap", "cache-local", "cache-global", "cache-rare", "cache-eager"}),
+        ("icml2016/fig3", "d2", EIGHT),
+        ("icml2016/fig5", "f3", EIGHT),
+        ("icml2016/fig6", "c5", EIGHT),
+        ("icml2016/auto", "e8", {"auto", "bccfw-accelerated", "bcpfw-gap-cache", "bcfw-gap"}),
+        ("icml2016/fig4", "d", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
+        ("icml2016/fig8", "p", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
+    ],
+)
+def test_a_panel_has_the_curves_of_the_paper(name, panel, variants):
+    frame = _frame(name)
+    assert set(frame[frame["panel"] == panel]["variant"]) == variants
+
+
+@pytest.mark.slow
+def test_runs_whose_time_counts_are_no_other_figures_runs_side_by_side():
+    """A command for both would do them beside others, and the figure that shows times would find them stored."""
+    timed, others = {}, {}
+    for name, figure in FIGURES.items():
+        (timed if figure.timed else others).update(dict.fromkeys(map(run_key, _configs(name)), name))
+    assert timed
+    assert others
+    assert not {(timed[key], others[key]) for key in timed.keys() & others.keys()}

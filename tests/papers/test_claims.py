@@ -1,0 +1,543 @@
+import json
+import re
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from fwexp import store
+from fwexp.experiments import FIGURES
+from fwexp.papers.claims import PAPERS, VERDICTS, Finding, all_claims, check, small
+from fwexp.papers.claims.catalogue import Need
+from fwexp.papers.claims.check import decide, needed
+from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, reached
+from fwexp.papers.claims.verdict import NOT_REACHED, Undecided, plain
+from fwexp.run.config import conf_dir, run_key
+from tests.papers import made_up_world as world
+
+CLAIMS = all_claims()
+BARE = {id: replace(claim, vary={}) for id, claim in CLAIMS.items()}  # which are decided once
+COUNTS = {"B13": 22, "G16": 11, "L": 5, "R": 9}
+NO_RUNS = {id for id, claim in CLAIMS.items() if not claim.needs}
+OCR_SMALL_LAM = {"dataset": "ocr", "lam": "1/n"}
+
+
+def few_seeds(config):
+    return config["seed"] >= 3
+
+
+def as_if(where=None, **others):
+    """Let variants (with _ for -) run like others, in the runs whose configuration has the given values."""
+    names = {ours.replace("__", "-"): theirs for ours, theirs in others.items()}
+
+    def change(variant, config, columns):
+        flat = {"dataset": config["dataset"]["name"], "lam": config.get("lam")}
+        if variant not in names or any(flat[key] != value for key, value in (where or {}).items()):
+            return columns
+        theirs = world.columns(names[variant], columns["iterate"], config)
+        return columns | {name: theirs[name] for name in ("primal", "dual", "gap")}
+
+    return change
+
+
+def altered(column, change, *variants):
+    """Change one column, of all variants or of some: ``change(columns, config)`` gives it."""
+
+    def alter(variant, config, columns):
+        return columns if variants and variant not in variants else columns | {column: change(columns, config)}
+
+    return alter
+
+
+def distance(change, *variants):
+    """Change the suboptimality: ``change(d, passes)``."""
+
+    def alter(variant, config, columns):
+        if (variants and variant not in variants) or "gap" not in columns:
+            return columns
+        d = change(columns["primal"] - world.OPTIMUM, columns["passes"])
+        return columns | {"primal": world.OPTIMUM + d, "gap": d * 10 / 9, "dual": world.OPTIMUM - d / 9}
+
+    return alter
+
+
+def certified(change, **where):
+    """Change the gaps of runs on convex sets, ``change(gap, t)``, where a configuration has the given values."""
+
+    def alter(variant, config, columns):
+        flat = {"solver": config["solver"]["name"], **config["solver"], **config["dataset"]}
+        if any(flat.get(key) != value for key, value in where.items()):
+            return columns
+        gap = np.maximum(change(columns["gap"], columns["step"]), 1e-12)
+        primal = gap / 2 if config["dataset"]["name"] == "norm" else gap
+        return columns | {"gap": gap, "primal": primal, "dual": primal - gap}
+
+    return alter
+
+
+def plus(amount):
+    return lambda columns, _: columns["test_error"] + amount
+
+
+def task_of(config):
+    return config["task"]["name"] if "task" in config else "train"
+
+
+def kinds(config):
+    """Whether a configuration is a grid with warm starts, or a path."""
+    return task_of(config) == "grid" and config["task"].get("warm", True), task_of(config) == "path"
+
+
+def degraded(config):
+    return config["solver"].get("nu", 1) != 1 or config["solver"].get("delta", 0) != 0
+
+
+def swapped(*pairs):
+    return as_if(**{a.replace("-", "__"): b for pair in pairs for a, b in (pair, pair[::-1])})
+
+
+SLOW = lambda d, passes: np.maximum(d, 0.2 * (passes > 0))  # noqa: E731
+
+# Changes of the papers' world; each decided part of a claim has to fall by one of them at least.
+CONTRADICTIONS = {
+    "B13-1": [as_if(bcfw="fw", bcfw__wavg="fw", ssg="fw", ssg__wavg="fw", fw="bcfw", one_slack="bcfw")],
+    "B13-2": [as_if(ssg="bcfw-gap")],
+    "B13-3": [
+        distance(SLOW, "bcfw"),
+        as_if(bcfw__wavg="online_eg"),
+        distance(lambda d, passes: np.where(passes < 8, 5 * d, d), "bcfw-wavg"),
+        as_if(OCR_SMALL_LAM, bcfw__wavg="online_eg"),
+    ],
+    "B13-4": [as_if(bcfw="fw", bcfw__wavg="fw")],
+    "B13-5": [
+        altered("test_error", plus(0.05), "bcfw-wavg"),
+        altered("test_error", plus(0.05), "ssg-wavg"),
+        distance(lambda d, _: d / 100, "ssg-wavg"),
+    ],
+    "B13-6": [as_if(bcfw__predefined="bcfw-gap")],
+    "B13-7": [as_if(ssg__avg="bcfw-gap")],
+    "B13-8": [as_if(bcfw__tavg="ssg")],
+    "B13-9": [as_if(online_eg="bcfw-gap")],
+    "B13-10": [altered("test_error", lambda columns, _: 0.1 + 1 / (1 + columns["passes"]))],
+    "B13-11": [altered("gap", lambda columns, config: columns["gap"] * (1.001 if task_of(config) == "improvement" else 1))],
+    "B13-13": [distance(lambda d, _: 1.1 * d, "fcfw")],
+    "B13-16": [],
+    "B13-17": [altered("gap", lambda columns, config: columns["gap"] * (30 if degraded(config) else 1))],
+    "B13-18": [altered("atoms", lambda columns, _: 2 * columns["step"] + 1)],
+    "B13-20": [distance(lambda d, _: np.sqrt(d))],
+    "B13-21": [as_if(bcfw__predefined="fw"), as_if(bcfw__predefined="bcfw"), as_if(bcfw__predefined="bcfw-gap")],
+    "B13-22": [
+        altered("test_error", lambda columns, _: 0.1 + 0.1 * np.exp(-columns["passes"] / 30), "bcfw-wavg"),
+        altered("test_error", plus(0.5), "ssg-wavg"),
+    ],
+    "G16-1": [swapped(("bcfw", "bcfw-gap"), ("bcpfw", "bcpfw-gap"))],
+    "G16-2": [
+        swapped(("bcfw", "bcfw-cache"), ("bcfw-gap", "bcfw-gap-cache"), ("bcpfw", "bcpfw-cache"), ("bcpfw-gap", "bcpfw-gap-cache")),
+        altered("time", lambda columns, _: columns["passes"]),
+        altered("time", lambda columns, config: columns["passes"] * (10 if config["solver"].get("cache") else 1)),
+    ],
+    "G16-3": [
+        swapped(("bcfw", "bcpfw"), ("bcfw-gap", "bcpfw-gap")),
+        distance(lambda d, passes: 0.9 / (1 + passes), "bcpfw", "bcpfw-gap"),
+    ],
+    "G16-4": [
+        altered("gap_estimate", lambda columns, _: columns["gap"] / 1.5),
+        swapped(("bcfw-gap-10", "bcfw-gap-never")),
+        as_if(bcfw__gap__1="bcfw-gap-10", bcfw__gap__5="online_eg"),
+    ],
+    "G16-5": [altered("improvement", lambda columns, _: 0.5 * columns["improvement"])],
+    "G16-6": [
+        altered("cache_hits", lambda columns, _: 0.5 * columns["step"]),
+        as_if(cache__local="cache-rare", cache__rare="cache-local"),
+        as_if(cache__eager="cache-local"),
+    ],
+    "G16-7": [
+        altered("gap", lambda columns, _: 0.2 + 0 * columns["gap"]),
+        altered("at_lam", lambda columns, _: 1 / columns["at_lam"]),
+    ],
+    "G16-8": [
+        altered(cost, lambda columns, config, cost=cost, kind=kind: columns[cost] * (50 if kinds(config)[kind] else 1))
+        for cost in ("passes", "time")
+        for kind in (0, 1)
+    ],
+    "G16-10": [as_if(bcfw__gap="fw"), as_if(bcpfw__gap__cache="fw")],
+    "G16-11": [
+        altered("atoms", lambda columns, _: 10_000 + columns["step"]),
+        altered("step", lambda columns, _: columns["oracle_calls"]),
+    ],
+    "L-1": [distance(lambda d, _: 1.1 * d, "fcfw")],
+    "L-3": [certified(lambda gap, t: np.maximum(gap, 1.0))],
+    "L-4": [
+        altered("primal", lambda columns, _: columns["primal"] + 0.01),
+        altered("dual", lambda columns, _: columns["dual"] - 0.01),
+    ],
+    "R-1": [
+        certified(lambda gap, t: 1 / (t + 1), solver="away"),
+        certified(lambda gap, t: np.exp(-t), solver="frank_wolfe"),
+        certified(lambda gap, t: 1 / (t + 1), optimum="inside"),
+    ],
+    "R-2": [
+        certified(lambda gap, t: 1 / (t + 1), solver="random_away"),
+        certified(lambda gap, t: np.exp(-t / 20), solver="random_away"),
+        altered("inspected", lambda columns, _: 400 * columns["step"]),
+    ],
+    "R-3": [certified(lambda gap, t: gap + 1)],
+    "R-4": [certified(lambda gap, t: 1.9 / (t + 1)), certified(lambda gap, t: 2.1 / (t + 1), step="auto")],
+    "R-6": [
+        certified(lambda gap, t: 1 / (t + 1), solver="sp_fw"),
+        certified(lambda gap, t: np.exp(-t / 50), solver="dual_extragradient"),
+        certified(lambda gap, t: 1 / np.sqrt(t + 1), solver="dual_extragradient"),
+    ],
+    "R-7": [certified(lambda gap, t: 1 / (t + 1)), altered("inspected", lambda columns, _: 400 * columns["step"])],
+    "R-8": [certified(lambda gap, t: 1 / (t + 1))],
+}
+
+
+def on_chains(change):
+    """Change the runs on chains only."""
+    return lambda variant, config, columns: (
+        change(variant, config, columns) if config["dataset"]["name"] in ("ocr", "conll2000") else columns
+    )
+
+
+# What the world has to be like where the papers' claims do not all hold in one.
+BASES = {
+    "G16-10": on_chains(
+        distance(
+            lambda d, passes: np.maximum(d, 0.9 / (1 + 30 * passes)), *(f"bcpfw{x}" for x in ("", "-gap", "-cache", "-gap-cache"))
+        )
+    ),
+}
+
+
+def verdict(id, change=None, claims=BARE):
+    changes = [each for each in (BASES.get(id), change) if each]
+
+    def change_all(variant, config, columns):
+        for each in changes:
+            columns = each(variant, config, columns)
+        return columns
+
+    return decide(claims[id], world.make(claims[id], change_all, few_seeds))
+
+
+@pytest.mark.parametrize("paper", COUNTS)
+def test_every_claim_of_the_list_has_a_function(paper):
+    ids = [id for id in CLAIMS if CLAIMS[id].paper == paper]
+    assert ids == [f"{paper}-{k}" for k in range(1, COUNTS[paper] + 1)]
+
+
+@pytest.mark.parametrize("id", CLAIMS)
+def test_a_claim_says_what_it_claims_and_when_it_holds(id):
+    claim = CLAIMS[id]
+    assert claim.id == id
+    assert claim.statement.endswith(".")
+    assert re.search("section|caption|appendix|theorem|page|behind|note|variant|sketch", claim.quote)
+    assert len(claim.criterion) > 40
+    assert not set("{}") & set(claim.criterion)
+    assert claim.paper in PAPERS
+
+
+@pytest.mark.parametrize("id", [id for id, claim in CLAIMS.items() if claim.vary])
+def test_thresholds_of_ours_are_varied_around_what_is_chosen(id):
+    claim = CLAIMS[id]
+    assert set(claim.chosen) == set(claim.vary)
+    for name, values in claim.vary.items():
+        assert claim.chosen[name] in values
+        assert list(values) == sorted(set(values))
+        assert len(values) >= 3
+        assert f"{{{name}:" in claim.decide.__doc__ or name == "seeds"  # of which `runs` tells
+
+
+def test_every_threshold_is_varied():
+    assert not [id for id, claim in CLAIMS.items() if set(claim.chosen) != set(claim.vary)]
+
+
+def test_a_verdict_is_told_for_each_value_of_a_threshold():
+    told = verdict("B13-9", claims=CLAIMS)
+    least = min(float(re.search("ratio ([0-9.]+)", number)[1]) for number in told["numbers"].values())
+    factors = {"1.25": "holds", "1.5": "holds", "2": "holds", "3": "holds", "5": "holds"}
+    assert least > 5
+    assert told["sensitivity"] == {"factor": factors}
+    told = verdict("B13-9", distance(lambda d, _: d / 4, "online_eg"), claims=CLAIMS)
+    assert told["sensitivity"]["factor"]["1.25"] == "holds" != told["sensitivity"]["factor"]["5"]
+    assert told["sensitivity"]["factor"]["2"] == told["verdict"]
+    assert verdict("B13-10", claims=CLAIMS)["sensitivity"]["early"].keys() == {"0.166667", "0.25", "0.333333", "0.5"}
+
+
+def test_figures_name_their_claims_and_claims_their_figures():
+    named = {id: name for name, figure in FIGURES.items() for id in figure.claims}
+    assert {id: claim.figure for id, claim in CLAIMS.items() if claim.figure} == named
+
+
+def test_every_claim_with_runs_is_contradicted_here():
+    assert set(CONTRADICTIONS) == {id for id in CLAIMS if id not in NO_RUNS}
+
+
+# Changes of `small`, (name, change of the function), under which what claims compute falls.
+COMPUTED = {
+    "B13-11": [("primal", lambda primal: lambda *given: primal(*given) + 0.1), ("gaps", lambda _: lambda *_: (1.0, 1.0))],
+    "B13-12": [("Outputs.worst", lambda worst: lambda self, w: worst(self, -w))],
+    "B13-14": [("optimum", lambda optimum: lambda *given: optimum(*given) + 3.0)],
+    "B13-15": [
+        ("curvature", lambda curvature: lambda *given: 5.0 * curvature(*given)),
+        ("block_curvatures", lambda curvatures: lambda *given: 4.0 * curvatures(*given)),
+    ],
+    "B13-16": [("primal", lambda primal: lambda *given: primal(*given) + 1000.0)],
+    "B13-17": [("primal", lambda primal: lambda *given: primal(*given) + 1000.0)],
+    "B13-19": [("coordinate_descent", lambda descent: lambda X, *given: descent(1.01 * X, *given))],
+    "B13-21": [
+        ("iterates", lambda found: lambda *given, **options: found(*given, **options | {"line_search": False})),
+        ("iterates", lambda found: lambda *given, **options: found(*given, **options | {"line_search": True})),
+    ],
+    "G16-7": [("worst_on_path", lambda worst: lambda *given: worst(*given) + 0.1)],
+    "G16-9": [("iterates", lambda found: lambda *given, **options: found(*given, **options | {"sampling": "uniform"}))],
+    "L-5": [("optimum", lambda optimum: lambda *given: optimum(*given) - 100.0)],
+    "R-9": [
+        ("negative_dual", lambda f: lambda *given: -f(*given)),
+        ("game_gap", lambda gap: lambda M, sign, steps: gap(M, -sign, steps)),
+        ("extragradient", lambda found: lambda F, b, steps: found(F, b, steps + 1)),
+        ("augmented", lambda found: lambda *given: -found(*given)),
+    ],
+}
+SAME = {"B13-12": "L-2", "B13-15": "R-5"}
+
+
+def fallen(id, decided, monkeypatch):
+    """The parts that fall by a change of `small`."""
+    found = set()
+    for name, change in COMPUTED.get(id, ()):
+        place, _, attribute = name.rpartition(".")
+        owner = getattr(small, place) if place else small
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, attribute, change(getattr(owner, attribute)))
+            found |= {part for part, held in decided()["parts"].items() if held is False}
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", CONTRADICTIONS)
+def test_a_verdict_flips_where_the_data_contradict_the_claim(id, monkeypatch):
+    told = verdict(id)
+    assert told["verdict"] in ("holds", "holds in part"), told
+    assert set(told["parts"].values()) <= {True, NOT_REACHED}, told
+    gone = fallen(id, lambda: verdict(id), monkeypatch)
+    for change in CONTRADICTIONS[id]:
+        other = verdict(id, change)
+        assert other["verdict"] in ("fails", "holds in part"), other
+        assert "does not hold" in other["why"]
+        gone |= {part for part, held in other["parts"].items() if held is False}
+    assert gone == {part for part, held in told["parts"].items() if held is True}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", sorted(NO_RUNS - set(SAME.values())))
+def test_what_is_computed_holds_and_can_fall(id, monkeypatch):
+    told = decide(CLAIMS[id], None)
+    assert told["verdict"] == "holds", told
+    assert told["numbers"]
+    assert {verdict for by_value in told["sensitivity"].values() for verdict in by_value.values()} <= {"holds", "holds in part"}
+    assert fallen(id, lambda: decide(BARE[id], None), monkeypatch) == set(told["parts"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("id", "change"),
+    [
+        ("B13-17", altered("gap", lambda columns, _: 0.5 + columns["gap"])),
+        ("B13-20", distance(lambda d, passes: 0.9 / (1 + (passes / 60) ** 1.2))),
+        ("R-1", certified(lambda gap, t: np.exp(-t / 2000), optimum="edge", solver="away")),
+        ("R-2", certified(lambda gap, t: np.exp(-t / 2000), solver="random_away")),
+        ("R-6", certified(lambda gap, t: np.exp(-t / 2000), solver="sp_fw")),
+        ("R-8", certified(lambda gap, t: np.exp(-t / 2000))),
+    ],
+)
+def test_what_comes_later_than_the_runs_went_is_not_reached(id, change):
+    told = verdict(id, change)
+    assert set(told["parts"].values()) <= {True, NOT_REACHED}
+    assert NOT_REACHED in told["parts"].values(), told
+    assert told["verdict"] == ("holds in part" if True in told["parts"].values() else "not reached")
+    assert "is not reached within these runs" in told["why"]
+
+
+@pytest.mark.slow
+def test_iterations_are_compared_where_batch_methods_made_enough(monkeypatch):
+    monkeypatch.setitem(world.N, "ocr", 50)  # 130 iterations are more than 2 n
+    assert verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 400 * passes), "bcfw-wavg"))["verdict"] == "holds"
+    slow = verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 0.01 * passes), "bcfw-wavg"))["parts"]
+    assert [slow[f"OCR, lam = {lam}"] for lam in (0.01, 0.001, "1/n")] == [False] * 3
+
+
+def test_claims_without_runs_are_computed():
+    assert {*COMPUTED, *SAME.values()} >= NO_RUNS
+    assert all(CLAIMS[one].decide is CLAIMS[other].decide for one, other in SAME.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", ["B13-1", "B13-7", "G16-1", "G16-3"])
+def test_swapping_seeds_changes_nothing_and_scaling_one_curve_does(id):
+    claim = CLAIMS[id]
+    results = world.make(claim, None, few_seeds)
+    before = decide(claim, results)
+    seeds = results["seed"].where(~results["seed"].isin([0, 1]) | results["solver"].isin(["fw", "one_slack"]), 1 - results["seed"])
+    assert decide(claim, results.assign(seed=seeds)) == before
+    some = {"B13-1": ["ssg"], "B13-7": ["ssg"], "G16-1": ["bcfw-gap"], "G16-3": ["bcpfw", "bcpfw-gap"]}[id]
+    scaled = verdict(id, distance(lambda d, passes: np.where(passes > 0, 10 * d, d), *some))
+    assert scaled["verdict"] == "holds in part"
+    assert scaled["parts"] != before["parts"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", ["B13-1", "B13-10", "G16-4"])
+def test_runs_that_end_early_leave_a_claim_undecided(id):
+    claim = CLAIMS[id]
+    results = world.make(claim, None, few_seeds)
+    told = decide(claim, results[results["passes"] <= 2])
+    assert told["verdict"] == "undecided"
+    assert "logged" in told["why"]
+
+
+@pytest.mark.slow
+def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypatch, tmp_path):
+    chosen = {id: CLAIMS[id] for id in ("B13-1", "B13-2", "B13-4", "B13-9", "B13-10", "B13-16")}
+    runs = needed(CLAIMS["B13-10"]).values()
+    deleted = next(config for config in runs if config["solver"]["name"] == "bcfw" and config["seed"] == 2)
+    gone = run_key(deleted)
+    users = {id for id, claim in chosen.items() if gone in needed(claim)}
+    assert users == {"B13-9", "B13-10", "B13-16"}
+    monkeypatch.setattr(store, "stored", lambda _, config: None if run_key(config) == gone else config)
+
+    def load(_, key):
+        for claim in chosen.values():
+            if set(key) == set(needed(claim)):
+                return world.make(claim)
+        raise AssertionError(key)
+
+    monkeypatch.setattr(store, "load_results", load)
+    told = {id: check(claim, tmp_path) for id, claim in chosen.items()}
+    assert {id for id, record in told.items() if record["verdict"] == "undecided"} == users
+    assert {told[id]["why"] for id in users} == {f"1 of {len(needed(CLAIMS[id]))} runs are not stored" for id in users}
+
+
+@pytest.mark.slow
+def test_an_empty_store_leaves_all_that_need_runs_undecided(tmp_path):
+    records = [check(claim, tmp_path) for claim in CLAIMS.values() if claim.needs]
+    assert {record["verdict"] for record in records} == {"undecided"}
+    assert all(record["why"] for record in records)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_presets_of_claims_are_used():
+    presets = {
+        path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix()
+        for path in (conf_dir() / "experiment/claims").glob("*")
+    }
+    assert presets == {need.preset for claim in CLAIMS.values() for need in claim.needs} - {
+        figure.preset for figure in FIGURES.values()
+    }
+
+
+@pytest.mark.parametrize("kinds", [kinds for r in range(5) for kinds in combinations((True, False, NOT_REACHED, None), r)])
+def test_the_parts_make_the_verdict(kinds):
+    held, contradicted, missed = (kind in kinds for kind in (True, False, NOT_REACHED))
+    if held:
+        expected = "holds" if len(kinds) == 1 else "holds in part"
+    else:
+        expected = "fails" if contradicted else "not reached" if missed else "undecided"
+    finding = Finding({str(kind): kind for kind in kinds})
+    assert finding.verdict == expected
+    assert finding.verdict in VERDICTS
+    assert (finding.why == "") == (expected == "holds" or not kinds)
+    assert Finding({**finding.parts, "again": kinds[0] if kinds else None}).verdict == expected  # how many is no matter
+    assert Finding(json.loads(json.dumps(finding.parts))) == finding
+
+
+def test_the_words_of_a_verdict_name_what_became_of_each_part():
+    parts = {"a": np.True_, "b": NOT_REACHED, "c": None, "d": np.False_, "e": True}
+    assert Finding(parts).why == "holds: a; e. does not hold: d. is not reached within these runs: b. is not measured: c"
+
+
+def test_numbers_are_plain():
+    assert [plain(value) for value in (np.float64(2), 0.123456, np.inf, np.nan, "x", True)] == [2, 0.1235, "never", None, "x", 1]
+
+
+def curve(*rows, x=(1.0, 2.0, 4.0), name="c"):
+    return Curves(name, [np.array(x)] * len(rows), [np.array(row) for row in rows], [np.nan] * len(rows))
+
+
+def test_an_ordering_is_one_of_lines_or_of_bands():
+    lower, upper = curve([1.0, 1.0, 1.0], [2.0, 1.0, 1.0]), curve([3.0, 3.0, 3.0], [2.0, 2.0, 2.0])
+    found = below(lower, upper, 1.0, 4.0)
+    assert found.share == 1  # of the lines
+    assert (found.least, found.most, found.points) == pytest.approx((1, 3, 3))
+    assert below(lower, upper, 1.0, 4.0, seeds=1.0).share == pytest.approx(2 / 3)  # two seeds meet at the first point
+
+
+def test_a_rate_is_fitted_with_an_interval():
+    x = np.geomspace(1.0, 100.0, 20)
+    exact = Curves("c", [x] * 3, [factor * x**-1.5 for factor in (1, 2, 3)], [np.nan] * 3).rate(1.0, 100.0)
+    assert exact == pytest.approx((-1.5, -1.5, -1.5))
+    wide = interval([0.0, 1.0, 2.0])
+    assert wide.low == pytest.approx(1 - 4.3027 / np.sqrt(3), abs=1e-4)
+
+
+def test_a_linear_rate_is_told_from_a_power_law():
+    x = np.arange(1.0, 50.0)
+    assert is_linear(x, np.exp(-x / 5))
+    assert not is_linear(x, 1 / x)
+    assert not is_linear(x, np.exp(x / 5))  # it rises
+    with pytest.raises(Undecided, match="5 logged points, a rate needs 6"):
+        is_linear(x[:5], np.exp(-x[:5]))
+
+
+def test_runs_are_told_apart_and_have_the_best_gap_so_far():
+    runs = Runs(world.make(CLAIMS["R-2"], None, few_seeds))
+    away = runs.one("away")
+    assert (away["step"].diff().dropna() >= 0).all()
+    assert (away["best"].diff().dropna() <= 0).all()
+    assert reached(away, 1e-3) == away[away["best"] <= 1e-3]["step"].min()
+    assert reached(away, 0.0, "inspected") == np.inf
+    assert {run["solver.eta"].iloc[0] for run in runs.each("random_away")} == {0.05, 0.1, 0.5, 1.0}
+    with pytest.raises(Undecided, match="12 runs of random_away, the criterion looks at one"):
+        runs.one("random_away")
+
+
+def test_levels_are_reached_by_a_power_law():
+    assert curve([8.0, 4.0, 1.0], [8.0, 7.0, 6.0]).until(2.0).tolist() == pytest.approx([2 * 2**0.5, np.inf])
+
+
+def test_a_diverged_run_goes_on_at_infinity():
+    found = Curves("c", [np.array([1.0, 2.0]), np.array([1.0, 2.0, 4.0])], [np.ones(2), np.ones(3)], [np.inf, np.nan])
+    assert found.in_range(1.0, 4.0).tolist() == [[1, 1, np.inf], [1, 1, 1]]
+
+
+def test_a_converged_run_stays_where_it_is():
+    results = world.make(CLAIMS["G16-5"], None, few_seeds)
+    of_two = results[(results["seed"] < 2) & ((results["passes"] <= 100) | (results["seed"] == 1))]
+    early = (of_two["seed"] == 0) & (of_two["status"] == "max_passes")
+    found = Runs(of_two.assign(status=of_two["status"].mask(early, "converged")), ("refresh",)).curves(
+        "bcfw", "improvement", task="improvement"
+    )
+    assert found.in_range(10.0, 190.0)[0, -1] == 1.5
+    assert found.lowest().behind[0] == 1.5
+
+
+def test_a_range_that_is_not_covered_is_undecided():
+    with pytest.raises(Undecided, match="c is logged until 4, the criterion looks at 1 to 10"):
+        curve([1.0, 1.0, 1.0]).logged(1.0, 10.0)
+
+
+def test_runs_that_are_not_there_are_undecided():
+    found = Runs(world.make(CLAIMS["B13-4"], None, few_seeds))
+    with pytest.raises(Undecided, match="no run of bcfw \\(lam=7\\)"):
+        found.curves("bcfw", lam=7)
+
+
+def test_a_need_names_runs_by_method_and_values():
+    found = list(needed(CLAIMS["B13-2"]).values())
+    assert {(config["solver"]["name"], config["lam"]) for config in found} == {
+        (s, "1/n") for s in ("ssg", "fw", "one_slack", "bcfw")
+    }
+    assert sum(config["solver"]["name"] == "bcfw" for config in found) == 1  # the reference
+    assert Need("x").methods == ()

@@ -1,0 +1,116 @@
+import json
+import re
+
+import pytest
+
+from fwexp.cli import main
+from fwexp.commands.claims import changes, line
+from fwexp.papers.claims import of_paper
+from fwexp.papers.claims.check import check_all, claims_path, read, save, summary
+
+
+def records(**verdicts):
+    facts = {"paper": "B13", "statement": "It is so.", "quote": f'section 6: "{"it is so " * 20}"', "why": ""}
+    return {id.replace("_", "-"): {"id": id.replace("_", "-"), "verdict": verdict, **facts} for id, verdict in verdicts.items()}
+
+
+def test_verdicts_are_printed_and_kept(tmp_path, capsys):
+    assert main(["claims", "R", f"results_dir={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    assert "R-1     undecided" in out
+    assert "runs are not stored" in out
+    assert "9 claims: 2 holds; 7 undecided" in out
+    stored = json.loads(claims_path(tmp_path, "R").read_text())
+    assert list(stored) == list(of_paper("review"))
+    assert {"statement", "quote", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(
+        stored["R-1"]
+    )
+
+
+@pytest.mark.slow
+def test_one_claim_leaves_the_others_as_they_were_stored(tmp_path, capsys):
+    save({id: record | {"why": "kept"} for id, record in check_all(of_paper("L"), tmp_path).items()}, tmp_path)
+    assert main(["claims", "L-4", f"results_dir={tmp_path}"]) == 0
+    assert {id for id, record in read(claims_path(tmp_path, "L")).items() if record["why"] == "kept"} == {
+        "L-1",
+        "L-2",
+        "L-3",
+        "L-5",
+    }
+    assert "1 claims" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_equal_stores_give_equal_files(tmp_path):
+    texts = []
+    for name in ("a", "b"):
+        main(["claims", "R", f"results_dir={tmp_path / name}"])
+        texts.append(claims_path(tmp_path / name, "R").read_text())
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.slow
+def test_strict_tells_a_change_and_nothing_else(tmp_path, capsys):
+    published = tmp_path / "published"
+    save(check_all(of_paper("L"), tmp_path), published)
+    arguments = ["claims", "L", "--strict", f"results_dir={tmp_path}", f"published={published}"]
+    assert main(arguments) == 0
+    path = claims_path(published, "L")
+    path.write_text(path.read_text().replace('"verdict": "undecided"', '"verdict": "holds"', 1))
+    assert main(arguments) == 1
+    assert "L-1: holds is published, now it is undecided" in capsys.readouterr().out
+
+
+def test_a_verdict_that_was_never_published_is_a_change():
+    assert changes(records(B13_1="holds", B13_2="fails"), records(B13_1="holds")) == [
+        "B13-2: not published is published, now it is fails"
+    ]
+
+
+def test_a_damaged_file_of_verdicts_counts_as_none(tmp_path):
+    path = claims_path(tmp_path, "B13")
+    path.parent.mkdir()
+    for text in ("{", "[]", '{"B13-1": 3}', '{"B13-1": {}}'):
+        path.write_text(text)
+        assert read(path) == {}
+
+
+def test_the_first_line_tells_verdict_and_place_and_the_others_the_claim_and_the_reason():
+    (record,) = records(B13_1="not reached").values()
+    first, *others = line(record | {"why": "is not reached within these runs: that"}).splitlines()
+    assert re.fullmatch(r'B13-1   not reached    section 6: "it is so [^"]* \.\.\.', first)
+    assert len(first) <= 110
+    assert [other.strip() for other in others] == ["It is so.", "- is not reached within these runs: that"]
+
+
+def test_what_is_open_stands_apart():
+    found = records(B13_1="undecided", B13_2="fails", B13_3="not reached", B13_4="holds", B13_5="undecided")
+    assert summary(found) == "5 claims: 1 holds, 1 fails; 1 not reached, 2 undecided"
+    assert summary(records(B13_1="undecided")) == "1 claims: 1 undecided"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["B14"], "unknown paper or claim 'B14'; accepted: B13, G16, L, R, icml2013, icml2016, lecture, review"),
+        (["B13-99"], "unknown paper or claim 'B13-99'"),
+        (["B13", "G16"], "takes at most 1 name, got B13 G16"),
+        (["--what"], "unknown flag of fwexp claims '--what'; accepted: --preset, --run, --strict"),
+        (["--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
+        (["seed=0"], "unknown key of fwexp claims 'seed'"),
+        (["results_dir="], "results_dir must not be empty"),
+        (["L", "--strict", "published=nowhere"], "--strict needs published verdicts, found none in nowhere/claims/lecture.json"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["claims", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_tells_the_flags(capsys):
+    assert main(["claims", "--help"]) == 0
+    assert "--strict" in capsys.readouterr().out

@@ -1,0 +1,208 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fwexp import store
+from fwexp.cli import main
+from fwexp.errors import OptionError, ParameterError
+from fwexp.papers import comparison
+from fwexp.papers.comparison import Side, compare, parse, table
+from fwexp.plots import profiles, style
+from fwexp.store import traces
+from tests.plots.synthetic_results import concat, make_run
+
+
+def stored(*runs):
+    """Results as `comparison.load` gives them."""
+    found = concat(*runs).assign(store="results")
+    found = found.assign(method=style.methods(found), problem=comparison._problems(found))
+    return found.assign(highest=found.groupby("problem")["dual"].transform("max"))
+
+
+def two(lam=0.01, **options):
+    """BCFW, three seeds, and FW, which is 30 times slower."""
+    return [make_run("bcfw", lam, seed, level=0.1, **options) for seed in range(3)] + [make_run("fw", lam, level=3.0)]
+
+
+def costs(*runs, sides=("bcfw", "fw"), gaps=(0.1, 0.01)):
+    return compare([Side(name, method=name) for name in sides], stored(*runs), gaps)
+
+
+def test_costs_are_medians_over_seeds_with_their_span():
+    found = costs(*two(), gaps=(0.02,)).set_index("side")
+    block = found.loc["bcfw"]
+    assert (block["seeds"], block["reached"]) == (3, 3)
+    assert block["passes_low"] < block["passes"] < block["passes_high"]
+    assert found.loc["fw", "passes"] > 10 * block["passes"]
+    assert block["time"] == pytest.approx(0.05 * block["passes"], rel=0.1)
+
+
+def test_a_gap_that_is_not_reached_costs_infinitely_much():
+    found = costs(*two(), gaps=(1e-4,))
+    assert np.isinf(found["passes"]).all()
+    assert (found["reached"] == 0).all()
+    assert "never" in table(found)
+    assert "0/3" in table(found)
+
+
+def test_a_method_without_a_dual_is_measured_by_that_of_the_others():
+    runs = [*two(), make_run("ssg", level=0.2)]
+    found = costs(*runs, sides=("bcfw", "ssg"), gaps=(0.05,)).set_index("side")
+    assert np.isfinite(found.loc["ssg", "passes"])
+    assert np.isinf(costs(make_run("ssg", level=0.2), make_run("ssg", level=0.2, sampling="perm"), sides=("ssg",))["passes"]).all()
+
+
+def test_problems_that_differ_in_any_option_of_their_data_are_not_mixed():
+    options = {"size": ["small", "large", None], "n": [np.nan, 40.0, np.nan], "pairwise": [True, np.nan, np.nan]}
+    frame = pd.DataFrame({f"dataset.{name}": values for name, values in options.items()})
+    frame = frame.assign(dataset="d", split=[None, None, "ocr"], lam_spec="1/n")
+    assert list(comparison._problems(frame)) == [
+        "d, size=small, pairwise=1, lam=1/n",
+        "d, size=large, n=40, lam=1/n",
+        "d ocr, lam=1/n",
+    ]
+
+
+def test_standings_are_ratios_to_the_best_of_the_others():
+    frame = pd.DataFrame(
+        [("a", "p", 1.0), ("b", "p", 2.0), ("c", "p", 4.0), ("a", "q", 9.0), ("b", "q", 3.0), ("c", "q", 3.0)]
+        + [(side, "r", np.inf) for side in "abc"],
+        columns=["side", "problem", "passes"],
+    )
+    said = [comparison.standing(frame, side, "passes") for side in "abc"]
+    assert said[0] == "a, passes: at most 1.1 times the best other on 1 of 2; worst: 3 times on q"
+    assert said[1] == "b, passes: at most 1.1 times the best other on 1 of 2; worst: 2 times on p"
+    assert said[2] == "c, passes: at most 1.1 times the best other on 1 of 2; worst: 4 times on p"
+    never = frame.assign(passes=frame["passes"].where((frame["side"] != "b") | (frame["problem"] != "q"), np.inf))
+    assert comparison.standing(never, "b", "passes").endswith("worst: never there, as another is, on q")
+    nothing = comparison.standing(frame.assign(passes=0.0), "a", "passes")  # gaps that every start has
+    assert nothing.startswith("a, passes: at most 1.1 times the best other on 3 of 3; worst: 1 times")
+    assert comparison.standing(frame[frame["problem"] == "r"], "a", "passes") == "a, passes: no method gets to any gap"
+
+
+def test_only_problems_that_all_sides_have_count():
+    found = costs(*two(0.01), *two(0.1)[:3], gaps=(0.1,))
+    assert set(found["problem"]) == {"ocr ocr2, lam=0.01, gap 0.1"}
+    with pytest.raises(ParameterError, match="bcfw and fw have no data set and lam in common"):
+        costs(*two(0.01)[:3], make_run("fw", 0.1))
+
+
+def test_a_longer_run_of_the_same_seed_counts_instead_of_a_shorter_one():
+    long, short = make_run("bcfw", level=0.1), make_run("bcfw", level=5.0)
+    short = short[short["passes"] <= 2].assign(key="short")
+    (row,) = costs(long, short, sides=("bcfw",), gaps=(0.1,)).to_dict("records")
+    assert row["seeds"] == 1
+    assert row["keys"] == long["key"].iloc[0]
+
+
+def test_option_sets_are_sides():
+    results = stored(*two(), *two(sampling="perm")[:3])
+    side = parse("bcfw:sampling=perm")
+    assert set(side.rows(results)["solver.sampling"]) == {"perm"}
+    assert parse("bcfw:step=nothing").rows(results).empty
+
+
+def test_two_stores_are_compared_method_by_method(tmp_path):
+    folders = [tmp_path / name for name in ("old", "new")]
+    for folder in folders:
+        folder.mkdir()
+    sides = [parse(str(folder)) for folder in folders]
+    runs = [make_run("bcfw", level=level).assign(store=str(folder)) for folder, level in zip(folders, (0.1, 0.2), strict=True)]
+    found = compare(sides, comparison.comparable(concat(*runs)), (0.05,))
+    assert list(found["problem"]) == ["ocr ocr2, lam=0.01, bcfw, gap 0.05"] * 2
+    assert found["passes"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize("text", ["bcwf", "bcfw:sampling", "no/such/folder"])
+def test_what_stands_for_nothing_is_refused(text):
+    with pytest.raises((ParameterError, OptionError), match=text.partition(":")[0]):
+        parse(text)
+
+
+def test_profiles_are_shares_of_problems():
+    rows = [("a", "p", 1.0), ("b", "p", 2.0), ("a", "q", 6.0), ("b", "q", 3.0), ("a", "r", np.inf), ("b", "r", 5.0)]
+    rows += [("a", "s", np.inf), ("b", "s", np.inf)]  # solved by none: no problem
+    frame = pd.DataFrame(rows, columns=["side", "problem", "passes"]).assign(time=1.0, keys="k")
+    steps = profiles.data(frame)
+    one = steps[(steps["panel"] == "a") & (steps["variant"] == "a")]
+    assert one["problems"].unique().tolist() == [3]
+    assert one[["x", "median"]].to_numpy().tolist() == [[1, 1 / 3], [1, 1 / 3], [2, 2 / 3], [pytest.approx(2.4), 2 / 3]]
+    other = steps[(steps["panel"] == "a") & (steps["variant"] == "b")]
+    assert other["median"].iloc[-1] == 1
+
+
+def test_a_profile_is_drawn_with_a_line_for_each_side():
+    picture = profiles.draw(profiles.data(costs(*two(0.01), *two(0.1))))
+    assert [len(ax.lines) for ax in picture.axes] == [2, 2]
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == ["BCFW", "FW"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "takes two different methods or more, got none"),
+        (["bcfw"], "takes two different methods or more, got bcfw"),
+        (["bcfw", "bcfw"], "takes two different methods or more"),
+        (["bcfw", "fwx"], "unknown method 'fwx'; accepted: "),
+        (["bcfw", "fw", "--dataset", "ocd"], "unknown dataset 'ocd'; accepted: "),
+        (["bcfw", "fw", "--gaps", "0.1,-1"], "--gaps takes positive numbers with commas between, got '0.1,-1'"),
+        (["bcfw", "fw", "--lam", "nan"], "--lam takes positive numbers"),
+        (["bcfw", "fw", "--gap=1"], "unknown flag of fwexp compare '--gap'"),
+        (["bcfw", "fw", "--gaps"], "--gaps needs a value"),
+        (["bcfw", "."], "takes methods or folders, not both"),
+        (["bcfw", "fw", "seed=1"], "unknown key of fwexp compare 'seed'"),
+        (["bcfw", "fw"], "there are no stored runs of bcfw to compare"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(comparison, "load", lambda *_, **__: stored(*two()))
+    assert main(["compare", "bcfw", "fw", f"results_dir={tmp_path}", "--gaps=0.1,0.02"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].split() == ["problem", "method", "seeds", "passes", "(least", "-", "most)", "time", "(least", "-", "most)"]
+    assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw.json")
+    assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw.csv")) > 4
+
+
+def test_only_traces_of_the_sides_are_read(tmp_path, monkeypatch):
+    """And of the others what is on record of their dual."""
+    common = ["dataset=digits", "max_passes=2", "iterates=[last]", f"results_dir={tmp_path}"]
+    assert main(["run", "-m", "solver=bcfw,ssg,fw", "lam=0.01", *common]) == 0
+    everything, sides = store.load_results(tmp_path), [parse("ssg"), parse("fw")]
+    read, table_of = [], traces.table
+    monkeypatch.setattr(traces, "table", lambda content, columns: read.append(columns) or table_of(content, columns))
+    found = comparison.load(sides, tmp_path)
+    assert len(read) == 2
+    assert set(found["solver"]) == {"ssg", "fw"}
+    assert found["highest"].iloc[0] == pytest.approx(everything["dual"].max(), rel=1e-12)
+    pd.testing.assert_frame_equal(compare(sides, found), compare(sides, comparison.comparable(everything)))
+    monkeypatch.undo()
+    (damaged,) = store.find_runs(tmp_path, solver="bcfw")
+    (damaged.path / "run.json").write_bytes(b"")
+    command = [sys.executable, "-c", "from fwexp.cli import main; main()", "compare", "ssg", "bcfw", f"results_dir={tmp_path}"]
+    assert subprocess.run(command, capture_output=True, text=True).stderr.splitlines() == [
+        f"fwexp: {damaged.path} is damaged and was left out: run.json is no JSON",
+        "fwexp: there are no stored runs of bcfw to compare",
+    ]
+
+
+def test_auto_is_compared_like_any_solver(tmp_path, capsys):
+    where = f"results_dir={tmp_path}"
+    assert main(["run", "-m", "solver=bcfw,auto,ssg", "dataset=digits", "lam=0.01", "max_passes=2", "iterates=[last]", where]) == 0
+    assert main(["compare", "bcfw", "auto", "--gaps", "1,0.1", where]) == 0
+    assert "auto, passes: at most 1.1 times the best other on" in capsys.readouterr().out
+    (run,) = store.find_runs(tmp_path, solver="auto")
+    assert run.config["solver"] == {"name": "auto"}
+    assert run.record["options"]["step"] == "corrective"  # what it chose
+    assert len(store.find_runs(tmp_path, solver=["auto", "ssg"])) == 2

@@ -1,0 +1,493 @@
+"""Everything at once: what is planned, what fails, and the copies that are committed."""
+
+import functools
+import io
+import json
+import re
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from markdown_it import MarkdownIt
+from matplotlib.figure import Figure
+from PIL import Image
+
+from fwexp import store
+from fwexp.cli import main
+from fwexp.commands import reproduce
+from fwexp.errors import DataError, OptionError, RunsFailed
+from fwexp.experiments import FIGURES
+from fwexp.files.processes import this_process
+from fwexp.papers import figure, files, origin
+from fwexp.papers.claims.check import save
+from fwexp.papers.report import build as building
+from fwexp.papers.reproduce import plan, publish
+from fwexp.papers.reproduce.check import faults, faults_of, of_several_commits
+from fwexp.papers.reproduce.plan import GUESS, OVERHEAD, QUICK_GUESS, SMOKE_GUESS, Durations, Step
+from fwexp.plots import style
+from fwexp.plots.overlays import EXTRA, MISSED, RIGHT, SIDES
+from fwexp.run import sweep
+from fwexp.run.config import run_key
+from fwexp.store import locks as turns
+from fwexp.store.provenance import provenance
+from fwexp.store.runs import StoredRun
+from tests.papers.made_up_store import CLAIMS, COMMIT, draw, picture
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "results" / "published"
+
+
+# -- the plan
+
+
+def stored(config, time=3.0, passes=10.0, key="k"):
+    return StoredRun(None, key, "max_passes", config, {"time": time, "passes": passes})
+
+
+@pytest.fixture(scope="module")
+def configs():
+    return sweep.expand(["solver=bcfw", "dataset=digits", "lam=0.1,0.01", "max_passes=10"])
+
+
+def test_a_run_is_estimated_by_others_like_it(configs):
+    one, other = configs
+    assert Durations([]).of(one) is None
+    assert Durations([stored(other, time) for time in (1.0, 3.0, 20.0)]).of(one) == 3.0 * OVERHEAD
+    longer = one | {"max_passes": 40.0}
+    assert Durations([stored(other, 3.0, passes=10.0)]).of(longer) == pytest.approx(12.0 * OVERHEAD)
+    assert Durations([stored(other | {"solver": {"name": "fw"}})]).of(one) is None
+    assert Durations([stored(other | {"task": {"name": "path"}})]).of(one) is None
+
+
+def test_what_nothing_is_known_of_is_guessed():
+    assert (plan.guess("icml2013/fig1", "full"), plan.guess("review/fig1", "full")) == (GUESS, QUICK_GUESS)
+    assert plan.guess("icml2013/fig1", "smoke") == SMOKE_GUESS
+
+
+def test_a_run_of_two_figures_is_planned_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "experiments", lambda: [(name, FIGURES.find(name)) for name in ("icml2013/fig2", "icml2013/fig3")])
+    first, second = plan.plan(tmp_path, "smoke")
+    assert len(first.missing) == len(first.configs)
+    shared = {run_key(c) for c in first.configs} & {run_key(c) for c in second.configs}
+    assert shared
+    assert len(second.missing) == len(second.configs) - len(shared)
+    assert (second.guessed, second.seconds) == (len(second.missing), SMOKE_GUESS * len(second.missing))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_stored_is_not_planned(tmp_path, monkeypatch, configs):
+    monkeypatch.setattr(plan, "experiments", lambda: [("quickstart", None)])
+    monkeypatch.setattr(sweep, "expand", lambda *_, **__: configs)
+    monkeypatch.setattr(store, "find_runs", lambda _: [stored(configs[0], key=run_key(configs[0]))])
+    (step,) = plan.plan(tmp_path)
+    assert step == Step("quickstart", None, configs, configs[1:], 3.0 * OVERHEAD, 0)
+    assert plan.table([step]).splitlines() == [
+        "experiment  runs  missing  about",
+        "quickstart  2     1        5 s",
+        "1 runs are missing, about 5 s one after the other",
+    ]
+
+
+def test_every_figure_and_every_claim_is_planned():
+    names = dict(plan.experiments())
+    assert set(names) == set(FIGURES) | {"claims/icml2013"}
+    assert all(names[name] is FIGURES.find(name) for name in FIGURES)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(4, "4 s"), (90, "1.5 min"), (1800, "30 min"), (5400, "1.5 h"), (1e5, "28 h")])
+def test_durations_are_said_as_people_do(seconds, words):
+    assert plan.duration(seconds) == words
+
+
+# -- running
+
+
+def steps(*names):
+    return [Step(name, FIGURES.find(name) if name in FIGURES else None, [], [{}], 5.0, 1) for name in names]
+
+
+def test_what_fails_does_not_hold_up_the_rest(tmp_path, monkeypatch, capsys):
+    done = []
+    monkeypatch.setattr(reproduce, "conclude", lambda *_: done.append("concluded"))
+
+    def make(name):
+        done.append(name)
+        if name == "quickstart":
+            raise RunsFailed("1 of 2 runs failed")
+        if name == "icml2013/fig5":
+            raise DataError("dataset hansards needs hansards/x")
+        return [Path(f"{name}.png")]
+
+    monkeypatch.setattr(figure, "makers", lambda names, **_: {name: functools.partial(make, name) for name in names})
+    monkeypatch.setattr(sweep, "execute", lambda *_, **__: done.append("claims"))
+    names = ("quickstart", "icml2013/fig5", "review/fig1", "claims/icml2013")
+    monkeypatch.setattr(plan, "plan", lambda *_: steps(*names))
+    assert main(["reproduce", "hydra/launcher=joblib", f"results_dir={tmp_path}"]) == 1
+    captured = capsys.readouterr()
+    assert done == [*names[:3], "claims", "concluded"]
+    assert "review/fig1.png" in captured.out
+    assert "== 1/4 quickstart\n" in captured.err  # its runs are over
+    assert "== 4/4 claims/icml2013: 1 runs, 5 s ?\n" in captured.err
+    assert captured.err.endswith("fwexp: 2 of 4 experiments failed: quickstart, icml2013/fig5; repeat the command to try again\n")
+
+
+def test_a_dry_run_only_tells(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(plan, "plan", lambda *_: steps("quickstart"))
+    monkeypatch.setattr(reproduce, "run", lambda *_, **__: pytest.fail("it runs"))
+    assert main(["reproduce", "--dry-run", f"results_dir={tmp_path}"]) == 0
+    assert "quickstart  0     1        5 s ?" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(plan, "experiments", lambda: [("review/fig3", FIGURES.find("review/fig3"))])
+    monkeypatch.setattr("fwexp.papers.claims.all_claims", lambda: CLAIMS)
+    monkeypatch.setattr(reproduce, "find_spec", lambda _: None)
+    line = ["reproduce", "--preset", "smoke", "hydra/launcher=basic", f"results_dir={tmp_path}"]
+    assert main(line) == 0
+    captured = capsys.readouterr()
+    assert (tmp_path / "figures/review/fig3-smoke.png").is_file()
+    assert (tmp_path / "claims/lecture-smoke.json").is_file()
+    assert "3 claims: " in captured.out
+    assert "plotly, which is not installed" in captured.err
+    assert main(line) == 0
+    assert "0 runs are missing\n" in capsys.readouterr().out
+
+
+# -- what is published
+
+
+def test_what_is_published_is_small_and_whole(published):
+    assert faults(published) == []
+    assert (published / "figures/quickstart.png").stat().st_size < len(picture()) / 2
+    frame = pd.read_csv(published / "figures/quickstart.csv")
+    assert frame.groupby(["panel", "variant"]).size().max() <= publish.POINTS
+    assert not {"keys", "commit"} & set(frame)
+    assert {len(key) for key in json.loads((published / "figures/quickstart.json").read_text())["runs"]} == {12}
+    assert list(json.loads((published / "claims/lecture.json").read_text())) == list(CLAIMS)
+    page = (published / "README.md").read_text()
+    assert "![BCFW, SSG and batch FW on handwritten dates](figures/quickstart.png)" in page
+    assert "[dlib](peers/dlib.md)" in page
+
+
+def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path):
+    results, folder = tmp_path / "results", tmp_path / "there"
+    shutil.copytree(published, folder)
+    (folder / "figures/quickstart.csv").write_text("old")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    draw(results, "quickstart")
+    written = publish.publish(results, folder, ["quickstart"])
+    assert set(written) == set(before)
+    assert faults(folder) == []
+    changed = {path.relative_to(folder).as_posix() for path in written if path.read_bytes() != before[path]}
+    assert {"figures/quickstart.csv", "provenance.json", "README.md"} <= changed
+    assert not [name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README"))]
+    about = json.loads((folder / "provenance.json").read_text())
+    assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "fwexp publish quickstart")]
+    assert "Of it, quickstart: written again by `fwexp publish quickstart` on" in (folder / "README.md").read_text()
+    publish.publish(results, folder, ["quickstart"])
+    assert len(json.loads((folder / "provenance.json").read_text())["since"]) == 1
+    with pytest.raises(OptionError, match=r"there is nothing to publish: no figure of review in .* is drawn from the full runs"):
+        publish.publish(results, folder, ["quickstart", "review"])
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == {p: p.read_bytes() for p in written}
+
+
+def test_verdicts_are_published_without_figures_and_old_ones_go(published, tmp_path, monkeypatch):
+    folder = tmp_path / "there"
+    shutil.copytree(published, folder)
+    path = folder / "claims/lecture.json"
+    path.write_text(json.dumps({"L-99": json.loads(path.read_text())["L-3"]}))
+    monkeypatch.setattr(publish, "all_claims", lambda: CLAIMS)
+    publish.publish(tmp_path / "results", folder, ["lecture"])
+    assert list(json.loads(path.read_text())) == list(CLAIMS)
+    assert faults(folder) == []
+
+
+@pytest.mark.parametrize("place", ["results", "", "other"])
+def test_what_is_not_published_is_not_replaced(tmp_path, place):
+    (tmp_path / "results" / "runs").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("mine")
+    with pytest.raises(OptionError, match=r"^published=.* holds (the store, which would be replaced|something else); accepted: "):
+        publish.publish(tmp_path / "results", tmp_path / place)
+    assert (tmp_path / "results" / "runs").is_dir()
+    assert (tmp_path / "other" / "mine.txt").is_file()
+
+
+def test_a_damaged_provenance_is_replaced_through_a_link(published, tmp_path, monkeypatch):
+    shutil.copytree(published, tmp_path / "there")
+    (tmp_path / "there/provenance.json").write_text("{")
+    (tmp_path / "link").symlink_to("there")
+    monkeypatch.setattr(publish, "all_claims", lambda: CLAIMS)
+    publish.publish(tmp_path / "results", tmp_path / "link", ["lecture"])
+    assert (tmp_path / "link").is_symlink()
+    assert faults(tmp_path / "there") == []
+
+
+def test_strict_reads_it(published, tmp_path, capsys):
+    assert main(["claims", "L-3", "--strict", f"results_dir={tmp_path}", f"published={published}"]) == 0
+
+
+def test_thinned_curves_keep_their_ends():
+    long = pd.DataFrame({"panel": "a", "variant": ["v"] * 100 + ["w"] * 3, "x": [*range(100), *range(3)], "keys": "k"})
+    kept = publish.thinned(long)
+    assert kept[kept["variant"] == "v"]["x"].tolist()[:: publish.POINTS - 1] == [0, 99]
+    assert (kept["variant"] == "w").sum() == 3
+    assert len(kept) == publish.POINTS + 3
+    table = pd.DataFrame({"method": ["m"] * 50, "keys": "k"})
+    assert publish.thinned(table).shape == (50, 1)
+
+
+def edit(file, change):
+    """Break one file."""
+
+    def broken(folder):
+        path = folder / file
+        content = json.loads(path.read_text()) if path.suffix == ".json" else path.read_text()
+        changed = change(content)
+        path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+
+    return broken
+
+
+def rewrite(change=str, **facts):
+    """Write the figure again, with its checksums, of other numbers or with other facts."""
+
+    def rewritten(folder):
+        stem = folder / "figures/quickstart"
+        contents = {".png": stem.with_suffix(".png").read_bytes(), ".csv": change(stem.with_suffix(".csv").read_text()).encode()}
+        files.write(stem, contents, files.read_record(stem, (".png", ".csv", ".json"), "quickstart") | facts)
+
+    return rewritten
+
+
+def without(name):
+    return lambda record: {key: value for key, value in record.items() if key != name}
+
+
+def with_runs(commit, parts):
+    """Say that parts were published again, from runs of a commit."""
+
+    def change(record):
+        again = without("since")(record) | {"parts": parts, "runs": record["runs"] | {"commits": {commit: 1}}}
+        return record | {"since": [again]}
+
+    return change
+
+
+def first_claim(**changes):
+    return lambda records: {id: record | (changes if id == "L-3" else {}) for id, record in records.items()}
+
+
+BROKEN = [
+    (lambda folder: (folder / "figures/quickstart.csv").unlink(), r"quickstart.json: is damaged: quickstart.csv is missing"),
+    (edit("figures/quickstart.csv", lambda text: text[: len(text) // 2]), "is damaged: quickstart.csv is not as it was written"),
+    (edit("figures/quickstart.json", lambda record: record | {"note": "x"}), "is damaged: quickstart.json is not as it was stored"),
+    (lambda folder: (folder / "quickstart.png").touch(), "quickstart.png: does not belong here"),
+    (lambda folder: (folder / "figures/fig99.png").touch(), "figures/fig99.png: there is no figure 'fig99'"),
+    (lambda folder: (folder / "figures/quickstart.svg").touch(), "figures/quickstart.svg: quickstart has files .png, .csv, .json"),
+    (lambda folder: (folder / "figures/quickstart.png").write_text("x"), "damaged: quickstart.png is not as it was written"),
+    (lambda folder: (folder / "README.md").write_bytes(bytes(10_000_000)), "10.* MB in all, at most 10 MB"),
+    (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
+    (edit("provenance.json", without("cpu")), "provenance.json: must have the keys command"),
+    (edit("provenance.json", lambda record: record | {"commit": None}), "provenance.json: commit of another kind"),
+    (edit("provenance.json", lambda record: record | {"since": [{}]}), "provenance.json: since: must have the keys parts"),
+    (edit("provenance.json", lambda record: record | {"since": {}}), "provenance.json: since of another kind"),
+    (edit("provenance.json", lambda _: "{"), "provenance.json: is no JSON object"),
+    (edit("provenance.json", lambda record: record | {"runs": {}}), "provenance.json: must have the keys stored"),
+    (rewrite(preset="smoke"), "is that of another figure"),
+    (rewrite(runs={"k": {"commit": COMMIT}}), "quickstart.json: runs must be named by 12 digits"),
+    (rewrite(more=1), "quickstart.json: must have the keys figure, title"),
+    (rewrite(lambda text: text.splitlines()[0]), "figures/quickstart.csv: has no rows"),
+    (rewrite(lambda text: text.replace("median", "mean", 1)), "lacks columns median"),
+    (rewrite(lambda text: text.replace("best", "keys", 1)), "columns that are left out here: keys"),
+    (rewrite(lambda _: ""), "figures/quickstart.csv: cannot be read"),
+    (edit("claims/lecture.json", lambda records: {"L-9": records["L-3"]}), "there is no claim 'L-9' of lecture"),
+    (edit("claims/lecture.json", lambda records: {"R-1": records["L-3"]}), "there is no claim 'R-1' of lecture"),
+    (edit("claims/lecture.json", first_claim(verdict="true")), "L-3: id, verdict or figure are none of a claim"),
+    (edit("claims/lecture.json", first_claim(figure="review/fig9")), "L-3: id, verdict or figure are none of a claim"),
+    (edit("claims/lecture.json", first_claim(missing="3")), "L-3: missing of another kind than expected"),
+    (edit("claims/lecture.json", first_claim(quote=None)), "L-3: quote of another kind than expected"),
+    (edit("claims/lecture.json", lambda records: {"L-3": without("sensitivity")(records["L-3"])}), "L-3: must have the keys id"),
+    (edit("claims/lecture.json", lambda _: "[]"), "claims/lecture.json: is no JSON object of verdicts"),
+    (lambda folder: (folder / "claims/B13.json").write_text("{}"), "claims/B13.json: there is no such paper"),
+    (edit("peers/dlib.csv", lambda text: text.replace("tool", "peer", 1)), "peers/dlib.csv: is damaged: dlib.csv is not as"),
+    (rewrite(note="smoke, runs of ssg mix sources"), "figures/quickstart: smoke, runs of ssg mix sources"),
+    (rewrite(note="runs of fw were made by another version of the code"), "figures/quickstart: runs of fw were made by another"),
+    (rewrite(commit="d" * 40), "runs and drawings are of cccccccccccc, dddddddddddd, expected one commit"),
+    (rewrite(runs={12 * "k": {"commit": "d" * 40}}), "runs and drawings are of cccccccccccc, dddddddddddd, expected one"),
+    (edit("provenance.json", with_runs("d" * 40, parts=["review"])), "drawings are of cccccccccccc, dddddddddddd, expected one"),
+    (edit("README.md", lambda text: text + "[x](gone.png)"), "README.md: points to gone.png, which is not there"),
+]
+
+
+def test_a_verdict_by_an_earlier_criterion_may_lack_what_was_not_told_then_and_is_shown_as_such(published, tmp_path):
+    folder = tmp_path / "there"
+    shutil.copytree(published, folder)
+
+    def shown():
+        (folder / "figures/review").mkdir(exist_ok=True)
+        (folder / "figures/review/fig3.json").write_text('{"title": "T"}')
+        page = publish.gallery(folder)
+        shutil.rmtree(folder / "figures/review")
+        return page
+
+    page = shown()
+    assert "L-3 **undecided**: " in page
+    assert f"In the paper: {publish.plain(CLAIMS['L-3'].quote)}." in page
+    edit("claims/lecture.json", first_claim(criterion="It was so."))(folder)
+    for name in ("quote", "sensitivity"):
+        edit("claims/lecture.json", lambda records, name=name: {**records, "L-3": without(name)(records["L-3"])})(folder)
+    assert faults(folder) == []
+    assert "L-3 **undecided** (by an earlier criterion): " in shown()
+    assert "In the paper" not in shown()
+
+
+@pytest.mark.parametrize(("breaks", "message"), BROKEN, ids=[message[:40] for _, message in BROKEN])
+def test_what_is_broken_is_found(published, tmp_path, breaks, message):
+    shutil.copytree(published, tmp_path / "there")
+    breaks(tmp_path / "there")
+    found = faults(tmp_path / "there")
+    assert any(re.search(message, fault) for fault in found), found
+
+
+def test_the_comparison_with_other_tools_is_measured_apart(published, tmp_path):
+    shutil.copytree(published, tmp_path / "there")
+    edit("provenance.json", with_runs("d" * 40, parts=["peers"]))(tmp_path / "there")
+    assert faults(tmp_path / "there") == []
+
+
+@pytest.mark.parametrize(("dirty", "name"), [(True, "cccccccccccc-dirty"), (None, "unknown")])
+def test_publishing_what_no_commit_made_says_so(dirty, name, tmp_path, monkeypatch, capsys):
+    """The whole of it is published all the same, and README says of what it is."""
+    git = None if dirty is None else {"commit": COMMIT, "dirty": dirty}
+    monkeypatch.setattr(origin, "provenance", lambda: provenance() | {"git": git})
+    monkeypatch.setattr(publish, "all_claims", dict)
+    draw(tmp_path / "results", "quickstart", origin.commit_of({"git": git}))
+    assert main(["publish", f"results_dir={tmp_path}/results", f"published={tmp_path}/there"]) == 0
+    said = f"{tmp_path}/there: runs and drawings are of {name}, expected one commit, of a checkout without changes\n"
+    assert capsys.readouterr().err == said
+    assert f"runs and drawings are of {name}." in (tmp_path / "there/README.md").read_text()
+
+
+def test_every_colour_of_the_style_is_published():
+    """In lines as thin as figures have them."""
+    colors = {line.color for line in style.LINES.values()} | {*style._SPARE_COLORS, *SIDES.values(), RIGHT, EXTRA, MISSED}
+    with style.context():
+        sheet, made = Figure(figsize=(style.TEXT, 4)), io.BytesIO()
+        ax = sheet.subplots()
+        for k, color in enumerate(sorted(colors)):
+            ax.plot([0, 1, 2], [k, k + 0.5, k], color=color)
+        sheet.savefig(made, format="png")
+    small = Image.open(io.BytesIO(publish.small_picture(made.getvalue())))
+    published = {f"#{r:02X}{g:02X}{b:02X}" for _, (r, g, b) in small.convert("RGB").getcolors(small.width * small.height)}
+    assert colors <= published
+
+
+def test_titles_are_shown_as_they_are(drawn, tmp_path, monkeypatch):
+    evil, note = "*a* <script>&lt;</script> [x](y) | `b` $c$\n# ~~d~~ \\e_f_", "<img src=x> *2"
+    monkeypatch.setattr(publish, "all_claims", dict)
+    draw(tmp_path / "results", "quickstart", title=evil, note=note)
+    publish.publish(tmp_path / "results", tmp_path / "there")
+    tokens = MarkdownIt("commonmark").parse((tmp_path / "there/README.md").read_text())
+    words = [token for line in tokens for token in line.children or ()]
+    assert " ".join(evil.split()) + "." in {token.content for token in words}
+    (image,) = [token for token in words if token.type == "image"]
+    assert image.content == publish.plain(evil)
+    assert note in {token.content for token in words}
+    assert not [token for token in [*tokens, *words] if "html" in token.type]
+
+
+def test_parts_that_are_published_at_once_are_all_there(drawn, published, tmp_path, monkeypatch):
+    shutil.copytree(published, tmp_path / "there")
+    monkeypatch.setattr(publish, "all_claims", dict)
+    both, write = threading.Barrier(2, timeout=60), publish.provenance
+    monkeypatch.setattr(publish, "provenance", lambda *given: (both.wait() and 0) or write(*given))
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda part: publish.publish(drawn, tmp_path / "there", [part]), ["quickstart", "icml2013"]))
+    about = json.loads((tmp_path / "there/provenance.json").read_text())
+    assert sorted(part for each in about["since"] for part in each["parts"]) == ["icml2013", "quickstart"]
+    assert faults(tmp_path / "there") == []
+
+
+def test_publishing_waits_for_another_one_only_so_long(drawn, published, tmp_path, monkeypatch):
+    monkeypatch.setattr(publish, "PATIENCE", 0.1)
+    shutil.copytree(published, tmp_path / "there")
+    with turns.claimed(tmp_path / "there"), pytest.raises(OptionError, match=r"published=.*there is being written by another"):
+        publish.publish(drawn, tmp_path / "there", ["peers"])
+    assert faults(tmp_path / "there") == []
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(drawn, published, tmp_path, monkeypatch):
+    monkeypatch.setattr(publish, "all_claims", lambda: CLAIMS)
+    shutil.copytree(drawn, tmp_path / "results")
+    gone = this_process().rpartition("-")[0] + "-1." + "0" * 12  # this process's number, and another start
+    left = [tmp_path / f".there.{gone}", tmp_path / f"results/claims/.lecture.json.{gone}", tmp_path / f"results/.report.{gone}"]
+    for path in left:
+        path.mkdir(parents=True)
+    publish.publish(tmp_path / "results", tmp_path / "there")
+    save(json.loads((published / "claims/lecture.json").read_text()), tmp_path / "results")
+    monkeypatch.setattr(building, "check_all", lambda *_, **__: {})
+    building.build(tmp_path / "results")
+    assert [path for path in left if path.exists()] == []
+
+
+def test_nothing_is_wrong_with_nothing(tmp_path):
+    assert faults(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(path for path in PUBLISHED.rglob("*") if path.is_file()), ids=lambda path: str(path.relative_to(PUBLISHED))
+)
+def test_what_is_committed_belongs_to_what_there_is(path):
+    assert list(faults_of(path, PUBLISHED)) == []
+
+
+def test_what_is_committed_is_whole():
+    assert set(faults(PUBLISHED)) == set(of_several_commits(PUBLISHED))
+
+
+def test_readme_shows_what_is_published():
+    shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert shown
+    assert [name for name in shown if not (ROOT / name).is_file()] == []
+    assert all(name.startswith("results/published/figures/") or name == "results/report.png" for name in shown)
+
+
+# -- mistakes
+
+
+def test_without_figures_there_is_nothing_to_publish(tmp_path):
+    with pytest.raises(OptionError, match=r"there is nothing to publish: no figure in .* is drawn from the full runs"):
+        publish.publish(tmp_path, tmp_path / "published")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["reproduce", "icml2013"],
+            "unknown argument of fwexp reproduce 'icml2013'; accepted: --dry-run, --preset",
+        ),
+        (["reproduce", "--dry"], "unknown flag of fwexp reproduce '--dry'; accepted: --dry-run, --preset"),
+        (["reproduce", "--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
+        (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),
+        (
+            ["publish", "fig1"],
+            "unknown part of what is published 'fig1'; accepted: horses, icml2013, icml2016, lecture",
+        ),
+        (["publish", "preset=full"], "unknown key of fwexp publish 'preset'; accepted: data_dir, published, results_dir"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,1 @@
+from tests.run.conftest import config, make_result  # noqa: F401 (fixtures)

@@ -1,0 +1,149 @@
+"""Claims: one holder at a time, whatever dies; and sweeps that share their runs by them."""
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fwexp.files import atomic, processes
+from fwexp.store import locks
+
+GONE = f"{processes._machine()}-{2**22 + 1}-17"  # beyond the largest number of a process
+
+
+@pytest.fixture
+def final(tmp_path):
+    return tmp_path / ("a" * 64)
+
+
+def put(final, number, owner):
+    path = final.with_name(f".{final.name}.claim-{number}")
+    path.write_text(owner)
+    return path
+
+
+def test_one_holds_a_claim_until_it_is_released(final):
+    claim = locks.take(final)
+    assert claim is not None
+    assert locks.take(final) is None
+    assert locks.held(final)
+    assert not locks.lost(final)
+    claim.release()
+    assert not locks.held(final)
+    assert list(final.parent.iterdir()) == []
+    with locks.claimed(final) as mine, locks.claimed(final) as another:
+        assert (mine, another) == (True, False)
+    assert list(final.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_many_takers_at_most_one_gets_it(final, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError("no links here")))
+    for stale in (False, True):
+        if stale:
+            put(final, 4, GONE)
+        with ThreadPoolExecutor(16) as pool:
+            taken = [claim for claim in pool.map(lambda _: locks.take(final), range(16)) if claim]
+        assert len(taken) <= 1
+        for claim in taken:
+            claim.release()
+    locks.clean(final.parent)
+    assert list(final.parent.iterdir()) == []
+
+
+def test_the_claim_of_a_dead_process_is_taken_over(final):
+    put(final, 0, GONE)
+    assert locks.lost(final)
+    assert not locks.held(final)
+    claim = locks.take(final)
+    assert claim is not None
+    assert not locks.lost(final)
+    claim.release()
+    assert list(final.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("owner", ["0123456789ab-1-1 elsewhere", "", "nonsense", "é", f"{processes._machine()}-x-1"])
+@pytest.mark.parametrize("hours", [-9, 0, 9])
+def test_a_claim_from_elsewhere_is_taken_over_when_nobody_touches_it(final, monkeypatch, owner, hours):
+    """Whatever times it has: clocks of other hosts may go wrong."""
+    clock = [0.0]
+    monkeypatch.setattr(locks, "monotonic", lambda: clock[0])
+    path = [put(final, number, owner) for number in (0, 1)][-1]  # the second one took over the first
+    for beat in range(4):  # while it is touched it is held
+        os.utime(path, (time.time() + 3600 * hours + beat,) * 2)
+        assert locks.take(final) is None
+        clock[0] += locks.STALE - 1
+        assert locks.held(final)
+    clock[0] += 2
+    assert not locks.held(final)
+    locks.drop(final)
+    assert list(final.parent.iterdir()) == []
+
+
+def test_who_is_waited_for_is_named(final):
+    put(final, 0, "0123456789ab-1-1 else\nwhere")
+    assert locks.described(final) == f"elsewhere ({final.parent}/.{final.name}.claim-0)"
+    locks.clean(final.parent)
+    put(final, 1, "")
+    assert locks.described(final).startswith("an unknown host (")
+    assert locks.described(final.with_name("other")) == ""
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("nowhere")])
+def test_what_is_no_file_is_no_claim_of_the_dead_and_stops_nobody(final, make):
+    make(final.with_name(f".{final.name}.claim-0"))
+    assert not locks.lost(final)
+    locks.clean(final.parent)
+
+
+def test_a_holder_touches_its_claim(final, monkeypatch):
+    monkeypatch.setattr(locks, "HEARTBEAT", 0.05)
+    claim = locks.take(final)
+    (path,) = final.parent.iterdir()
+    os.utime(path, (0, 0))
+    deadline = time.monotonic() + 10
+    while path.stat().st_mtime == 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert path.stat().st_mtime > 0
+    claim.release()
+
+
+def test_a_killed_process_is_gone_also_while_nobody_has_waited_for_it():
+    script = "from fwexp.files.processes import this_process; print(this_process(), flush=True); input()"
+    child = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    token = child.stdout.readline().strip()
+    assert not processes.is_gone(token)
+    child.kill()
+    deadline = time.monotonic() + 10
+    while not processes.is_gone(token) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert processes.is_gone(token)
+    child.communicate()
+    assert processes.is_gone(token)
+    assert not processes.is_gone(processes.this_process())
+
+
+def test_what_the_dead_left_is_removed_and_nothing_else(tmp_path):
+    mine = atomic.hidden(tmp_path / "run")
+    mine.mkdir()
+    dead = tmp_path / f".run.{GONE}.0123456789ab"
+    dead.mkdir()
+    (dead / "file").write_text("x")
+    (tmp_path / f".other.{GONE}.0123456789ab").write_text("x")
+    stranger = tmp_path / ".run.something"
+    stranger.mkdir()
+    aside = tmp_path / f".older.{GONE}.0123456789ab.old"
+    aside.mkdir()
+    (aside / "file").write_text("kept")
+    replaced = tmp_path / f".newer.{GONE}.0123456789ab.old"
+    replaced.mkdir()
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / "file").write_text("new")
+    atomic.clean(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {mine.name, stranger.name, "older", "newer"}
+    assert (tmp_path / "older" / "file").read_text() == "kept"
+    assert (tmp_path / "newer" / "file").read_text() == "new"

@@ -1,0 +1,341 @@
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fwexp
+from fwexp import store
+from fwexp.driver.trace import TRACE_COLUMNS
+from fwexp.errors import OptionError, ParameterError
+from fwexp.files import atomic
+from fwexp.run.config import canonical, run_key
+from fwexp.store import paths, records, stored_run
+
+FILES = ["config.yaml", "model.npz", "run.json", "trace.parquet"]
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def files(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_stored_run_comes_back_as_it_was(tmp_path, config, make_result):
+    result = make_result()
+    folder = store.save(result, config, tmp_path, sources={"letters": "abc"})
+    assert folder == store.run_dir(tmp_path, config)
+    assert folder == tmp_path / "runs" / "digits" / "bcfw" / run_key(config)
+    assert files(tmp_path) == sorted(f"{folder.relative_to(tmp_path)}/{name}" for name in FILES)
+    run = store.read_run(folder)
+    assert (run.status, run.config, run.key) == ("max_passes", config, run_key(config))
+    assert run.record["data"] == {"letters": "abc"}
+    assert run.record["dual"] is None  # JSON has no NaN
+    assert run.record["provenance"]["versions"]["numpy"] == np.__version__
+    np.testing.assert_array_equal(run.weights(), result.w)
+    pd.testing.assert_frame_equal(store.load_results(tmp_path)[list(TRACE_COLUMNS)], result.trace, check_dtype=False)
+
+
+def test_results_have_the_trace_the_run_and_its_options(tmp_path, config, make_result):
+    store.save(make_result(), config, tmp_path)
+    other = canonical({"dataset": {"name": "ocr"}, "solver": {"name": "ssg"}, "lam": "1/n", "seed": 7})
+    store.save(make_result("converged", seed=7), other, tmp_path)
+    frame = fwexp.load_results(tmp_path)
+    assert list(frame.columns[: len(TRACE_COLUMNS) + 8]) == [
+        *TRACE_COLUMNS,
+        *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
+    ]
+    assert len(frame) == 8
+    first, second = (frame[frame["dataset"] == name].iloc[0] for name in ("digits", "ocr"))
+    assert pd.isna(first["split"])
+    assert second["split"] == "ocr2"
+    assert (first["lam"], first["lam_spec"], first["seed"], first["status"]) == (0.01, "0.01", 0, "max_passes")
+    assert (second["lam"], second["lam_spec"], second["seed"], second["status"]) == (0.01, "1/n", 7, "converged")
+    assert first["solver.line_search"] == True  # noqa: E712
+    assert pd.isna(second["solver.line_search"])
+    assert second["key"] == run_key(other)
+
+
+def test_an_empty_store_has_no_rows_but_the_columns(tmp_path):
+    frame = fwexp.load_results(tmp_path / "nothing")
+    assert list(frame.columns) == [*TRACE_COLUMNS, *store.RUN_COLUMNS]
+    assert len(frame) == 0
+
+
+@pytest.mark.parametrize(
+    ("filters", "seeds"),
+    [
+        ({}, {0, 1, 2}),
+        ({"seed": 1}, {1}),
+        ({"seed": [1, 2]}, {1, 2}),
+        ({"seed": np.array([0, 2])}, {0, 2}),
+        ({"lam": 0.01}, {0, 2}),  # as a number: that of 1/n too
+        ({"lam": 0.01 * (1 + 1e-15)}, {0, 2}),
+        ({"lam": "1/n"}, {2}),
+        ({"lam": "0.01"}, {0}),
+        ({"lam": ["1/n", 0.1]}, {1, 2}),
+        ({"lam": None}, set()),
+        ({"lam_spec": "1/n"}, {2}),
+        ({"solver": ["bcfw", "ssg"], "dataset": "digits"}, {0, 1, 2}),
+        ({"solver": "ssg"}, set()),
+        ({"solver.sampling": "perm"}, {1}),
+        ({"status": "converged"}, {2}),
+    ],
+)
+def test_filters(tmp_path, config, make_result, filters, seeds):
+    for change, status, lam in [
+        ({"seed": 0}, "max_passes", 0.01),
+        ({"seed": 1, "lam": 0.1, "solver": {"name": "bcfw", "sampling": "perm"}}, "max_passes", 0.1),
+        ({"seed": 2, "lam": "1/n"}, "converged", 0.01),
+    ]:
+        result = make_result(status)
+        result.lam = lam
+        store.save(result, config | change, tmp_path)
+    assert set(store.load_results(tmp_path, **filters)["seed"]) == seeds
+
+
+def test_a_misspelt_filter_is_refused(tmp_path, config, make_result):
+    with pytest.raises(OptionError, match=r"unknown filter 'solvr'.*did you mean 'solver'"):
+        store.load_results(tmp_path, solvr="bcfw")
+    store.save(make_result(), config, tmp_path)
+    with pytest.raises(OptionError, match=r"unknown filter 'solver.samplng'"):
+        store.load_results(tmp_path, **{"solver.samplng": "perm"})
+
+
+def test_a_process_killed_before_the_rename_leaves_no_run(tmp_path, config, make_result, monkeypatch):
+    def die(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "_put", die)
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # nobody cleans up after a killed process
+        with pytest.raises(Killed):
+            store.save(make_result(level=1), config, tmp_path)
+    assert len(files(tmp_path)) == len(FILES)  # all was written, under another name
+    assert not store.is_stored(tmp_path, config)
+    assert store.find_runs(tmp_path, include={"partial", "failed", "damaged"}) == []
+    store.save(make_result(level=2), config, tmp_path)
+    assert set(store.load_results(tmp_path)["primal"]) == {2}
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_write_that_fails_leaves_nothing(tmp_path, config, make_result, monkeypatch, written):
+    """The error comes while the file of that number is written."""
+    writers = [("write_text", store.Path), ("to_parquet", pd.DataFrame), ("savez", np), ("write", records)]
+    name, owner = writers[written]
+
+    def fail(*_, **__):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(owner, name, fail)
+    with pytest.raises(OSError, match="no space left"):
+        store.save(make_result(), config, tmp_path)
+    assert files(tmp_path) == []
+    assert list((tmp_path / "runs" / "digits" / "bcfw").iterdir()) == []
+
+
+def flip(path, at=20, bit=0):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1 << bit
+    path.write_bytes(content)
+
+
+def change(path, **values):
+    """Write a record anew, as whole as before."""
+    records.write(path, records.read(path) | values)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["cut", "gone", "a folder", "a pipe"])
+def test_a_damaged_run_does_not_count(tmp_path, config, make_result, name, damage):
+    folder = store.save(make_result(level=1), config, tmp_path)
+    path = folder / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[:-1])
+    elif damage == "a folder":
+        path.mkdir()
+    elif damage == "a pipe":
+        os.mkfifo(path)
+    assert not store.is_stored(tmp_path, config)
+    assert store.find_runs(tmp_path) == []
+    (run,) = store.find_runs(tmp_path, include={"damaged"})
+    assert run.damage.startswith(name)
+    with pytest.warns(UserWarning, match=f"is damaged and was left out: {name} "):
+        assert len(store.load_results(tmp_path, solver="bcfw", seed=0)) == 0
+    assert len(store.load_results(tmp_path, solver="ssg")) == 0  # it is none of these, so no warning
+    store.save(make_result(level=2), config, tmp_path)
+    assert store.is_stored(tmp_path, config)
+    assert set(store.load_results(tmp_path)["primal"]) == {2}
+
+
+@pytest.mark.parametrize("name", sorted(set(FILES) - {"run.json"}))
+def test_what_files_hold_is_verified_when_it_is_read(tmp_path, config, make_result, name):
+    folder = store.save(make_result(), config, tmp_path)
+    store.save(make_result(), config | {"seed": 1}, tmp_path)
+    flip(folder / name)
+    assert len(store.find_runs(tmp_path)) == 2  # which opens none of them
+    with pytest.warns(UserWarning, match=f"is damaged and was left out: {name} is not as it was stored"):
+        assert set(store.load_results(tmp_path)["seed"]) == {1}
+
+
+def test_every_changed_byte_of_a_record_is_noticed(tmp_path, config, make_result):
+    store.save(make_result(), config, tmp_path)
+    store.save_failure(ValueError("nothing"), config | {"seed": 1}, tmp_path)
+    for entry in list(paths.entries(tmp_path)):
+        path = entry.path if entry.kind == "failed" else entry.path / "run.json"
+        content = path.read_bytes()
+        with path.open("r+b", buffering=0) as file:  # written in place, which is quick
+            for at, byte in enumerate(content):
+                os.pwrite(file.fileno(), bytes([byte ^ (1 << at % 8)]), at)
+                assert stored_run.read(entry).status == "damaged", content[at - 20 : at + 1]
+                os.pwrite(file.fileno(), bytes([byte]), at)
+        assert stored_run.read(entry).status in ("max_passes", "failed")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"key": "0" * 64},
+        {"config": {}},
+        {"config": None},
+        {"status": "interrupted"},
+        {"status": "failed"},
+        {"status": None},
+        {"status": []},
+        {"gap": "0.1"},
+        {"files": {}},
+        {"files": None},
+        {"sources": 1},
+        {"sources": {"sha256": "0"}},
+    ],
+)
+def test_a_record_that_does_not_fit_is_not_believed(tmp_path, config, make_result, values):
+    record = store.save(make_result(), config, tmp_path) / "run.json"
+    change(record, lam=0.5)
+    assert store.is_stored(tmp_path, config)
+    change(record, **values)
+    assert not store.is_stored(tmp_path, config)
+    assert [run.status for run in store.find_runs(tmp_path, include={"damaged"})] == ["damaged"]
+
+
+def test_a_record_of_another_configuration_is_not_believed(tmp_path, config, make_result):
+    folder = store.save(make_result(), config, tmp_path)
+    change(folder / "run.json", config=config | {"seed": 1})
+    assert not store.is_stored(tmp_path, config)
+    other = store.save(make_result(), config | {"seed": 2}, tmp_path)
+    shutil.rmtree(folder)
+    shutil.copytree(other, tmp_path / "runs" / "digits" / "ssg" / other.name)  # of another solver
+    runs = store.find_runs(tmp_path, include={"damaged"})
+    assert [run.status for run in runs] == ["max_passes", "damaged"]
+    assert runs[1].damage == "its record is of another data set or solver"
+
+
+def write_as_before(folder):
+    """Make a run one of a store as it was before ``run.json`` held the configuration, sizes and a checksum of itself."""
+    record = json.loads((folder / "run.json").read_bytes())
+    for name in ("format", "config", "checksum"):
+        del record[name]
+    record["files"] = {name: file["sha256"] for name, file in record["files"].items()}
+    (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def test_older_stores_can_be_read(tmp_path, config, make_result):
+    configs = [config | {"seed": seed, "lam": 1e-05} for seed in range(3)]
+    folders = [store.save(make_result(seed=c["seed"]), c, tmp_path) for c in configs]
+    new = store.load_results(tmp_path)
+    for folder in folders:
+        write_as_before(folder)
+    pd.testing.assert_frame_equal(store.load_results(tmp_path), new)
+    assert [run.config for run in store.find_runs(tmp_path, seed=1)] == [configs[1]]
+    for name, folder in zip(("config.yaml", "trace.parquet", "model.npz"), folders, strict=True):
+        flip(folder / name)
+    assert not any(store.is_stored(tmp_path, c) for c in configs)
+    failure = store.save_failure(ValueError("nothing"), configs[0], tmp_path)
+    record = json.loads(failure.read_bytes())
+    failure.write_text(json.dumps({name: record[name] for name in record if name not in ("format", "checksum")}))
+    assert [run.status for run in store.find_runs(tmp_path, include={"failed"})] == ["failed"]
+
+
+def test_the_record_alone_is_opened_and_that_of_the_runs_asked_for(tmp_path, config, make_result, monkeypatch):
+    for solver in ("bcfw", "ssg"):
+        for seed in range(3):
+            store.save(make_result(), canonical({**config, "solver": {"name": solver}, "seed": seed}), tmp_path)
+    runs = store.find_runs(tmp_path)
+    opened, read = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read(path))
+    assert len(store.find_runs(tmp_path, include={"partial", "failed", "damaged"}, seed=1, lam=0.01)) == 2
+    assert sorted(opened) == [run.path / "run.json" for run in runs]
+    for filters, found in [({"solver": "ssg"}, runs[3:]), ({"key": [runs[1].key]}, [runs[1]]), ({"dataset": "ocr"}, [])]:
+        opened.clear()
+        assert store.find_runs(tmp_path, **filters) == found
+        assert opened == [run.path / "run.json" for run in found]
+    opened.clear()
+    assert store.is_stored(tmp_path, runs[0].config)
+    assert opened == [runs[0].path / "run.json"]
+    assert store.find_runs(tmp_path, solver="ssg", **{"solver.sampling": "perm"}) == []  # an option of other runs
+
+
+def test_a_filter_may_be_read_once_only(tmp_path, config, make_result):
+    for seed in range(3):
+        store.save(make_result(), config | {"seed": seed}, tmp_path)
+    assert len(store.find_runs(tmp_path, seed=iter([0, 2]), solver=iter(["bcfw"]))) == 2
+
+
+def test_a_run_under_another_key_does_not_count(tmp_path, config, make_result):
+    folder = store.save(make_result(), config, tmp_path)
+    other = config | {"seed": 1}
+    folder.rename(store.run_dir(tmp_path, other))
+    assert not store.is_stored(tmp_path, other)
+
+
+def test_interrupted_runs_are_kept_apart(tmp_path, config, make_result):
+    folder = store.save(make_result("interrupted", level=1), config, tmp_path)
+    assert folder.name == run_key(config) + ".partial"
+    assert not store.is_stored(tmp_path, config)
+    assert len(store.load_results(tmp_path)) == 0
+    assert set(store.load_results(tmp_path, partial=True)["status"]) == {"interrupted"}
+    store.save(make_result("interrupted", level=2), config, tmp_path)
+    assert set(store.load_results(tmp_path, partial=True)["primal"]) == {2}
+    store.save(make_result(level=3), config, tmp_path)
+    assert not folder.exists()
+    assert set(store.load_results(tmp_path, partial=True)["primal"]) == {3}
+
+
+def test_an_interrupted_run_does_not_replace_a_finished_one(tmp_path, config, make_result):
+    store.save(make_result(level=1), config, tmp_path)
+    store.save(make_result("interrupted", level=2), config, tmp_path)
+    assert set(store.load_results(tmp_path)["primal"]) == {1}
+
+
+def test_a_failure_leaves_a_record_until_the_run_succeeds(tmp_path, config, make_result):
+    try:
+        raise ZeroDivisionError("by nought")
+    except ZeroDivisionError as error:
+        path = store.save_failure(error, config, tmp_path)
+    assert path == tmp_path / "runs" / "digits" / "bcfw" / "failed" / f"{run_key(config)}.json"
+    record = json.loads(path.read_text())
+    assert record["error"] == "ZeroDivisionError: by nought"
+    assert "test_store.py" in record["traceback"]
+    assert record["config"] == config
+    assert not store.is_stored(tmp_path, config)
+    assert store.find_runs(tmp_path) == []
+    (run,) = store.find_runs(tmp_path, include={"failed"})
+    assert (run.status, run.columns()["solver"]) == ("failed", "bcfw")
+    store.save(make_result(), config, tmp_path)
+    assert store.find_runs(tmp_path, include={"failed"}) == store.find_runs(tmp_path)
+
+
+def test_a_store_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ParameterError, match=r"results_dir must be a folder.* is no folder"):
+            store.check_writable(place)
+    store.check_writable(tmp_path / "new" / "below")
+    assert not (tmp_path / "new").exists()

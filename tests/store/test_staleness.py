@@ -1,0 +1,194 @@
+"""Runs of other sources than those that are here."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from fwexp import store
+from fwexp.cli import main
+from fwexp.files import code_digest
+from fwexp.run import sweep
+from fwexp.run.config import canonical
+from fwexp.store import records, staleness
+
+
+@pytest.fixture
+def edit(monkeypatch):
+    """A function that edits the source of a module, as far as digests see it."""
+    edited, source = {}, code_digest._source
+    monkeypatch.setattr(code_digest, "_source", lambda module: source(module) + edited.get(module, b""))
+
+    def change(module):
+        assert source(module)
+        edited[module] = edited.get(module, b"") + b"\n# edited"
+        staleness.current.cache_clear()
+
+    yield change
+    staleness.current.cache_clear()
+
+
+def configured(solver="bcfw", dataset="digits", **more):
+    return canonical({"dataset": {"name": dataset}, "solver": {"name": solver}, "lam": 0.01, **more})
+
+
+ALL = {"auto", "bcfw", "ssg", "fw", "path", "conll2000"}
+PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": "digits"}, "solver": {"name": "bcfw"}})
+
+
+@pytest.mark.parametrize(
+    ("module", "changed"),
+    [
+        ("fwexp.solvers.auto", {"auto", "path"}),
+        ("fwexp.solvers.bcfw", {"auto", "bcfw", "path", "conll2000"}),
+        ("fwexp.solvers.block", {"auto", "bcfw", "path", "conll2000"}),
+        ("fwexp.solvers.ssg", {"ssg"}),
+        ("fwexp.solvers.sampling", ALL),  # the order that `solve` takes is checked there
+        ("fwexp.solvers.one_slack", set()),
+        ("fwexp.solvers", set()),
+        ("fwexp.oracles.viterbi", ALL),
+        ("fwexp.problems.chain_parts", ALL),
+        ("fwexp.driver.loop", ALL),
+        ("fwexp.driver.progress", set()),
+        ("fwexp.tasks.path", {"path"}),
+        ("fwexp.tasks.improvement", set()),
+        ("fwexp.data.digits", ALL - {"conll2000"}),
+        ("fwexp.data.conll2000", {"conll2000"}),
+        ("fwexp.data.metrics", {"conll2000"}),  # imported in a function
+        ("fwexp.store.runs", set()),
+    ],
+)
+def test_a_run_depends_on_what_makes_its_numbers_and_no_more(edit, module, changed):
+    configs = {
+        "auto": configured("auto"),
+        "bcfw": configured(),
+        "ssg": configured("ssg"),
+        "fw": configured("fw"),
+        "path": PATH,
+        "conll2000": configured(dataset="conll2000"),
+    }
+    before = {name: staleness.made_by(config) for name, config in configs.items()}
+    edit(module)
+    assert {name for name in configs if staleness.is_stale({"sources": before[name]})} == changed
+
+
+def test_a_solver_of_somebody_else_counts_with_what_it_imports(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_method.py").write_text("from fwexp.solvers.ssg import SSG\n")
+    assert {"my_method", "fwexp.solvers.ssg"} <= code_digest.closure(["my_method"])
+    assert "fwexp.solvers.bcfw" not in code_digest.closure(["my_method"])
+    before = code_digest.digest(["my_method"])
+    monkeypatch.setattr(code_digest, "_source", code_digest._source.__wrapped__)
+    (tmp_path / "my_method.py").write_text("from fwexp.solvers.ssg import SSG\n\nX = 1\n")
+    assert code_digest.digest(["my_method"]) != before
+
+
+STYLES = """\
+import a
+import b, b.c as d
+from . import e
+from ..f.g import h as i, j
+from k import (  # not (l)
+    m,  # and n)
+    o,
+)
+from p import q, \\
+    r
+x = 1; import s
+if x: import t
+def f():
+    from u import v
+    return from_w or important
+"from prose we import nothing that"
+"""
+
+
+@pytest.mark.parametrize(
+    "path", [None, *sorted(code_digest.PACKAGE.rglob("*.py"))], ids=lambda path: path.stem if path else "styles"
+)
+def test_every_import_is_found(path):
+    source = path.read_text() if path else STYLES
+    expected = set()
+    for node in ast.walk(tree := ast.parse(source)):
+        at_top = node in tree.body and source.splitlines()[node.lineno - 1][: node.col_offset] == ""
+        if isinstance(node, ast.Import):
+            expected |= {(0, alias.name, None, at_top) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            expected |= {(node.level, node.module or "", alias.name, at_top) for alias in node.names}
+    found = set(code_digest._imported(source.encode()))
+    assert expected <= found
+    assert found == expected or ">>> " in source  # the one example in a docstring
+
+
+def test_to_find_the_sources_imports_no_other_package():
+    script = "import sys; from fwexp.files import code_digest; code_digest.digest(['fwexp'], deferred=True); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert not {"numpy", "numba", "scipy", "sklearn", "pandas", "hydra"} & set(done.stdout.split())
+
+
+def test_stale_runs_are_in_the_results_and_are_marked_there(tmp_path, config, make_result, edit):
+    store.save(make_result(), config, tmp_path)
+    store.save(make_result(seed=1), configured("ssg", seed=1), tmp_path)
+    edit("fwexp.solvers.ssg")
+    frame = store.load_results(tmp_path)
+    assert dict(frame.groupby("solver")["stale"].all()) == {"bcfw": False, "ssg": True}
+    assert set(store.load_results(tmp_path, stale=True)["solver"]) == {"ssg"}
+    assert frame.groupby("solver")["sources"].nunique().to_list() == [1, 1]
+    assert frame["created"].str.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00").all()
+    assert set(frame["max_passes"]) == {50.0}
+    assert set(frame["gap_tol"]) == {1e-3}
+
+
+def test_runs_that_do_not_say_what_made_them_are_stale(tmp_path, config, make_result):
+    folder = store.save(make_result(), config, tmp_path)
+    record = records.read(folder / "run.json")
+    assert not store.read_run(folder).stale
+    del record["sources"]
+    records.write(folder / "run.json", record)
+    run = store.read_run(folder)
+    assert (run.status, run.sources, run.stale) == ("max_passes", None, True)
+
+
+@pytest.mark.slow
+def test_an_edited_solver_is_noticed_and_its_runs_are_redone_on_request(tmp_path, monkeypatch, capsys, edit):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*argv):
+        assert main(list(argv)) == 0
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    quick = ("run", "-m", "max_passes=0.1", "solver=bcfw,ssg", "seed=0,1")
+    call(*quick)
+    assert "stale" not in call("ls")[0]
+    edit("fwexp.solvers.ssg")
+    assert call(*quick)[1] == "4 runs: 4 stored (2 of them by another version of the code; force=stale redoes those), 0 to run\n"
+    single = ("run", "max_passes=0.1", "solver=ssg", "seed=1")
+    assert call(*single)[1] == "stored already, but made by another version of the code; force=stale runs it again\n"
+    rows = [line.split() for line in call("ls")[0].splitlines()]
+    assert rows[0][-1] == "sources"
+    assert [(row[1], row[-1]) for row in rows[1:]] == [("bcfw", "-")] * 2 + [("ssg", "stale")] * 2
+    assert len(call("ls", "--stale")[0].splitlines()) == 3
+    assert len(call("ls", "--stale", "seed=0")[0].splitlines()) == 2
+
+    assert "stored" not in call(*single, "force=stale")[1]
+    assert call(*single, "force=stale")[1] == "stored already\n"
+    errors = call(*quick, "force=stale")[1].splitlines()
+    assert errors[0] == "4 runs: 3 stored, 1 to run"
+    assert errors[1].startswith("[1/1] digits ssg lam=0.01 seed=0: ")
+    assert call("ls", "--stale")[0] == "no runs in results match\n"
+    assert call(*quick)[1] == "4 runs: 4 stored, 0 to run\n"
+
+
+@pytest.mark.slow
+def test_a_worker_redoes_stale_runs_as_well(tmp_path):
+    """Workers read the sources as they are, so the records have to be made to differ."""
+    configs = sweep.expand(["max_passes=0.1", "gap_tol=0", "seed=0,1"])
+    sweep.execute(configs, results_dir=tmp_path)
+    folder = store.run_dir(tmp_path, configs[1])
+    record = records.read(folder / "run.json")
+    record["sources"]["sha256"] = "0" * 64
+    records.write(folder / "run.json", record)
+    sweep.execute(configs, results_dir=tmp_path, force="stale", launcher="joblib")
+    assert store.find_runs(tmp_path, stale=True) == []
