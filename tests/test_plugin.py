@@ -120,16 +120,18 @@ def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):
     code = """
 import sys
 from fwexp.files import code_digest
-from fwexp.run import sources
+from fwexp.run import catalogues
 from fwexp.run.config import canonical
+from fwexp.store import staleness
 def made_by():
-    return sources.made_by(canonical({"dataset": {"name": "tags"}, "solver": {"name": "subgradient"}, "lam": 0.1}))
+    config = canonical({"dataset": {"name": "tags"}, "solver": {"name": "subgradient"}, "lam": 0.1})
+    return staleness.made_by(catalogues.modules(config))
 print(*sorted(name for name in code_digest.closure(made_by()["modules"], deferred=True) if name.startswith("fwexp_plugin")))
-source, before = _sources._source, made_by()
+source, before = code_digest._source, made_by()
 for edited in sys.argv[1:]:
-    _sources._source = lambda module: source(module) + (b"#" if module == edited else b"")
-    sources.current.cache_clear()
-    print(edited, sources.is_stale({"sources": before}))
+    code_digest._source = lambda module: source(module) + (b"#" if module == edited else b"")
+    staleness.current.cache_clear()
+    print(edited, staleness.is_stale({"sources": before}))
 """
     edited = ["fwexp_plugin.steps", "fwexp_plugin.tags", "fwexp.data.own", "fwexp.solvers.fw", "fwexp_plugin.figure", "fwexp.data"]
     done = place.python(code, *edited)

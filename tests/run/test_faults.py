@@ -29,7 +29,7 @@ from fwexp.papers.claims.verdict import Finding
 from fwexp.papers.origin import facts, reservations
 from fwexp.run import runner, work
 from fwexp.run.config import canonical
-from fwexp.store import locks, paths
+from fwexp.store import locks, paths, runs
 from tests.kills import killed_at
 from tests.store.test_locks import GONE
 
@@ -170,8 +170,8 @@ def test_a_run_that_is_removed_and_stored_anew_while_it_is_read_is_damaged_or_wh
         elsewhere.rename(place)
         return found
 
-    monkeypatch.setattr(store, "find_runs", lambda *_, **__: [run])
-    monkeypatch.setattr(store, "read_run", and_then_stored)
+    monkeypatch.setattr(runs, "find_runs", lambda *_, **__: [run])
+    monkeypatch.setattr(runs, "read_run", and_then_stored)
     place.rename(elsewhere)
     with pytest.warns(UserWarning, match=r"is damaged and was left out: .* is missing"):
         assert fwexp.load_results(tmp_path).empty

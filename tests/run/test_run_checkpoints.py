@@ -87,7 +87,7 @@ def test_a_killed_run_goes_on(tmp_path, killed, first_steps):
 @pytest.mark.parametrize("changed", ["sources", "build", "data"])
 def test_other_code_or_data_or_cpu_begin_anew(tmp_path, killed, first_steps, monkeypatch, changed):
     if changed == "sources":
-        monkeypatch.setattr(runner.sources, "made_by", lambda config: {"modules": [], "sha256": "other"})
+        monkeypatch.setattr(runner.staleness, "made_by", lambda modules: {"modules": [], "sha256": "other"})
     elif changed == "build":
         monkeypatch.setattr(runner, "build", lambda: {"cpu_kind": "other"})
     else:

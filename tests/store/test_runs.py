@@ -126,7 +126,7 @@ def test_a_process_killed_before_the_rename_leaves_no_run(tmp_path, config, make
 @pytest.mark.parametrize("written", range(4))
 def test_a_write_that_fails_leaves_nothing(tmp_path, config, make_result, monkeypatch, written):
     """The error comes while the file of that number is written."""
-    writers = [("write_text", store.Path), ("to_parquet", pd.DataFrame), ("savez", np), ("write", records)]
+    writers = [("write_text", Path), ("to_parquet", pd.DataFrame), ("savez", np), ("write", records)]
     name, owner = writers[written]
 
     def fail(*_, **__):
@@ -322,7 +322,7 @@ def test_a_failure_leaves_a_record_until_the_run_succeeds(tmp_path, config, make
     assert path == tmp_path / "runs" / "digits" / "bcfw" / "failed" / f"{run_key(config)}.json"
     record = json.loads(path.read_text())
     assert record["error"] == "ZeroDivisionError: by nought"
-    assert "test_store.py" in record["traceback"]
+    assert "test_runs.py" in record["traceback"]
     assert record["config"] == config
     assert not store.is_stored(tmp_path, config)
     assert store.find_runs(tmp_path) == []

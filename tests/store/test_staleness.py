@@ -9,7 +9,7 @@ import pytest
 from fwexp import store
 from fwexp.cli import main
 from fwexp.files import code_digest
-from fwexp.run import sweep
+from fwexp.run import catalogues, sweep
 from fwexp.run.config import canonical
 from fwexp.store import records, staleness
 
@@ -68,7 +68,7 @@ def test_a_run_depends_on_what_makes_its_numbers_and_no_more(edit, module, chang
         "path": PATH,
         "conll2000": configured(dataset="conll2000"),
     }
-    before = {name: staleness.made_by(config) for name, config in configs.items()}
+    before = {name: staleness.made_by(catalogues.modules(config)) for name, config in configs.items()}
     edit(module)
     assert {name for name in configs if staleness.is_stale({"sources": before[name]})} == changed
 
@@ -128,8 +128,8 @@ def test_to_find_the_sources_imports_no_other_package():
 
 
 def test_stale_runs_are_in_the_results_and_are_marked_there(tmp_path, config, make_result, edit):
-    store.save(make_result(), config, tmp_path)
-    store.save(make_result(seed=1), configured("ssg", seed=1), tmp_path)
+    for result, made in ((make_result(), config), (make_result(seed=1), configured("ssg", seed=1))):
+        store.save(result, made, tmp_path, made_by=staleness.made_by(catalogues.modules(made)))
     edit("fwexp.solvers.ssg")
     frame = store.load_results(tmp_path)
     assert dict(frame.groupby("solver")["stale"].all()) == {"bcfw": False, "ssg": True}
@@ -141,7 +141,7 @@ def test_stale_runs_are_in_the_results_and_are_marked_there(tmp_path, config, ma
 
 
 def test_runs_that_do_not_say_what_made_them_are_stale(tmp_path, config, make_result):
-    folder = store.save(make_result(), config, tmp_path)
+    folder = store.save(make_result(), config, tmp_path, made_by=staleness.made_by(catalogues.modules(config)))
     record = records.read(folder / "run.json")
     assert not store.read_run(folder).stale
     del record["sources"]
