@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.plots import style
-from fwexp.plots.icml2016_gaps import PLACES
+from fwexp.plots.icml2016 import PLACES
 
 METHODS = ("bcfw", "bcpfw-gap-cache")  # whose runs are looked at
 

@@ -31,9 +31,9 @@ WIDTH = 110
 
 
 def _papers() -> list[str]:
-    from fwexp.papers.claims.catalogue import PAPERS
+    from fwexp.papers.catalogue import papers_by_id
 
-    return list(PAPERS)
+    return list(papers_by_id())
 
 
 @command("fwexp claims", USAGE, words=1, offers=_papers, **ACCEPTED)
@@ -100,12 +100,12 @@ def changes(records: dict, published: dict) -> list[str]:
 
 
 def _published(folder: Path, claims) -> dict:
-    from fwexp.papers.claims.catalogue import PAPERS
+    from fwexp.papers.catalogue import papers_by_id
     from fwexp.papers.claims.check import read
 
     found = {}
     for paper in dict.fromkeys(claim.paper for claim in claims.values()):
-        path = folder / "claims" / f"{PAPERS[paper][0]}.json"
+        path = folder / "claims" / f"{papers_by_id()[paper].name}.json"
         records = read(path)
         if not records:
             raise ParameterError(f"--strict needs published verdicts, found none in {path}")

@@ -7,11 +7,8 @@ from functools import cached_property
 
 from fwexp.papers.catalogue import FIGURES, Figure
 
-GUESS, SMOKE_GUESS, QUICK_GUESS = 60.0, 3.0, 5.0
-"""Seconds of a run of which no stored run tells anything: of the full presets, of the smoke ones, and of `QUICK`."""
-
-QUICK = ("quickstart", "review")
-"""Experiments on small problems, by the first part of their names."""
+GUESS, SMOKE_GUESS = 60.0, 3.0
+"""Seconds of a run of which no stored run tells anything, where no figure is drawn of it, and of one of the smoke presets."""
 
 OVERHEAD = 1.6
 """What a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling."""
@@ -33,7 +30,7 @@ class Step:
     seconds : float
         What these take, one after the other.
     guessed : int
-        How many of them are estimated by `GUESS`.
+        How many of them are guessed.
     """
 
     name: str
@@ -96,16 +93,10 @@ def plan(results_dir, preset: str = "full") -> list[Step]:
         missing = {key_of(config): config for config in configs if key_of(config) not in done}
         done |= set(missing)
         times = [durations.of(config) for config in missing.values()]
-        seconds = sum(guess(name, preset) if time is None else time for time in times)
+        guess = SMOKE_GUESS if preset == "smoke" else figure.seconds if figure else GUESS
+        seconds = sum(guess if time is None else time for time in times)
         found.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
     return found
-
-
-def guess(name: str, preset: str) -> float:
-    """Return the seconds that a run of an experiment is taken to last where nothing is known."""
-    if preset == "smoke":
-        return SMOKE_GUESS
-    return QUICK_GUESS if name.partition("/")[0] in QUICK else GUESS
 
 
 def experiments() -> Iterator[tuple[str, Figure | None]]:
