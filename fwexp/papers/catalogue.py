@@ -115,12 +115,11 @@ class Figure:
     seconds: float = 60.0
 
     def __post_init__(self):
-        own = (self.data, self.draw)
-        if None in own if self.chart is None else own != (None, None):
+        given, of_chart = (self.data, self.draw), self.chart and (self.chart.data, self.chart.draw)
+        if None in given if self.chart is None else given not in ((None, None), of_chart):
             raise ParameterError(f"figure {self.name} takes either a chart or both data and draw")
-        if self.chart is not None:
-            object.__setattr__(self, "data", self.chart.data)
-            object.__setattr__(self, "draw", self.chart.draw)
+        for name, function in zip(("data", "draw"), of_chart or given, strict=True):
+            object.__setattr__(self, name, function)
 
     @property
     def preset(self) -> str:
@@ -193,7 +192,7 @@ FIGURES = plugins.Catalogue("figure", _figures, _check(Figure), lazy=True, patte
 
 def papers_by_id() -> dict[str, Paper]:
     """Return the papers, ours first, by what the ids of their claims begin with."""
-    found: dict[str, Paper] = {}
+    papers: dict[str, Paper] = {}
     for paper in PAPERS.values():
-        found.setdefault(paper.id, paper)
-    return found
+        papers.setdefault(paper.id, paper)
+    return papers

@@ -96,7 +96,7 @@ def test_a_figure_may_show_what_the_weights_of_its_runs_say(made, tmp_path, monk
         given.append(weights)
         return plain.draw(frame)
 
-    monkeypatch.setitem(FIGURES.loaded, NAME, dataclasses.replace(plain, shows=shows, data=data, draw=draw))
+    monkeypatch.setitem(FIGURES.loaded, NAME, dataclasses.replace(plain, chart=None, shows=shows, data=data, draw=draw))
     make_figure(NAME, tmp_path, "data", preset="smoke", launcher="basic")
     assert given[0] is given[1]
     assert len({w.shape for w in given[0].values()}) == 1

@@ -387,6 +387,6 @@ def test_panels_share_what_is_common_to_a_row_or_column():
         for measure, keys in (("suboptimality", "abc"), ("test_error", "def"))
         for key, lam in zip(keys, (0.01, 0.001, "1/n"))
     ]
-    figure = curves.draw(data(make_figure(seeds=[0]), panels), panels)
+    figure = Chart(panels).draw(data(make_figure(seeds=[0]), panels))
     assert [ax.get_ylabel() for ax in figure.axes] == ["primal suboptimality", "", "", "test error (mean loss)", "", ""]
     assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False] * 3 + [True] * 3

@@ -150,12 +150,12 @@ def of_paper(name: str = "") -> dict[str, Claim]:
     ParameterError
         Nothing has that name.
     """
-    found = all_claims()
+    claims = all_claims()
     if not name:
-        return found
+        return claims
     papers = {alias: paper.id for paper in PAPERS.values() for alias in (paper.id, paper.name)}
-    if name in found:
-        return {name: found[name]}
+    if name in claims:
+        return {name: claims[name]}
     if name not in papers:
-        raise ParameterError(unknown("paper or claim", name, papers, found))
-    return {id: claim for id, claim in found.items() if claim.paper == papers[name]}
+        raise ParameterError(unknown("paper or claim", name, papers, claims))
+    return {id: claim for id, claim in claims.items() if claim.paper == papers[name]}

@@ -49,13 +49,13 @@ def build(results_dir="results") -> Path:
     records = check_all(all_claims(), results_dir, results=results)
     save(records, results_dir)
     runs = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
-    found = {name: pages.paper(name, of_paper, records) for name, of_paper in _by_page(figures, pages.OTHERS).items()}
-    first = pages.index(found, records, runs, pages.beyond(results))
+    papers = {name: pages.paper(name, of_paper, records) for name, of_paper in _by_page(figures, pages.OTHERS).items()}
+    first = pages.index(papers, records, runs, pages.beyond(results))
     with replacing_folder(results_dir / "report") as folder:
-        for name, content in {"index": first, **found}.items():
-            _write(folder / f"{name}.html", pages.render(name, found, **content))
-        for each in figures:
-            _copy(each, folder)
+        for name, content in {"index": first, **papers}.items():
+            _write(folder / f"{name}.html", pages.render(name, papers, **content))
+        for figure in figures:
+            _copy(figure, folder)
         for asset in ASSETS:
             _write(folder / asset, files(__package__).joinpath(asset).read_text(encoding="utf-8"))
         _write(folder / "plotly.min.js", get_plotlyjs())
@@ -64,16 +64,20 @@ def build(results_dir="results") -> Path:
 
 def _by_page(figures: list[Drawn], others: str) -> dict[str, list[Drawn]]:
     """The figures of each page: one per paper, also where none is drawn, and one for all others."""
-    found: dict[str, list[Drawn]] = {name: [] for name in PAPERS}
-    for each in figures:
-        paper = each.figure.name.partition("/")[0]
-        found.setdefault(paper if paper in PAPERS else others, []).append(each)
-    return found
+    pages: dict[str, list[Drawn]] = {name: [] for name in PAPERS}
+    for figure in figures:
+        paper = figure.figure.name.partition("/")[0]
+        pages.setdefault(paper if paper in PAPERS else others, []).append(figure)
+    return pages
 
 
-def _copy(found: Drawn, folder: Path) -> None:
-    if found.stem:
-        write(folder / "figures" / found.id, {suffix: found.read(suffix) for suffix in found.figure.suffixes[:-1]}, found.record)
+def _copy(pictured: Drawn, folder: Path) -> None:
+    if pictured.stem:
+        write(
+            folder / "figures" / pictured.id,
+            {suffix: pictured.read(suffix) for suffix in pictured.figure.suffixes[:-1]},
+            pictured.record,
+        )
 
 
 def _write(path: Path, content: str) -> None:

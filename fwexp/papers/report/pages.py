@@ -72,31 +72,31 @@ def title_of(name: str) -> str:
 def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]) -> dict:
     """Return what is on the page of a paper: its figures in order, each with its claims, and the claims that none shows."""
     claims = [record for record in everything.values() if _page_of(record) == name]
-    ids = {id for each in figures for id in each.figure.claims}
+    ids = {id for one in figures for id in one.figure.claims}
     return {
         "paper": PAPERS.get(name),
-        "figures": [shown(each, everything) for each in figures],
+        "figures": [shown(one, everything) for one in figures],
         "claims": claims,
         "elsewhere": [record for record in claims if record["id"] not in ids],
     }
 
 
-def shown(found: Drawn, everything: Mapping[str, Mapping]) -> dict:
+def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
     """Return what is said of a figure: of itself, by its files, and by the claims that look at its runs."""
-    figure, note = found.figure, found.record.get("note")
+    figure, note = pictured.figure, pictured.record.get("note")
     claims = {id: everything[id] for id in figure.claims if id in everything}
-    bearing, looking = _bearing(figure, everything), _looking(found, everything)
+    bearing, looking = _bearing(figure, everything), _looking(pictured, everything)
     of_its_paper = _of_its_paper(figure.name, {**claims, **bearing})
     return {
-        "id": found.id,
+        "id": pictured.id,
         "name": figure.name,
         "title": figure.title,
-        "state": _state(found, bearing, looking),
-        "drawn": found.stem is not None,
-        "full": found.preset == "full",
-        "described": str(found.record.get("description") or figure.title),
-        "curves": _finite(curves(found)) if found.stem and figure.has_curves else None,
-        "table": _markdown(found) if found.stem and figure.suffixes != PICTURE else None,
+        "state": _state(pictured, bearing, looking),
+        "drawn": pictured.stem is not None,
+        "full": pictured.preset == "full",
+        "described": str(pictured.record.get("description") or figure.title),
+        "curves": _finite(curves(pictured)) if pictured.stem and figure.has_curves else None,
+        "table": _markdown(pictured) if pictured.stem and figure.suffixes != PICTURE else None,
         "caption": figure.caption or figure.title,
         "paper": figure.paper,
         "note": note,
@@ -104,10 +104,10 @@ def shown(found: Drawn, everything: Mapping[str, Mapping]) -> dict:
         "claims": claims.values(),
         "places": figure.places,
         "alone": [record for id, record in bearing.items() if record is not everything[id]],
-        "others": [each for id, each in everything.items() if id not in claims and (id in bearing or id in looking)],
+        "others": [record for id, record in everything.items() if id not in claims and (id in bearing or id in looking)],
         "paper_id": next((record["paper"] for record in of_its_paper), ""),
         "suffixes": figure.suffixes,
-        "commit": found.record.get("commit", "unknown"),
+        "commit": pictured.record.get("commit", "unknown"),
     }
 
 
@@ -128,9 +128,9 @@ def _on(places: Sequence[str], record: Mapping) -> Mapping:
     return {**record, "parts": parts, "verdict": finding.verdict, "why": finding.why}
 
 
-def _looking(found: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
+def _looking(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
     """The claims that look at its runs, among others."""
-    drawn = set(found.record.get("runs", ()))
+    drawn = set(pictured.record.get("runs", ()))
     return {id: record for id, record in everything.items() if drawn & set(record["runs"])}
 
 
@@ -146,12 +146,12 @@ class State(NamedTuple):
     records: Sequence[Mapping] = ()
 
 
-def _state(found: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str, Mapping]) -> State:
+def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str, Mapping]) -> State:
     """What became of the paper's claims that bear on a figure, else of those that look at its runs."""
-    name, kind = found.figure.name, found.figure.kind
-    if not found.stem:
+    name, kind = pictured.figure.name, pictured.figure.kind
+    if not pictured.stem:
         return State("", "Not drawn yet.")
-    if found.preset != "full":
+    if pictured.preset != "full":
         return State("", "A short try, which decides nothing: not all of its runs.")
     if kind is Kind.OURS:
         return State("", "Ours: no figure of a paper.")
@@ -183,9 +183,9 @@ def _finite(value):
     return value
 
 
-def _markdown(found: Drawn) -> dict:
+def _markdown(pictured: Drawn) -> dict:
     """A table of ours, which is Markdown, by its cells, and the words below it."""
-    lines = found.read(".md").decode().splitlines()
+    lines = pictured.read(".md").decode().splitlines()
     cells = [_cells(line) for line in lines if line.startswith("|")]
     words = [line.replace("**", "").replace("\\*", "*") for line in lines if line and not line.startswith(("|", "<!--"))]
     rows = [row for row in cells[1:] if not all(set(cell) <= set("-: ") for cell in row)]
@@ -248,7 +248,7 @@ def _datasets() -> list[tuple]:
     from fwexp.data import DATASETS
 
     DATASETS.load_all()
-    return [(name, found.title, found.shape, IN_THE_PAPERS.get(name, "-")) for name, found in sorted(DATASETS.items())]
+    return [(name, dataset.title, dataset.shape, IN_THE_PAPERS.get(name, "-")) for name, dataset in sorted(DATASETS.items())]
 
 
 def _runs(runs: Sequence) -> list[dict]:

@@ -60,10 +60,10 @@ class Durations:
         passes that they made.
         """
         like, similar = self._by
-        if found := like.get(_like(config)):
-            return OVERHEAD * statistics.median(found)
-        if (found := similar.get(_similar(config))) and config.get("max_passes"):
-            return OVERHEAD * statistics.median(found) * config["max_passes"]
+        if times := like.get(_like(config)):
+            return OVERHEAD * statistics.median(times)
+        if (rates := similar.get(_similar(config))) and config.get("max_passes"):
+            return OVERHEAD * statistics.median(rates) * config["max_passes"]
         return None
 
     @cached_property
@@ -87,7 +87,7 @@ def plan(results_dir, preset: str = "full") -> list[Step]:
 
     runs = store.find_runs(results_dir)
     durations, done = Durations(runs), {run.key for run in runs}
-    found = []
+    steps = []
     for name, figure in experiments():
         configs = sweep.expand([f"+experiment={name}"], preset=preset)
         missing = {key_of(config): config for config in configs if key_of(config) not in done}
@@ -95,8 +95,8 @@ def plan(results_dir, preset: str = "full") -> list[Step]:
         times = [durations.of(config) for config in missing.values()]
         guess = SMOKE_GUESS if preset == "smoke" else figure.seconds if figure else GUESS
         seconds = sum(guess if time is None else time for time in times)
-        found.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
-    return found
+        steps.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
+    return steps
 
 
 def experiments() -> Iterator[tuple[str, Figure | None]]:
