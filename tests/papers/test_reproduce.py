@@ -149,7 +149,7 @@ def test_a_dry_run_only_tells(tmp_path, monkeypatch, capsys):
 def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan, "experiments", lambda: [("review/fig3", FIGURES.find("review/fig3"))])
     monkeypatch.setattr("fwexp.papers.claims.all_claims", lambda: CLAIMS)
-    monkeypatch.setattr(reproduce, "find_spec", lambda _: None)
+    monkeypatch.setattr(building, "find_spec", lambda _: None)
     line = ["reproduce", "--preset", "smoke", "hydra/launcher=basic", f"results_dir={tmp_path}"]
     assert main(line) == 0
     captured = capsys.readouterr()
