@@ -193,7 +193,7 @@ def wheel(tmp_path_factory):
 
 
 def test_wheel_holds_all_modules_configurations_and_data(wheel):
-    kinds = {".py", ".yaml", ".npz", ".css", ".js"}
+    kinds = {".py", ".yaml", ".npz", ".css", ".html", ".js"}
     expected = {
         f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
         for folder, target in INSTALLED_AS.items()
