@@ -65,7 +65,6 @@ def test_no_example_is_left_out():
 PUBLIC = {name: getattr(fwexp, name) for name in fwexp.__all__ if name != "__version__"}
 CHECKS = {name: getattr(fwexp.testing, name) for name in fwexp.testing.__all__}
 EXTENDED = {cls.__name__: cls for cls in (Process, Objective, Point, Value, Solver, Bounds, Log)} | {"drive": drive}
-FUNCTIONS = {name: getattr(protocol, name) for names in tiers.TIERS.values() for name in names}
 METHODS = {
     f"{cls.__name__}.{name}": getattr(cls, name)
     for cls in (fwexp.CallbackProblem, Process, Objective, Solver, Log)
@@ -73,7 +72,7 @@ METHODS = {
     if inspect.isfunction(inspect.unwrap(getattr(value, "__func__", value))) and (name == "__call__" or not name.startswith("_"))
 }
 CONVEX = {f"convex.{name}": value for name, value in vars(fwexp.convex).items() if name in fwexp.convex.__all__ and callable(value)}
-DOCUMENTED = PUBLIC | CHECKS | CONVEX | EXTENDED | FUNCTIONS | METHODS
+DOCUMENTED = PUBLIC | CHECKS | CONVEX | EXTENDED | METHODS
 
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
 
@@ -121,6 +120,14 @@ def faults(obj) -> list[str]:
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_what_is_public_says_what_it_takes_and_returns(name):
     assert faults(DOCUMENTED[name]) == []
+
+
+@pytest.mark.parametrize("name", tiers.functions())
+def test_functions_of_the_protocol_name_what_is_not_in_its_list_of_parameters(name):
+    function = getattr(protocol, name)
+    said_once = documented_names(sections(protocol)["Parameters"])
+    others = [other for other in inspect.signature(function).parameters if other not in said_once]
+    assert [other for other in others if not re.search(rf"\b{other}\b", function.__doc__)] == []
 
 
 def test_a_missing_section_is_found():

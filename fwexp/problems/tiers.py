@@ -1,38 +1,28 @@
-"""Which functions of the protocol a problem family has to register, and for what: one table.
+"""Which functions of the protocol a problem family has to register, and for what: one table, of the protocol's files.
 
 Every family registers the ``required`` ones; all solvers but those that declare more run on them. What a family does not
 register is derived (``labelings``, ``dense_parts``), provided that it has the fields and functions from which it follows.
 """
 
 from fwexp.problems import protocol
+from fwexp.problems.protocol import bounds, enumeration, expectations, kernels, required, sets
 
 REQUIRED = "required"
 
+
+def functions(module=protocol) -> list[str]:
+    """Return the names of all functions of the protocol, or of those in one of its files."""
+    return [name for name, value in vars(module).items() if hasattr(value, "implementations")]
+
+
+# By the names of their files, in which the functions of a tier, and no others, are declared.
 TIERS: dict[str, tuple[str, ...]] = {
-    # examples, oracles, features
-    REQUIRED: (
-        *("scores", "max_oracle", "decode", "loss", "add_psi", "scatter"),
-        *("as_labeling", "public_labeling", "joint_feature"),
-    ),
-    # labelings that are kept and compared: active sets and caches
-    "sets": ("labeling_ptr", "new_storage", "same_labeling", "psi_score", "gram_scores"),
-    # distributions over labelings
-    "expectations": ("tilt", "expectation_oracle", "expectation_scratch", "set_dense"),
-    # inputs that can be exchanged
-    "kernels": ("with_inputs", "inner"),
-    # bounds on ||psi_i(y)||
-    "bounds": ("radii_sq",),
-    # all labelings, where they are few
-    "enumeration": ("all_labelings",),
+    module.__name__.rpartition(".")[2]: tuple(functions(module))
+    for module in (required, sets, expectations, kernels, bounds, enumeration)
 }
 
 UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier
 FIELDS = ("part_ptr", "label_ptr", "labels")  # of a family, those that some derived functions read
-
-
-def functions() -> list[str]:
-    """Return the names of all functions of the protocol."""
-    return [name for name, function in vars(protocol).items() if hasattr(function, "implementations")]
 
 
 def functions_of(tier: str) -> tuple[str, ...]:
