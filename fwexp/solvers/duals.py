@@ -44,7 +44,7 @@ class StepRule(NamedTuple):
     line_search: bool
     corrections: int  # pairwise steps among stored labelings per corrective step
     nu: float  # predefined steps are 2n/(nu k + 2n)
-    stretches: bool  # whether the line search goes on to the maximum of the dual under constraints
+    extends: bool  # whether the line search goes on to the maximum of the dual under constraints
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def block_has_room(dual, problem, i):
 def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     """Take step k towards a corner, given as ``slot`` or in ``work.y``, and the part scores in ``work.theta``.
 
-    Returns the gap G of the corner, the share gamma, the change of n ell_i, and ||F_i' direction||^2, for rules that stretch
+    Returns the gap G of the corner, the share gamma, the change of n ell_i, and ||F_i' direction||^2, for rules that extend it
     only; the block changes by gamma times ``work.direction``.
     """
 
@@ -139,11 +139,14 @@ def _(dual, problem, i):
 
 @step_towards.register(Parts)
 def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
+    # 5: w_s - w_i, which lam n times is F_i' direction, and n (ell_s - ell_i)
     set_direction(problem, i, work.y, dual.blocks, work.direction)
     loss_change = loss(problem, i, work.y) - iterate.losses[i]
+    # 6: gamma
     gap = loss_change - dot(problem, i, work.direction, work.theta)
     length_sq = norm_sq(problem, i, work.direction) if step_rule.line_search else 0.0
     gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
+    # 7: w_i; ell_i follows with ell
     add_to_block(problem, i, work.direction, gamma, dual.blocks)
     return gap, gamma, gamma * loss_change, length_sq
 
@@ -161,7 +164,7 @@ def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
         return gap, gamma, gamma * loss_change, length_sq
     gap = dual.score[slot] - active_set.mean_score(i, dual)
     move_in_set(i, slot, gap, step_rule, lam_n, dual)
-    length_sq = active_set.change_norm_sq(i, dual) if step_rule.stretches else 0.0
+    length_sq = active_set.change_norm_sq(i, dual) if step_rule.extends else 0.0
     return gap, 1.0, active_set.set_change(problem, i, dual, work.direction), length_sq
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import fwexp
 from fwexp.problems.protocol import radii_sq, to_public
-from fwexp.solvers import SOLVERS, active_set, bcfw, check_options, gap_tree
+from fwexp.solvers import SOLVERS, active_set, check_options, gap_tree, sampling_rule
 from fwexp.solvers.acceleration import LATE_PASSES, LATE_STRENGTH, PIECE, new_centre
 from tests import reference as ref
 from tests.small_problems import steps_before_a_tie
@@ -109,9 +109,9 @@ def permutations(n, seed):
 
 @pytest.mark.parametrize("lam", [0.02, 0.2, 20.0])  # strengths of 10, 4 and 1
 @pytest.mark.parametrize("step", ["fw", "corrective"])
-@pytest.mark.parametrize(("accelerated", "spent"), [(True, bcfw.SPENT), (True, 0.3), (False, 0.3)])
+@pytest.mark.parametrize(("accelerated", "spent"), [(True, sampling_rule.SPENT), (True, 0.3), (False, 0.3)])
 def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, monkeypatch):
-    monkeypatch.setattr(bcfw, "SPENT", spent)
+    monkeypatch.setattr(sampling_rule, "SPENT", spent)
     compared, strengths = 0, set()
     for seed in (0, 2, 3, 4, 5, 6, 7, 8):
         tp, problem = tiny(seed)
