@@ -22,7 +22,7 @@ from fwexp.problems.protocol import (
     set_direction,
     true_labeling,
 )
-from fwexp.solvers import active_set
+from fwexp.solvers import active_set, weight_steps
 from fwexp.solvers.active_set import ActiveSets
 from fwexp.solvers.base import clipped_step
 
@@ -154,12 +154,12 @@ def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
 @step_towards.register(ActiveSets)
 def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     if step_rule.kind == FW:
-        active_set.set_change_towards(i, slot, dual)
+        weight_steps.set_change_towards(i, slot, dual)
         loss_change = active_set.set_change(problem, i, dual, work.direction)
         slope, length_sq = dot(problem, i, work.direction, work.theta), norm_sq(problem, i, work.direction)
         gap = loss_change - slope
         gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
-        active_set.move(i, slot, gamma, dual)
+        weight_steps.move(i, slot, gamma, dual)
         iterate.w_sq[0] += gamma / lam_n * (2.0 * slope + gamma / lam_n * length_sq)
         return gap, gamma, gamma * loss_change, length_sq
     gap = dual.score[slot] - active_set.mean_score(i, dual)
@@ -175,7 +175,7 @@ def _(dual, i, step_rule, gamma):
 
 @furthest.register(ActiveSets)
 def _(dual, i, step_rule, gamma):
-    return 1.0 / gamma if step_rule.kind == FW else active_set.furthest(i, dual)
+    return 1.0 / gamma if step_rule.kind == FW else weight_steps.furthest(i, dual)
 
 
 @step_again.register(Parts)
@@ -185,7 +185,7 @@ def _(dual, problem, i, step_rule, gamma, times, work):
 
 @step_again.register(ActiveSets)
 def _(dual, problem, i, step_rule, gamma, times, work):
-    active_set.move_again(i, times * gamma, dual)
+    weight_steps.move_again(i, times * gamma, dual)
 
 
 @corner_gap.register(Parts)
@@ -255,11 +255,11 @@ def move_in_set(i, slot, gap, step_rule, lam_n, sets):
     """Change the weights of example i towards ``slot``, whose block gap is ``gap``."""
     away = active_set.worst_active(i, sets)
     if step_rule.kind == PAIRWISE:
-        active_set.pairwise_step(i, away, slot, lam_n, sets)
+        weight_steps.pairwise_step(i, away, slot, lam_n, sets)
     elif step_rule.kind == CORRECTIVE:
         # The corner of the oracle first, then whichever pair violates optimality most.
         for _ in range(step_rule.corrections):
-            if not active_set.pairwise_step(i, away, slot, lam_n, sets):
+            if not weight_steps.pairwise_step(i, away, slot, lam_n, sets):
                 break
             slot, away = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
     else:
@@ -267,7 +267,7 @@ def move_in_set(i, slot, gap, step_rule, lam_n, sets):
         weight = sets.weight[sets.first[i] + away]
         gap_away = active_set.mean_score(i, sets) - sets.score[away]
         if gap >= gap_away or weight >= 1.0:
-            active_set.scale_step(i, slot, gap, 1.0, lam_n, sets)
+            weight_steps.scale_step(i, slot, gap, 1.0, lam_n, sets)
         else:
-            active_set.scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
-    active_set.normalise(i, sets)
+            weight_steps.scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
+    weight_steps.normalise(i, sets)

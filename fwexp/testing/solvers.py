@@ -20,7 +20,7 @@ from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import run_solver
-from fwexp.testing.problems import close, require
+from fwexp.testing.probe import close, require
 
 NO_LIMIT = 10**9
 PASSES = 12  # of the runs that are compared
