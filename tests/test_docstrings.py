@@ -11,9 +11,9 @@ import pytest
 import fwexp
 import fwexp.convex
 import fwexp.testing
+from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.problems import protocol, tiers
 from fwexp.solvers import Solver
 
@@ -56,7 +56,7 @@ def test_no_example_is_left_out():
     names = {test.name.rpartition(".")[2] for test in EXAMPLES}
     assert names >= {"solve", "predict", "load", "load_dataset", "load_results", "chain_problem", "matching_problem"}
     assert names >= {"minimize", "saddle_point", "svm_game"}
-    assert names >= {"regularization_path", "check_problem", "check_solver", "Process", "CallbackProblem"}
+    assert names >= {"regularization_path", "check_problem", "check_solver", "Iteration", "CallbackProblem"}
     assert names >= {name for name in PUBLIC if inspect.isfunction(PUBLIC[name])} - {"grid_search"}
 
 
@@ -64,10 +64,10 @@ def test_no_example_is_left_out():
 
 PUBLIC = {name: getattr(fwexp, name) for name in fwexp.__all__ if name != "__version__"}
 CHECKS = {name: getattr(fwexp.testing, name) for name in fwexp.testing.__all__}
-EXTENDED = {cls.__name__: cls for cls in (Process, Objective, Point, Value, Solver, Bounds, Log)} | {"drive": drive}
+EXTENDED = {cls.__name__: cls for cls in (Iteration, Objective, Point, Value, Solver, Bounds, Log)} | {"drive": drive}
 METHODS = {
     f"{cls.__name__}.{name}": getattr(cls, name)
-    for cls in (fwexp.CallbackProblem, Process, Objective, Solver, Log)
+    for cls in (fwexp.CallbackProblem, Iteration, Objective, Solver, Log)
     for name, value in vars(cls).items()
     if inspect.isfunction(inspect.unwrap(getattr(value, "__func__", value))) and (name == "__call__" or not name.startswith("_"))
 }

@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from fwexp.errors import ParameterError
 from fwexp.options import check_scale
 from fwexp.problems import protocol
-from fwexp.problems.any_labelings import can_be_kept, equal_labelings, same_form, snapshot
 from fwexp.problems.arrays import as_sparse, check_scale_of
 from fwexp.problems.constraints import internal_indices
 from fwexp.problems.psi_cache import PsiCache
+from fwexp.problems.python_labelings import can_be_kept, equal_labelings, same_form, snapshot
 from fwexp.problems.sparse_vector import SparseVector, values_of
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
@@ -241,8 +241,8 @@ class CallbackProblem:
         loss, psi = self.task_loss(i, y), self.psi(i, y)
         value = loss - psi @ w
         if value < 0.0 and value < -ROUNDING * (loss + abs(psi) @ np.abs(w)):
-            found = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
-            raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but it {found}")
+            fault = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
+            raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but it {fault}")
         if not self._compared[i] and not w.any():
             if loss == 0.0 or i in self._others[:EXAMPLES]:
                 self._compare_with_others(i, loss)
@@ -296,8 +296,8 @@ class CallbackProblem:
             raise ParameterError(f"features({i}, y) must be the same when called again with the same labeling, here the truth")
         self._truth_checked[i] = True
 
-    def _compare_with_others(self, i: int, found: float) -> None:
-        """Refuse an answer at w = 0, of loss ``found``, that is worse than a labeling of another example."""
+    def _compare_with_others(self, i: int, own: float) -> None:
+        """Refuse an answer at w = 0, of loss ``own``, that is worse than a labeling of another example."""
         asked = 0
         for j in self._others:
             if asked == OTHERS:
@@ -308,12 +308,12 @@ class CallbackProblem:
                     continue
                 asked += 1
                 loss = self.task_loss(i, y)
-                if loss <= (1.0 + ROUNDING) * found:
+                if loss <= (1.0 + ROUNDING) * own:
                     continue
                 self.phi(i, y)
             except Exception:  # it is no labeling of example i, which functions may say in any way
                 continue
-            answer = f"at w = 0 it returned a labeling with loss {found:.6g}, and y[{j}] has loss({i}, y[{j}]) = {loss:.6g}"
+            answer = f"at w = 0 it returned a labeling with loss {own:.6g}, and y[{j}] has loss({i}, y[{j}]) = {loss:.6g}"
             advice = f"if y[{j}] is no labeling of example {i}, let loss raise an error for it"
             raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but {answer}; {advice}")
 

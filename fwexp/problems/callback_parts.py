@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.problems import protocol
-from fwexp.problems.any_labelings import equal_labelings, snapshot
 from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.python_labelings import equal_labelings, snapshot
 from fwexp.problems.sparse_vector import SparseVector, add_to, values_of
 
 

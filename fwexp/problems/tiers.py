@@ -48,10 +48,10 @@ def missing(family, tier: str) -> list[str]:
 def _available(family, name: str) -> bool:
     function = getattr(protocol, name)
     family = family if isinstance(family, type) else protocol.original(family)  # weights of examples need nothing more
-    found = function.find(family if isinstance(family, type) else type(family))
-    if found is None or found is not function.implementations.get(object):
-        return found is not None
-    names = found.__code__.co_names
+    implementation = function.find(family if isinstance(family, type) else type(family))
+    if implementation is None or implementation is not function.implementations.get(object):
+        return implementation is not None
+    names = implementation.__code__.co_names
     known = all(hasattr(family, field) for field in FIELDS if field in names)
     return known and name not in UNDERIVED and all(_available(family, other) for other in functions() if other in names)
 
@@ -59,8 +59,8 @@ def _available(family, name: str) -> bool:
 def families() -> list[type]:
     """Return the classes of the package's own families."""
     package = __name__.partition(".")[0]
-    found = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
-    return [cls for cls in found if cls.__module__ != "fwexp.problems.weighted"]
+    classes = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
+    return [cls for cls in classes if cls.__module__ != "fwexp.problems.weighted"]
 
 
 def tiers_of(family) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def period_for(kap: float) -> float:
 
 @dataclass
 class ProximalCentre:
-    """The centre z of the proximal term (kap lam/2) ||w - z||^2, and when it moves; a part of a solver's state."""
+    """The centre z of the proximal term (kap lam/2) ||w - z||^2, and when it moves; belongs to a solver's state."""
 
     kap: float  # weight of the centre, in multiples of lam
     lam: float  # regularisation of the original problem

@@ -38,7 +38,7 @@ class Parts(NamedTuple):
 
 
 class StepRule(NamedTuple):
-    """What is done with a corner: the kind of step, and its length."""
+    """Kind and length of the step towards a corner."""
 
     kind: int
     line_search: bool

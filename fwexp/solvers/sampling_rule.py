@@ -56,7 +56,7 @@ def gaps_are_spent(rule, k, n, iterate):
 
 @register_jitable
 def next_example(rule, k, used):
-    """Return the example of step k, the ``used``-th of this stretch."""
+    """Return the example of step k, the ``used``-th of this series."""
     if rule.kind == IN_ORDER:
         return rule.order[used]
     if k < rule.since + len(rule.order):

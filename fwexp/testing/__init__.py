@@ -20,7 +20,7 @@ from fwexp.driver.settings import check_lam
 from fwexp.errors import UserError
 from fwexp.problems import tiers
 from fwexp.problems.chain import chain_problem
-from fwexp.problems.structure import check_problem_type
+from fwexp.problems.signature import check_problem_type
 from fwexp.solvers import Solver, check_needs, check_options, get_solver
 from fwexp.testing.probe import CheckFailed, ProblemProbe
 from fwexp.testing.problems import PROBLEM_CHECKS

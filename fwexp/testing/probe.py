@@ -6,10 +6,10 @@ import numpy as np
 
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from fwexp.problems.any_labelings import can_be_kept, snapshot
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.oracle_check import random_neighbour
+from fwexp.problems.python_labelings import can_be_kept, snapshot
 
 TOL = 1e-9  # relative; sums may be taken in any order
 
@@ -101,12 +101,12 @@ class ProblemProbe:
         given = ("max_oracle", "decode") if isinstance(self.problem, CallbackProblem) else ()
         return [name for name in given if getattr(self.problem, name) is not None]
 
-    def found(self, i: int, w: np.ndarray) -> list:
+    def answers(self, i: int, w: np.ndarray) -> list:
         """Return the labelings that oracles find at the public w: those of functions, whatever else is wrong with them."""
         if self.functions:
-            found = [snapshot(getattr(self.problem, name)(i, w.copy())) for name in self.functions]
-            require(all(map(can_be_kept, found)), f"oracles of example {i} must return labelings, got {found}")
-            return found
+            answers = [snapshot(getattr(self.problem, name)(i, w.copy())) for name in self.functions]
+            require(all(map(can_be_kept, answers)), f"oracles of example {i} must return labelings, got {answers}")
+            return answers
         return [self.oracle(i, w)[0], *([self.decode(i, w)] if self.decodes else [])]
 
     def image(self, i: int, direction) -> np.ndarray:
@@ -125,27 +125,27 @@ class ProblemProbe:
         """Public weights: 0, random ones that matter little, as much as, and more than the loss, and learned ones."""
         rng, d = np.random.default_rng(self.seed), self.problem.d
         zero = np.zeros(d)
-        first = [self.psi(i, self.found(i, zero)[0]) for i in self.examples]
+        first = [self.psi(i, self.answers(i, zero)[0]) for i in self.examples]
         size = max(max(float(np.linalg.norm(psi)) for psi in first), 1e-6)
         weights = [zero, *(self.feasible(rng.normal(size=d) * scale / size) for scale in self.random_weights.values())]
         w = zero
         for _ in range(3):
             for i in self.examples:
-                w = self.feasible(w + self.psi(i, self.found(i, w)[0]) / size**2)
+                w = self.feasible(w + self.psi(i, self.answers(i, w)[0]) / size**2)
             weights.append(w)
         return weights
 
     @cached_property
     def labelings(self) -> dict[int, list]:
         """Labelings of every example: the true one, all that oracles return, and neighbours of these."""
-        rng, found = np.random.default_rng(self.seed), {}
+        rng, labelings = np.random.default_rng(self.seed), {}
         for i in self.examples:
-            found[i] = [self.truth(i), *(y for answers in zip(*(self.found(i, w) for w in self.weights)) for y in answers)]
+            labelings[i] = [self.truth(i), *(y for answers in zip(*(self.answers(i, w) for w in self.weights)) for y in answers)]
             for _ in range(40 if isinstance(self.problem, tuple) else 0):  # else labelings are the user's own objects
-                y = random_neighbour(rng, found[i])
+                y = random_neighbour(rng, labelings[i])
                 if y is not None and self.is_labeling(i, y):
-                    found[i].append(y)
-        return found
+                    labelings[i].append(y)
+        return labelings
 
     def is_labeling(self, i: int, y) -> bool:
         """Whether the family accepts y."""

@@ -1,4 +1,4 @@
-"""What must hold of a training problem, one short function per promise; the public face is ``fwexp.testing``.
+"""Checks of a training problem, one short function per promise; the public face is ``fwexp.testing``.
 
 Functions of the protocol are called in plain Python and compared with vectors in R^d that are written out here; the last
 check compares compiled code with plain Python.
@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.problems import protocol, tiers
-from fwexp.problems.any_labelings import equal_labelings as same
-from fwexp.problems.any_labelings import snapshot
 from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.python_labelings import equal_labelings as same
+from fwexp.problems.python_labelings import snapshot
 from fwexp.testing.probe import TOL, close, require
 
 
@@ -123,7 +123,7 @@ def oracles_leave_their_inputs_alone(probe):
 
 
 def functions_return_new_objects(probe):
-    """What functions have returned does not change when they are called again, with other arguments."""
+    """Objects that functions have returned do not change when these are called again, with other arguments."""
     for name in probe.functions and ["features", *probe.functions]:
         function, held = getattr(probe.problem, name), []
         for k, (i, y) in enumerate(probe.pairs()):
@@ -134,7 +134,7 @@ def functions_return_new_objects(probe):
 
 
 def labelings_are_stored(probe):
-    """What ``store_labeling`` keeps is what comes back."""
+    """Labelings come back as ``store_labeling`` was given them."""
     storage = protocol.new_labelings(probe.problem)
     for _ in range(2):
         for i in probe.examples:
@@ -152,14 +152,14 @@ def labelings_are_told_apart(probe):
         return
     lengths = np.diff(protocol.labeling_ptr(probe.problem))
     for i in probe.examples:
-        length, found = int(lengths[i]), probe.labelings[i]
-        storage = protocol.new_storage(probe.problem, len(found) * length)
-        for a, y in enumerate(found):
+        length, labelings = int(lengths[i]), probe.labelings[i]
+        storage = protocol.new_storage(probe.problem, len(labelings) * length)
+        for a, y in enumerate(labelings):
             raw = probe.raw(i, y)
             for t in range(length):
                 storage[a * length + t] = raw[t]
-        for y in found[:8]:
-            for a, other in enumerate(found):
+        for y in labelings[:8]:
+            for a, other in enumerate(labelings):
                 told = bool(protocol.same_labeling(probe.problem, i, probe.raw(i, y), storage, a * length))
                 require(told == same(y, other), f"same_labeling({i}) must tell {list_of(y)} from {list_of(other)}, got {told}")
 

@@ -1,4 +1,4 @@
-"""What must hold of a solver, one short function per promise; the public face is ``fwexp.testing``."""
+"""Checks of a solver, one short function per promise; the public face is ``fwexp.testing``."""
 
 import math
 import os
@@ -250,7 +250,7 @@ def averages_are_averages(probe):
         kinds = {"wavg": steps, "avg": 1.0 * (steps > 0), "tavg": 1.0 * (steps >= first), "last": 1.0 * (steps == k)}
         for name in probe.iterates:
             weights = kinds[name] / kinds[name].sum()
-            wanted = [sum(c * point[part] for c, point in zip(weights, path, strict=True)) for part in range(2)]
+            wanted = [sum(c * point[which] for c, point in zip(weights, path, strict=True)) for which in range(2)]
             require(close(probe.weights(solver, name), wanted[0]), f"{name} at step {k} is not the average it should be")
             if probe.cls.has_dual:
                 got = dual_loss(probe, solver, name)

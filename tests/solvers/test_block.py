@@ -141,10 +141,10 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
                 break
             solver.advance(BIG, k)
             ell, image = wanted.run.last.ell[k], wanted.point[k]
-            here, there = (solver.state.iterate.ell[0], solver.exact_dual()), (ell, ell - 0.5 * lam * (image @ image))
-            if k > tie and here != pytest.approx(there, abs=1e-9):
+            known, wanted_now = (solver.state.iterate.ell[0], solver.exact_dual()), (ell, ell - 0.5 * lam * (image @ image))
+            if k > tie and known != pytest.approx(wanted_now, abs=1e-9):
                 break
-            assert here == pytest.approx(there, abs=1e-9)
+            assert known == pytest.approx(wanted_now, abs=1e-9)
             # A refresh that is due after this step has not happened here.
             assert solver.oracle_calls == wanted.calls[k - 1] - (tp.n if solver.state.next_refresh <= k else 0)
             compared += 1
