@@ -15,6 +15,7 @@ from fwexp import plugins
 from fwexp.data import DATASETS
 from fwexp.papers.catalogue import FIGURES, figures_of
 from fwexp.run import catalogues
+from fwexp.run.config import names
 from fwexp.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -121,6 +122,7 @@ def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):
 import sys
 from fwexp.files import code_digest
 from fwexp.run import catalogues
+from fwexp.run.config import names
 from fwexp.run.config import canonical
 from fwexp.store import staleness
 def made_by():
@@ -232,7 +234,7 @@ def test_what_is_broken_is_left_out_with_one_line_each(broken):
     done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "--help")
     assert done.returncode == 0
     (solvers,) = re.findall(r"^solver: (.*)$", done.stdout, re.MULTILINE)
-    assert set(solvers.split(", ")) == {"mine", *catalogues.solvers()}
+    assert set(solvers.split(", ")) == {"mine", *names("solver")}
     lines = done.stderr.splitlines()
     for what, reason in REASONS.items():
         (line,) = (line for line in lines if line.startswith(f"fwexp: left out {what} of package faulty: "))
