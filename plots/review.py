@@ -50,7 +50,7 @@ R5 = (
 def _data(results, panels):
     """`curves.COLUMNS`, one row per panel, variant and position; the gap is the best so far, which is what is certified."""
     best = results.groupby("key")["primal"].cummin() - results.groupby("key")["dual"].cummax()
-    results = results.assign(variant=of_results(results, ["eta"]), gap=best, value=results["primal"], calls=results["passes"])
+    results = results.assign(variant=of_results(results), gap=best, value=results["primal"], calls=results["passes"])
     frames = [pd.DataFrame(columns=curves.COLUMNS)]
     for panel in panels:
         rows = panel.rows(results)

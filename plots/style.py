@@ -122,7 +122,7 @@ LINES |= {
     "pairwise": Line("pairwise", "#D55E00", "D", "-", True),
     "corrective": Line("fully corrective", "#000000", "X", (0, (1, 1.1)), True),
     "random_away[eta=0.05]": Line("random, η = 0.05", "#E69F00", "<", "-", True),
-    "random_away[eta=0.1]": Line("random, η = 0.1", "#A93276", ">", (0, (4, 1.4)), True),
+    "random_away": Line("random, η = 0.1", "#A93276", ">", (0, (4, 1.4)), True),
     "random_away[eta=0.5]": Line("random, η = 0.5", "#56B4E9", "p", "-", True),
     "random_away[eta=1.0]": Line("random, η = 1", "#3C0F52", "h", (0, (1, 1.1)), True),
     "block": Line("block-coordinate FW", "#CC79A7", "d", "-", True),

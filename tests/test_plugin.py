@@ -1,5 +1,6 @@
 """What is found: files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
 
+import json
 import os
 import re
 import shutil
@@ -87,8 +88,12 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
     assert {row.split()[-1] for row in rows[1:]} == {"solver.offset=1", "solver.offset=10", "solver.offset=2"}
     out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=basic")
     assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
-    numbers = (place.folder / "results" / "figures" / "elsewhere" / "fig1.csv").read_text()
-    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "tags", "bits"}
+    figure = place.folder / "results" / "figures" / "elsewhere" / "fig1"
+    numbers = figure.with_suffix(".csv").read_text()
+    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "timid", "tags", "bits"}
+    assert "timid: " in json.loads(figure.with_suffix(".json").read_text())["description"]  # as the legend has it
+    assert len(place.fwexp("ls", "method=timid").splitlines()) == 1 + 3
+    assert "timid, passes: " in place.fwexp("compare", "subgradient", "timid")
 
 
 @pytest.mark.slow
