@@ -46,5 +46,5 @@ def get_method(name: str, options: Mapping) -> tuple[type[Solver], Mapping]:
         return SOLVERS[name], options
     known = {method: found for method, found in methods().items() if found.solver in SOLVERS}
     if not isinstance(name, str) or name not in known:
-        raise ParameterError(unknown("solver", name, {*SOLVERS, *known}))
+        raise ParameterError(unknown("solver", name, SOLVERS, known))
     return SOLVERS[known[name].solver], {**known[name].options, **options}
