@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.methods import of_results, variant_of
 from fwexp.plots import style
 
 MEASURES = {
@@ -32,7 +33,7 @@ MEASURES = {
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
 AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
 
-REFERENCE = "bccfw-accelerated"
+REFERENCE = "bccfw_accelerated"
 """The method of the run that presets name to bound the optimum from below."""
 
 FLOOR = 1e-12
@@ -223,7 +224,7 @@ def data(
     lowest : iterable of str
         Solvers drawn as the lower envelope of their suboptimality.
     split_by : iterable of str
-        Options in which methods differ in this figure, see `style.method`.
+        Options in which methods differ in this figure, see `fwexp.methods.method_of`.
 
     Raises
     ------
@@ -231,9 +232,10 @@ def data(
         A name in `hidden`, `lowest` or `split_by` is that of nothing.
     """
     hidden, lowest, split_by = list(hidden), list(lowest), list(split_by)
-    names, variants = style.methods(results, split_by), style.variants(results, split_by)
+    names = of_results(results, split_by)
+    variants = names + results["iterate"].map(lambda iterate: variant_of("", iterate))
     _check_names("method or variant to hide", hidden, {*style.LINES, *names, *variants})
-    _check_names("solver", lowest, {m.solver for m in style.METHODS.values()} | set(results["solver"]))
+    _check_names("solver", lowest, {*style.METHODS, *results["solver"]})
     results = envelope(suboptimality(results), "suboptimality", lowest).assign(variant=variants)
     results = results[~(names.isin(hidden) | variants.isin(hidden))]
     frames = [pd.DataFrame(columns=COLUMNS)]

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fwexp.methods import of_results
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Panel
 from fwexp.plots.icml2016_gaps import PLACES, short
 
-METHODS = ("bcfw-gap", "bcpfw-gap-cache")
+METHODS = ("bcfw_gap", "bcpfw_gap_cache")
 LAM_MIN = {"synth. HorseSeg-small": 0.01, "OCR-small": 1e-4, "synth. HorseSeg-medium": 10.0, "OCR-large": 1e-4}
 """Where paths and grids end."""
 
@@ -23,7 +24,7 @@ class Paths:
 
     def data(self, results):
         """Return the tidy frame: passes and time so far of paths and grids."""
-        names = style.methods(results)
+        names = of_results(results)
         frames = [pd.DataFrame(columns=curves.COLUMNS)]
         for panel, method in self.panels:
             rows = curves.on_data(results[names == method], panel.dataset, panel.options)

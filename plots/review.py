@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from fwexp.methods import of_results
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Panel
 
@@ -45,29 +46,11 @@ R5 = (
     _panel("e", "chain SVM", "chain_game"),
 )
 
-# The option of a method that makes it another one in these figures, and the value that the bare name stands for.
-PLAIN = {
-    "frank_wolfe": ("step", "auto"),
-    "random_away": ("eta", None),
-    "block": ("direction", "fw"),
-    "dual_extragradient": ("geometry", "euclidean"),
-    "sp_fw": ("step", "open_loop"),
-}
-
-
-def variant(run) -> str:
-    """The name in `style.LINES` of what a run did."""
-    option, plain = PLAIN.get(run["solver"], (None, None))
-    value = run.get(f"solver.{option}", plain)
-    return run["solver"] if option is None or value == plain else f"{run['solver']}[{value}]"
-
 
 def _data(results, panels):
     """`curves.COLUMNS`, one row per panel, variant and position; the gap is the best so far, which is what is certified."""
-    runs = results.drop_duplicates("key")
-    names = dict(zip(runs["key"], (variant(run) for run in runs.to_dict("records")), strict=True))
     best = results.groupby("key")["primal"].cummin() - results.groupby("key")["dual"].cummax()
-    results = results.assign(variant=results["key"].map(names), gap=best, value=results["primal"], calls=results["passes"])
+    results = results.assign(variant=of_results(results), gap=best, value=results["primal"], calls=results["passes"])
     frames = [pd.DataFrame(columns=curves.COLUMNS)]
     for panel in panels:
         rows = panel.rows(results)

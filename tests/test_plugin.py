@@ -1,5 +1,6 @@
 """Finding of files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
 
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from fwexp import plugins
 from fwexp.data import DATASETS
 from fwexp.papers.catalogue import FIGURES, figures_of
 from fwexp.run import catalogues
+from fwexp.run.config import names
 from fwexp.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,8 +88,12 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
     assert {row.split()[-1] for row in rows[1:]} == {"solver.offset=1", "solver.offset=10", "solver.offset=2"}
     out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=basic")
     assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
-    numbers = (place.folder / "results" / "figures" / "elsewhere" / "fig1.csv").read_text()
-    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "tags", "bits"}
+    figure = place.folder / "results" / "figures" / "elsewhere" / "fig1"
+    numbers = figure.with_suffix(".csv").read_text()
+    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "timid", "tags", "bits"}
+    assert "timid: " in json.loads(figure.with_suffix(".json").read_text())["description"]  # as the legend has it
+    assert len(place.fwexp("ls", "method=timid").splitlines()) == 1 + 3
+    assert "timid, passes: " in place.fwexp("compare", "subgradient", "timid")
 
 
 @pytest.mark.slow
@@ -121,6 +127,7 @@ def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):
 import sys
 from fwexp.files import code_digest
 from fwexp.run import catalogues
+from fwexp.run.config import names
 from fwexp.run.config import canonical
 from fwexp.store import staleness
 def made_by():
@@ -232,7 +239,7 @@ def test_what_is_broken_is_left_out_with_one_line_each(broken):
     done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "--help")
     assert done.returncode == 0
     (solvers,) = re.findall(r"^solver: (.*)$", done.stdout, re.MULTILINE)
-    assert set(solvers.split(", ")) == {"mine", *catalogues.solvers()}
+    assert set(solvers.split(", ")) == {"mine", *names("solver")}
     lines = done.stderr.splitlines()
     for what, reason in REASONS.items():
         (line,) = (line for line in lines if line.startswith(f"fwexp: left out {what} of package faulty: "))

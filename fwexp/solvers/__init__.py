@@ -5,12 +5,14 @@ Another package offers a solver by an entry point of the group ``fwexp.solvers``
 
 import dataclasses
 import inspect
+from collections.abc import Mapping
 
 from fwexp import plugins
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, unknown
+from fwexp.methods import methods
 from fwexp.solvers.base import Solver, check_needs, check_options
 
-__all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver"]
+__all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_method", "get_solver"]
 
 
 def _check(cls) -> None:
@@ -36,3 +38,13 @@ SOLVERS = plugins.Catalogue(
 def get_solver(name: str) -> type[Solver]:
     """Return the solver class called ``name``."""
     return SOLVERS.find(name)
+
+
+def get_method(name: str, options: Mapping) -> tuple[type[Solver], Mapping]:
+    """Return the solver of a method and its options: those given, and what else the method states; a solver is itself a method."""
+    if name in SOLVERS:
+        return SOLVERS[name], options
+    known = {method: found for method, found in methods().items() if found.solver in SOLVERS}
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(unknown("solver", name, SOLVERS, known))
+    return SOLVERS[known[name].solver], {**known[name].options, **options}

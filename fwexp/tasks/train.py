@@ -16,7 +16,7 @@ from fwexp.options import check_flag, check_function, check_names
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
-from fwexp.solvers import check_needs, check_options, get_solver
+from fwexp.solvers import check_needs, check_options, get_method, get_solver
 from fwexp.solvers.base import Solver
 from fwexp.solvers.sampling import check_order
 from fwexp.tasks.base import Task
@@ -54,7 +54,8 @@ def solve(
     problem : problem
         Training set, from a constructor such as ``fwexp.chain_problem``.
     solver : str
-        ``auto`` (the setting that measures best) or the name of a solver.
+        ``auto`` (the setting that measures best), or the name of a solver or of a method in ``conf/solver``, such as
+        ``bcpfw_gap_cache``; options take the place of those that a method states.
     lam : float or "1/n"
         Regularisation; must be given. Where other software has C, in C sum_i H_i(w) beside 1/2 ||w||^2, lam is 1/(C n).
     max_passes : float
@@ -126,7 +127,7 @@ def solve(
     True
     """
     check_problem_type(problem)
-    cls = get_solver(solver)
+    cls, options = get_method(solver, options)
     check_names(f"solver {solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')

@@ -7,6 +7,7 @@ from hydra.types import RunMode
 
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
+from fwexp.methods import methods
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, run_key, to_overrides
@@ -202,11 +203,12 @@ def test_wrong_places_are_named(changes, message):
 
 @pytest.mark.parametrize("group", ["solver", "dataset"])
 def test_every_name_composes_and_no_other_is_offered(group):
-    names = {"solver": {"auto", *SOLVERS, *Convex.methods}, "dataset": {*DATASETS, *Convex.instances}}[group]
+    names = {"solver": {*SOLVERS, *Convex.methods, *methods()}, "dataset": {*DATASETS, *Convex.instances}}[group]
     with sweep.hydra_loader() as loader:
         assert set(loader.get_group_options(group)) == names == config_module.names(group)
         for name in names:
-            assert loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group].name == name
+            called = methods()[name].solver if group == "solver" else name
+            assert loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group].name == called
 
 
 @pytest.mark.slow
@@ -264,7 +266,7 @@ def conf(tmp_path, monkeypatch):
         ("config.yaml", "lamb: 1", [], r"conf/config.yaml: unknown key 'lamb'; accepted: .*did you mean 'lam'"),
         (
             "solver/bcfw.yaml",
-            "name: bcfw\nsamplng: perm",
+            "samplng: perm",
             ["solver=bcfw"],
             r"bcfw.yaml: unknown key 'solver.samplng'; .*solver.sampling",
         ),
@@ -340,7 +342,6 @@ def test_a_typo_in_any_file_is_found(conf, monkeypatch, file, line, overrides, m
 
 
 def test_a_file_may_name_a_setting_of_a_solver(conf):
-    (conf / "solver").mkdir()
-    (conf / "solver" / "mine.yaml").write_text("defaults:\n  - /hydra/fwexp/solver/bcfw@_here_\n  - _self_\nsampling: perm\n")
+    (conf / "solver" / "mine.yaml").write_text("name: bcfw\nsampling: perm\n")
     (form,) = sweep.expand(["solver=mine"])
     assert form["solver"] == canonical(changed(solver={"name": "bcfw", "sampling": "perm"}))["solver"]

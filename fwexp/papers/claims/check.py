@@ -9,6 +9,7 @@ from pathlib import Path
 from fwexp.driver.progress import print_line
 from fwexp.files.atomic import clean, replacing
 from fwexp.files.folders import check_folder
+from fwexp.methods import method_of
 from fwexp.papers.claims.catalogue import PAPERS, Claim, Need, all_claims
 from fwexp.papers.claims.runs import Runs
 from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, plain
@@ -175,17 +176,13 @@ def read(path: Path) -> dict[str, dict]:
 
 
 def _configs_of(need: Need, preset: str) -> list[dict]:
-    from fwexp.plots import curves, style
+    from fwexp.plots.curves import REFERENCE
 
     found = []
     for config in _expanded(need.preset, preset):
-        options = dict(_flat(config["solver"]))
+        solver = config["solver"]["name"], config["solver"]
         same = all(_equal(config, name, value) for name, value in dict(need.where).items())
-        if same and (
-            not need.methods
-            or style.method(config["solver"]["name"], options, need.split_by) in need.methods
-            or style.method(config["solver"]["name"], options) == curves.REFERENCE
-        ):
+        if same and (not need.methods or method_of(*solver, need.split_by) in need.methods or method_of(*solver) == REFERENCE):
             found.append(config)
     return found
 

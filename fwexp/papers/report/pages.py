@@ -14,7 +14,7 @@ from fwexp.papers.report.html import Html, data, join, table, tag, text
 from fwexp.papers.report.words import ANNOUNCED, BEYOND, CAPTIONS, COSTS, GLOSSARY, IN_THE_PAPERS, OURS, SOURCES
 
 TITLES = dict(PAPERS.values()) | {"others": "Other figures"}
-SIDES = ("bcfw", "bccfw-accelerated", "auto")
+SIDES = ("bcfw", "bccfw_accelerated", "auto")
 
 
 def navigation(names: Mapping[str, str], here: str) -> Html:

@@ -149,7 +149,7 @@ GLOSSARY = {
     "+ gap, + cache": "Examples are drawn in proportion to the gaps of their blocks; labelings found earlier are tried first.",
     "F, nu": "A cached labeling serves if its gap is at least F times the block's last gap (the local criterion) and nu times the "
     "mean of the last exact gaps (the global one). Regimes of these: "
-    + "; ".join(f"{name} is {method.label}" for name, method in METHODS.items() if name.startswith("cache-"))
+    + "; ".join(f"{name} is {method.label}" for name, method in METHODS.items() if name.startswith("cache_"))
     + ".",
     "one_slack, n_slack": "Cutting planes with one slack variable, or one per example. In legends: cutting plane.",
     "OCR-small, OCR-large": "The data set ocr split in two ways: train on one of ten folds (split=ocr), or on nine (split=ocr2).",
