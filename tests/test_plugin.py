@@ -1,4 +1,4 @@
-"""What is found: files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
+"""Finding of files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
 
 import os
 import re
@@ -92,7 +92,7 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
 
 @pytest.mark.slow
 def test_a_family_of_another_package_needs_the_required_functions_only(place):
-    """What more a solver needs is named before anything is compiled."""
+    """Tiers that a solver needs are named before anything is compiled."""
     folder = Path(place.fwexp("run", "dataset=bits", "solver=fw", "lam=0.1", "max_passes=30").strip())
     assert folder.parts[:4] == ("results", "runs", "bits", "fw")
     code = """

@@ -1,4 +1,4 @@
-"""Weights of one structure are refused for another, and inputs without labels are enough to predict."""
+"""Weights of one signature are refused for another, and inputs without labels are enough to predict."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp.errors import OptionError, ParameterError
-from fwexp.problems.structure import structure
+from fwexp.problems.signature import signature
 from tests.small_problems import chain, run_in_plain_python
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ SAME_D = [
 
 
 @pytest.mark.parametrize(("train", "other", "message"), SAME_D)
-def test_other_structures_of_the_same_d_are_refused(train, other, message, monkeypatch):
+def test_other_signatures_of_the_same_d_are_refused(train, other, message, monkeypatch):
     run_in_plain_python(monkeypatch)
     assert train.d == other.d
     result = fwexp.solve(train, "bcfw", lam=1.0, max_passes=1)
@@ -77,7 +77,7 @@ def test_other_structures_of_the_same_d_are_refused(train, other, message, monke
     assert len(fwexp.predict(other, result.w)) == other.n  # bare weights are the caller's responsibility
 
 
-def test_the_same_structure_is_accepted():
+def test_the_same_signature_is_accepted():
     for train, other in [
         (classes(4, 3), classes(4, 3, n=7)),
         (chains(2, 3), chains(2, 3)),
@@ -87,7 +87,7 @@ def test_the_same_structure_is_accepted():
         (classes(2, 3), fwexp.multiclass_problem(sp.csr_array(np.eye(2)), [-1, 0], 3)),
     ]:
         result = fwexp.solve(train, "fw", lam=1.0, max_passes=2, test=other)
-        assert result.structure == structure(train) == structure(other)
+        assert result.structure == signature(train) == signature(other)
         assert len(result.predict(other)) == other.n
         assert fwexp.evaluate(other, result)[1:] == fwexp.evaluate(other, result.w)[1:]
 
@@ -191,11 +191,11 @@ def test_kernel_results_predict_and_evaluate_with_the_training_inputs(monkeypatc
     assert error == np.mean(np.array(result.predict(X)) != y)
     value = fwexp.evaluate(train, result)
     assert value.hinge + 0.005 * value.norm_sq == pytest.approx(result.primal, rel=1e-12)
-    # twelve inputs and twelve weights of another structure
+    # twelve inputs and twelve weights of another signature
     with pytest.raises(ParameterError, match="X must have d = 6 like the one trained on, got 36"):
         result.predict(np.ones((1, 12)))
 
 
-def test_structure_of_chains_in_any_form():
+def test_signature_of_chains_in_any_form():
     tp, problem = chain("binary", 0)
-    assert structure(problem) == {"family": "ChainProblem", "d": tp.d, "num_states": 3, "num_features": 2}
+    assert signature(problem) == {"family": "ChainProblem", "d": tp.d, "num_states": 3, "num_features": 2}

@@ -35,7 +35,7 @@ def _add_expectations(problem, w, c, scale, work, potentials, mean, scratch, tot
     return losses
 
 
-class SoftCorner:
+class EntropicOracle:
     """The points (A a, b'a) of such distributions.
 
     Parameters

@@ -1,4 +1,4 @@
-"""A way through several lam as a process for the driver: the regularisation path and grids (see ``path``)."""
+"""Lam sequences, iterations through several lam: the regularisation path and grids (see ``path``)."""
 
 import math
 from abc import abstractmethod
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from fwexp.driver import settings
+from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
-from fwexp.problems.structure import check_problem_type
+from fwexp.problems.signature import check_problem_type
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.auto import rule
 from fwexp.solvers.bcfw import BCFW
@@ -34,7 +34,7 @@ CHECKS_PER_PASS = 10  # of the known gap
 START_PASSES = 3  # oracle calls / n that a path needs before its first break point
 
 
-def check_way(problem, options: Mapping) -> BCFW.Options:
+def check_sequence(problem, options: Mapping) -> BCFW.Options:
     """Return the options of bcfw, those of ``auto`` where none are given, if it can go through several lam with them here."""
     checked = check_options(BCFW, rule(problem) | dict(options))
     check_needs(BCFW, problem, checked)
@@ -47,7 +47,7 @@ def check_way(problem, options: Mapping) -> BCFW.Options:
     return checked
 
 
-class Walk(Process):
+class LamSequence(Iteration):
     """A solver on its way from a large lam to small ones; at some of them there is a row.
 
     Parameters
@@ -73,7 +73,7 @@ class Walk(Process):
 
     def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
         check_problem_type(problem)
-        self.options = check_way(problem, options)
+        self.options = check_sequence(problem, options)
         self.problem, self.exact, self.seed = problem, exact, seed
         self.size, self.costly, self.has_cache = problem.n, costly_oracle(problem), self.options.cache is not False
         self.solver: BCFW | None = None
@@ -187,10 +187,10 @@ class Walk(Process):
         return {"lam": self.solver.lam if self.solver is not None else math.nan}
 
 
-class PathWalk(Walk):
+class PathSequence(LamSequence):
     """The regularisation path, from lam_inf down to ``lam_min``."""
 
-    changes = (*Walk.changes, "lam_end")
+    changes = (*LamSequence.changes, "lam_end")
 
     def __init__(self, problem, options, seed, exact, eps: float, lam_min: float, kappa: float) -> None:
         super().__init__(problem, options, seed, exact)
@@ -226,9 +226,9 @@ class PathWalk(Walk):
 
         The max-oracle finds it, for max_y -<w, psi_i(y)> <= H_i(w), and losses do not matter where w is long.
         """
-        stretch = 1e6 / float(psi @ psi)
+        scale = 1e6 / float(psi @ psi)
         self._before[1] += self.size
-        return Evaluator(self.problem)(stretch * psi, error=False).hinge / stretch
+        return Evaluator(self.problem)(scale * psi, error=False).hinge / scale
 
     def _growth(self) -> float:
         """Return Delta, by which the gap would grow on the way to lam = 0."""
@@ -236,10 +236,10 @@ class PathWalk(Walk):
         return point.dual - 0.5 * self.solver.lam * float(point.w @ point.w)
 
 
-class GridWalk(Walk):
+class GridSequence(LamSequence):
     """A grid of lam, the largest first, each from the w of the one before (``warm``) or from w = 0."""
 
-    changes = (*Walk.changes, "left")
+    changes = (*LamSequence.changes, "left")
 
     def __init__(self, problem, options, seed, eps: float, lams: Sequence[float], warm: bool) -> None:
         super().__init__(problem, options, seed, exact=True)
@@ -257,48 +257,48 @@ class GridWalk(Walk):
             self.reach(self.eps)
 
 
-class WalkObjective(Objective):
-    """What a walk knows of itself: its dual and its gap, exact or not, at its rows; nothing is evaluated."""
+class SequenceObjective(Objective):
+    """Dual and gap, exact or not, as a sequence knows them itself at its rows; nothing is evaluated."""
 
-    def __init__(self, walk: Walk) -> None:
-        self.walk = walk
+    def __init__(self, sequence: LamSequence) -> None:
+        self.sequence = sequence
 
     def __call__(self, point, stop=None):
-        walk = self.walk
-        if not walk.event:
+        sequence = self.sequence
+        if not sequence.event:
             return None
-        primal = point.dual + walk.gap
-        return Value(primal, {"gap": walk.gap, "certified": walk.exact and believed(walk.problem, primal)})
+        primal = point.dual + sequence.gap
+        return Value(primal, {"gap": sequence.gap, "certified": sequence.exact and believed(sequence.problem, primal)})
 
 
-def run_walk(walk: Walk, bounds: Bounds, label: str, verbose: bool, checkpoint=None) -> tuple[Status, list[dict]]:
-    """Drive a walk to one of its ends; return how it ended and its rows."""
+def run_sequence(sequence: LamSequence, bounds: Bounds, label: str, verbose: bool, checkpoint=None) -> tuple[Status, list[dict]]:
+    """Drive a sequence to one of its ends; return how it ended and its rows."""
     progress = Progress(None, verbose, label)
-    log = Log(walk, WalkObjective(walk), progress=progress)
-    status = drive(walk, log, bounds, (), progress, checkpoint)
+    log = Log(sequence, SequenceObjective(sequence), progress=progress)
+    status = drive(sequence, log, bounds, (), progress, checkpoint)
     progress.close(str(status))
     return status, log.rows
 
 
 def check_bounds(max_passes, time_limit) -> Bounds:
-    """Return the bounds of a walk."""
+    """Return the bounds of a sequence."""
     return Bounds(settings.check_max_passes(max_passes), 0.0, settings.check_time_limit(time_limit))
 
 
 def as_frame(rows: list[dict]) -> "pd.DataFrame":
-    """Return the rows of a walk."""
+    """Return the rows of a sequence."""
     import pandas as pd
 
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def walk_result(walk: Walk, solver: str, given: Mapping, label: str, verbose: bool, checkpoint=None) -> Result:
-    """Drive a walk and return what is stored of it: its rows, and the last weights with the lam that they are for."""
-    status, rows = run_walk(walk, Bounds(given["max_passes"], 0.0, given["time_limit"]), label, verbose, checkpoint)
+def sequence_result(sequence: LamSequence, solver: str, given: Mapping, label: str, verbose: bool, checkpoint=None) -> Result:
+    """Drive a sequence and return what is stored of it: its rows, and the last weights with the lam that they are for."""
+    status, rows = run_sequence(sequence, Bounds(given["max_passes"], 0.0, given["time_limit"]), label, verbose, checkpoint)
     lam = rows[-1]["lam"] if rows else math.nan
     for row in rows:
         row["at_lam"] = row.pop("lam")
         if not row.pop("certified"):  # what a heuristic path knows are estimates
             row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
-    w = walk.weights[-1] if rows else np.zeros(walk.problem.d)
-    return result_of_rows(rows, w, status, lam, solver, vars(walk.options), given["seed"])
+    w = sequence.weights[-1] if rows else np.zeros(sequence.problem.d)
+    return result_of_rows(rows, w, status, lam, solver, vars(sequence.options), given["seed"])

@@ -1,8 +1,8 @@
-"""What the driver runs: something that advances, and an objective that says how good its points are.
+"""Iterations, which the driver runs: something that advances, and an objective that says how good its points are.
 
-The driver knows nothing of structural SVMs. A solver is a process, and so are a regularisation path, a lasso or a matrix
+The driver knows nothing of structural SVMs. A solver is an iteration, and so are a regularisation path, a lasso or a matrix
 game; an objective evaluates their points for the log. Both are protocols: any object that has these attributes will do, and
-`Process` has defaults for all that a simple one does not need.
+`Iteration` has defaults for all that a simple one does not need.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ class Point(NamedTuple):
     dual : float
         NaN where there is none.
     norm_sq : float, optional
-        ||w||^2, where the process knows it.
+        ||w||^2, where the iteration knows it.
     """
 
     w: np.ndarray
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Value:
-    """What an objective says of a point.
+    """Value of an objective at a point.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Value:
     rest: Any = None
 
 
-class Process(ABC):
+class Iteration(ABC):
     """Something that advances in steps, each of which may call an oracle; it reads no clock and never stops by itself.
 
     A subclass has ``size``, ``step``, ``oracle_calls``, ``advance`` and ``point``; the other attributes have defaults.
@@ -71,8 +71,8 @@ class Process(ABC):
     >>> import numpy as np
     >>> from fwexp.driver.log import Log
     >>> from fwexp.driver.loop import Bounds, drive
-    >>> from fwexp.driver.process import Objective, Point, Process, Value
-    >>> class Halving(Process):
+    >>> from fwexp.driver.iteration import Objective, Point, Iteration, Value
+    >>> class Halving(Iteration):
     ...     size, step, oracle_calls, x = 1, 0, 0, 1.0
     ...     def advance(self, calls, max_steps):
     ...         while self.oracle_calls < calls and self.step < max_steps:
@@ -82,9 +82,9 @@ class Process(ABC):
     >>> class Square(Objective):
     ...     def __call__(self, point, stop=None):
     ...         return Value(float(point.w @ point.w))
-    >>> process = Halving()
-    >>> log = Log(process, Square())
-    >>> drive(process, log, Bounds(max_passes=50, gap_tol=1e-3)).name, log.gap <= 1e-3
+    >>> iteration = Halving()
+    >>> log = Log(iteration, Square())
+    >>> drive(iteration, log, Bounds(max_passes=50, gap_tol=1e-3)).name, log.gap <= 1e-3
     ('CONVERGED', True)
     """
 
@@ -93,7 +93,7 @@ class Process(ABC):
     costly: bool = False  # whether oracle calls cost so much that the log must go easy on them
     has_cache: bool = False  # whether there may be steps that need no oracle call
     cache_hits: int = 0  # such steps so far
-    calls_per_step: int = 1  # the fewest oracle calls by which the process can advance
+    calls_per_step: int = 1  # the fewest oracle calls by which the iteration can advance
     calls_for_extras: int = 0  # oracle calls that ``extras`` makes each time, which are for the log
     pauses: bool = False  # whether ``advance`` is to return wherever the objective is known without an evaluation
     event: bool = False  # whether ``advance`` has come to where a row must be logged
@@ -103,7 +103,7 @@ class Process(ABC):
     #: Oracle calls that make a pass.
     size: int
 
-    #: All that the process changes, as a record (`fwexp.record`); None where it cannot be saved.
+    #: All that the iteration changes, as a record (`fwexp.record`); None where it cannot be saved.
     state: Any = None
 
     @property
@@ -129,7 +129,7 @@ class Process(ABC):
         """
 
     def restore(self, state) -> None:
-        """Go on from a state that an equal process had.
+        """Go on from a state that an equal iteration had.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Process(ABC):
         Parameters
         ----------
         iterate : str
-            Which one: ``last``, or another that the process has.
+            Which one: ``last``, or another that the iteration has.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class Process(ABC):
         return self.point("last").dual
 
     def extras(self) -> dict[str, float]:
-        """Return the process's own columns of the trace.
+        """Return the iteration's own columns of the trace.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class Objective(ABC):
         Parameters
         ----------
         point : Point
-            Of the process.
+            Of the iteration.
         stop : callable, optional
             Where oracles are costly, ``stop()`` is asked now and then whether to give up.
 
@@ -224,7 +224,7 @@ class Objective(ABC):
         return 0
 
     def known(self, point: Point) -> Value | None:
-        """Return what the process's own oracle calls have just shown of its last iterate.
+        """Return what the iteration's own oracle calls have just shown of its last iterate.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class Objective(ABC):
         """
         return value.primal
 
-    def doubt(self, best: np.ndarray, last: np.ndarray) -> str:
+    def explain_negative_gap(self, best: np.ndarray, last: np.ndarray) -> str:
         """Return why a primal objective may be below a dual one, which cannot be.
 
         Parameters

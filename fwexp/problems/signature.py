@@ -1,6 +1,6 @@
-"""What weights depend on: the family of a problem, its numbers of labels and features; and inputs without labels.
+"""Signature of a problem, which weights depend on: its family, its numbers of labels and features; and inputs without labels.
 
-Weights of one structure mean nothing for another, although their number may be the same.
+Weights of one signature mean nothing for another, although their number may be the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ WEIGHTS, INPUTS = "weights", "training inputs"
 SIZES = ("num_states", "num_classes", "num_labels", "num_features")  # of those that a family has
 
 
-def structure(problem, *, inputs: bool = False) -> dict[str, str | int]:
-    """Return the structure of a problem: ``family``, ``d``, and the sizes that the family has (a user's functions: none).
+def signature(problem, *, inputs: bool = False) -> dict[str, str | int]:
+    """Return the signature of a problem: ``family``, ``d``, and the sizes that the family has (a user's functions: none).
 
     ``inputs`` marks that of weights which refer to the inputs of the problem, not to its features.
     """
@@ -43,22 +43,22 @@ def check_problem_type(problem, name: str = "problem") -> None:
 
 
 def of_inputs(given: Mapping) -> bool:
-    """Whether weights of this structure refer to training inputs, and are of no use without them."""
+    """Whether weights of this signature refer to training inputs, and are of no use without them."""
     return given.get(WEIGHTS) == INPUTS
 
 
 def described(given: Mapping) -> str:
-    """Return a structure in words."""
+    """Return a signature in words."""
     return f"{given['family']}({', '.join(f'{name}={given[name]}' for name in ('d', *SIZES) if name in given)})"
 
 
-def check_structure(name: str, given: Mapping, owner: str, wanted: Mapping) -> None:
-    """Refuse the ``given`` structure of parameter ``name`` unless it is the ``wanted`` one, that of ``owner``.
+def check_signature(name: str, given: Mapping, owner: str, wanted: Mapping) -> None:
+    """Refuse the ``given`` signature of parameter ``name`` unless it is the ``wanted`` one, that of ``owner``.
 
     Raises
     ------
     ParameterError
-        Says the first difference and both structures.
+        Says the first difference and both signatures.
     """
     for key in ("d", "family", *SIZES):
         if given.get(key) != wanted.get(key):
@@ -101,12 +101,12 @@ UNLABELLED: dict[str, tuple[Callable, tuple[str, ...]]] = {
 
 
 def unlabelled(wanted: Mapping, X, inputs: Mapping):
-    """Return a problem of the ``wanted`` structure to predict for, from inputs as the family's constructor takes them.
+    """Return a problem of the ``wanted`` signature to predict for, from inputs as the family's constructor takes them.
 
     Parameters
     ----------
     wanted : mapping
-        The structure that weights were trained on.
+        The signature that weights were trained on.
     X : object
         Inputs.
     inputs : mapping
@@ -121,7 +121,7 @@ def unlabelled(wanted: Mapping, X, inputs: Mapping):
         if name not in names:
             raise OptionError(f"inputs of {family}: " + unknown("argument", name, names or ["none"]))
     problem = build(wanted, X, **inputs)
-    check_structure("X", structure(problem), "the one trained on", wanted)
+    check_signature("X", signature(problem), "the one trained on", wanted)
     return problem
 
 
