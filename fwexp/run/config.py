@@ -113,16 +113,6 @@ def execution_settings(config: Mapping) -> dict:
     return given
 
 
-def to_overrides(config: Mapping) -> list[str]:
-    """Return the Hydra overrides that compose to a configuration."""
-    overrides = []
-    for group in GROUPS:
-        options = dict(config.get(group, {"name": TRAIN}))
-        overrides.append(f"{group}={options.pop('name')}")
-        overrides += [f"{group}.{key}={quote(value)}" for key, value in options.items()]
-    return overrides + [f"{key}={quote(value)}" for key, value in config.items() if key not in GROUPS]
-
-
 def quote(value) -> str:
     """Return plain data as the value of a Hydra override."""
     match value:

@@ -10,7 +10,7 @@ from fwexp.errors import OptionError, ParameterError, UserError
 from fwexp.methods import methods
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
-from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, run_key, to_overrides
+from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
 from fwexp.solvers import SOLVERS
 from fwexp.tasks.convex import Convex
 from fwexp.tasks.train import Train
@@ -218,9 +218,8 @@ def test_every_option_of_every_group_composes(group):
     known = {"solver": SOLVERS, "dataset": DATASETS}[group]
     for name in known:
         defaults = dataclasses.asdict(known[name].Options())
-        changes = {group: {"name": name, **defaults}}
-        (form,) = sweep.expand(to_overrides(canonical(changed(**changes))))
-        assert form == canonical(changed(**changes))
+        (form,) = sweep.expand([f"{group}={name}", *(f"{group}.{key}={quote(value)}" for key, value in defaults.items())])
+        assert form == canonical(changed(**{group: {"name": name, **defaults}}))
         (plain,) = sweep.expand([f"{group}={name}"])
         assert plain[group] == form[group]
 
@@ -232,7 +231,8 @@ def test_so_does_every_option_of_methods_and_instances(group, known):
         defaults = dataclasses.asdict(known[name].Options())
         config = {"task": {"name": "convex"}, "dataset": {"name": "lasso"}, "solver": {"name": "pairwise"}}
         config |= {group: {"name": name, **defaults}}
-        (form,) = sweep.expand(to_overrides(canonical(config)))
+        chosen = [f"{key}={choice['name']}" for key, choice in config.items()]
+        (form,) = sweep.expand([*chosen, *(f"{group}.{key}={quote(value)}" for key, value in defaults.items())])
         assert form == canonical(config)
         (plain,) = sweep.expand(["task=convex", f"{group}={name}"])
         assert plain[group] == form[group]
@@ -243,7 +243,7 @@ def test_overrides_compose_to_what_they_came_from(text):
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     value = {"key": [text, 1, 0.5, None, True, {"small": 1e-300}]}
-    override = OverridesParser.create().parse_override(f"x={config_module.quote(value)}")
+    override = OverridesParser.create().parse_override(f"x={quote(value)}")
     assert override.value() == value
 
 
