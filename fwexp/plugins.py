@@ -1,4 +1,4 @@
-"""Solvers, data sets, tasks and figures are found: in the files of their folder, and in other installed packages by entry point.
+"""Solvers, data sets, tasks, papers and figures are found: in files of their folder, in other installed packages by entry point.
 
 What is found can be used by its name. What cannot be - it does not import, it is no solver, its name is taken - is left out,
 and one line on standard error says why; the rest works.
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from fwexp.errors import ParameterError, shown, unknown
 
-GROUPS = {"solver": "fwexp.solvers", "dataset": "fwexp.datasets", "task": "fwexp.tasks", "figure": "fwexp.figures"}
+GROUPS = {kind: f"fwexp.{kind}s" for kind in ("solver", "dataset", "task", "paper", "figure")}
 NAME = re.compile(r"[A-Za-z]\w*")
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from fwexp.methods import of_results
 from fwexp.plots import style
-from fwexp.plots.icml2016_gaps import PLACES
+from fwexp.plots.icml2016 import PLACES
 
 METHODS = ("bcfw", "bcpfw_gap_cache")  # whose runs are looked at
 

@@ -6,8 +6,7 @@ from fwexp.papers.claims import small
 from fwexp.papers.claims.catalogue import Need, claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, interval, is_linear, quantile
 from fwexp.papers.claims.verdict import Finding, Undecided
-from fwexp.plots.icml2016_gaps import PLACES
-from fwexp.plots.icml2016_paths import LAM_MIN
+from fwexp.plots.icml2016 import LAM_MIN, PLACES
 
 FIG1, FIG2, FIG5, FIG6, FIG8 = (f"icml2016/fig{k}" for k in (1, 2, 5, 6, 8))
 END = {
@@ -62,7 +61,6 @@ def _speedups(runs, place, lam, pair, axis="passes"):
     Need(FIG6, ("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap")),
     quote='section 5.1: "gap sampling always leads to faster convergence (both in terms of time and the number of effective '
     'passes). The effect is stronger when n is large (Figure 3b)"',
-    figure=FIG5,
     vary={"share": SHARES, "seeds": SEEDS},
 )
 def gap_sampling_is_faster(runs, *, share=ALWAYS, seeds=LINES):
@@ -95,7 +93,6 @@ def gap_sampling_is_faster(runs, *, share=ALWAYS, seeds=LINES):
     quote='section 5.1: "caching always helps in terms of number of effective passes, but an overhead caused by maintaining the '
     "cache is significant when the max oracle is fast (Figure 3a). In the case of expensive oracle (Figure 3c), the cache "
     'overhead is negligible"',
-    figure=FIG5,
     vary={"overhead": (1.1, 1.25, 1.5, 2.0), "share": SHARES, "seeds": SEEDS},
 )
 def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
@@ -132,7 +129,6 @@ def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
     quote='section 5.1: "the pairwise steps (BCPFW) lead to an improvement to get smaller values of duality gaps. The effect is '
     'stronger when the problem is more strongly convex, i.e. lam is bigger"; section 3.2: "we did observe empirically a linear '
     'convergence rate when lam is big enough"',
-    figure=FIG5,
     vary={"share": SHARES},
 )
 def pairwise_steps(runs, *, share=SHARE):
@@ -176,7 +172,6 @@ ALIKE = ("bcfw_gap_5", "bcfw_gap_10")
     "significantly underestimated and the algorithm does not converge. [...] when performing the gap computation after each pass "
     "of BCFW, the algorithm wastes too many computations and converges slowly. Between the two extremes, the method is not very "
     'sensitive to the parameter (we have tried 5, 10, 20, 50)"',
-    figure=FIG1,
     vary={"factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
@@ -219,7 +214,6 @@ def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
     Need(FIG1, ("bcfw", "bcfw_gap_10"), ("refresh",), {"task": "improvement"}),
     quote='section 3.1: "Figure 1c reports the improvement of gap sampling at each iteration w.r.t. uniform sampling that is '
     'predicted by Theorem 2"',
-    figure=FIG1,
     vary={"since": (5.0, 10.0, 50.0), "share": SHARES},
 )
 def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
@@ -243,7 +237,6 @@ def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
     quote='section 3.3, "Effect of F and nu": "if either F or nu are too large the cache is almost never hit. At another extreme, '
     "if both values are small the cache is hit almost always, thus the method almost stops calling the oracle and does not "
     'converge. [...] the regime with the local component dominating leads to faster convergence"',
-    figure=FIG2,
     vary={"almost": (0.01, 0.02, 0.05, 0.1), "factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES):
@@ -282,7 +275,6 @@ def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES)
     "The regularisation path is eps-approximate at every lam, from lam_inf on.",
     Need(FIG8, where={"task": "path"}),
     quote='section 4: "for each feasible lam, we have a corresponding primal variables w which is eps-approximate"',
-    figure=FIG8,
 )
 def path_is_certified(runs):
     """At every break point of every exact path (OCR and HorseSeg, two sizes of each; two methods, all seeds) the certified gap is
@@ -311,7 +303,6 @@ def path_is_certified(runs):
     Need(FIG8),
     quote='section 5.2, "Interpretation": "warm start speeds up the grid search. Second, the cost of computing the full '
     'regularization path is comparable with the cost of grid search"',
-    figure=FIG8,
     vary={"factor": FACTORS},
 )
 def warm_starts(runs, *, factor=FACTOR):
@@ -378,7 +369,6 @@ def _steps_to_visits(n, m, visits, sampling, steps, seed):
     Need(FIG6),
     quote='section 5.1, "Recommendation": "For off-the-shelf usage, we recommend to use the BCPFW + gap sampling + cache method '
     'when oracle calls are expensive, and the BCFW + gap sampling method when oracle calls are cheap"',
-    figure=FIG5,
     vary={"factor": (1.0, *FACTORS)},
 )
 def recommendation(runs, *, factor=FACTOR):
@@ -414,7 +404,6 @@ def recommendation(runs, *, factor=FACTOR):
     Need(FIG6, ("bcpfw_cache", "bcpfw_gap_cache")),
     quote='section 5.1: "Using a cache also greatly limits the memory requirements of BCPFW, because, when the cache is hit, the '
     'active set is guaranteed not to grow"',
-    figure=FIG5,
 )
 def bounded_memory(runs):
     """In every logged row of every run with pairwise steps and cache: atoms <= n + oracle calls made (the true labelings are

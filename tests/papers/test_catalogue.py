@@ -12,11 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from fwexp.errors import ParameterError
-from fwexp.experiments import FIGURES
+from fwexp.experiments import FIGURES, Kind
+from fwexp.experiments import Figure as DeclaredFigure
 from fwexp.methods import method_of
 from fwexp.papers.figure import PICTURE, save_figure
-from fwexp.plots import curves, icml2013, icml2013_table, icml2016, icml2016_gaps, icml2016_paths, quickstart, style
-from fwexp.plots.curves import COLUMNS
+from fwexp.plots import icml2013_table, style
+from fwexp.plots.curves import COLUMNS, Chart
 from fwexp.run import sweep
 from fwexp.run.config import conf_dir, run_key
 from fwexp.solvers import SOLVERS
@@ -47,6 +48,14 @@ def test_every_figure_has_a_preset_and_every_preset_a_figure():
 def test_figures_know_their_names(name):
     assert FIGURES[name].name == name
     assert FIGURES[name].title
+    assert FIGURES[name].caption
+    assert (FIGURES[name].paper is None) == (FIGURES[name].kind is Kind.OURS)
+
+
+def test_a_figure_has_a_chart_or_is_drawn_by_functions():
+    for ways in ({}, {"data": print}, {"chart": Chart([]), "draw": print}):
+        with pytest.raises(ParameterError, match="figure a takes either a chart or both data and draw"):
+            DeclaredFigure("a", "A", **ways)
 
 
 def test_an_unknown_figure_is_one_line_that_names_the_known_ones():
@@ -69,13 +78,13 @@ def test_a_preset_fits_on_a_screen(path):
 
 
 PANELS = {
-    "quickstart": quickstart.PANELS,
-    **{f"icml2013/fig{k}": getattr(icml2013, f"FIG{k}") for k in (1, 2, 3, 4, 5)},
-    "icml2016/fig1": icml2016.FIG1,
-    **{f"icml2016/{name.lower()}": getattr(icml2016_gaps, name).panels for name in ("FIG3", "FIG5", "FIG6", "AUTO")},
+    name: FIGURES[name].chart.panels
+    for name in (
+        "quickstart",
+        *(f"icml2013/fig{k}" for k in range(1, 6)),
+        *(f"icml2016/{k}" for k in ("fig1", "fig3", "fig5", "fig6", "auto")),
+    )
 }
-
-
 OF_MINUTES = {"synthetic_horseseg size=large"}
 
 
@@ -221,8 +230,8 @@ def test_tick_labels_of_lambda_do_not_touch(first, last):
     place = np.log(frame["x"].max() / frame["x"]) / np.log(frame["x"].max() / frame["x"].min())
     frame = frame.assign(x=first * (last / first) ** place)
     for number, columns in ((4, 2), (3, 3)):  # as in the figure, and narrower
-        panels = [dataclasses.replace(panel, title="", left=last) for panel, _ in icml2016_paths.FIG8.panels[:number]]
-        check_texts(curves.draw(frame, panels, columns=columns))
+        panels = [dataclasses.replace(panel, title="", left=last) for panel in FIGURES["icml2016/fig8"].chart.panels[:number]]
+        check_texts(Chart(panels, columns=columns).draw(frame))
 
 
 def check_texts(picture):

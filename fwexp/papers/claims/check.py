@@ -10,7 +10,8 @@ from fwexp.driver.progress import print_line
 from fwexp.files.atomic import clean, replacing
 from fwexp.files.folders import check_folder
 from fwexp.methods import method_of
-from fwexp.papers.claims.catalogue import PAPERS, Claim, Need, all_claims
+from fwexp.papers.catalogue import papers_by_id
+from fwexp.papers.claims.catalogue import Claim, Need, all_claims
 from fwexp.papers.claims.runs import Runs
 from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, plain
 
@@ -126,7 +127,7 @@ def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, p
 
 def claims_path(results_dir, paper: str, preset: str = "full") -> Path:
     """Return the file in the store that holds the verdicts on a paper."""
-    name = PAPERS[paper][0]
+    name = papers_by_id()[paper].name
     return check_folder("results_dir", results_dir) / "claims" / f"{name if preset == 'full' else f'{name}-{preset}'}.json"
 
 
@@ -145,7 +146,7 @@ def tally(records: Mapping[str, Mapping]) -> str:
 def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:
     """Keep verdicts in the store, a file for each paper; those on claims that are not among them stay."""
     written = []
-    for paper in PAPERS:
+    for paper in papers_by_id():
         here = {id: record for id, record in records.items() if record["paper"] == paper}
         if not here:
             continue
