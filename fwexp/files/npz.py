@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from fwexp.files.atomic import replacing
+from fwexp.files import atomic
 
 KINDS = "fiubcSU"  # of arrays: numbers and text
 SEAL = hashlib.sha256().digest_size
@@ -49,12 +49,15 @@ def arrays_in(file: BinaryIO) -> dict[str, np.ndarray]:
 
 def seal(path: Path, arrays: Mapping[str, np.ndarray], about: bytes = b"") -> None:
     """Replace a file by one that `unseal` reads; an OSError leaves it as it was."""
-    with replacing(path) as temporary, temporary.open("xb+") as file:
+
+    def fill(file: BinaryIO) -> None:
         file.write(bytes(SEAL))
         np.savez(file, **arrays)
         digest = _digest(file, about)
         file.seek(0)
         file.write(digest)
+
+    atomic.write({path: fill})
 
 
 def unseal(path: Path, about: bytes = b"") -> dict[str, np.ndarray] | None:

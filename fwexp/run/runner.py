@@ -12,8 +12,9 @@ from fwexp import store
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
+from fwexp.files import locks
 from fwexp.run import catalogues
-from fwexp.store import locks, paths, staleness
+from fwexp.store import paths, staleness
 from fwexp.store.keys import GROUPS, TRAIN
 from fwexp.store.provenance import build
 

@@ -205,7 +205,7 @@ def test_a_store_that_cannot_take_the_run_is_a_failure(tmp_path, solved, monkeyp
     def fail(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(atomic, "_put", fail)
+    monkeypatch.setattr(atomic, "write", fail)
     with pytest.raises(RunsFailed):
         sweep.execute(expand(), results_dir=tmp_path)
     assert "failed: cannot store the run: no space left" in capsys.readouterr().err

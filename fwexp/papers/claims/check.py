@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
-from fwexp.files.atomic import clean, replacing
+from fwexp.files import atomic
 from fwexp.files.folders import check_folder
 from fwexp.methods import method_of
 from fwexp.papers.catalogue import papers_by_id
@@ -151,13 +151,10 @@ def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> l
         if not here:
             continue
         path = claims_path(results_dir, paper, preset)
-        clean(path.parent)  # what writing left that was killed
         kept = {id: record for id, record in read(path).items() if id in all_claims()} | here
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            order = sorted(kept, key=lambda id: int(id.rpartition("-")[2]))
-            content = {id: kept[id] for id in order}
-            temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        content = {id: kept[id] for id in sorted(kept, key=lambda id: int(id.rpartition("-")[2]))}
+        atomic.write({path: f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()})
         written.append(path)
     return written
 

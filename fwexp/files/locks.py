@@ -1,9 +1,10 @@
-"""Claims: sweeps on one store share the runs among them, instead of doing each twice.
+"""Claims, the one kind of lock: who does or writes something has it alone, and what the dead held is free.
 
-Who runs something holds a file beside it, ``.<key>.claim-<number>``. It is made as a hard link to a complete file, which either
-succeeds or finds the name taken, also on NFS, and its owner touches it every few seconds. A claim whose process is gone, or that
-nobody touched while this process watched it for long, is taken over with the next number, which again one taker gets; the highest
-number counts. What times the file has does not matter, only whether they change: clocks of hosts need not agree, nor go right.
+Whoever runs something, for instance, holds a file beside it, ``.<key>.claim-<number>``. It is made as a hard link to a complete
+file, which either succeeds or finds the name taken, also on NFS, and its owner touches it every few seconds. A claim whose process
+is gone, or that nobody touched while this process watched it for long, is taken over with the next number, which again one taker
+gets; the highest number counts. What times the file has does not matter, only whether they change: clocks of hosts need not agree,
+nor go right.
 """
 
 import contextlib
@@ -13,20 +14,21 @@ import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 from fwexp.files.atomic import hidden
 from fwexp.files.processes import is_gone, this_process
 
 HEARTBEAT = 5.0  # seconds between two touches
 STALE = 120.0  # seconds without one; clients of NFS may see a touch a minute late
-NAME = re.compile(r"\.(?P<key>[^.]+)\.claim-(?P<number>\d+)")
+POLL = 0.01  # seconds between two looks at a claim that is waited for
+NAME = re.compile(r"\.(?P<key>.+)\.claim-(?P<number>\d+)")
 
 _watched: dict[Path, tuple[object, float]] = {}  # claims: what tells one touch from the next, and since when it has been so
 
 
 class Claim:
-    """The right to run something and store it; `release` gives it back."""
+    """The right to do something alone, such as to run and store what has a key; `release` gives it back."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._done = path, threading.Event()
@@ -68,9 +70,11 @@ def take(final: Path) -> Claim | None:
 
 
 @contextlib.contextmanager
-def claimed(final: Path) -> Iterator[bool]:
-    """Hold the claim on a run; yields False while somebody else has it."""
-    claim = take(final)
+def claimed(final: Path, patience: float = 0.0) -> Iterator[bool]:
+    """Hold the claim on something; yields False where somebody else has it, and has had it for so many seconds."""
+    end = monotonic() + patience
+    while (claim := take(final)) is None and monotonic() < end:
+        sleep(POLL)
     try:
         yield claim is not None
     finally:
