@@ -14,7 +14,6 @@ import fwexp.solvers
 from fwexp import plugins
 from fwexp.data import DATASETS
 from fwexp.papers.catalogue import FIGURES, figures_of
-from fwexp.run import catalogues
 from fwexp.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +60,7 @@ def test_what_another_package_adds_is_listed(place):
     text = place.fwexp("run", "--help")
     groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
     assert {"bcfw", "auto", "subgradient", "timid"} <= set(groups["solver"].split(", "))
-    assert groups["dataset"].split(", ") == sorted([*catalogues.datasets(), "bits", "tags"])
+    assert groups["dataset"].split(", ") == sorted([*DATASETS, "bits", "tags"])
     assert groups["experiment/elsewhere"] == "fig1"
     (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))
     assert "words and their tags" in row
@@ -232,7 +231,7 @@ def test_what_is_broken_is_left_out_with_one_line_each(broken):
     done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "--help")
     assert done.returncode == 0
     (solvers,) = re.findall(r"^solver: (.*)$", done.stdout, re.MULTILINE)
-    assert set(solvers.split(", ")) == {"mine", *catalogues.solvers()}
+    assert set(solvers.split(", ")) == {"mine", *SOLVERS}
     lines = done.stderr.splitlines()
     for what, reason in REASONS.items():
         (line,) = (line for line in lines if line.startswith(f"fwexp: left out {what} of package faulty: "))

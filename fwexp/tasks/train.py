@@ -13,10 +13,11 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.options import check_flag, check_function, check_names
+from fwexp.plugins import STRUCTURED
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.structure import check_labels, check_problem_type, check_structure, structure
-from fwexp.solvers import check_needs, check_options, get_solver
+from fwexp.solvers import check_needs, check_options, get_solver, of_kind
 from fwexp.solvers.base import Solver
 from fwexp.solvers.sampling import check_order
 from fwexp.tasks.base import Task
@@ -126,7 +127,7 @@ def solve(
     True
     """
     check_problem_type(problem)
-    cls = get_solver(solver)
+    cls = of_kind(STRUCTURED).find(solver)
     check_names(f"solver {solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
