@@ -1,4 +1,4 @@
-"""Solvers, data sets, tasks and figures are found: in the files of their folder, and in other installed packages by entry point.
+"""Solvers, data sets, tasks, papers and figures are found: in files of their folder, in other installed packages by entry point.
 
 What is found can be used by its name. What cannot be - it does not import, it is no solver, its name is taken - is left out,
 and one line on standard error says why; the rest works.
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from fwexp.errors import ParameterError, shown, unknown
 
-GROUPS = {"solver": "fwexp.solvers", "dataset": "fwexp.datasets", "task": "fwexp.tasks", "figure": "fwexp.figures"}
+GROUPS = {kind: f"fwexp.{kind}s" for kind in ("solver", "dataset", "task", "paper", "figure")}
 STRUCTURED, CONVEX, SADDLE = "structured", "convex", "saddle"  # kinds of problem: a data set gives one, solvers and tasks take some
 KINDS = {STRUCTURED: "structured SVMs", CONVEX: "convex problems", SADDLE: "saddle points"}
 NAME = re.compile(r"[A-Za-z]\w*")
@@ -37,6 +37,14 @@ class Named(Mapping):
     """Things of one kind, by name."""
 
     _kind: str
+
+    def __contains__(self, name: object) -> bool:
+        """Say whether there is something of that name that works."""
+        try:
+            self[name]
+        except (KeyError, TypeError):
+            return False
+        return True
 
     def find(self, name: str, *others: str):
         """Return what has that name; refuse a name that nothing has, nor is one of ``others``."""
@@ -84,14 +92,6 @@ class Catalogue(Named):
                 raise KeyError(name) from error
             self.loaded[name] = value
         return self.loaded[name]
-
-    def __contains__(self, name: object) -> bool:
-        """Say whether there is something of that name that works."""
-        try:
-            self[name]
-        except (KeyError, TypeError):
-            return False
-        return True
 
     def __iter__(self) -> Iterator[str]:
         if not self._lazy:

@@ -99,6 +99,7 @@ BAD = [
     ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),
     ("ls solvr=bcfw", "unknown filter 'solvr'; accepted: "),
     ("ls solver=bcwf", "unknown solver 'bcwf'; accepted: "),
+    ("ls method=bcwf_gap", "unknown method 'bcwf_gap'; accepted: "),
     ("ls bcfw", "unknown argument of fwexp ls 'bcfw'; accepted: --stale, KEY=VALUE, data_dir=, results_dir="),
     ("ls seed=", "seed must not be empty"),
     ("run hydra/sweeper=basic -m lam=0.71,0.72", "hydra/sweeper must be fwexp, got basic"),
@@ -300,7 +301,7 @@ def test_hydra_sees_its_own_flags(fwexp, tmp_path):
     assert info.returncode == 0
     code, out, _ = fwexp("run", "--help")
     assert code == 0
-    assert "auto, away, bcfw, " in out
+    assert "auto, away, bcafw, bcafw_gap, " in out
     assert "hydra/" not in out.split("== Configuration")[0]  # the schema is no business of users
     assert list(tmp_path.iterdir()) == []
 
@@ -423,8 +424,8 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
     ("line", "words"),
     [
         ("fwexp ru", ["run"]),
-        ("fwexp run solver=bc", ["solver=bcfw"]),
-        ("some/run/fwexp run -m lam=0.1 solver=bc", ["solver=bcfw"]),
+        ("fwexp run solver=bcpfw_gap", ["solver=bcpfw_gap", "solver=bcpfw_gap_cache", "solver=bcpfw_gap_cache_10"]),
+        ("some/run/fwexp run -m lam=0.1 solver=bcfw_lip", ["solver=bcfw_lipschitz"]),
         ("fwexp run solver.sam", ["solver.sampling="]),
         ("fwexp run solver=nothing la", []),
         ("fwexp run dataset=ball_game,chain_game solver=", ["solver=dual_extragradient", "solver=sp_away", "solver=sp_fw"]),
@@ -433,6 +434,7 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
         ("fwexp run --nothing la", []),
         ("fwexp figure quick", ["quickstart"]),
         ("fwexp data fe", ["fetch"]),
+        ("fwexp compare bcfw auto bcafw", ["bcafw", "bcafw_gap"]),
         ("fwexp ls gap", ["gap_tol="]),
         ("fwexp doc", ["doctor"]),
         ("fwexp rep", ["report", "reproduce"]),
@@ -458,7 +460,7 @@ def test_bash_completes(tmp_path):
     (tmp_path / "fwexp").chmod(0o755)
     script = """
         eval "$(fwexp run --shell-completion install=bash)"
-        COMP_LINE="fwexp run solver=bc lam=1" COMP_POINT=19 COMP_WORDS=(fwexp run solver=bc lam=1) COMP_CWORD=2
+        COMP_LINE="fwexp run solver=ss lam=1" COMP_POINT=19 COMP_WORDS=(fwexp run solver=ss lam=1) COMP_CWORD=2
         $(complete -p fwexp | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         echo "${COMPREPLY[@]}"
         eval "$(fwexp run -sc uninstall=bash)"
@@ -466,7 +468,7 @@ def test_bash_completes(tmp_path):
     """
     environment = ENVIRONMENT | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout == "solver=bcfw\n"
+    assert done.stdout == "solver=ssg\n"
     assert done.returncode == 1  # none is left
 
 

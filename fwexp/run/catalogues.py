@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from fwexp.errors import ParameterError
+from fwexp.methods import methods
 from fwexp.plugins import KINDS
 from fwexp.store.keys import GROUPS, TRAIN, task_of
 
@@ -59,7 +60,9 @@ def _kinds_of_choice(word: str) -> set[str]:
     group, _, names = word.partition("=")
     if group not in GROUPS:
         return set()
-    return {kind for name in names.split(",") if name in catalogue(group) for kind in kinds(group, name)}
+    solvers = {name: method.solver for name, method in methods().items()} if group == "solver" else {}
+    known = [solvers.get(name, name) for name in names.split(",")]
+    return {kind for name in known if name in catalogue(group) for kind in kinds(group, name)}
 
 
 def overview() -> str:

@@ -18,6 +18,7 @@ from fwexp import plugins
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
+from fwexp.methods import conf_dir, methods
 from fwexp.options import check_number, without_later_defaults
 from fwexp.run import catalogues
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
@@ -32,13 +33,6 @@ LAUNCHERS = {  # Hydra's, and what it calls for each
     "submitit_slurm": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher",
 }
 PRESETS = ("full", "smoke")  # of an experiment: all of it, or just enough to see that it works
-
-
-def conf_dir() -> Path:
-    """Return the folder of the YAML files: inside the package in a wheel, beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    inside = package / "conf"
-    return inside if inside.is_dir() else package.parent / "conf"
 
 
 def conf_dirs() -> list[Path]:
@@ -119,16 +113,6 @@ def execution_settings(config: Mapping) -> dict:
     return given
 
 
-def to_overrides(config: Mapping) -> list[str]:
-    """Return the Hydra overrides that compose to a configuration."""
-    overrides = []
-    for group in GROUPS:
-        options = dict(config.get(group, {"name": TRAIN}))
-        overrides.append(f"{group}={options.pop('name')}")
-        overrides += [f"{group}.{key}={quote(value)}" for key, value in options.items()]
-    return overrides + [f"{key}={quote(value)}" for key, value in config.items() if key not in GROUPS]
-
-
 def quote(value) -> str:
     """Return plain data as the value of a Hydra override."""
     match value:
@@ -156,8 +140,8 @@ def literal(text: str) -> str:
 def register_schema() -> None:
     """Tell Hydra which keys exist, with their defaults, and the names in the groups; `canonical` checks values.
 
-    The keys at the top are those of the task. A YAML file in ``conf/solver``, ``conf/dataset`` or ``conf/task`` may add a
-    setting with a name of its own, or replace that of a solver, a data set or a task.
+    The keys at the top are those of the task. A method in ``conf/solver`` has the options of the solver that it names. A YAML
+    file in ``conf/dataset`` or ``conf/task`` may add a setting with a name of its own, or replace that of a data set or a task.
     """
     from hydra.core.config_store import ConfigStore
     from omegaconf.errors import OmegaConfBaseException
@@ -173,10 +157,14 @@ def register_schema() -> None:
                 catalogue.leave_out(name, error)
     tasks = catalogues.catalogue("task")
     every = {key: value for task in tasks.values() for key, value in task.reads.items()}
-    nodes += [("task", name, _top(name, None, every)) for name in _files("task") - set(tasks)]
+    files = {group: _files(group) for group in GROUPS}
+    nodes += [("task", name, _top(name, None, every)) for name in files["task"] - set(tasks)]
+    solvers = {name: node for group, name, node in nodes if group == "solver"}
+    named = {name: method.solver for name, method in methods().items() if name not in solvers}
+    nodes += [("solver", name, solvers[solver]) for name, solver in named.items() if solver in solvers]
     for group, name, node in nodes:
         store.store(group=f"hydra/fwexp/{group}", name=name, node=node, package="_global_" if group == "task" else None)
-        if name not in _files(group):
+        if name not in files[group]:
             store.store(group=group, name=name, node={"name": name} | (_usual(name) if group == "dataset" else {}))
     store.store(group="hydra/help", name="fwexp", node={"footer": catalogues.overview()})
 

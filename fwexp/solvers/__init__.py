@@ -8,17 +8,18 @@ import inspect
 from collections.abc import Mapping
 
 from fwexp import plugins
-from fwexp.driver.process import Process
+from fwexp.driver.iteration import Iteration
 from fwexp.errors import ParameterError, unknown
+from fwexp.methods import methods
 from fwexp.solvers.base import Solver, check_needs, check_options
 
-__all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver", "of_kind"]
+__all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_method", "get_solver", "of_kind"]
 
 FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: methods on convex sets stand above this layer
 
 
 def _check(cls) -> None:
-    if not (inspect.isclass(cls) and issubclass(cls, Process) and hasattr(cls, "kinds")):
+    if not (inspect.isclass(cls) and issubclass(cls, Iteration) and hasattr(cls, "kinds")):
         raise ParameterError("it is no subclass of fwexp.solvers.Solver, nor of the methods of fwexp.convex")
     if inspect.isabstract(cls):
         raise ParameterError(f"it does not define {', '.join(sorted(cls.__abstractmethods__))}")
@@ -33,8 +34,8 @@ def _check(cls) -> None:
             raise ParameterError(unknown("kind of problem", kind, plugins.KINDS))
 
 
-def _classes(module) -> list[type[Process]]:
-    return plugins.defined_classes(module, Process)
+def _classes(module) -> list[type[Iteration]]:
+    return plugins.defined_classes(module, Iteration)
 
 
 SOLVERS = plugins.Catalogue(
@@ -47,6 +48,17 @@ def get_solver(name: str) -> type[Solver]:
     return SOLVERS.find(name)
 
 
-def of_kind(kind: str) -> Mapping[str, type[Process]]:
+def of_kind(kind: str) -> Mapping[str, type[Iteration]]:
     """Return the solvers for a kind of problem, by name."""
     return SOLVERS.where(lambda cls: kind in cls.kinds)
+
+
+def get_method(name: str, options: Mapping) -> tuple[type[Solver], Mapping]:
+    """Return the solver of a method and its options: those given, and what else the method states; a solver is itself a method."""
+    solvers = of_kind(plugins.STRUCTURED)
+    if name in solvers:
+        return solvers[name], options
+    known = {method: found for method, found in methods().items() if found.solver in solvers}
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(unknown("solver", name, solvers, known))
+    return solvers[known[name].solver], {**known[name].options, **options}

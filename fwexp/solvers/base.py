@@ -1,11 +1,11 @@
-"""What a solver is: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
+"""Base class of solvers: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
 
 from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fwexp.driver.process import Point, Process
+from fwexp.driver.iteration import Iteration, Point
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import register_jitable
 from fwexp.options import check_fields
@@ -21,7 +21,7 @@ class NoOptions:
     """The options of a solver that has none."""
 
 
-class Solver(Process):
+class Solver(Iteration):
     """Base class of the solvers; a subclass is one file that reads like its algorithm.
 
     It has a ``name``, a ``title``, ``Options``, and the methods ``start``, ``advance`` and ``point``; ``step`` and

@@ -42,16 +42,16 @@ def _runs(solver: type[Solver], needs: Iterable[str], family: type) -> bool:
 
 def _by_needs(solver: type[Solver]) -> dict[tuple[str, ...], list[str]]:
     """Return for the tiers that are needed the settings of single options that lead there; those of the defaults first."""
-    found = {solver.needs(solver.Options()): []}
-    usual = next(iter(found))
+    by_needs = {solver.needs(solver.Options()): []}
+    usual = next(iter(by_needs))
     for name, value in _settings(solver):
         try:
             needs = solver.needs(check_options(solver, {name: value}))
         except UserError:  # it does not go with the other defaults
             continue
         if needs != usual:
-            found.setdefault(needs, []).append(f"{name}={str(value).lower()}")
-    return found
+            by_needs.setdefault(needs, []).append(f"{name}={str(value).lower()}")
+    return by_needs
 
 
 def _settings(solver: type[Solver]) -> Iterator[tuple[str, object]]:

@@ -209,7 +209,7 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monk
 
 
 def test_all_that_kernels_call_counts_for_their_cache():
-    """What is called by dispatch lies where those who call it import from, or where all may call; see ``kernels.REACHED``."""
+    """Functions called by dispatch lie where those who call them import from, or where all may call; see ``kernels.REACHED``."""
     for module in pkgutil.walk_packages(fwexp.__path__, "fwexp."):
         importlib.import_module(module.name)
     reached, seen = code_digest.closure(kernels.REACHED), set()

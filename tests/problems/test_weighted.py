@@ -114,11 +114,11 @@ def test_every_solver_reaches_the_weighted_optimum(solver, options, family, monk
         assert result.primal == pytest.approx(0.5 * LAM * result.w @ result.w + hinge(weighted, result.w)[0], rel=1e-9)
 
 
-def optimum_of(family, found={}):  # noqa: B006 - a cache
-    if family not in found:
+def optimum_of(family, optima={}):  # noqa: B006 - a cache
+    if family not in optima:
         repeated = FAMILIES[family]([0, 0, 0, 0, 2, 2, 3, 4, 4])
-        found[family] = fwexp.solve(repeated, "one_slack", lam=LAM, gap_tol=1e-9, max_passes=500, schedule=50).primal
-    return found[family]
+        optima[family] = fwexp.solve(repeated, "one_slack", lam=LAM, gap_tol=1e-9, max_passes=500, schedule=50).primal
+    return optima[family]
 
 
 def test_weights_and_constraints_go_together(monkeypatch):

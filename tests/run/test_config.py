@@ -7,9 +7,10 @@ from hydra.types import RunMode
 
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
+from fwexp.methods import methods
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
-from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, run_key, to_overrides
+from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
 from fwexp.solvers import SOLVERS
 from fwexp.tasks.train import Train
 
@@ -213,11 +214,12 @@ def test_wrong_places_are_named(changes, message):
 
 @pytest.mark.parametrize("group", ["solver", "dataset"])
 def test_every_name_composes_and_no_other_is_offered(group):
-    names = set({"solver": SOLVERS, "dataset": DATASETS}[group])
+    names = {"solver": {*SOLVERS, *methods()}, "dataset": set(DATASETS)}[group]
     with sweep.hydra_loader() as loader:
         assert set(loader.get_group_options(group)) == names == config_module.names(group)
         for name in names:
-            assert loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group].name == name
+            called = methods()[name].solver if group == "solver" else name
+            assert loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group].name == called
 
 
 @pytest.mark.slow
@@ -226,10 +228,12 @@ def test_every_option_of_every_group_composes(group):
     """Each name of the group, and each option of what it names, is known to the schema with the default of its dataclass."""
     known = {"solver": SOLVERS, "dataset": DATASETS}[group]
     for name in known:
-        config = canonical(with_one(group, name, **dataclasses.asdict(known[name].Options())))
-        (form,) = sweep.expand(to_overrides(config))
-        assert form == config
-        (plain,) = sweep.expand([f"dataset={config['dataset']['name']}", f"{group}={name}"])
+        defaults = dataclasses.asdict(known[name].Options())
+        config = canonical(with_one(group, name, **defaults))
+        chosen = [f"dataset={config['dataset']['name']}", f"{group}={name}"]
+        (form,) = sweep.expand([*chosen, *(f"{group}.{key}={quote(value)}" for key, value in defaults.items())])
+        assert form[group] == config[group]
+        (plain,) = sweep.expand(chosen)
         assert plain[group] == form[group]
 
 
@@ -238,7 +242,7 @@ def test_overrides_compose_to_what_they_came_from(text):
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     value = {"key": [text, 1, 0.5, None, True, {"small": 1e-300}]}
-    override = OverridesParser.create().parse_override(f"x={config_module.quote(value)}")
+    override = OverridesParser.create().parse_override(f"x={quote(value)}")
     assert override.value() == value
 
 
@@ -261,7 +265,7 @@ def conf(tmp_path, monkeypatch):
         ("config.yaml", "lamb: 1", [], r"conf/config.yaml: unknown key 'lamb'; accepted: .*did you mean 'lam'"),
         (
             "solver/bcfw.yaml",
-            "name: bcfw\nsamplng: perm",
+            "samplng: perm",
             ["solver=bcfw"],
             r"bcfw.yaml: unknown key 'solver.samplng'; .*solver.sampling",
         ),
@@ -337,7 +341,6 @@ def test_a_typo_in_any_file_is_found(conf, monkeypatch, file, line, overrides, m
 
 
 def test_a_file_may_name_a_setting_of_a_solver(conf):
-    (conf / "solver").mkdir()
-    (conf / "solver" / "mine.yaml").write_text("defaults:\n  - /hydra/fwexp/solver/bcfw@_here_\n  - _self_\nsampling: perm\n")
+    (conf / "solver" / "mine.yaml").write_text("name: bcfw\nsampling: perm\n")
     (form,) = sweep.expand(["solver=mine"])
     assert form["solver"] == canonical(changed(solver={"name": "bcfw", "sampling": "perm"}))["solver"]
