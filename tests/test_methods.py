@@ -12,7 +12,7 @@ from fwexp.cli import main
 from fwexp.errors import OptionError, ParameterError
 from fwexp.methods import method_of, methods, of_results, stated, variants
 from fwexp.papers.comparison import parse
-from fwexp.run import catalogues, sweep
+from fwexp.run import sweep
 from fwexp.run.config import run_key
 from fwexp.solvers import SOLVERS
 from tests.plots.synthetic_results import concat, make_run
@@ -54,10 +54,10 @@ def test_a_name_stands_for_options_that_were_written_out(name):
 
 
 def test_every_method_composes_and_its_runs_have_its_name():
-    assert set(catalogues.solvers()) <= set(methods())
+    assert set(SOLVERS) <= set(methods())
     for name, (solver, options) in methods().items():
-        place = ["dataset=digits"] if solver in SOLVERS else ["task=convex"]
-        (config,) = sweep.expand([f"solver={name}", *place])
+        dataset = {"structured": "digits", "convex": "lasso", "saddle": "ball_game"}[SOLVERS[solver].kinds[0]]
+        (config,) = sweep.expand([f"solver={name}", f"dataset={dataset}"])
         assert config["solver"]["name"] == solver
         assert method_of(solver, config["solver"], stated(name)) == name
         assert name == solver or options  # the file of a solver may state nothing; two of a solver do not state the same

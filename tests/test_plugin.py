@@ -15,7 +15,6 @@ import fwexp.solvers
 from fwexp import plugins
 from fwexp.data import DATASETS
 from fwexp.papers.catalogue import FIGURES, figures_of
-from fwexp.run import catalogues
 from fwexp.run.config import names
 from fwexp.solvers import SOLVERS
 
@@ -63,7 +62,7 @@ def test_what_another_package_adds_is_listed(place):
     text = place.fwexp("run", "--help")
     groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
     assert {"bcfw", "auto", "subgradient", "timid"} <= set(groups["solver"].split(", "))
-    assert groups["dataset"].split(", ") == sorted([*catalogues.datasets(), "bits", "tags"])
+    assert groups["dataset"].split(", ") == sorted([*DATASETS, "bits", "tags"])
     assert groups["experiment/elsewhere"] == "fig1"
     (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))
     assert "words and their tags" in row

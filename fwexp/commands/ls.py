@@ -10,7 +10,7 @@ from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, unknown
 from fwexp.files import folders
 from fwexp.methods import methods
-from fwexp.run.catalogues import solvers
+from fwexp.run.catalogues import catalogue
 from fwexp.run.config import names
 from fwexp.store.labels import differing
 from fwexp.store.paths import Entry, entries
@@ -75,7 +75,7 @@ def _check(key: str, texts: list[str], stored: list[Entry]) -> None:
     if key in ("solver", "dataset"):
         known = {getattr(entry, key) for entry in stored} - {None}
         if not known.issuperset(texts):  # else there is no need to import them all
-            known |= names(key) if key == "dataset" else {*solvers()}
+            known |= names(key) if key == "dataset" else {*catalogue(key)}
     elif key == "method":
         known = {*methods(), *(entry.solver for entry in stored)} - {None}
         texts = [text for text in texts if "[" not in text]  # named after its options

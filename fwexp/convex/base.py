@@ -18,6 +18,7 @@ from fwexp.convex.sets import ConvexSet, Product, vector
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import quiet
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
+from fwexp.plugins import CONVEX
 
 REFRESH = 500  # steps after which running sums are computed anew
 ROUNDING = 1e-9  # of a gap, relative to its terms; below -ROUNDING it is none
@@ -81,7 +82,7 @@ class View(NamedTuple):
 
 
 class Method(Iteration):
-    """Minimisation of a function over a set.
+    """Minimisation of a function over a set; a subclass with a ``name`` in a module of this folder is found.
 
     Parameters
     ----------
@@ -97,6 +98,7 @@ class Method(Iteration):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = (CONVEX,)
     Options: ClassVar[type] = StepOptions
     keeps_atoms: ClassVar[bool] = False
     stochastic: ClassVar[bool] = False  # whether the seed matters

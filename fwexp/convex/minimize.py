@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fwexp.convex.base import Evaluation, Method
-from fwexp.convex.blocks import Block, BlockDescent
 from fwexp.convex.games import Bilinear
 from fwexp.convex.objectives import UserFunction, as_function
-from fwexp.convex.saddle import SADDLE_METHODS, SaddleMethod, WorstCase
+from fwexp.convex.saddle import SaddleMethod, WorstCase
 from fwexp.convex.sets import ConvexSet
-from fwexp.convex.vertices import Away, Corrective, FrankWolfe, Pairwise, RandomAway
 from fwexp.driver import settings
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
@@ -20,14 +18,14 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_fields, check_flag, check_function, check_positive
+from fwexp.plugins import CONVEX, SADDLE
+from fwexp.solvers import of_kind
 
 if TYPE_CHECKING:
     import pandas as pd
     import scipy.sparse
 
-METHODS: dict[str, type[Method]] = {
-    cls.name: cls for cls in (FrankWolfe, Away, Pairwise, Corrective, RandomAway, Block, BlockDescent)
-}
+METHODS, SADDLE_METHODS = of_kind(CONVEX), of_kind(SADDLE)
 
 SAME = 1e-13  # values that differ by less, relatively, differ by rounding
 

@@ -16,6 +16,7 @@ from fwexp.convex.games import Bilinear, Pair
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.errors import OptionError
 from fwexp.options import number_option
+from fwexp.plugins import SADDLE
 
 
 @dataclass
@@ -34,6 +35,7 @@ class SaddleMethod(Iteration):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = (SADDLE,)
     Options: ClassVar[type]
     stochastic: ClassVar[bool] = False
     size = 1
@@ -366,6 +368,3 @@ class SaddleAway(SaddleFrankWolfe):
                 active.drop(row)
                 self.state.drops += 1
         return gap
-
-
-SADDLE_METHODS: dict[str, type[SaddleMethod]] = {cls.name: cls for cls in (DualExtragradient, SaddleFrankWolfe, SaddleAway)}

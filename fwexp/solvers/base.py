@@ -9,6 +9,7 @@ from fwexp.driver.iteration import Iteration, Point
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import register_jitable
 from fwexp.options import check_fields
+from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original
 
@@ -46,6 +47,7 @@ class Solver(Iteration):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = (STRUCTURED,)  # of problem, see `fwexp.plugins.KINDS`
     Options: ClassVar[type] = NoOptions
     iterates: ClassVar[tuple[str, ...]] = ("last",)
     stochastic: ClassVar[bool] = False  # whether the seed matters
@@ -224,9 +226,9 @@ def check_needs(cls: type[Solver], problem, options) -> None:
 
 def _constrained() -> list[str]:
     """Return the names of the solvers that keep weights nonnegative."""
-    from fwexp.solvers import SOLVERS  # which loads them all
+    from fwexp.solvers import of_kind  # which loads them all
 
-    return sorted(name for name, cls in SOLVERS.items() if cls.constraints)
+    return sorted(name for name, cls in of_kind(STRUCTURED).items() if cls.constraints)
 
 
 @register_jitable

@@ -296,10 +296,10 @@ PLAIN = """
 import numpy as np
 import fwexp
 from fwexp.store.provenance import cpu_kind
-from fwexp.solvers import SOLVERS
+from fwexp.solvers import of_kind
 rng = np.random.default_rng(0)
 problem = fwexp.chain_problem([rng.normal(size=(3, 2)) for _ in range(4)], [[0, 1, 0]] * 4)
-for solver in SOLVERS:
+for solver in of_kind("structured"):
     result = fwexp.solve(problem, solver, lam=0.1, max_passes=2, iterates=["last"], schedule=[])
     print(solver, result.primal, result.gap)
 print(cpu_kind()["name"])

@@ -12,7 +12,6 @@ from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
 from fwexp.solvers import SOLVERS
-from fwexp.tasks.convex import Convex
 from fwexp.tasks.train import Train
 
 BASE = {"dataset": {"name": "ocr"}, "solver": {"name": "bcfw"}, "lam": 0.01, "seed": 3}
@@ -83,16 +82,30 @@ def test_lam_as_a_number_and_as_1_over_n_are_different_runs():
     assert run_key(changed(lam="1/n")) != run_key(changed(lam=1 / 6251))
 
 
-@pytest.mark.parametrize(("group", "name"), [("dataset", name) for name in DATASETS] + [("solver", name) for name in SOLVERS])
+KINDS = {
+    "structured": BASE,
+    "convex": {"dataset": {"name": "blocks"}, "solver": {"name": "pairwise"}},
+    "saddle": {"dataset": {"name": "ball_game"}, "solver": {"name": "sp_fw"}},
+}
+EVERY = [("dataset", name) for name in DATASETS] + [("solver", name) for name in SOLVERS]
+
+
+def with_one(group, name, **options):
+    """A configuration with a data set or a solver, and others that fit."""
+    (kind,) = [DATASETS[name].kind] if group == "dataset" else SOLVERS[name].kinds
+    return KINDS[kind] | {group: {"name": name, **options}}
+
+
+@pytest.mark.parametrize(("group", "name"), EVERY)
 def test_every_option_with_choices_changes_the_key(group, name):
     options = {"dataset": DATASETS, "solver": SOLVERS}[group][name].Options
-    base = run_key(changed(**{group: {"name": name}}))
+    base = run_key(with_one(group, name))
     others = []
     for field in dataclasses.fields(options):
         for choice in field.metadata.get("choices", ()):
             if choice != field.default:
                 try:
-                    others.append(run_key(changed(**{group: {"name": name, field.name: choice}})))
+                    others.append(run_key(with_one(group, name, **{field.name: choice})))
                 except OptionError:
                     continue  # goes with other options only
     assert base not in others
@@ -100,9 +113,7 @@ def test_every_option_with_choices_changes_the_key(group, name):
 
 
 def test_every_solver_and_data_set_has_keys_of_its_own():
-    keys = [run_key(changed(solver={"name": name})) for name in SOLVERS]
-    keys += [run_key(changed(dataset={"name": name})) for name in DATASETS]
-    assert len(set(keys)) == len(SOLVERS) + len(DATASETS) - 1  # BASE is in both lists
+    assert len({run_key(with_one(*each)) for each in EVERY}) == len(EVERY) - len(KINDS)  # each of KINDS is there twice
 
 
 def test_an_option_that_is_added_later_keeps_the_keys_of_stored_runs(monkeypatch):
@@ -203,7 +214,7 @@ def test_wrong_places_are_named(changes, message):
 
 @pytest.mark.parametrize("group", ["solver", "dataset"])
 def test_every_name_composes_and_no_other_is_offered(group):
-    names = {"solver": {*SOLVERS, *Convex.methods, *methods()}, "dataset": {*DATASETS, *Convex.instances}}[group]
+    names = {"solver": {*SOLVERS, *methods()}, "dataset": set(DATASETS)}[group]
     with sweep.hydra_loader() as loader:
         assert set(loader.get_group_options(group)) == names == config_module.names(group)
         for name in names:
@@ -218,23 +229,11 @@ def test_every_option_of_every_group_composes(group):
     known = {"solver": SOLVERS, "dataset": DATASETS}[group]
     for name in known:
         defaults = dataclasses.asdict(known[name].Options())
-        (form,) = sweep.expand([f"{group}={name}", *(f"{group}.{key}={quote(value)}" for key, value in defaults.items())])
-        assert form == canonical(changed(**{group: {"name": name, **defaults}}))
-        (plain,) = sweep.expand([f"{group}={name}"])
-        assert plain[group] == form[group]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("group", "known"), [("solver", Convex.methods), ("dataset", Convex.instances)])
-def test_so_does_every_option_of_methods_and_instances(group, known):
-    for name in known:
-        defaults = dataclasses.asdict(known[name].Options())
-        config = {"task": {"name": "convex"}, "dataset": {"name": "lasso"}, "solver": {"name": "pairwise"}}
-        config |= {group: {"name": name, **defaults}}
-        chosen = [f"{key}={choice['name']}" for key, choice in config.items()]
+        config = canonical(with_one(group, name, **defaults))
+        chosen = [f"dataset={config['dataset']['name']}", f"{group}={name}"]
         (form,) = sweep.expand([*chosen, *(f"{group}.{key}={quote(value)}" for key, value in defaults.items())])
-        assert form == canonical(config)
-        (plain,) = sweep.expand(["task=convex", f"{group}={name}"])
+        assert form[group] == config[group]
+        (plain,) = sweep.expand(chosen)
         assert plain[group] == form[group]
 
 

@@ -1,27 +1,14 @@
-"""Problems to compare methods on, by name: what the review's experiments need. Runs choose them as they choose data sets."""
+"""Convex problems and saddle points to compare methods on: what the review's experiments need, computed from options."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.convex.games import Bilinear
-from fwexp.convex.objectives import Function, LeastSquares, Quadratic
-from fwexp.convex.polytopes import Hull
-from fwexp.convex.sets import Box, ConvexSet, L1Ball, L2Ball, Product, Simplex
-from fwexp.convex.structured import svm_game
-from fwexp.options import check_fields, integer_option, number_option
-from fwexp.problems.chain import chain_problem
-
-
-class Minimisation(NamedTuple):
-    """A function on a set."""
-
-    f: Function
-    set: ConvexSet
+from fwexp.data.dataset import Dataset
+from fwexp.options import integer_option, number_option
+from fwexp.plugins import CONVEX, SADDLE
 
 
 def count(default: int, name: str, least: int = 1):
@@ -32,48 +19,6 @@ def count(default: int, name: str, least: int = 1):
 def positive(default: float, name: str):
     """Return the field of an option that is a positive number."""
     return field(default=default, metadata={"check": number_option(name, "a positive finite number", above=0.0)})
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A problem with options; it offers what runs ask of a data set, without files.
-
-    Attributes
-    ----------
-    name, title, shape : str
-    make : callable
-        ``make(options)`` returns a `Minimisation` or a `Bilinear`.
-    Options : type
-        Frozen dataclass of its options.
-    """
-
-    name: str
-    title: str
-    shape: str
-    make: Callable
-    Options: type
-
-    def check_options(self, given):
-        """Return its options with these values."""
-        return self.Options(**check_fields(f"dataset {self.name}", self.Options, given, defaults=False))
-
-    def load(self, options, data_dir=None):
-        """Return the problem, and no test problem."""
-        return self.make(options), None
-
-    def locate(self, data_dir) -> dict:
-        """Return no files."""
-        return {}
-
-    def sources(self, options, data_dir=None) -> dict:
-        """Return no files."""
-        return {}
-
-    def is_published(self, data_dir=None) -> None:
-        """Return that there is nothing to compare."""
-
-    def scores(self, data_dir=None) -> None:
-        """Return no metrics."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +33,9 @@ class LassoOptions:
 
 
 def _lasso(o):
+    from fwexp.convex.objectives import LeastSquares, Minimisation
+    from fwexp.convex.sets import L1Ball
+
     rng = np.random.default_rng(o.instance)
     A, x = rng.standard_normal((o.n, o.d)), np.zeros(o.d)
     x[rng.choice(o.d, min(o.nonzeros, o.d), replace=False)] = rng.standard_normal(min(o.nonzeros, o.d))
@@ -103,6 +51,9 @@ class TriangleOptions:
 
 
 def _triangle(o):
+    from fwexp.convex.objectives import LeastSquares, Minimisation
+    from fwexp.convex.polytopes import Hull
+
     t = math.pi / o.divisor
     corners = np.array([[0.0, 0.0], [-1.0, 0.0], [math.cos(t), math.sin(t)]])
     edge = corners[2] - corners[1]
@@ -119,6 +70,9 @@ class NormOptions:
 
 
 def _norm(o):
+    from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.sets import Simplex
+
     return Minimisation(Quadratic(2.0 * np.eye(o.d)), Simplex(o.d))
 
 
@@ -132,6 +86,9 @@ class BlockOptions:
 
 
 def _blocks(o):
+    from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.sets import Box, Product, Simplex
+
     rng = np.random.default_rng(o.instance)
     dim = 2 * o.blocks * o.d
     A = rng.standard_normal((2 * dim, dim)) / math.sqrt(dim)
@@ -153,6 +110,8 @@ class ChainOptions:
 
 
 def _chains(o):
+    from fwexp.problems.chain import chain_problem
+
     rng = np.random.default_rng(o.instance)
     centres, sticky = rng.standard_normal((o.num_states, o.features)), np.eye(o.num_states) + 0.5
     X, y = [], []
@@ -168,6 +127,10 @@ def _chains(o):
 
 def _chain_dual(o):
     """The dual of the structural SVM with every labeling enumerated: lam/2 ||A a||^2 - b'a over a product of simplices."""
+    from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.sets import Product, Simplex
+    from fwexp.convex.structured import svm_game
+
     problem = _chains(o)
     game = svm_game(problem, 1.0)
     columns, losses, factors = [], [], []
@@ -198,6 +161,8 @@ class ChainGameOptions(ChainOptions):
 
 
 def _chain_game(o):
+    from fwexp.convex.structured import svm_game
+
     return svm_game(_chains(o), o.radius)
 
 
@@ -210,6 +175,9 @@ class GameOptions:
 
 
 def _matrix_game(o):
+    from fwexp.convex.games import Bilinear
+    from fwexp.convex.sets import Simplex
+
     return Bilinear(np.random.default_rng(o.instance).uniform(-1.0, 1.0, (o.d, o.d)), Simplex(o.d), Simplex(o.d))
 
 
@@ -226,24 +194,25 @@ class BallOptions:
 
 
 def _ball_game(o):
+    from fwexp.convex.games import Bilinear
+    from fwexp.convex.sets import L2Ball
+
     M = np.linalg.qr(np.random.default_rng(o.instance).standard_normal((o.d, o.d)))[0]
     p = np.zeros(o.d)
     p[0] = o.offset
     return Bilinear(M, L2Ball(o.d), L2Ball(o.d), p, p)
 
 
-INSTANCES = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            Instance("lasso", "least squares on the l1 ball", "d = 200", _lasso, LassoOptions),
-            Instance("triangle", "the distance to a point, on a triangle", "d = 2", _triangle, TriangleOptions),
-            Instance("norm", "||x||^2 on the simplex", "d = 100", _norm, NormOptions),
-            Instance("blocks", "a quadratic on a product of simplices and boxes", "d = 50", _blocks, BlockOptions),
-            Instance("chain_dual", "the dual of a chain SVM, enumerated", "20 simplices", _chain_dual, ChainOptions),
-            Instance("chain_game", "a chain SVM as a saddle point", "n = 20", _chain_game, ChainGameOptions),
-            Instance("matrix_game", "a matrix game", "100 x 100", _matrix_game, GameOptions),
-            Instance("ball_game", "a bilinear game on two balls", "20 x 20", _ball_game, BallOptions),
-        )
-    }
-)
+def _dataset(kind: str, name: str, title: str, shape: str, make: Callable, options: type) -> Dataset:
+    """Return a data set without files, whose problem ``make(options)`` computes."""
+    return Dataset(name, title, shape, files=(), read=lambda values, _: (make(values), None), Options=options, kind=kind)
+
+
+LASSO = _dataset(CONVEX, "lasso", "least squares on the l1 ball", "d = 200", _lasso, LassoOptions)
+TRIANGLE = _dataset(CONVEX, "triangle", "the distance to a point, on a triangle", "d = 2", _triangle, TriangleOptions)
+NORM = _dataset(CONVEX, "norm", "||x||^2 on the simplex", "d = 100", _norm, NormOptions)
+BLOCKS = _dataset(CONVEX, "blocks", "a quadratic on a product of simplices and boxes", "d = 50", _blocks, BlockOptions)
+CHAIN_DUAL = _dataset(CONVEX, "chain_dual", "the dual of a chain SVM, enumerated", "20 simplices", _chain_dual, ChainOptions)
+CHAIN_GAME = _dataset(SADDLE, "chain_game", "a chain SVM as a saddle point", "n = 20", _chain_game, ChainGameOptions)
+MATRIX_GAME = _dataset(SADDLE, "matrix_game", "a matrix game", "100 x 100", _matrix_game, GameOptions)
+BALL_GAME = _dataset(SADDLE, "ball_game", "a bilinear game on two balls", "20 x 20", _ball_game, BallOptions)
