@@ -13,6 +13,7 @@ from fwexp import __version__, store
 from fwexp.cli import COMMANDS, main
 from fwexp.run import runner
 
+SADDLE = ("away", "fw", "fw_adaptive", "fw_linear_rate")
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
 
 
@@ -46,7 +47,7 @@ BAD = [
         "run solver=away",
         "solver away is for convex problems (blocks, chain_dual, lasso, norm, triangle); for dataset digits: approx_bcfw, auto, ",
     ),
-    ("run solver=away dataset=lasso task=path", "task path is for structured SVMs (conll2000, digits, "),
+    ("run dataset=lasso task=grid", "task grid is for structured SVMs (conll2000, digits, "),
     ("run task=convex", "task convex is for convex problems and saddle points (ball_game, blocks, "),
     ("run dataset=lasso solver=bcfw", "solver bcfw is for structured SVMs (conll2000, digits, "),
     ("run solver=excessive_gap dataset=synthetic_lsp", "solver excessive_gap needs the tier expectations"),
@@ -428,7 +429,8 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
         ("some/run/fwexp run -m lam=0.1 solver=bcfw_lip", ["solver=bcfw_lipschitz"]),
         ("fwexp run solver.sam", ["solver.sampling="]),
         ("fwexp run solver=nothing la", []),
-        ("fwexp run dataset=ball_game,chain_game solver=", ["solver=dual_extragradient", "solver=sp_away", "solver=sp_fw"]),
+        ("fwexp run dataset=ball_game,chain_game solver=sp_", [f"solver=sp_{name}" for name in SADDLE]),
+        ("fwexp run dataset=ball_game solver=bc", []),
         ("fwexp run solver=pairwise dataset=cha", ["dataset=chain_dual"]),
         ("fwexp run task=path dataset=chain", []),
         ("fwexp run --nothing la", []),
