@@ -42,7 +42,7 @@ class Solver(Iteration):
     order : int array, optional
         Block indices, one per step, instead of a sampling rule.
     warm_start : Solver, optional
-        A solver of the same class on the same problem, whose dual variables are the start.
+        A solver of the same class on the same problem, whose dual variables are the start; if ``takes_warm_start``.
     """
 
     name: ClassVar[str]
@@ -52,12 +52,15 @@ class Solver(Iteration):
     iterates: ClassVar[tuple[str, ...]] = ("last",)
     stochastic: ClassVar[bool] = False  # whether the seed matters
     takes_order: ClassVar[bool] = False
+    takes_warm_start: ClassVar[bool] = False
     constraints: ClassVar[bool] = False  # whether it keeps weights nonnegative that a problem says must be
     decides: ClassVar[bool] = False  # whether `decide` chooses options, on which the iterates that there are depend
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
+        if warm_start is not None and not self.takes_warm_start:
+            raise OptionError(f"solver {self.name} takes no warm_start")
         self.user_problem, self.lam = problem, lam
         self.options = self.decide(options, problem, lam, iterates, order)
         self.problem = self.view(problem)

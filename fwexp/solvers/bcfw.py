@@ -138,6 +138,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
 
     name = "bcfw"
     title = "block-coordinate Frank-Wolfe"
+    takes_warm_start = True
     Options = Options
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True

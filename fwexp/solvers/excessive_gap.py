@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.errors import OptionError
 from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.entropic_oracle import EntropicOracle
@@ -49,10 +48,6 @@ class ExcessiveGap(Solver):
         self.calls_per_step = 2 * self.problem.n
 
     def start(self, seed, iterates, order, warm_start):
-        if warm_start is not None:
-            raise OptionError(
-                f"solver {self.name} starts from its prox-centre, the uniform distributions, and from no other result"
-            )
         mu = max(float(np.mean(radii_sq(self.problem))) / self.lam, np.finfo(float).tiny)
         v, ell = self.entropic_oracle(new_weights(self.problem), 0.0)
         self.state = State(v.copy(), v, ell, mu)

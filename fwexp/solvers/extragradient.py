@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.errors import OptionError
 from fwexp.options import number_option
 from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.solvers.base import Point, Solver
@@ -70,10 +69,6 @@ class Extragradient(Solver):
         self.eta_a = ((1.0 - self.eta_w * self.lam) / R) ** 2 / self.eta_w
 
     def start(self, seed, iterates, order, warm_start):
-        if warm_start is not None:
-            raise OptionError(
-                f"solver {self.name} starts from its prox-centre, the uniform distributions, and from no other result"
-            )
         zero = new_weights(self.problem)
         v, ell = self.entropic_oracle(zero, 0.0)
         self.state = State(zero, np.zeros_like(zero), 0.0, (v, ell))

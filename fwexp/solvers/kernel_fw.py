@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
 from fwexp.solvers import active_set, weight_steps
@@ -68,8 +67,6 @@ class KernelFW(Kernelised, Solver):
     Options = KernelOptions
 
     def start(self, seed, iterates, order, warm_start):
-        if warm_start is not None:
-            raise OptionError("solver kernel_fw takes no warm start; accepted: bcfw, fw, kernel_bcfw")
         self.state = State(self.new_sets(), new_weights(self.problem), 0.0)
 
     def prepare(self):

@@ -165,6 +165,7 @@ class NSlack(Solver):
 
     name = "n_slack"
     title = "n-slack cutting plane"
+    takes_warm_start = True
     Options = Options
     has_cache = True  # visits of QPs need no oracle call
 
