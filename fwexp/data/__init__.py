@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fwexp import plugins
-from fwexp.data.dataset import DataFile, DataFolder, Dataset, NoOptions
+from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
 from fwexp.errors import ParameterError, unknown
 from fwexp.options import check_fields, check_path
 
-__all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "NoOptions", "check_options", "load_dataset", "resolve_data_dir"]
+__all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "check_options", "load_dataset", "resolve_data_dir"]
 
 
 def _check(dataset) -> None:

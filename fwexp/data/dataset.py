@@ -12,12 +12,8 @@ from pathlib import Path
 
 from fwexp.data.files import read_lines, resolve_data_dir, sha256
 from fwexp.errors import DataError, ParameterError
+from fwexp.options import NoOptions
 from fwexp.plugins import STRUCTURED
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """The options of a data set that has none."""
 
 
 @dataclass(frozen=True)

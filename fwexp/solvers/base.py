@@ -2,23 +2,17 @@
 
 from abc import abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fwexp.driver.iteration import Iteration, Point
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import register_jitable
-from fwexp.options import check_fields
+from fwexp.options import NoOptions, check_fields
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original
 
 __all__ = ["Point", "Solver", "check_needs", "check_options", "clipped_step"]
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """The options of a solver that has none."""
 
 
 class Solver(Iteration):

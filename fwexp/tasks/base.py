@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,15 +10,10 @@ import numpy as np
 from fwexp.driver import settings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.options import check_fields
+from fwexp.options import NoOptions, check_fields
 from fwexp.plugins import STRUCTURED
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """The options of a task that has none."""
 
 
 class Task(ABC):

@@ -20,11 +20,12 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError
+from fwexp.options import NoOptions
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.features import DenseFeatures
 from fwexp.problems.protocol import costly_oracle
 from fwexp.solvers import get_solver
-from fwexp.solvers.base import NoOptions, Point, Solver
+from fwexp.solvers.base import Point, Solver
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.train import as_result
 from fwexp.testing import small_chains
