@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fwexp.papers.figure import Figure
+from fwexp.papers.catalogue import Figure
 from fwexp.plots import overlays
 from fwexp.plots.overlays import Pose, Segmentation, Shown
 
@@ -92,6 +92,9 @@ def _shown(found: Mapping[tuple[str, str], Sequence], count: int, score: Callabl
 HORSES = Figure(
     name="horses/overlays",
     title="Horses found on test images, with edges between superpixels and without",
+    caption="Left the true figure, cut out, and right what was found, on six test images at equal ranks from the best to the "
+    "worst; with the scores of all test images, with edges between superpixels and without. Scores in pictures are those of the "
+    "run that is drawn, scores in words medians over the runs. The paper's HorseSeg has other images and features.",
     data=overlays.data,
     draw=overlays.draw_segmentations,
     shows=horses,
@@ -99,6 +102,11 @@ HORSES = Figure(
 POSES = Figure(
     name="pose/overlays",
     title="Poses found on test images of synthetic_lsp",
+    caption="Left the true pose and right the one found, on six test images of synthetic_lsp at equal ranks from the best to the "
+    "worst, drawn over the score of the most likely joint at every cell. Photos are not shown: the part scores of our own in "
+    "the data set lsp are too weak to learn poses from; no run there was better than weights of 0. Scores in pictures are "
+    "those of the run that is drawn, scores in words medians over the runs. The paper's poses are in photos, with part scores of "
+    "a convolutional network.",
     data=overlays.data,
     draw=overlays.draw_poses,
     shows=poses,

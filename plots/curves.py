@@ -1,16 +1,17 @@
 """Curves against passes or time: from results to a tidy frame, and from the frame to panels.
 
-A figure is a tuple of `Panel`. `data` gives one row per panel, variant and position: the median over the runs, the best
-and the worst of them. `draw` reads that frame and nothing else.
+A figure is a `Chart`: its panels, and what they show of its runs. ``data`` gives one row per panel, variant and position: the
+median over the runs, the best and the worst of them. ``draw`` reads that frame and nothing else.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.methods import of_results, variant_of
 from fwexp.plots import style
 
 MEASURES = {
@@ -32,7 +33,7 @@ MEASURES = {
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
 AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
 
-REFERENCE = "bccfw-accelerated"
+REFERENCE = "bccfw_accelerated"
 """The method of the run that presets name to bound the optimum from below."""
 
 FLOOR = 1e-12
@@ -56,7 +57,7 @@ class Panel:
     dataset : str
         Name of the data set.
     lam : float or "1/n"
-        Regularization, as the preset says it.
+        Regularization, as the preset says it; nothing where that does not tell runs apart.
     measure, axis : str
         What is drawn (one of `MEASURES`) against what (one of `AXES`).
     left : float
@@ -71,13 +72,17 @@ class Panel:
     options : mapping
         Options of the data set, where runs with several values are in the figure: ``{"split": "ocr"}``.
     task : str
-        What the runs did.
+        What the runs did; nothing where that does not tell them apart.
+    method : str
+        The only method, where variants are not methods.
+    early : bool
+        Whether what lies before ``left`` counts, too; else curves begin at the first position behind it.
     """
 
     key: str
     title: str
     dataset: str
-    lam: float | str
+    lam: float | str = ""
     measure: str = "suboptimality"
     axis: str = "passes"
     left: float = 0.0
@@ -86,6 +91,8 @@ class Panel:
     yscale: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     task: str = "train"
+    method: str = ""
+    early: bool = True
 
     def __post_init__(self):
         for what, value, known in (("measure", self.measure, MEASURES), ("axis", self.axis, AXES)):
@@ -99,11 +106,15 @@ class Panel:
 
     def rows(self, results: pd.DataFrame) -> pd.DataFrame:
         """The rows of `results` that belong to this panel."""
-        by_rule = results["lam_spec"].astype(str) == "1/n"
-        same = by_rule if self.lam == "1/n" else ~by_rule & np.isclose(results["lam"], float(self.lam), rtol=1e-9)
-        if "task" in results:
-            same &= results["task"].fillna("train") == self.task
-        return on_data(results[same], self.dataset, self.options)
+        if self.lam != "":
+            by_rule = results["lam_spec"].astype(str) == "1/n"
+            same = by_rule if self.lam == "1/n" else ~by_rule & np.isclose(results["lam"], float(self.lam), rtol=1e-9)
+            results = results[same]
+        if self.task and "task" in results:
+            results = results[results["task"].fillna("train") == self.task]
+        if self.method:
+            results = results[results["method"] == self.method]
+        return on_data(results, self.dataset, self.options)
 
 
 def on_data(results: pd.DataFrame, dataset: str, options: Mapping[str, str]) -> pd.DataFrame:
@@ -151,8 +162,8 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
         Rows of one variant: one trace per ``key``, of one iterate.
     measure : str
         Column to summarize; lower is better. Rows where it is missing do not count.
-    axis : {"passes", "time"}
-        Column of the positions.
+    axis : str
+        Column of the positions, one of `AXES`.
 
     Returns
     -------
@@ -167,6 +178,9 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
     logarithm. Nothing is extrapolated: the positions end where the first run ends. Only a run that diverged goes on,
     at infinity, so that the band shows it.
     """
+    if axis == "at_lam":  # whose logarithm is what passes grow by
+        band = bands(runs.assign(log_lam=np.log10(runs[axis])), measure, "log_lam")
+        return band.assign(x=10.0 ** band["x"])
     log = MEASURES[measure][1] == "log"
     curves, positions, diverged, keys = [], [], [], []
     for key, run in runs.groupby("key", sort=True):
@@ -201,52 +215,96 @@ def _interpolate(grid, x, y, log):
     return np.where(grid > x[-1], np.inf, inner)
 
 
-def data(
-    results: pd.DataFrame,
-    panels: Sequence[Panel],
-    *,
-    hidden: Iterable[str] = (),
-    lowest: Iterable[str] = (),
-    split_by: Iterable[str] = (),
-) -> pd.DataFrame:
-    """The tidy frame of a figure: `COLUMNS`, one row per panel, variant and position.
+@dataclass(frozen=True)
+class Chart:
+    """A figure of curves.
 
-    Parameters
+    Attributes
     ----------
-    results : DataFrame
-        As from ``load_results``: all runs of the figure, and no other.
     panels : sequence of Panel
-        The panels of the figure.
-    hidden : iterable of str
+    hidden : sequence of str
         Methods, in every iterate, and single variants that are not drawn: they serve as reference, or are in the runs
         because another figure draws them. All others are drawn, in every iterate that was logged.
-    lowest : iterable of str
+    lowest : sequence of str
         Solvers drawn as the lower envelope of their suboptimality.
-    split_by : iterable of str
-        Options in which methods differ in this figure, see `style.method`.
-
-    Raises
-    ------
-    OptionError
-        A name in `hidden`, `lowest` or `split_by` is that of nothing.
+    split_by : sequence of str
+        Options in which methods differ in this figure, see `fwexp.methods.method_of`.
+    variants : callable, optional
+        From results to the variant of every row, where these are not methods and iterates.
+    derive : callable, optional
+        From results to results with the columns that panels show beside those of a trace.
+    columns : int
+        Panels to a row.
+    height, width : float
+        Of a row of panels and of the figure, in inches.
     """
-    hidden, lowest, split_by = list(hidden), list(lowest), list(split_by)
-    names, variants = style.methods(results, split_by), style.variants(results, split_by)
-    _check_names("method or variant to hide", hidden, {*style.LINES, *names, *variants})
-    _check_names("solver", lowest, {m.solver for m in style.METHODS.values()} | set(results["solver"]))
-    results = envelope(suboptimality(results), "suboptimality", lowest).assign(variant=variants)
-    results = results[~(names.isin(hidden) | variants.isin(hidden))]
-    frames = [pd.DataFrame(columns=COLUMNS)]
-    for panel in panels:
-        rows = panel.rows(results)
-        if panel.measure not in rows:  # the runs that have it failed
-            continue
-        for variant in style.in_table_order(rows["variant"]):
-            runs = rows[rows["variant"] == variant]
-            _check_seeds(runs, variant, panel)
-            facts = {"panel": panel.key, "dataset": panel.place, "lam": str(panel.lam), "variant": variant}
-            frames.append(bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure))
-    filled = [frame for frame in frames if len(frame)] or frames[:1]
+
+    panels: Sequence[Panel]
+    hidden: Sequence[str] = ()
+    lowest: Sequence[str] = ()
+    split_by: Sequence[str] = ()
+    variants: Callable[[pd.DataFrame], pd.Series] | None = None
+    derive: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    columns: int = 3
+    height: float = 1.75
+    width: float = style.TEXT
+
+    def data(self, results: pd.DataFrame) -> pd.DataFrame:
+        """Return the tidy frame: `COLUMNS`, one row per panel, variant and position.
+
+        Parameters
+        ----------
+        results : DataFrame
+            As from ``load_results``: all runs of the figure, and no other.
+
+        Raises
+        ------
+        OptionError
+            A name in `hidden`, `lowest` or `split_by` is that of nothing.
+        """
+        results = self.derive(results) if self.derive else results
+        names = of_results(results, self.split_by)
+        variants = self.variants(results) if self.variants else names + results["iterate"].map(lambda one: variant_of("", one))
+        _check_names("method or variant to hide", self.hidden, {*style.LINES, *names, *variants})
+        _check_names("solver", self.lowest, {*style.METHODS, *results["solver"]})
+        results = envelope(suboptimality(results), "suboptimality", self.lowest).assign(variant=variants, method=names)
+        results = results[~(names.isin(self.hidden) | variants.isin(self.hidden))]
+        return joined(frame for panel in self.panels for frame in _curves_of(results, panel))
+
+    def draw(self, frame: pd.DataFrame):
+        """Draw all panels with one legend for all; return the matplotlib Figure."""
+        from matplotlib.figure import Figure
+
+        rows = -(-len(self.panels) // self.columns)
+        with style.context():
+            figure = Figure(figsize=(self.width, self.height * rows + 0.5), layout="constrained")
+            grid = figure.subplots(rows, self.columns, squeeze=False)
+            for panel, ax in zip(self.panels, grid.flat):
+                _draw_curves(frame[frame["panel"] == panel.key], panel, ax, style.lines(frame["variant"]))
+            for ax in grid.flat[len(self.panels) :]:
+                ax.set_axis_off()
+            _share_labels(grid)
+            legend(figure, frame, self.width)
+        return figure
+
+
+def _curves_of(results, panel):
+    """Yield the tidy frames of a panel, one for each variant."""
+    rows = panel.rows(results)
+    if panel.measure not in rows or panel.axis not in rows:  # the runs that have it failed
+        return
+    if not panel.early:
+        rows = rows[rows[panel.axis] >= panel.left]
+    for variant in style.in_table_order(rows["variant"]):
+        runs = rows[rows["variant"] == variant]
+        _check_seeds(runs, variant, panel)
+        facts = {"panel": panel.key, "dataset": panel.place, "lam": str(panel.lam), "variant": variant}
+        yield bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure)
+
+
+def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return the frames of curves as one with `COLUMNS`, which may be empty."""
+    filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=COLUMNS)]
     return pd.concat(filled, ignore_index=True)[COLUMNS]
 
 
@@ -262,23 +320,6 @@ def _check_seeds(runs, variant, panel):
     keys = runs.groupby("seed")["key"].nunique()
     if keys.max() > 1:
         raise ValueError(f"panel {panel.key}: {keys.max()} runs of {variant} have seed {keys.idxmax()}, expected one")
-
-
-def draw(frame: pd.DataFrame, panels: Sequence[Panel], *, columns: int = 3, height: float = 1.75, width: float = style.TEXT):
-    """Draw all panels of a figure, `columns` to a row, with one legend for all; return the matplotlib Figure."""
-    from matplotlib.figure import Figure
-
-    rows = -(-len(panels) // columns)
-    with style.context():
-        figure = Figure(figsize=(width, height * rows + 0.5), layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for panel, ax in zip(panels, grid.flat):
-            _draw_curves(frame[frame["panel"] == panel.key], panel, ax, style.lines(frame["variant"]))
-        for ax in grid.flat[len(panels) :]:
-            ax.set_axis_off()
-        _share_labels(grid)
-        legend(figure, frame, width)
-    return figure
 
 
 def draw_panel(frame: pd.DataFrame, panel: Panel, ax=None):
@@ -346,6 +387,8 @@ def _draw_curves(frame, panel, ax, lines):
         label_log(ax.xaxis, plain=panel.left >= 1e-3)  # else powers of ten: numbers with many zeros would touch
     if yscale == "log":
         label_log(ax.yaxis)
+    if panel.axis == "at_lam":  # as the runs go
+        ax.invert_xaxis()
     if above:
         note = ax.text(0.98, 0.98, "\n".join(above), transform=ax.transAxes, ha="right", va="top", fontsize=7, zorder=6)
         note.set_path_effects(_halo())

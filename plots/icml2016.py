@@ -1,42 +1,78 @@
-"""Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), some on data of ours."""
+"""What figures of the ICML 2016 paper share, the maps of its figure 2, and the names of ways to smaller lam.
+
+The paper's HorseSeg and LSP are replaced by synthetic data of their sizes, and by Weizmann horses; OCR and CoNLL are the same.
+"""
 
 import itertools
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fwexp.errors import ParameterError
+from fwexp.methods import methods, of_results
 from fwexp.plots import curves, style
-from fwexp.plots.curves import Panel
+from fwexp.plots.curves import Chart, Panel
 
 LAM = 0.001
 """Of the figures at one lam: the paper's middle one on OCR."""
 
-FIG1 = (
-    Panel("a", f"OCR, λ = {LAM}", "ocr", LAM, "gap"),
-    Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap_ratio"),
-    Panel("c", f"OCR, λ = {LAM}", "ocr", LAM, "improvement", task="improvement"),
-)
+
+class Place(NamedTuple):
+    """A data set, with its options, and the three lam at which methods are compared there."""
+
+    dataset: str
+    lams: tuple[float, float, float]
+    options: Mapping[str, str] = {}
+
+    def among(self, results):
+        """Return the rows of results that are on this data."""
+        return curves.on_data(results, self.dataset, self.options)
+
+
+PLACES = {
+    "OCR-large": Place("ocr", (0.1, 0.001, 0.0001), {"split": "ocr2"}),
+    "OCR-small": Place("ocr", (0.1, 0.001, 0.0001), {"split": "ocr"}),
+    "CoNLL": Place("conll2000", (0.1, 0.01, 0.0001)),
+    "synth. HorseSeg-small": Place("synthetic_horseseg", (1000.0, 100.0, 0.1), {"size": "small"}),
+    "synth. HorseSeg-medium": Place("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "medium"}),
+    "synth. HorseSeg-large": Place("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "large"}),
+    "Weizmann horses": Place("horses", (10.0, 1.0, 0.1)),
+    "synth. LSP": Place("synthetic_lsp", (1.0, 0.1, 0.01)),
+}
+"""By what panels call them. The lam are the paper's; for horses those of its larger HorseSeg, for LSP smaller ones, as fit features
+about as long as 1."""
+
+WALKERS = ("bcfw_gap", "bcpfw_gap_cache")
+"""The methods of paths and grids."""
+
+LAM_MIN = {"synth. HorseSeg-small": 0.01, "OCR-small": 1e-4, "synth. HorseSeg-medium": 10.0, "OCR-large": 1e-4}
+"""Where paths and grids end."""
+
+
+def ways(results):
+    """The name in `style.LINES` of each row's way to smaller lam."""
+    path = np.where(results["task.exact"] == True, "path", "heuristic_path")  # noqa: E712 (missing elsewhere)
+    grid = np.where(results["task.warm"] == True, "warm_grid", "cold_grid")  # noqa: E712
+    return pd.Series(np.where(results["task"] == "path", path, grid), index=results.index)
+
+
+def with_gap_ratio(results):
+    """`results` with true over estimated gap, both totals over all examples.
+
+    The paper's caption has the ratio upside down; this is the way of its prose.
+    """
+    estimate = results["gap_estimate"].where(np.isfinite(results["gap_estimate"]) & (results["gap_estimate"] > 0))
+    return results.assign(gap_ratio=results["gap"] / estimate)
+
+
 FIG2_A = {
     "a1": ("cache_hits", "steps answered by the cache"),
     "a2": ("cache_local", "steps let through by the local criterion"),
     "a3": ("cache_global", "steps let through by the global criterion"),
 }
-FIG2_B = Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")
-
-
-def fig1_data(results):
-    """Gap, true over estimated gap, and the predicted improvement, for refreshes of the gaps every so many passes.
-
-    Both gaps are totals over all examples. The paper's caption has the ratio upside down; this is the way of its prose.
-    """
-    estimate = results["gap_estimate"].where(np.isfinite(results["gap_estimate"]) & (results["gap_estimate"] > 0))
-    return curves.data(results.assign(gap_ratio=results["gap"] / estimate), FIG1, split_by=["refresh"])
-
-
-def fig1_draw(frame):
-    """Draw figure 1 from its tidy frame."""
-    return curves.draw(frame, FIG1, height=2.0)
+FIG2_B = Chart([Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")], split_by=("cache.F", "cache.nu"))
 
 
 def fig2_data(results):
@@ -49,8 +85,8 @@ def fig2_data(results):
     ParameterError
         Runs of a version that did not count what each criterion lets through.
     """
-    names = style.methods(results, split_by=["cache.F", "cache.nu"])
-    shown = curves.data(results[names.isin(list(style.METHODS))], [FIG2_B], split_by=["cache.F", "cache.nu"])
+    names = of_results(results, FIG2_B.split_by)
+    shown = FIG2_B.data(results[names.isin(list(style.METHODS))])
     frames, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}
     if "solver.cache.F" in results:  # else all runs with a cache failed
         if lacking := [measure for measure, _ in FIG2_A.values() if measure not in results]:
@@ -65,8 +101,7 @@ def fig2_data(results):
             stopped = runs["status"].isin(["time_limit", "interrupted"]).sum()
             counts = {"runs": len(runs), "diverged": (runs["status"] == "diverged").sum(), "stopped": stopped}
             frames.append(pd.DataFrame([facts | values | counts | {"keys": " ".join(runs["key"])}]))
-    filled = [frame for frame in (*frames, shown) if len(frame)] or [shown]
-    return pd.concat(filled, ignore_index=True)[curves.COLUMNS]
+    return curves.joined([*frames, shown])
 
 
 def fig2_draw(frame):
@@ -78,7 +113,7 @@ def fig2_draw(frame):
         *maps, last = figure.subplots(2, 2).flat
         for (panel, (_, title)), ax in zip(FIG2_A.items(), maps, strict=True):
             _draw_shares(frame[frame["panel"] == panel], f"({panel}) {title}", ax, figure)
-        curves.draw_panel(frame, FIG2_B, last)
+        curves.draw_panel(frame, *FIG2_B.panels, last)
         curves.legend(figure, frame[frame["panel"] == "b"], style.TEXT)
     return figure
 
@@ -97,10 +132,10 @@ def _draw_shares(frame, title, ax, figure):
         color = "white" if value > 0.6 else "black"
         words = f"{100 * value:.0f} %" if np.isfinite(value) else "no run"
         ax.text(column, row - 0.12, words, ha="center", va="center", fontsize=7, color=color)
-    for known in style.METHODS.values():
-        F, nu = known.departures.get("cache.F"), known.departures.get("cache.nu")
-        if F in share.index and nu in share.columns:
-            place = share.columns.get_loc(nu), share.index.get_loc(F) + 0.28
+    for name, known in style.METHODS.items():
+        cache = methods()[name].options.get("cache")
+        if isinstance(cache, dict) and cache["F"] in share.index and cache["nu"] in share.columns:
+            place = share.columns.get_loc(cache["nu"]), share.index.get_loc(cache["F"]) + 0.28
             ax.plot(*place, known.marker, color=known.color, markersize=5.5, markeredgecolor="white")
     ax.set_xticks(range(share.shape[1]), [f"{nu:g}" for nu in share.columns])
     ax.set_yticks(range(share.shape[0]), [f"{F:g}" for F in share.index])

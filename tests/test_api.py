@@ -123,8 +123,8 @@ def test_auto_follows_an_order():
     tp, problem = chain("dense", 2)
     order = np.random.default_rng(0).integers(tp.n, size=3 * tp.n)
     same, again, other = (
-        fwexp.solve(problem, "auto", lam=LAM, max_passes=3, gap_tol=0, order=each, seed=seed, iterate="last").w
-        for each, seed in ((order, 0), (order, 1), (np.flip(order).copy(), 0))
+        fwexp.solve(problem, "auto", lam=LAM, max_passes=3, gap_tol=0, order=indices, seed=seed, iterate="last").w
+        for indices, seed in ((order, 0), (order, 1), (np.flip(order).copy(), 0))
     )
     np.testing.assert_array_equal(same, again)
     assert not np.allclose(same, other)

@@ -1,5 +1,6 @@
-"""What is found: files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
+"""Finding of files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
 
+import json
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ import fwexp.solvers
 from fwexp import plugins
 from fwexp.data import DATASETS
 from fwexp.papers.catalogue import FIGURES, figures_of
-from fwexp.run import catalogues
+from fwexp.run.config import names
 from fwexp.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +62,7 @@ def test_what_another_package_adds_is_listed(place):
     text = place.fwexp("run", "--help")
     groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
     assert {"bcfw", "auto", "subgradient", "timid"} <= set(groups["solver"].split(", "))
-    assert groups["dataset"].split(", ") == sorted([*catalogues.datasets(), "bits", "tags"])
+    assert groups["dataset"].split(", ") == sorted([*DATASETS, "bits", "tags"])
     assert groups["experiment/elsewhere"] == "fig1"
     (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))
     assert "words and their tags" in row
@@ -86,13 +87,32 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
     assert {row.split()[-1] for row in rows[1:]} == {"solver.offset=1", "solver.offset=10", "solver.offset=2"}
     out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=basic")
     assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
-    numbers = (place.folder / "results" / "figures" / "elsewhere" / "fig1.csv").read_text()
-    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "tags", "bits"}
+    figure = place.folder / "results" / "figures" / "elsewhere" / "fig1"
+    numbers = figure.with_suffix(".csv").read_text()
+    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "timid", "tags", "bits"}
+    assert "timid: " in json.loads(figure.with_suffix(".json").read_text())["description"]  # as the legend has it
+    assert len(place.fwexp("ls", "method=timid").splitlines()) == 1 + 3
+    assert "timid, passes: " in place.fwexp("compare", "subgradient", "timid")
+    line, quote = place.fwexp("claims", "elsewhere").splitlines()[:2]
+    assert re.fullmatch(r"E-1 +(holds|fails) +page 1: .*", line)
+    assert quote.strip() == "Frank-Wolfe has a lower objective than subgradient descent."
+    assert json.loads((place.folder / "results/claims/elsewhere.json").read_text())["E-1"]["figure"] == "elsewhere/fig1"
+    place.fwexp("report")
+    page = (place.folder / "results/report/elsewhere.html").read_text()
+    for shown in (
+        "My notes on subgradient descent</h1>",
+        'id="elsewhere-fig1"',
+        'id="E-1"',
+        "From 1 to 8 passes",
+        "Reproduced</strong>",
+    ):
+        assert shown in page
+    assert "My notes on subgradient descent" in (place.folder / "results/report/index.html").read_text()
 
 
 @pytest.mark.slow
 def test_a_family_of_another_package_needs_the_required_functions_only(place):
-    """What more a solver needs is named before anything is compiled."""
+    """Tiers that a solver needs are named before anything is compiled."""
     folder = Path(place.fwexp("run", "dataset=bits", "solver=fw", "lam=0.1", "max_passes=30").strip())
     assert folder.parts[:4] == ("results", "runs", "bits", "fw")
     code = """
@@ -121,6 +141,7 @@ def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):
 import sys
 from fwexp.files import code_digest
 from fwexp.run import catalogues
+from fwexp.run.config import names
 from fwexp.run.config import canonical
 from fwexp.store import staleness
 def made_by():
@@ -182,6 +203,16 @@ class Bare(FW):
 
 number = 3
 """
+CLAIMING = """
+from fwexp.experiments import Figure
+from fwexp.papers.claims import claim
+
+FIG1 = Figure("mine/fig1", "Mine", print, print)
+
+@claim("B13-1", "Another paper is wrong.", quote="nowhere")
+def taken():
+    pass
+"""
 POINTS = """
 [fwexp.solvers]
 mine = sound:Mine
@@ -199,8 +230,12 @@ quits = quits:X
 [fwexp.datasets]
 wrong = sound:Mine
 
+[fwexp.papers]
+wrong = sound:Mine
+
 [fwexp.figures]
 wrong/fig1 = sound:Mine
+mine/fig1 = claiming:FIG1
 """
 REASONS = {
     "solver 'nameless'": "it calls itself 'fw'",
@@ -221,7 +256,7 @@ REASONS = {
 def broken(tmp_path_factory):
     """A place with a package that has one sound solver and many faults."""
     site = tmp_path_factory.mktemp("broken")
-    install(site, "faulty", POINTS, sound=SOUND, spoilt="def f(:\n", quits="import sys\nsys.exit(3)\n")
+    install(site, "faulty", POINTS, sound=SOUND, claiming=CLAIMING, spoilt="def f(:\n", quits="import sys\nsys.exit(3)\n")
     for name in ("one", "other"):
         install(site, name, "[fwexp.solvers]\ntwice = sound:Mine\n")
     return Place(site, tmp_path_factory.mktemp("work"))
@@ -232,7 +267,7 @@ def test_what_is_broken_is_left_out_with_one_line_each(broken):
     done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "--help")
     assert done.returncode == 0
     (solvers,) = re.findall(r"^solver: (.*)$", done.stdout, re.MULTILINE)
-    assert set(solvers.split(", ")) == {"mine", *catalogues.solvers()}
+    assert set(solvers.split(", ")) == {"mine", *names("solver")}
     lines = done.stderr.splitlines()
     for what, reason in REASONS.items():
         (line,) = (line for line in lines if line.startswith(f"fwexp: left out {what} of package faulty: "))
@@ -259,6 +294,18 @@ print(fwexp.solve(train, "mine", lam=1.0, max_passes=1).solver)
     assert "icml2013/fig1" in done.stdout
     assert done.stderr.splitlines() == [
         "fwexp: left out figure 'wrong/fig1' of package faulty: it is no fwexp.experiments.Figure",
+    ]
+
+
+@pytest.mark.slow
+def test_papers_and_claims_that_are_broken_are_left_out(broken):
+    done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "claims", "B13-1")
+    assert done.returncode == 0
+    assert "For lam = 0.01 the stochastic solvers" in done.stdout
+    assert [line for line in done.stderr.splitlines() if "solver" not in line and "dataset" not in line] == [
+        "fwexp: left out paper 'wrong' of package faulty: it is no fwexp.experiments.Paper",
+        "fwexp: left out figure 'wrong/fig1' of package faulty: it is no fwexp.experiments.Figure",
+        "fwexp: left out claim 'B13-1' of claiming: its id is not that of a paper there, a - and a number",
     ]
 
 
@@ -320,9 +367,12 @@ def test_files_of_ours_that_do_not_work_are_left_out(add):
     ]
 
 
-def test_readme_shows_the_dataset_of_the_plugin():
-    source = (PLUGIN / "fwexp_plugin" / "tags.py").read_text()
-    assert f"```python\n{source}```" in (ROOT / "README.md").read_text()
+@pytest.mark.parametrize(
+    ("kind", "file"), [("python", "tags.py"), ("python", "figure.py"), ("yaml", "conf/experiment/elsewhere/fig1.yaml")]
+)
+def test_readme_shows_files_of_the_plugin(kind, file):
+    source = (PLUGIN / "fwexp_plugin" / file).read_text()
+    assert f"```{kind}\n{source}```" in (ROOT / "README.md").read_text()
 
 
 def test_groups_of_entry_points_are_documented():

@@ -1,1 +1,12 @@
 """Figures and claims of "Block-Coordinate Frank-Wolfe Optimization for Structural SVMs" (ICML 2013)."""
+
+from fwexp.papers.catalogue import Paper
+
+PAPER = Paper(
+    id="B13",
+    name="icml2013",
+    title="Block-Coordinate Frank-Wolfe Optimization for Structural SVMs (ICML 2013)",
+    authors="Simon Lacoste-Julien, Martin Jaggi, Mark Schmidt, Patrick Pletscher",
+    year=2013,
+    url="https://proceedings.mlr.press/v28/lacoste-julien13.html",
+)

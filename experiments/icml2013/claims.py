@@ -36,7 +36,6 @@ def _drawn(runs, method, **where):
     _need(FIG1, "bcfw", "ssg", "fw", "one_slack", dataset=OCR, lam=0.01),
     quote='caption of figure 1: "For large lam (a), the stochastic algorithms (BCFW and SSG) perform considerably better than the '
     'batch solvers (cutting plane and FW)"',
-    figure=FIG1,
     vary={"factor": FACTORS},
 )
 def stochastic_below_batch(runs, *, factor=FACTOR):
@@ -58,7 +57,6 @@ def stochastic_below_batch(runs, *, factor=FACTOR):
     "For lam = 1/n even the batch solvers have a lower objective than SSG, early on.",
     _need(FIG1, "ssg", "fw", "one_slack", dataset=OCR, lam="1/n"),
     quote='caption of figure 1: "For a small lam (c), even the batch solvers achieve a lower objective earlier on than SSG"',
-    figure=FIG1,
     vary={"early": (20.0, 40.0, 60.0, 90.0, 120.0), **OFTEN},
 )
 def batch_before_ssg(runs, *, early=60.0, share=SHARE, seeds=LINES):
@@ -84,7 +82,6 @@ def batch_before_ssg(runs, *, early=60.0, share=SHARE, seeds=LINES):
     quote='caption of figure 1: "Our proposed BCFW algorithm achieves a low objective in both settings"; section 6, last '
     'paragraph: "In most of the experiments, the BCFW-wavg method dominates all competitors. The superiority is especially '
     'striking for the first few iterations, and when using a small regularization strength"',
-    figure=FIG1,
     vary={"first": (1 / 24, 1 / 12, 1 / 6, 1 / 4), **OFTEN},
 )
 def bcfw_dominates(runs, *, first=1 / 12, share=SHARE, seeds=LINES):
@@ -143,7 +140,6 @@ def _competitors(runs, where):
     _need(FIG1, "bcfw", "ssg", "fw", "one_slack", dataset=CONLL, lam="1/n"),
     quote='caption of figure 1: "(d) shows the convergence for CoNLL with the first passes in more details. Here BCFW already '
     'results in a low objective even after seeing only few datapoints"',
-    figure=FIG1,
     vary={"few": (0.03, 0.1, 0.3, 1.0), **OFTEN},
 )
 def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
@@ -176,7 +172,6 @@ def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
     _need(FIG5, "bcfw", "ssg", dataset=WORDS, lam=LAMS),
     quote='section 6, last paragraph: "the weighted average of the iterates seems to help both methods significantly: SSG-wavg '
     'sometimes slightly outperforms BCFW-wavg despite having the worst objective value amongst all methods"',
-    figure=FIG3,
     vary={"panels": (0.5, 0.75, ALWAYS), "late": (0.25, 0.5, 0.75), **OFTEN},
 )
 def averages_generalise(runs, *, panels=ALWAYS, late=0.5, share=SHARE, seeds=LINES):
@@ -223,12 +218,11 @@ def _scaled(rate):
     "B13-6",
     "With predefined steps BCFW behaves like SSG: most of its gain comes from the step size; at small lam it can be worse than "
     "batch FW with line search early on.",
-    _need(FIG2, "bcfw", "bcfw-predefined", "fw", dataset=OCR, lam=LAMS),
+    _need(FIG2, "bcfw", "bcfw_predefined", "fw", dataset=OCR, lam=LAMS),
     _need(FIG3, "ssg", dataset=OCR, lam=LAMS),
     quote='appendix F, paragraph 2: "BCFW with predefined step-sizes does similarly as SSG, indicating that most of the '
     "improvement of BCFW with line-search over SSG is coming from the optimal step-size choice [...] BCFW with predefined "
     'step-sizes can even do worse than batch Frank-Wolfe with line-search in the early iterations for small values of lam"',
-    figure=FIG2,
     vary={"factor": FACTORS, "most": (0.25, 0.5, 0.75, 0.9), "early": (5.0, 10.0, 20.0, 40.0), "seeds": SEEDS},
 )
 def line_search_gains(runs, *, factor=FACTOR, most=0.5, early=20.0, seeds=LINES):
@@ -239,7 +233,7 @@ def line_search_gains(runs, *, factor=FACTOR, most=0.5, early=20.0, seeds=LINES)
     """
     alike, gains, numbers, worse = [], [], {}, []
     for lam in LAMS:
-        names = {"search": "bcfw", "predefined": "bcfw-predefined", "ssg": "ssg"}
+        names = {"search": "bcfw", "predefined": "bcfw_predefined", "ssg": "ssg"}
         mean = {what: _mean(runs.curves(name, lam=lam), 1.0, END[OCR]) for what, name in names.items()}
         alike.append(1 / factor <= mean["predefined"] / mean["ssg"] <= factor)
         gain, step = np.log(mean["ssg"] / mean["search"]), np.log(mean["predefined"] / mean["search"])
@@ -248,7 +242,7 @@ def line_search_gains(runs, *, factor=FACTOR, most=0.5, early=20.0, seeds=LINES)
         numbers[f"lam = {lam}: SSG over line search"] = mean["ssg"] / mean["search"]
         numbers[f"lam = {lam}: predefined steps over line search"] = mean["predefined"] / mean["search"]
         if lam != max(LAMS[:2]):
-            found = below(_drawn(runs, "fw", lam=lam), runs.curves("bcfw-predefined", lam=lam), 1.0, early, seeds)
+            found = below(_drawn(runs, "fw", lam=lam), runs.curves("bcfw_predefined", lam=lam), 1.0, early, seeds)
             worse.append(found.share > 0)
             numbers[f"lam = {lam}: batch FW against predefined steps, early"] = str(found)
     parts = {"like SSG": all(alike), "most of the gain is the step size": all(gains), "worse than batch FW early": any(worse)}
@@ -268,7 +262,6 @@ def _mean(found, low, high):
     _need(FIG5, "bcfw", "ssg", dataset=WORDS, lam=LAMS),
     quote='appendix F, paragraph 3: "In our experiments, the objective value of SSG-avg is always worse than the other stochastic '
     'methods (apart online-EG)"',
-    figure=FIG3,
     vary={"since": (1.0, 2.0, 5.0, 10.0), **OFTEN},
 )
 def uniform_average_is_worst(runs, *, since=1.0, share=ALWAYS, seeds=LINES):
@@ -296,7 +289,6 @@ def uniform_average_is_worst(runs, *, since=1.0, share=ALWAYS, seeds=LINES):
     _need(FIG3, "bcfw", dataset=OCR, lam=LAMS),
     quote='appendix F, paragraph 3: "BCFW-tavg sometimes slightly outperforms the weighted average scheme BCFW-wavg, but its '
     'performance fluctuates more widely"',
-    figure=FIG3,
     vary={"factor": FACTORS, "seeds": SEEDS},
 )
 def tail_average_fluctuates(runs, *, factor=FACTOR, seeds=LINES):
@@ -327,7 +319,6 @@ def _rises(found, low, high):
     _need(FIG3, "bcfw", "ssg", "online_eg", dataset=OCR, lam=LAMS),
     quote='appendix F, paragraph 3: "Online-EG performed substantially worse than the other stochastic solvers for the OCR '
     'dataset"',
-    figure=FIG3,
     vary={"factor": FACTORS},
 )
 def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
@@ -349,7 +340,6 @@ def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
     _need(FIG3, "bcfw", dataset=OCR, lam=0.001),
     quote="caption of figure 3: \"One can see some kind of 'overfitting' for example in the lam = 0.001 case, where BCFW-wavg "
     'reaches early a low test error which then starts to increase"',
-    figure=FIG3,
     vary={"early": (1 / 6, 1 / 4, 1 / 3, 1 / 2), "share": SHARES},
 )
 def early_minimum(runs, *, early=1 / 3, share=SHARE):

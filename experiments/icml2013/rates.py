@@ -15,7 +15,6 @@ from fwexp.papers.claims.verdict import NOT_REACHED, Finding
     Need(FIG3, ("bcfw", "ssg"), where={"dataset": OCR, "lam": LAMS}),
     quote='section 6, paragraph 2: "SSG-wavg [...] was recently shown to converge at the faster rate of O(1/k) instead of O((log '
     'k)/k) [...] BCFW-wavg method, which also has a provable O(1/k) convergence rate (Theorem C.3)"',
-    figure=FIG3,
     vary={"slope": (0.8, 0.9, 1.0), "steeper": (0.05, 0.1, 0.2)},
 )
 def rates(runs, *, slope=0.9, steeper=0.1):
@@ -47,11 +46,10 @@ def rates(runs, *, slope=0.9, steeper=0.1):
     "B13-21",
     "Line search helps significantly in the first passes, less but steadily later; it forgets the error of the start "
     "geometrically, predefined steps do not.",
-    Need(FIG2, ("bcfw", "bcfw-predefined"), where={"dataset": OCR, "lam": LAMS}),
+    Need(FIG2, ("bcfw", "bcfw_predefined"), where={"dataset": OCR, "lam": LAMS}),
     quote='section 1, last sentence: "the optimal step-size leads to a significant advantage during the first few passes through '
     'the data, and a systematic (but smaller) advantage in later passes"; theorem C.4: "geometric decrease rate of the primal '
     'error in the first phase"; appendix B.3: predefined steps "require an additional O(n L_max/eps) steps"',
-    figure=FIG2,
     vary={"first": (2.0, 5.0, 10.0, 20.0), "factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, seeds=LINES):
@@ -64,7 +62,7 @@ def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, see
     found = {"significant": [], "smaller": [], "systematic": []}
     numbers = {}
     for lam in LAMS:
-        search, predefined = runs.curves("bcfw", lam=lam), runs.curves("bcfw-predefined", lam=lam)
+        search, predefined = runs.curves("bcfw", lam=lam), runs.curves("bcfw_predefined", lam=lam)
         soon, later = below(search, predefined, 1.0, first, seeds), below(search, predefined, first, END[OCR], seeds)
         found["significant"].append(soon.ratio >= factor)
         found["smaller"].append(later.ratio < soon.ratio)
@@ -99,7 +97,6 @@ def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, see
     quote='caption of figure 3: "after running it for thousands of iterations, it does seem to converge to a parameter with '
     'higher test error than seen in the early iterations"; caption of figure 1: "The advantage is less clear for the test error '
     'in (e) though, where SSG-wavg does surprisingly well"',
-    figure=FIG3,
     vary={"early": (20.0, 40.0, 80.0), "share": SHARES},
 )
 def overfitting_persists(runs, *, early=40.0, share=ALWAYS):

@@ -19,7 +19,6 @@ ROUNDING = {"tol": (1e-12, 1e-9, 1e-6)}
     quote="appendix B.2: \"the simple 'linearization' gap (5), evaluated on the structural SVM dual problem (4) is actually "
     'equivalent to the standard Lagrangian duality gap"; its footnote: they differ "on the dual of the conditional random field '
     'objective"',
-    figure="icml2016/fig1",
     vary={"tol": (1e-9, 1e-6, 1e-3)},
 )
 def gaps_are_one(runs, *, tol=1e-6):
@@ -201,7 +200,6 @@ def curvature_bounds():
     quote='section 5, "Application to the Structural SVM": "the number of iterations needed for our new block-wise Algorithm 4 to '
     "obtain a specific accuracy eps is the same as for the batch version in Algorithm 2 (under the assumption that the initial "
     'error h0 is smaller than 4 R^2/(lam n)), even though each iteration takes n times fewer oracle calls"; theorem 3',
-    figure=FIG2,
 )
 def n_times_fewer_calls(runs):
     """The sentence compares the bounds of theorem 2. With C_f = 4 R^2/lam, n C = C_f and n h0 <= C_f these are gaps of 6 C_f/(K+1)

@@ -1,1 +1,12 @@
 """Figures and claims of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016)."""
+
+from fwexp.papers.catalogue import Paper
+
+PAPER = Paper(
+    id="G16",
+    name="icml2016",
+    title="Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs (ICML 2016)",
+    authors="Anton Osokin, Jean-Baptiste Alayrac, Isabella Lukasewitz, Puneet K. Dokania, Simon Lacoste-Julien",
+    year=2016,
+    url="https://proceedings.mlr.press/v48/osokin16.html",
+)

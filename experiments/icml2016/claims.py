@@ -6,8 +6,7 @@ from fwexp.papers.claims import small
 from fwexp.papers.claims.catalogue import Need, claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, interval, is_linear, quantile
 from fwexp.papers.claims.verdict import Finding, Undecided
-from fwexp.plots.icml2016_gaps import PLACES
-from fwexp.plots.icml2016_paths import LAM_MIN
+from fwexp.plots.icml2016 import LAM_MIN, PLACES
 
 FIG1, FIG2, FIG5, FIG6, FIG8 = (f"icml2016/fig{k}" for k in (1, 2, 5, 6, 8))
 END = {
@@ -23,8 +22,8 @@ END = {
 """To how many passes criteria look, by the names of `PLACES`; 95 % of those that are run, or a little less."""
 CHEAP, EXPENSIVE = ("OCR-large", "OCR-small", "CoNLL"), ("synth. LSP",)
 """Oracles of some microseconds and of some milliseconds; minimum cuts lie between."""
-PAIRS = (("bcfw", "bcfw-gap"), ("bcpfw", "bcpfw-gap"))
-CACHED = (("bcfw", "bcfw-cache"), ("bcfw-gap", "bcfw-gap-cache"), ("bcpfw", "bcpfw-cache"), ("bcpfw-gap", "bcpfw-gap-cache"))
+PAIRS = (("bcfw", "bcfw_gap"), ("bcpfw", "bcpfw_gap"))
+CACHED = (("bcfw", "bcfw_cache"), ("bcfw_gap", "bcfw_gap_cache"), ("bcpfw", "bcpfw_cache"), ("bcpfw_gap", "bcpfw_gap_cache"))
 
 
 def _where(place, lam=None):
@@ -58,11 +57,10 @@ def _speedups(runs, place, lam, pair, axis="passes"):
 @claim(
     "G16-1",
     "Gap sampling always converges faster than uniform sampling, in passes and in time; the more so for large n.",
-    Need(FIG5, ("bcfw", "bcfw-gap", "bcpfw", "bcpfw-gap")),
-    Need(FIG6, ("bcfw", "bcfw-gap", "bcpfw", "bcpfw-gap")),
+    Need(FIG5, ("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap")),
+    Need(FIG6, ("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap")),
     quote='section 5.1: "gap sampling always leads to faster convergence (both in terms of time and the number of effective '
     'passes). The effect is stronger when n is large (Figure 3b)"',
-    figure=FIG5,
     vary={"share": SHARES, "seeds": SEEDS},
 )
 def gap_sampling_is_faster(runs, *, share=ALWAYS, seeds=LINES):
@@ -95,7 +93,6 @@ def gap_sampling_is_faster(runs, *, share=ALWAYS, seeds=LINES):
     quote='section 5.1: "caching always helps in terms of number of effective passes, but an overhead caused by maintaining the '
     "cache is significant when the max oracle is fast (Figure 3a). In the case of expensive oracle (Figure 3c), the cache "
     'overhead is negligible"',
-    figure=FIG5,
     vary={"overhead": (1.1, 1.25, 1.5, 2.0), "share": SHARES, "seeds": SEEDS},
 )
 def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
@@ -127,12 +124,11 @@ def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
 @claim(
     "G16-3",
     "Pairwise steps reach smaller gaps; the effect grows with lam, and for large lam convergence is linear.",
-    Need(FIG5, ("bcfw", "bcpfw", "bcfw-gap", "bcpfw-gap")),
-    Need(FIG6, ("bcfw", "bcpfw", "bcfw-gap", "bcpfw-gap")),
+    Need(FIG5, ("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap")),
+    Need(FIG6, ("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap")),
     quote='section 5.1: "the pairwise steps (BCPFW) lead to an improvement to get smaller values of duality gaps. The effect is '
     'stronger when the problem is more strongly convex, i.e. lam is bigger"; section 3.2: "we did observe empirically a linear '
     'convergence rate when lam is big enough"',
-    figure=FIG5,
     vary={"share": SHARES},
 )
 def pairwise_steps(runs, *, share=SHARE):
@@ -143,7 +139,7 @@ def pairwise_steps(runs, *, share=SHARE):
     sampling, falls linearly in the passes behind the first sixth: a line explains it (R^2) better than a line in log passes does.
     """
     better, ratios, linear, numbers = {}, {}, [], {}
-    for place, lam, pair in _pairs(("bcfw", "bcpfw"), ("bcfw-gap", "bcpfw-gap")):
+    for place, lam, pair in _pairs(("bcfw", "bcpfw"), ("bcfw_gap", "bcpfw_gap")):
         plain, pairwise = (runs.curves(each, "gap", **_where(place, lam)) for each in pair)
         plain.logged(4.0, END[place])
         end = np.array([min(x[-1] for curves in (plain, pairwise) for x in curves.x)])
@@ -163,8 +159,8 @@ def pairwise_steps(runs, *, share=SHARE):
     return Finding(parts, numbers | {"linear": "; ".join(linear) or "nowhere"})
 
 
-NEVER, EVERY = "bcfw-gap-never", "bcfw-gap-1"
-ALIKE = ("bcfw-gap-5", "bcfw-gap-10")
+NEVER, EVERY = "bcfw_gap_never", "bcfw_gap_1"
+ALIKE = ("bcfw_gap_5", "bcfw_gap_10")
 
 
 @claim(
@@ -176,7 +172,6 @@ ALIKE = ("bcfw-gap-5", "bcfw-gap-10")
     "significantly underestimated and the algorithm does not converge. [...] when performing the gap computation after each pass "
     "of BCFW, the algorithm wastes too many computations and converges slowly. Between the two extremes, the method is not very "
     'sensitive to the parameter (we have tried 5, 10, 20, 50)"',
-    figure=FIG1,
     vary={"factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
@@ -216,10 +211,9 @@ def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
 @claim(
     "G16-5",
     "Theory predicts an improvement by gap sampling, reported along the run; ours: the factor is above 1.",
-    Need(FIG1, ("bcfw", "bcfw-gap-10"), ("refresh",), {"task": "improvement"}),
+    Need(FIG1, ("bcfw", "bcfw_gap_10"), ("refresh",), {"task": "improvement"}),
     quote='section 3.1: "Figure 1c reports the improvement of gap sampling at each iteration w.r.t. uniform sampling that is '
     'predicted by Theorem 2"',
-    figure=FIG1,
     vary={"since": (5.0, 10.0, 50.0), "share": SHARES},
 )
 def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
@@ -228,7 +222,7 @@ def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
     uniform sampling and with gap sampling, one part each.
     """
     parts, numbers = {}, {}
-    for name in ("bcfw", "bcfw-gap-10"):
+    for name in ("bcfw", "bcfw_gap_10"):
         found = runs.curves(name, "improvement", task="improvement").in_range(since, 190.0)
         parts[f"above 1 along {name}"] = (found > 1).mean(axis=1).min() >= share
         numbers |= {f"{name}, least": found.min(), f"{name}, median": np.median(found)}
@@ -243,7 +237,6 @@ def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
     quote='section 3.3, "Effect of F and nu": "if either F or nu are too large the cache is almost never hit. At another extreme, '
     "if both values are small the cache is hit almost always, thus the method almost stops calling the oracle and does not "
     'converge. [...] the regime with the local component dominating leads to faster convergence"',
-    figure=FIG2,
     vary={"almost": (0.01, 0.02, 0.05, 0.1), "factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES):
@@ -262,15 +255,15 @@ def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES)
     eager = hits[small_F & (end["solver.cache.nu"] == 0.001)]
     if not large.any() or eager.empty:
         raise Undecided("the regimes are not among the runs")
-    local = runs.curves("cache-local", "gap")
-    others = ("cache-global", "cache-rare", "cache-eager", "bcfw-gap")
+    local = runs.curves("cache_local", "gap")
+    others = ("cache_global", "cache_rare", "cache_eager", "bcfw_gap")
     found = {name: below(local, runs.curves(name, "gap"), 10.0, 38.0, seeds) for name in others}
-    late = runs.curves("cache-eager", "gap").in_range(19.0, 38.0)
+    late = runs.curves("cache_eager", "gap").in_range(19.0, 38.0)
     fall = np.median(late[:, 0] / late[:, -1])
     parts = {
         "large F or nu: almost no hits": hits[large].max() <= almost,
         "both small: almost only hits": eager.min() >= 1 - almost,
-        "both small: does not converge": fall < factor and found["cache-eager"].share >= share,
+        "both small: does not converge": fall < factor and found["cache_eager"].share >= share,
         "the local criterion is faster": all(one.share >= share for one in found.values()),
     }
     numbers = {"hits, F or nu large, most": hits[large].max(), "hits, both small": eager.min(), "fall of the gap, both small": fall}
@@ -282,7 +275,6 @@ def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES)
     "The regularisation path is eps-approximate at every lam, from lam_inf on.",
     Need(FIG8, where={"task": "path"}),
     quote='section 4: "for each feasible lam, we have a corresponding primal variables w which is eps-approximate"',
-    figure=FIG8,
 )
 def path_is_certified(runs):
     """At every break point of every exact path (OCR and HorseSeg, two sizes of each; two methods, all seeds) the certified gap is
@@ -311,7 +303,6 @@ def path_is_certified(runs):
     Need(FIG8),
     quote='section 5.2, "Interpretation": "warm start speeds up the grid search. Second, the cost of computing the full '
     'regularization path is comparable with the cost of grid search"',
-    figure=FIG8,
     vary={"factor": FACTORS},
 )
 def warm_starts(runs, *, factor=FACTOR):
@@ -321,7 +312,7 @@ def warm_starts(runs, *, factor=FACTOR):
     """
     parts, numbers = {}, {}
     for place in LAM_MIN:
-        for method in ("bcfw-gap", "bcpfw-gap-cache"):
+        for method in ("bcfw_gap", "bcpfw_gap_cache"):
             path, grid = (runs.rows(method, task=task, **_where(place)) for task in ("path", "grid"))
             for axis in ("passes", "time"):
                 cold, warm = (grid[grid["task.warm"] == kind].groupby("key")[axis].max() for kind in (False, True))
@@ -378,7 +369,6 @@ def _steps_to_visits(n, m, visits, sampling, steps, seed):
     Need(FIG6),
     quote='section 5.1, "Recommendation": "For off-the-shelf usage, we recommend to use the BCPFW + gap sampling + cache method '
     'when oracle calls are expensive, and the BCFW + gap sampling method when oracle calls are cheap"',
-    figure=FIG5,
     vary={"factor": (1.0, *FACTORS)},
 )
 def recommendation(runs, *, factor=FACTOR):
@@ -387,7 +377,7 @@ def recommendation(runs, *, factor=FACTOR):
     BCFW + gap on OCR and CoNLL, whose oracle is cheap, BCPFW + gap + cache on LSP, where a call takes milliseconds; one part per
     data set. Minimum cuts lie between, and are not looked at.
     """
-    recommended = dict.fromkeys(CHEAP, "bcfw-gap") | dict.fromkeys(EXPENSIVE, "bcpfw-gap-cache")
+    recommended = dict.fromkeys(CHEAP, "bcfw_gap") | dict.fromkeys(EXPENSIVE, "bcpfw_gap_cache")
     parts, numbers = {}, {}
     for place, method in recommended.items():
         good = []
@@ -410,11 +400,10 @@ def recommendation(runs, *, factor=FACTOR):
 @claim(
     "G16-11",
     "Steps that the cache answers do not enlarge the active set, so memory is bounded by the calls of the oracle.",
-    Need(FIG5, ("bcpfw-cache", "bcpfw-gap-cache")),
-    Need(FIG6, ("bcpfw-cache", "bcpfw-gap-cache")),
+    Need(FIG5, ("bcpfw_cache", "bcpfw_gap_cache")),
+    Need(FIG6, ("bcpfw_cache", "bcpfw_gap_cache")),
     quote='section 5.1: "Using a cache also greatly limits the memory requirements of BCPFW, because, when the cache is hit, the '
     'active set is guaranteed not to grow"',
-    figure=FIG5,
 )
 def bounded_memory(runs):
     """In every logged row of every run with pairwise steps and cache: atoms <= n + oracle calls made (the true labelings are

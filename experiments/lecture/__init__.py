@@ -1,1 +1,5 @@
 """Claims of the lecture note on Frank-Wolfe methods and structural SVMs."""
+
+from fwexp.papers.catalogue import Paper
+
+PAPER = Paper(id="L", name="lecture", title="Lecture note on Frank-Wolfe methods and structural SVMs")

@@ -35,7 +35,6 @@ claim(
     Need(R3),
     quote='behind "Let\'s look at FW gap": "one can show, that min_(s <= t) g_s <= 3 2 C_f/(t+2)", with the weighted average '
     "between them",
-    figure=R3,
 )
 def gap_bound(runs):
     """For ||x||^2 on the simplex, where C_f = 4, in every logged row, with line search and with predefined steps: the smallest gap
@@ -59,7 +58,6 @@ def gap_bound(runs):
     "At the start D(a_0) = 0 and P(0) is the mean of the largest losses.",
     Need(FIG1, ("bcfw", "fw", "one_slack"), where={"dataset": OCR, "lam": LAMS}),
     quote='sketch of primal and dual over the iterations: "p(w) = 1/n sum_i max_y l_i(y)", "d(alpha^(0)) = 0"',
-    figure=FIG1,
 )
 def start(runs):
     """In the first row of every run that starts at w = 0 on OCR: the dual is 0 and the primal is 1, the largest normalised Hamming

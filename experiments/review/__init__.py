@@ -1,1 +1,10 @@
 """Figures and claims of the review of Frank-Wolfe variants."""
+
+from fwexp.papers.catalogue import Paper
+
+PAPER = Paper(
+    id="R",
+    name="review",
+    title="Review of Frank-Wolfe variants",
+    authors="William Saint-Arnaud, Elyes Lamouchi, Frederic Boileau",
+)

@@ -19,7 +19,6 @@ R1, R2, R3, R5 = (f"review/fig{k}" for k in (1, 2, 3, 5))
     quote='section 1.2: "When the minimizer of the objective function lies at the boundary of the domain, after a number of '
     "iterations, the duality gap starts to stagnate. [...] given that this variant converges linearly, the algorithm progresses "
     'in a fewer number of iterations"',
-    figure=R1,
     vary={"level": (1e-8, 1e-7, 1e-6), "behind": (10.0, 100.0, 1e4)},
 )
 def away_is_linear(runs, *, level=1e-8, behind=100.0):
@@ -66,7 +65,6 @@ def _etas(runs):
     Need(R2, where={"solver": ("away", "random_away")}),
     quote='section 2: "finds a compromise between the two variants. By subsampling a eta portion of the domain A in the LMO and '
     'adding an away step at each iteration, we get a linear convergence rate with cheaper oracle calls"',
-    figure=R2,
     vary={"level": (1e-6, 1e-5, 1e-4, 1e-3)},
 )
 def random_away(runs, *, level=1e-6):
@@ -105,7 +103,6 @@ def _inspected(run):
     Need(R3),
     quote='section 1.1.1, first theorem: "The duality gap obtained in the t-th iteration of the Frank-Wolfe algorithm satisfies '
     'g(x_t) <= 2 beta C_f/(t+2) (1+delta)"',
-    figure=R3,
 )
 def best_gap(runs):
     """For ||x||^2 on the simplex, where C_f = 4, in every logged row after the first step, with both kinds of steps; one part per
@@ -131,7 +128,6 @@ def _kind(run):
     "prints gap <= 1/k - 1/n, which is false.",
     Need(R3),
     quote='section 1.1.2, lemma: "min f(x) = 1/k, and g(x) >= 2/k for all x [...] s.t. card(x) <= k"; below it "g(x) <= 1/k - 1/n"',
-    figure=R3,
 )
 def sparsity(runs):
     """For ||x||^2: (a) with line search f = 1/(t+1) to 1e-9 in every row with t + 1 <= 100; (b) the gap is at least 2/(t+1) in
@@ -174,7 +170,6 @@ def _linear_to(run, level):
     quote='section 4.1.1, theorem: "the gap of the SP-FW algorithm with stepsize [...] converges linearly"; section 4.2: "if the '
     'sets X and Y are strongly convex we get a linear rate, which is not true for the Extragradient"; theorem (11): its gap is '
     "O(1/(tau+1))",
-    figure=R5,
     vary={"level": (1e-8, 1e-6, 1e-4), "slope": (0.8, 0.9, 1.0)},
 )
 def saddle_point(runs, *, level=1e-6, slope=0.9):
@@ -209,7 +204,6 @@ def saddle_point(runs, *, level=1e-6, slope=0.9):
     "The expected error of randomised away steps falls linearly; an iteration looks at the sampled atoms and the active set.",
     Need(R2, where={"solver": "random_away"}),
     quote='section 2.0.1, theorem: "E[f(x_(T+1))] - f* <= (f(x_0) - f*) (1 - eta^2 rho_f)^max(0, floor((T-s)/2))"; algorithm 5',
-    figure=R2,
 )
 def random_rate(runs):
     """On the lasso, with every eta: a line explains the mean over seeds of the log best gap better over the steps than over their
@@ -234,7 +228,6 @@ def random_rate(runs):
     Need(R5, where={"solver": "sp_away"}),
     quote='section 4.1: "adding away-steps to the SP FW leads to a linear convergence rate"; section 4.2: "the Saddle-Point '
     'Away-Step FW which is proven to converge linearly"',
-    figure=R5,
     vary={"level": (1e-8, 1e-6, 1e-4, 1e-2)},
 )
 def saddle_away(runs, *, level=1e-6):

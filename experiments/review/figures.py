@@ -1,40 +1,80 @@
 """Figures of the review of Frank-Wolfe variants, whose experiments are announced there and not shown."""
 
-from fwexp.papers.figure import Figure
-from fwexp.plots import review
+from fwexp.papers.catalogue import Figure, Kind
+from fwexp.plots import convex
+from fwexp.plots.curves import Chart, Panel
+
+KIND = {"kind": Kind.ANNOUNCED, "seconds": 5.0}  # problems are small
+
+
+def _panel(key: str, title: str, dataset: str, measure: str = "gap", axis: str = "calls", left: float = 1.0, **options) -> Panel:
+    return Panel(key, title, dataset, "", measure, axis, left, options=options, task="convex", early=False)
+
+
+def _chart(*panels: Panel, **size) -> Chart:
+    return Chart(panels, derive=convex.measured, **size)
+
+
+TWO = {"columns": 2, "height": 2.3}
 
 R1 = Figure(
     name="review/fig1",
     title="Frank-Wolfe, away, pairwise and corrective steps on triangles, with the optimum at the boundary and inside",
-    data=review.r1_data,
-    draw=review.r1_draw,
+    caption="A triangle whose optimum lies on an edge that gets steeper, and one with the optimum inside.",
+    paper="The review announces the experiment and shows no figure: Frank-Wolfe zig-zags at the boundary, away steps do not.",
     claims=("R-1",),
+    chart=_chart(
+        *(
+            _panel(key, f"triangle, t = π/{t}", "triangle", divisor=float(t), optimum="edge")
+            for key, t in zip("abcd", (4, 20, 200, 2000))
+        ),
+        _panel("e", "triangle, optimum inside", "triangle", divisor=4.0, optimum="inside"),
+    ),
+    **KIND,
 )
 R2 = Figure(
     name="review/fig2",
     title="Randomised away steps on the lasso, by linear minimisations and by atoms inspected",
-    data=review.r2_data,
-    draw=review.r2_draw,
+    caption="The lasso: randomised away steps look at a part of the atoms in each iteration.",
+    paper="Announced without a figure: cheaper iterations against more of them.",
     claims=("R-2", "R-7"),
+    chart=_chart(_panel("a", "lasso", "lasso"), _panel("b", "lasso", "lasso", axis="inspected", left=100.0), **TWO),
+    **KIND,
 )
 R3 = Figure(
     name="review/fig3",
     title="What a point of few nonzeros can reach on the simplex, and what line search and predefined steps do",
-    data=review.r3_data,
-    draw=review.r3_draw,
+    caption="The squared norm on the simplex, where the number of nonzeros bounds what can be reached.",
+    paper="Announced without a figure; line search is on the bound.",
     claims=("L-3", "R-3", "R-4"),
+    chart=_chart(_panel("a", "||x||² on the simplex", "norm", "value"), _panel("b", "||x||² on the simplex", "norm"), **TWO),
+    **KIND,
 )
 R4 = Figure(
     name="review/fig4",
     title="Batch, block-coordinate and randomised methods on the dual of a chain SVM, enumerated",
-    data=review.r4_data,
-    draw=review.r4_draw,
+    caption="The dual of a small chain SVM with all labelings enumerated, by passes and by labelings inspected.",
+    paper="Announced without a figure.",
+    chart=_chart(
+        _panel("a", "chain SVM, dual", "chain_dual"),
+        _panel("b", "chain SVM, dual", "chain_dual", axis="inspected", left=1000.0),
+        **TWO,
+    ),
+    **KIND,
 )
 R5 = Figure(
     name="review/fig5",
     title="Dual extragradient and saddle-point Frank-Wolfe on matrix games, on balls and on a chain SVM",
-    data=review.r5_data,
-    draw=review.r5_draw,
+    caption="Saddle points: matrix games, games on balls with steep and with vanishing gradients, and a chain SVM.",
+    paper="Announced without a figure: one linear minimisation per iteration against two projections.",
     claims=("R-6", "R-8"),
+    chart=_chart(
+        _panel("a", "matrix game", "matrix_game"),
+        _panel("b", "matrix game", "matrix_game", axis="time", left=1e-4),
+        _panel("c", "balls, steep", "ball_game", offset=3.0),
+        _panel("d", "balls, flat", "ball_game", offset=0.5),
+        _panel("e", "chain SVM", "chain_game"),
+    ),
     timed=True,
+    **KIND,
 )

@@ -31,9 +31,9 @@ WIDTH = 110
 
 
 def _papers() -> list[str]:
-    from fwexp.papers.claims.catalogue import PAPERS
+    from fwexp.papers.catalogue import papers_by_id
 
-    return list(PAPERS)
+    return list(papers_by_id())
 
 
 @command("fwexp claims", USAGE, words=1, offers=_papers, **ACCEPTED)
@@ -82,10 +82,10 @@ def main(given: Arguments) -> int:
 def line(record: dict) -> str:
     """What the terminal shows of a claim: verdict and reference, what is claimed, and why it does not hold wholly."""
     text = f"{record['id']:7} {record['verdict']:14} "
-    said = textwrap.wrap(record["statement"], WIDTH - len(text))
+    statement = textwrap.wrap(record["statement"], WIDTH - len(text))
     why = textwrap.wrap(record["why"], WIDTH - len(text), initial_indent="- ", subsequent_indent="  ") if record["why"] else []
     return text + ("\n" + " " * len(text)).join(
-        [textwrap.shorten(record["quote"], WIDTH - len(text), placeholder=" ..."), *said, *why]
+        [textwrap.shorten(record["quote"], WIDTH - len(text), placeholder=" ..."), *statement, *why]
     )
 
 
@@ -100,14 +100,14 @@ def changes(records: dict, published: dict) -> list[str]:
 
 
 def _published(folder: Path, claims) -> dict:
-    from fwexp.papers.claims.catalogue import PAPERS
+    from fwexp.papers.catalogue import papers_by_id
     from fwexp.papers.claims.check import read
 
-    found = {}
+    verdicts = {}
     for paper in dict.fromkeys(claim.paper for claim in claims.values()):
-        path = folder / "claims" / f"{PAPERS[paper][0]}.json"
+        path = folder / "claims" / f"{papers_by_id()[paper].name}.json"
         records = read(path)
         if not records:
             raise ParameterError(f"--strict needs published verdicts, found none in {path}")
-        found |= records
-    return found
+        verdicts |= records
+    return verdicts

@@ -102,8 +102,8 @@ def print_files(make: Callable[[], Sequence[Path]]) -> None:
 def attempt(jobs: Sequence[tuple[str, str, Callable[[], object]]]) -> list[str]:
     """Do jobs, given as (name, what to say before, function), one after the other; return the names of those that failed."""
     failed = []
-    for number, (name, said, do) in enumerate(jobs, 1):
-        print_line(f"== {number}/{len(jobs)} {said}")
+    for number, (name, words, do) in enumerate(jobs, 1):
+        print_line(f"== {number}/{len(jobs)} {words}")
         try:
             do()
         except (RunsFailed, UserError) as error:  # of data or extras that are not there, for instance

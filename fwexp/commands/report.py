@@ -9,7 +9,7 @@ usage: fwexp report [results_dir=DIR]
 
 Writes DIR/report/: pages with all figures and tables that are drawn, what stored runs say of the papers' claims, the data
 sets, all runs and the environment. Open DIR/report/index.html; it needs no network. Nothing is run: fwexp figure NAME and
-fwexp claims --run do that. Needs plotly (the extra report).
+fwexp claims --run do that. Needs plotly and jinja2 (the extra report).
 """
 
 
@@ -25,7 +25,7 @@ def main(given: Arguments) -> int:
     Raises
     ------
     UserError
-        An argument that it does not take; plotly is not there.
+        An argument that it does not take; plotly or jinja2 is not there.
     """
     from fwexp.papers.report.build import build
 

@@ -5,7 +5,6 @@
 import functools
 import math
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
@@ -99,20 +98,19 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
 
 
 def conclude(results_dir: Path, preset: str) -> None:
-    """Check all claims and write the report, where plotly is installed."""
+    """Check all claims and write the report, where what that needs is installed."""
     from fwexp.papers.claims import all_claims, check_all
     from fwexp.papers.claims.check import save, summary
+    from fwexp.papers.report.build import build, lacking
 
     records = check_all(all_claims(), results_dir, preset)
     for path in save(records, results_dir, preset):
         print(path)
     print(summary(records))
-    if find_spec("plotly"):
-        from fwexp.papers.report.build import build
-
-        print(build(results_dir))
+    if name := lacking():
+        print_line(f"no report: {not_installed('it needs', name, 'report')}")
     else:
-        print_line(f"no report: {not_installed('it needs', 'plotly', 'report')}")
+        print(build(results_dir))
 
 
 def _parts():

@@ -1,18 +1,20 @@
-"""The catalogue of figures: which runs each needs, and how they become a picture.
+"""The catalogues of papers and of figures: what there is, and all that each says of itself.
 
-A new figure is a preset ``conf/experiment/<name>.yaml``, which says what is run, and in a module below ``experiments/`` a variable
+A paper is a folder ``experiments/<paper>/`` with a `Paper` called ``PAPER`` in its ``__init__.py``. A figure is a preset
+``conf/experiment/<name>.yaml``, which says what is run, and in a module below ``experiments/`` a variable
 
-    FIG1 = Figure("<paper>/fig1", title="...", data=function, draw=function)
+    FIG1 = Figure("<paper>/fig1", title="...", chart=Chart([Panel(...), ...]))
 
 The names are read from the sources: a module is imported when one of its figures is asked for, so that knowing the names
-costs nothing. Another package offers a figure by an entry point of the group ``fwexp.figures``, whose name is that of the
-figure, and has the preset in its own ``conf/experiment/<name>.yaml``.
+costs nothing. Another package offers the same by entry points of the groups ``fwexp.papers`` and ``fwexp.figures``, whose names
+are those of the paper and the figure, and has presets in its own ``conf/experiment/``.
 """
 
 import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,9 +26,43 @@ from fwexp.papers.files import PICTURE
 NAME = re.compile(r"[A-Za-z][\w-]*(/[A-Za-z][\w-]*)*")
 
 
+class Kind(StrEnum):
+    """What a figure is to its paper, which decides what its claims' verdicts say of it."""
+
+    REPRODUCED = "reproduced"
+    """The paper shows it."""
+    ANNOUNCED = "announced"
+    """The paper describes the experiment and shows no picture."""
+    OURS = "ours"
+    """No paper has it."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper with figures or claims.
+
+    Attributes
+    ----------
+    id : str
+        What the ids of its claims begin with: ``B13``.
+    name : str
+        What the names of its figures begin with, and that of its folder: ``icml2013``.
+    title, authors, url : str
+    year : int
+        0 where it has none.
+    """
+
+    id: str
+    name: str
+    title: str
+    authors: str = ""
+    year: int = 0
+    url: str = ""
+
+
 @dataclass(frozen=True)
 class Figure:
-    """A figure, or a table, of the catalogue.
+    """A figure, or a table, of the catalogue: either a `chart`, or `data` and `draw` of its own.
 
     Attributes
     ----------
@@ -38,6 +74,13 @@ class Figure:
         From results, as ``load_results`` gives them, to the tidy frame that is drawn.
     draw : callable
         From that frame to a matplotlib Figure; of a table, to Markdown.
+    chart : Chart, optional
+        Its panels and what they show, as in `fwexp.plots.curves`; then ``data`` and ``draw`` are those of the chart.
+    kind : Kind
+    caption : str
+        What it shows here.
+    paper : str, optional
+        What the paper's figure showed, or what the paper announces; None where it has none.
     claims : tuple of str
         The ids of the claims that it shows, as in `fwexp.papers.claims`.
     timed : bool
@@ -51,18 +94,32 @@ class Figure:
         Its data sets, as parts of claims name them, where claims look at those of other figures, too.
     note : str
         What its readers must know of how it departs from what it repeats; stands on it.
+    seconds : float
+        What one of its full runs is taken to last where no stored run tells.
     """
 
     name: str
     title: str
-    data: Callable
-    draw: Callable
+    data: Callable | None = None
+    draw: Callable | None = None
+    chart: object = None
+    kind: Kind = Kind.OURS
+    caption: str = ""
+    paper: str | None = None
     claims: tuple[str, ...] = ()
     timed: bool = False
     suffixes: tuple[str, ...] = PICTURE
     shows: Callable | None = None
     places: tuple[str, ...] = ()
     note: str = ""
+    seconds: float = 60.0
+
+    def __post_init__(self):
+        given, of_chart = (self.data, self.draw), self.chart and (self.chart.data, self.chart.draw)
+        if None in given if self.chart is None else given not in ((None, None), of_chart):
+            raise ParameterError(f"figure {self.name} takes either a chart or both data and draw")
+        for name, function in zip(("data", "draw"), of_chart or given, strict=True):
+            object.__setattr__(self, name, function)
 
     @property
     def preset(self) -> str:
@@ -88,7 +145,14 @@ def modules_of_experiments() -> Iterator[tuple[str, Path]]:
         yield ".".join(["fwexp.experiments", *(name for name in names if name != "__init__")]), path
 
 
-def _own() -> Iterator[tuple[str, plugins.Definition]]:
+def _papers() -> Iterator[tuple[str, plugins.Definition]]:
+    for module, path in modules_of_experiments():
+        name = module.removeprefix("fwexp.experiments.")
+        if path.name == "__init__.py" and name != module:
+            yield name, plugins.Definition(module, module, lambda module=module: import_module(module).PAPER)
+
+
+def _figures() -> Iterator[tuple[str, plugins.Definition]]:
     for module, path in modules_of_experiments():
         for variable, name in figures_of(path.read_text(encoding="utf-8")):
             load = lambda module=module, variable=variable: getattr(import_module(module), variable)  # noqa: E731
@@ -114,9 +178,21 @@ def figures_of(source: str) -> Iterator[tuple[str, str]]:
                         yield variable, name
 
 
-def _check(figure) -> None:
-    if not isinstance(figure, Figure):
-        raise ParameterError("it is no fwexp.experiments.Figure")
+def _check(kind: type) -> Callable[[object], None]:
+    def check(value) -> None:
+        if not isinstance(value, kind):
+            raise ParameterError(f"it is no fwexp.experiments.{kind.__name__}")
+
+    return check
 
 
-FIGURES = plugins.Catalogue("figure", _own, _check, lazy=True, pattern=NAME)
+PAPERS = plugins.Catalogue("paper", _papers, _check(Paper))
+FIGURES = plugins.Catalogue("figure", _figures, _check(Figure), lazy=True, pattern=NAME)
+
+
+def papers_by_id() -> dict[str, Paper]:
+    """Return the papers, ours first, by what the ids of their claims begin with."""
+    papers: dict[str, Paper] = {}
+    for paper in PAPERS.values():
+        papers.setdefault(paper.id, paper)
+    return papers

@@ -85,20 +85,20 @@ def makers(
     dict
         By name, in their order: a function without arguments that does and raises what `make_figure` does.
     """
-    plans, found = [], {}
+    plans, made = [], {}
     where = {"results_dir": results_dir, "data_dir": data_dir}
     run = functools.partial(_run, **where, force=force, tried={})
     for name in names:
         try:
             plan = _Plan.of(name, results_dir, preset, launcher)
         except UserError as error:  # its turn will come
-            found[name] = functools.partial(_fail, error)
+            made[name] = functools.partial(_fail, error)
         else:
             plans += [plan] if plan.side_by_side else []
-            found[name] = functools.partial(_make, plan, run, **where)
+            made[name] = functools.partial(_make, plan, run, **where)
     if plans:
         run(plans)
-    return found
+    return made
 
 
 @dataclass

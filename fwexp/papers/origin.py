@@ -91,7 +91,7 @@ def reservations(runs: Iterable[Mapping]) -> list[str]:
     for run in runs:
         digests.setdefault((run["solver"], run["dataset"], run["task"]), set()).add(run["sources"])
         stale |= {run["solver"]} if run["stale"] else set()
-    mixed = {solver for (solver, *_), found in digests.items() if len(found) > 1}
+    mixed = {solver for (solver, *_), sources in digests.items() if len(sources) > 1}
     told = zip((mixed, stale - mixed), OF_CODE, strict=True)
     notes = [f"runs of {', '.join(sorted(solvers))} {words}" for solvers, words in told if solvers]
     other = sorted({run["dataset"] for run in runs if run.get("data") == "other"})

@@ -1,14 +1,15 @@
-"""What a solver is: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
+"""Base class of solvers: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
 
 from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fwexp.driver.process import Point, Process
+from fwexp.driver.iteration import Iteration, Point
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import register_jitable
 from fwexp.options import check_fields
+from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original
 
@@ -20,7 +21,7 @@ class NoOptions:
     """The options of a solver that has none."""
 
 
-class Solver(Process):
+class Solver(Iteration):
     """Base class of the solvers; a subclass is one file that reads like its algorithm.
 
     It has a ``name``, a ``title``, ``Options``, and the methods ``start``, ``advance`` and ``point``; ``step`` and
@@ -46,6 +47,7 @@ class Solver(Process):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = (STRUCTURED,)  # of problem, see `fwexp.plugins.KINDS`
     Options: ClassVar[type] = NoOptions
     iterates: ClassVar[tuple[str, ...]] = ("last",)
     stochastic: ClassVar[bool] = False  # whether the seed matters
@@ -224,9 +226,9 @@ def check_needs(cls: type[Solver], problem, options) -> None:
 
 def _constrained() -> list[str]:
     """Return the names of the solvers that keep weights nonnegative."""
-    from fwexp.solvers import SOLVERS  # which loads them all
+    from fwexp.solvers import of_kind  # which loads them all
 
-    return sorted(name for name, cls in SOLVERS.items() if cls.constraints)
+    return sorted(name for name, cls in of_kind(STRUCTURED).items() if cls.constraints)
 
 
 @register_jitable

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders, locks
 from fwexp.files.atomic import clean, remove
+from fwexp.methods import is_method
 from fwexp.options import check_flag, check_path
 from fwexp.store import commit, paths, records, traces
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE
@@ -215,15 +216,17 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     **filters
         Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam``
         (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, ``max_passes``, ``gap_tol``, ``created``,
-        ``sources``, ``stale``, ``data``, and options, for instance ``**{"solver.sampling": "perm"}``.
+        ``sources``, ``stale``, ``data``, ``method`` (a name in ``conf/solver``), and options, for instance
+        ``**{"solver.sampling": "perm"}``.
 
     Returns
     -------
     DataFrame
         The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
         ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here),
-        ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown), and
-        the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
+        ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown),
+        the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them, and ``method``
+        (what figures call it, for instance ``bcpfw_gap_cache``).
 
     Raises
     ------
@@ -261,7 +264,7 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
             warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=3)
     if not found:
         return pd.DataFrame(columns=[*(TRACE_COLUMNS if columns is None else columns), *RUN_COLUMNS])
-    facts = pd.DataFrame([run.columns() for run in found])
+    facts = pd.DataFrame([run.columns() | {"method": run.method} for run in found])
     facts = facts.iloc[np.repeat(np.arange(len(found)), [len(trace) for trace in tables])]
     rows = pyarrow.concat_tables(tables, promote_options="permissive").to_pandas()
     return pd.concat([rows, facts.reset_index(drop=True)], axis=1)
@@ -307,9 +310,12 @@ def _several(value) -> list:
 
 def _matches(run: StoredRun, name: str, values: list) -> bool:
     columns = run.columns()
-    if name not in columns:
-        return run.status == "damaged"  # it might be one of those asked for
-    return any(_equal(name, columns, value) for value in values)
+    if run.status == "damaged" and name not in columns:
+        return True  # it might be one of those asked for
+    if name == "method":
+        solver = run.config["solver"]
+        return any(value == run.method or is_method(value, solver["name"], solver) for value in values)
+    return name in columns and any(_equal(name, columns, value) for value in values)
 
 
 def _equal(name: str, columns: Mapping, value) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fwexp.driver.trace import Status
+from fwexp.methods import method_of
 from fwexp.store import paths, records, staleness
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, digest_of, written_path
 from fwexp.store.keys import key_of, task_of
@@ -32,7 +33,7 @@ MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, Recursion
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("max_passes", "gap_tol", "created", "sources", "stale", "data"),
+    *("max_passes", "gap_tol", "created", "sources", "stale", "data", "method"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
@@ -105,6 +106,11 @@ class StoredRun:
     def data(self) -> str | None:
         """``"published"`` or ``"other"`` data than that, as `Dataset.is_published` tells; None if that is not known."""
         return {True: "published", False: "other"}.get(self.record.get("published"))
+
+    @property
+    def method(self) -> str | None:
+        """The method as `fwexp.methods.method_of` names it; None if that is not known."""
+        return method_of(self.config["solver"]["name"], self.config["solver"]) if self.config else None
 
     def columns(self) -> dict[str, Any]:
         """Return the values that are the same in all rows of the run, by their column in `load_results`."""

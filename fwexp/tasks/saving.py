@@ -16,7 +16,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.files import atomic
 from fwexp.files.npz import arrays_in
 from fwexp.options import check_path, is_integer
-from fwexp.problems.structure import of_inputs
+from fwexp.problems.signature import of_inputs
 
 FORMAT = "fwexp result 1"
 TEXTS, NUMBERS = ("status", "reason", "iterate", "solver"), ("primal", "dual", "gap", "lam")

@@ -12,17 +12,19 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from fwexp.errors import ParameterError
-from fwexp.experiments import FIGURES
+from fwexp.experiments import FIGURES, Kind
+from fwexp.experiments import Figure as DeclaredFigure
+from fwexp.methods import method_of
 from fwexp.papers.figure import PICTURE, save_figure
-from fwexp.plots import curves, icml2013, icml2013_table, icml2016, icml2016_gaps, icml2016_paths, quickstart, style
-from fwexp.plots.curves import COLUMNS
+from fwexp.plots import icml2013_table, style
+from fwexp.plots.curves import COLUMNS, Chart
 from fwexp.run import sweep
 from fwexp.run.config import conf_dir, run_key
 from fwexp.solvers import SOLVERS
 from tests.plots.synthetic_results import make_results
 
 PRESETS = conf_dir() / "experiment"
-EIGHT = {f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "-gap") for cache in ("", "-cache")}
+EIGHT = {f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "_gap") for cache in ("", "_cache")}
 
 
 @functools.cache
@@ -46,6 +48,14 @@ def test_every_figure_has_a_preset_and_every_preset_a_figure():
 def test_figures_know_their_names(name):
     assert FIGURES[name].name == name
     assert FIGURES[name].title
+    assert FIGURES[name].caption
+    assert (FIGURES[name].paper is None) == (FIGURES[name].kind is Kind.OURS)
+
+
+def test_a_figure_has_a_chart_or_is_drawn_by_functions():
+    for ways in ({}, {"data": print}, {"chart": Chart([]), "draw": print}):
+        with pytest.raises(ParameterError, match="figure a takes either a chart or both data and draw"):
+            DeclaredFigure("a", "A", **ways)
 
 
 def test_an_unknown_figure_is_one_line_that_names_the_known_ones():
@@ -68,13 +78,13 @@ def test_a_preset_fits_on_a_screen(path):
 
 
 PANELS = {
-    "quickstart": quickstart.PANELS,
-    **{f"icml2013/fig{k}": getattr(icml2013, f"FIG{k}") for k in (1, 2, 3, 4, 5)},
-    "icml2016/fig1": icml2016.FIG1,
-    **{f"icml2016/{name.lower()}": getattr(icml2016_gaps, name).panels for name in ("FIG3", "FIG5", "FIG6", "AUTO")},
+    name: FIGURES[name].chart.panels
+    for name in (
+        "quickstart",
+        *(f"icml2013/fig{k}" for k in range(1, 6)),
+        *(f"icml2016/{k}" for k in ("fig1", "fig3", "fig5", "fig6", "auto")),
+    )
 }
-
-
 OF_MINUTES = {"synthetic_horseseg size=large"}
 
 
@@ -106,7 +116,7 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         assert {config["gap_tol"] for config in configs} == {0}
         seeds = {}
         for config in compared:
-            method = style.method(config["solver"]["name"], config["solver"], split_by)
+            method = method_of(config["solver"]["name"], config["solver"], split_by)
             seeds.setdefault((method, SOLVERS[config["solver"]["name"]].stochastic), []).append(config["seed"])
         assert {tuple(of_method) for (_, random), of_method in seeds.items() if not random} <= {(0,)}
         (of_random,) = {tuple(of_method) for (_, random), of_method in seeds.items() if random}
@@ -220,8 +230,8 @@ def test_tick_labels_of_lambda_do_not_touch(first, last):
     place = np.log(frame["x"].max() / frame["x"]) / np.log(frame["x"].max() / frame["x"].min())
     frame = frame.assign(x=first * (last / first) ** place)
     for number, columns in ((4, 2), (3, 3)):  # as in the figure, and narrower
-        panels = [dataclasses.replace(panel, title="", left=last) for panel, _ in icml2016_paths.FIG8.panels[:number]]
-        check_texts(curves.draw(frame, panels, columns=columns))
+        panels = [dataclasses.replace(panel, title="", left=last) for panel in FIGURES["icml2016/fig8"].chart.panels[:number]]
+        check_texts(Chart(panels, columns=columns).draw(frame))
 
 
 def check_texts(picture):
@@ -252,17 +262,17 @@ def check_texts(picture):
     [
         ("icml2013/fig1", "a", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "online_eg", "fw", "one_slack"}),
         ("icml2013/fig1", "e", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "fw", "one_slack"}),
-        ("icml2013/fig2", "c", {"bcfw", "bcfw-predefined", "fw", "fw-predefined"}),
+        ("icml2013/fig2", "c", {"bcfw", "bcfw_predefined", "fw", "fw_predefined"}),
         ("icml2013/fig3", "d", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg", "online_eg"}),
         ("icml2013/fig4", "a", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg"}),
-        ("icml2016/fig1", "a", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
-        ("icml2016/fig1", "b", {f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never")}),
-        ("icml2016/fig1", "c", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
-        ("icml2016/fig2", "b", {"bcfw-gap", "cache-local", "cache-global", "cache-rare", "cache-eager"}),
+        ("icml2016/fig1", "a", {"bcfw", *(f"bcfw_gap_{k}" for k in (1, 5, 10, 100, "never"))}),
+        ("icml2016/fig1", "b", {f"bcfw_gap_{k}" for k in (1, 5, 10, 100, "never")}),
+        ("icml2016/fig1", "c", {"bcfw", *(f"bcfw_gap_{k}" for k in (1, 5, 10, 100, "never"))}),
+        ("icml2016/fig2", "b", {"bcfw_gap", "cache_local", "cache_global", "cache_rare", "cache_eager"}),
         ("icml2016/fig3", "d2", EIGHT),
         ("icml2016/fig5", "f3", EIGHT),
         ("icml2016/fig6", "c5", EIGHT),
-        ("icml2016/auto", "e8", {"auto", "bccfw-accelerated", "bcpfw-gap-cache", "bcfw-gap"}),
+        ("icml2016/auto", "e8", {"auto", "bccfw_accelerated", "bcpfw_gap_cache", "bcfw_gap"}),
         ("icml2016/fig4", "d", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
         ("icml2016/fig8", "p", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
     ],

@@ -25,7 +25,7 @@ from fwexp.files.atomic import clean
 from fwexp.papers import files as figure_files
 from fwexp.papers.figure import save_figure, stored_results
 from fwexp.papers.origin import Origin, reservations
-from fwexp.plots import curves, icml2013
+from fwexp.plots.curves import Chart
 from fwexp.run import runner, sweep
 from fwexp.run.config import run_key
 from fwexp.store import records
@@ -96,7 +96,7 @@ def test_a_figure_may_show_what_the_weights_of_its_runs_say(made, tmp_path, monk
         given.append(weights)
         return plain.draw(frame)
 
-    monkeypatch.setitem(FIGURES.loaded, NAME, dataclasses.replace(plain, shows=shows, data=data, draw=draw))
+    monkeypatch.setitem(FIGURES.loaded, NAME, dataclasses.replace(plain, chart=None, shows=shows, data=data, draw=draw))
     make_figure(NAME, tmp_path, "data", preset="smoke", launcher="basic")
     assert given[0] is given[1]
     assert len({w.shape for w in given[0].values()}) == 1
@@ -362,11 +362,11 @@ def test_an_interrupt_that_became_another_error_is_an_interrupt(monkeypatch, cap
 
 @pytest.mark.slow
 def test_equal_pictures_are_equal_files(tmp_path):
-    panels = icml2013.FIG1[:1]
-    frame = curves.data(synthetic_results(seeds=range(3)), panels)
+    curves = Chart(FIGURES.find("icml2013/fig1").chart.panels[:1])
+    frame = curves.data(synthetic_results(seeds=range(3)))
 
     def save(name, *origin, **options):
-        return save_figure(curves.draw(frame, panels), frame, tmp_path / name / "fig", *origin, **options)
+        return save_figure(curves.draw(frame), frame, tmp_path / name / "fig", *origin, **options)
 
     first, second, titled = save("first"), save("second"), save("titled", Origin("a/b", "Loss < 1 & gap > 0", "smoke"))
     for one, two in zip(first, second):

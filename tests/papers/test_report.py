@@ -15,9 +15,9 @@ from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.figure import save_figure
 from fwexp.papers.origin import Origin
 from fwexp.papers.report import build as building
-from fwexp.papers.report import figures, html, pages, words
+from fwexp.papers.report import figures, pages
 from fwexp.plots import style
-from fwexp.plots.icml2016_gaps import PLACES
+from fwexp.plots.icml2016 import PLACES
 from fwexp.run import sweep
 from fwexp.store.runs import StoredRun
 from tests.plots.synthetic_results import make_results
@@ -182,29 +182,35 @@ def contrast(one, other):
 def test_text_of_configurations_and_data_is_escaped(tmp_path):
     config = {"dataset": {"name": EVIL}, "solver": {"name": EVIL}, "lam": EVIL, "seed": 0}
     run = StoredRun(tmp_path, EVIL, EVIL, config, {"passes": 1.0})
-    assert EVIL not in pages._runs([run])
-    assert "<b>" not in pages._runs([run])
-    assert "<" not in html.data("x", {"a": EVIL}).removeprefix('<script type="application/json" id="x">').removesuffix("</script>")
+    page = pages.render("index", [EVIL], **pages.index({}, {}, [run], {"rows": (), "lacking": EVIL}))
     record = dict.fromkeys(("id", "statement", "quote", "criterion", "why"), EVIL) | {
         "verdict": "fails",
         "runs": [EVIL],
         "missing": 0,
     }
-    assert "<b>" not in pages._claim(record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: "fails"}}})
-    assert html.tag("p", EVIL, title=EVIL).count("<") == 2
+    page += pages.part("claim", record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: "fails"}}})
+    page += pages.part("texts", EVIL, [EVIL], [[EVIL]])
+    page += pages.part("content", {"id": "x", "title": EVIL, "described": EVIL, "table": None, "curves": {"a": EVIL}})
+    assert page.count("alert") > 15
+    assert 'alert("' not in page
+    assert "<b>" not in page
 
 
 def test_a_table_is_a_table(tmp_path):
     figure = FIGURES.find("icml2013/table1")
     stem = tmp_path / "table1"
     files.write(stem, {".md": b"| a | b\\|c |\n| --- | ---: |\n| <1 | \\*2 |\n\n**Some** words.\n"}, {})
-    page = Page(pages._markdown(figures.Drawn(figure, stem, "full", json.loads(stem.with_suffix(".json").read_text()))))
-    assert page.words == "ab|c<1*2Some words."
+    found = figures.Drawn(figure, stem, "full", json.loads(stem.with_suffix(".json").read_text()))
+    page = Page(pages.part("content", {"title": "T", "curves": None, "table": pages._markdown(found)}))
+    assert page.words.split() == ["ab|c", "<1*2", "Some", "words."]
     assert [tag for tag, _ in page.elements].count("th") == 2
 
 
 def test_numbers_that_json_lacks_are_null():
-    assert html.data("x", [np.inf, np.nan, 1 / 3]).endswith(">[null,null,0.333333]</script>")
+    curves = pages._finite({"x": [np.inf, np.nan, 1 / 3]})
+    assert '{"x":[null,null,0.333333]}</script>' in pages.part(
+        "content", {"id": "x", "title": "T", "described": "D", "table": None, "curves": curves}
+    )
 
 
 def test_a_damaged_figure_counts_as_not_drawn(store_with_figures, tmp_path):
@@ -213,10 +219,6 @@ def test_a_damaged_figure_counts_as_not_drawn(store_with_figures, tmp_path):
         (tmp_path / f"figures/quickstart{suffix}").write_text(text)
     assert not any(each.stem for each in figures.drawn(tmp_path))
     assert sum(each.stem is not None for each in figures.drawn(store_with_figures)) == len(NAMES)
-
-
-def test_every_figure_of_a_paper_has_a_caption():
-    assert set(words.CAPTIONS) == set(FIGURES)
 
 
 def test_a_figure_says_whether_it_is_reproduced():
@@ -235,12 +237,12 @@ def test_a_figure_says_whether_it_is_reproduced():
     ]:
         found = figures.Drawn(FIGURES.find(name), Path("somewhere"), "full", {})
         records = {f"{paper}-{k}": {"id": f"{paper}-{k}", "verdict": v, "paper": paper} for k, v in enumerate(verdicts)}
-        state = pages._state(found, records, {})
+        state = pages.part("state", pages._state(found, records, {}))
         assert answer in state
         assert all((id in state) == names_them for id in records)
     looking = {"G16-1": {"id": "G16-1", "verdict": "holds in part", "paper": "G16"}}
     found = figures.Drawn(FIGURES.find("icml2016/fig3"), Path("somewhere"), "full", {})
-    assert re.search("Not judged by itself.*G16-1.*holds in part", pages._state(found, {}, looking))
+    assert re.search("Not judged by itself.*G16-1.*holds in part", pages.part("state", pages._state(found, {}, looking)))
 
 
 def test_claims_bear_on_the_figures_whose_runs_they_look_at():
@@ -268,16 +270,16 @@ NOTHING = {"numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
 def test_a_claim_shows_the_sentence_the_criterion_and_the_thresholds():
     claim = all_claims()["B13-9"]
     record = {"id": "B13-9", "verdict": "fails", "statement": "S.", "quote": claim.quote, "criterion": claim.criterion, "why": "W"}
-    page = Page(pages._claim(record | NOTHING | {"sensitivity": {"factor": {"1.5": "holds", "2": "fails"}}}))
+    page = Page(pages.part("claim", record | NOTHING | {"sensitivity": {"factor": {"1.5": "holds", "2": "fails"}}}))
     assert f"In the paper: {claim.quote}" in page.words
     assert f"Criterion: {claim.criterion}" in page.words
-    assert "thresholdverdict by its valuefactor1.5 holds, 2 (chosen) fails" in page.words
+    assert "factor1.5 holds, 2 (chosen) fails" in page.words
 
 
 def test_open_claims_stand_apart_from_those_that_do_not_hold():
     verdicts = {"R-1": "fails", "R-2": "not reached", "R-3": "undecided", "R-4": "holds in part", "R-6": "holds"}
     records = {id: {"id": id, "paper": "R", "verdict": v, "statement": "S.", "why": "", "runs": []} for id, v in verdicts.items()}
-    page = str(pages.index({}, records, [], pages.text("")))
+    page = pages.render("index", [], **pages.index({}, records, [], {"rows": (), "lacking": ""}))
     fallen, still_open = page.split("<h2>Claims that")[1:]
     assert re.findall("#(R-.)", fallen) == ["R-1", "R-4"]
     assert re.findall("#(R-.)", still_open.partition("<h2>")[0]) == ["R-2", "R-3"]
@@ -303,13 +305,15 @@ def test_a_figure_says_what_holds_on_its_own_data():
         ("icml2016/fig6", "Not reproduced", "Weizmann horses, synth. LSP alone:"),
     ]:
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
-        page = pages._figure(found, {"G16-1": record | dict.fromkeys(("statement", "quote", "criterion"), "") | NOTHING})
+        page = pages.part(
+            "figure", pages.shown(found, {"G16-1": record | dict.fromkeys(("statement", "quote", "criterion"), "") | NOTHING})
+        )
         assert said in page
         here = pages._bearing(found.figure, {"G16-1": record})
-        assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {})
+        assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {}).answer
 
 
 @pytest.mark.parametrize("note", ["runs of bcfw mix sources", "runs of bcfw were made by another version of the code"])
 def test_a_reservation_about_the_code_is_explained(note):
-    page = pages._figure(figures.Drawn(FIGURES.find("icml2016/fig1"), None, "full", {"note": note, "runs": {}}), {})
-    assert f"{note}. {words.SOURCES}" in page
+    found = figures.Drawn(FIGURES.find("icml2016/fig1"), None, "full", {"note": note, "runs": {}})
+    assert f"{note}. Sources are the code" in pages.part("figure", pages.shown(found, {}))

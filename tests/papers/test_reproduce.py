@@ -27,7 +27,7 @@ from fwexp.papers.claims.check import save
 from fwexp.papers.report import build as building
 from fwexp.papers.reproduce import plan, publish
 from fwexp.papers.reproduce.check import faults, faults_of, of_several_commits
-from fwexp.papers.reproduce.plan import GUESS, OVERHEAD, QUICK_GUESS, SMOKE_GUESS, Durations, Step
+from fwexp.papers.reproduce.plan import GUESS, OVERHEAD, SMOKE_GUESS, Durations, Step
 from fwexp.plots import style
 from fwexp.plots.overlays import EXTRA, MISSED, RIGHT, SIDES
 from fwexp.run import sweep
@@ -62,9 +62,12 @@ def test_a_run_is_estimated_by_others_like_it(configs):
     assert Durations([stored(other | {"task": {"name": "path"}})]).of(one) is None
 
 
-def test_what_nothing_is_known_of_is_guessed():
-    assert (plan.guess("icml2013/fig1", "full"), plan.guess("review/fig1", "full")) == (GUESS, QUICK_GUESS)
-    assert plan.guess("icml2013/fig1", "smoke") == SMOKE_GUESS
+def test_what_nothing_is_known_of_is_guessed(tmp_path, monkeypatch):
+    made = {"review/fig3": FIGURES.find("review/fig3"), "claims/icml2013": None}
+    monkeypatch.setattr(plan, "experiments", lambda: made.items())
+    for preset, seconds in (("full", (5.0, GUESS)), ("smoke", (SMOKE_GUESS, SMOKE_GUESS))):
+        steps = plan.plan(tmp_path, preset)
+        assert tuple(step.seconds / step.guessed for step in steps) == seconds
 
 
 def test_a_run_of_two_figures_is_planned_once(tmp_path, monkeypatch):
@@ -146,7 +149,7 @@ def test_a_dry_run_only_tells(tmp_path, monkeypatch, capsys):
 def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan, "experiments", lambda: [("review/fig3", FIGURES.find("review/fig3"))])
     monkeypatch.setattr("fwexp.papers.claims.all_claims", lambda: CLAIMS)
-    monkeypatch.setattr(reproduce, "find_spec", lambda _: None)
+    monkeypatch.setattr(building, "find_spec", lambda _: None)
     line = ["reproduce", "--preset", "smoke", "hydra/launcher=basic", f"results_dir={tmp_path}"]
     assert main(line) == 0
     captured = capsys.readouterr()

@@ -7,11 +7,16 @@ import pytest
 from matplotlib.figure import Figure
 
 from fwexp.errors import OptionError, ParameterError
-from fwexp.plots import curves, icml2013, style
-from fwexp.plots.curves import Panel
+from fwexp.experiments import FIGURES
+from fwexp.plots import curves, style
+from fwexp.plots.curves import Chart, Panel
 from tests.plots.synthetic_results import OPTIMUM, PASSES, concat, make_figure, make_run
 
 PANEL = Panel("a", "OCR, λ = 0.01", "ocr", 0.01)
+
+
+def data(results, panels, **shown):
+    return Chart(panels, **shown).data(results)
 
 
 # -- suboptimality --
@@ -29,16 +34,16 @@ def test_suboptimality_is_measured_from_the_highest_dual_of_any_run_at_that_lam(
 
 def test_a_run_on_other_data_or_at_another_lam_changes_nothing():
     panel = dataclasses.replace(PANEL, options={"split": "ocr2"})
-    alone = curves.data(make_figure(), [panel])
+    alone = data(make_figure(), [panel])
     better = [make_run("bcfw", 0.01, dataset="digits", level=1e-6), make_run("bcfw", 0.02, level=1e-6)]
     better.append(make_run("bcfw", 0.01, level=1e-6).assign(split="ocr", key="small"))
-    pd.testing.assert_frame_equal(curves.data(concat(make_figure(), *better), [panel]), alone)
+    pd.testing.assert_frame_equal(data(concat(make_figure(), *better), [panel]), alone)
 
 
 def test_a_reference_run_bounds_the_optimum_but_is_not_drawn():
     runs, reference = make_run("bcfw"), make_run("bcfw", sampling="perm", level=1e-3)
-    loose = curves.data(runs, [PANEL])
-    tight = curves.data(concat(runs, reference), [PANEL], hidden=["bcfw-perm"])
+    loose = data(runs, [PANEL])
+    tight = data(concat(runs, reference), [PANEL], hidden=["bcfw_perm"])
     assert set(tight["variant"]) == {"bcfw"}
     gain = reference["dual"].max() - runs["dual"].max()
     assert gain > 0
@@ -124,7 +129,7 @@ def test_rows_logged_at_the_same_passes_count_once_with_the_last_value():
 
 def test_a_measure_that_no_run_has_gives_no_curve():
     assert len(curves.bands(make_run("ssg"), "gap")) == 0
-    frame = curves.data(concat(make_run("ssg"), make_run("bcfw")), [Panel("a", "", "ocr", 0.01, measure="gap")])
+    frame = data(concat(make_run("ssg"), make_run("bcfw")), [Panel("a", "", "ocr", 0.01, measure="gap")])
     assert set(frame["variant"]) == {"bcfw"}
 
 
@@ -148,12 +153,12 @@ def test_rounding_does_not_reach_a_log_scale():
 def test_runs_that_differ_in_more_than_the_seed_are_not_averaged():
     runs = concat(make_run("bcfw", refresh=0), make_run("bcfw", refresh=10), make_run("bcfw", seed=1))
     with pytest.raises(ValueError, match="panel a: 2 runs of bcfw have seed 0, expected one"):
-        curves.data(runs, [PANEL])
+        data(runs, [PANEL])
 
 
 def test_a_row_names_the_runs_behind_it():
     runs = [make_run("bcfw", seed=seed) for seed in (2, 0, 1)]
-    frame = curves.data(concat(*runs, make_run("fw")), [PANEL])
+    frame = data(concat(*runs, make_run("fw")), [PANEL])
     assert {*frame["keys"][frame["variant"] == "bcfw"]} == {"ocr/bcfw/0.01/0 ocr/bcfw/0.01/1 ocr/bcfw/0.01/2"}
     assert {*frame["keys"][frame["variant"] == "fw"]} == {"ocr/fw/0.01/0"}
 
@@ -162,21 +167,21 @@ def test_a_row_names_the_runs_behind_it():
     ("names", "message"),
     [
         ({"split_by": ["solver.damping"]}, "unknown option to split methods by 'solver.damping'; accepted: .*line_search"),
-        ({"hidden": ["bccfw-acelerated"]}, "unknown method or variant to hide 'bccfw-acelerated'; .*mean 'bccfw-accelerated'"),
+        ({"hidden": ["bccfw_acelerated"]}, "unknown method or variant to hide 'bccfw_acelerated'; .*mean 'bccfw_accelerated'"),
         ({"lowest": ["fv"]}, "unknown solver 'fv'; accepted: .*fw"),
     ],
 )
 def test_a_name_of_nothing_is_an_error(names, message):
     with pytest.raises(OptionError, match=message):
-        curves.data(make_figure(seeds=[0]), [PANEL], **names)
+        data(make_figure(seeds=[0]), [PANEL], **names)
 
 
-def test_names_may_be_given_once_and_be_absent_from_the_runs():
-    frame = curves.data(make_figure(seeds=[0]), [PANEL], hidden=iter(["online_eg", "bcfw-wavg"]), lowest=iter(["n_slack"]))
+def test_names_may_be_absent_from_the_runs():
+    frame = data(make_figure(seeds=[0]), [PANEL], hidden=["online_eg", "bcfw-wavg"], lowest=["n_slack"])
     assert set(frame["variant"]) == {"bcfw", "ssg", "ssg-wavg", "fw", curves.REFERENCE}
     by_refresh = concat(*[make_run("bcfw", refresh=float(k), sampling="gap") for k in (1, 3, 4)])
-    frame = curves.data(by_refresh, [PANEL], split_by=iter(["refresh"]))
-    assert set(frame["variant"]) == {"bcfw-gap-1", "bcfw[refresh=3.0][sampling=gap]", "bcfw[refresh=4.0][sampling=gap]"}
+    frame = data(by_refresh, [PANEL], split_by=["refresh"])
+    assert set(frame["variant"]) == {"bcfw_gap_1", "bcfw[refresh=3.0][sampling=gap]", "bcfw[refresh=4.0][sampling=gap]"}
 
 
 @pytest.mark.parametrize(("field", "value"), [("measure", "gapp"), ("axis", "pass")])
@@ -191,11 +196,11 @@ def test_a_panel_of_nothing_is_an_error(field, value):
 def test_the_frame_does_not_depend_on_the_order_of_the_results():
     results = make_figure()
     shuffled = pd.concat(run for _, run in sorted(results.groupby("key"), key=lambda item: hash(item[0])))
-    pd.testing.assert_frame_equal(curves.data(shuffled, [PANEL]), curves.data(results, [PANEL]))
+    pd.testing.assert_frame_equal(data(shuffled, [PANEL]), data(results, [PANEL]))
 
 
 def test_no_results_give_an_empty_frame_that_can_be_drawn():
-    frame = curves.data(make_run("bcfw", 0.5), [PANEL])
+    frame = data(make_run("bcfw", 0.5), [PANEL])
     assert list(frame.columns) == curves.COLUMNS
     assert len(frame) == 0
     assert [text.get_text() for text in curves.draw_panel(frame, PANEL).texts] == ["no run"]
@@ -206,7 +211,7 @@ def _lines(ax):
 
 
 def test_lines_and_bands_are_the_frame():
-    frame = curves.data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
+    frame = data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
     ax = curves.draw_panel(frame, PANEL)
     lines = _lines(ax)
     assert list(lines) == ["BCFW", "BCFW-wavg", "SSG", "SSG-wavg", "FW"]
@@ -223,7 +228,7 @@ def test_lines_and_bands_are_the_frame():
 
 
 def test_a_picture_of_the_saved_table_is_the_same_picture():
-    frame = curves.data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
+    frame = data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
     read = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
     drawn, again = _lines(curves.draw_panel(frame, PANEL)), _lines(curves.draw_panel(read, PANEL))
     assert list(drawn) == list(again)
@@ -237,9 +242,9 @@ def test_a_solver_looks_the_same_whatever_else_is_drawn():
         return {label: (line.get_color(), line.get_marker(), line.get_linestyle()) for label, line in lines.items()}
 
     results = make_figure()
-    everything = looks(curves.data(results, [PANEL], hidden=[curves.REFERENCE]))
+    everything = looks(data(results, [PANEL], hidden=[curves.REFERENCE]))
     for solvers, number in ((["fw"], 1), (["bcfw"], 2), (["fw", "ssg"], 3), (["ssg", "bcfw"], 4)):
-        fewer = looks(curves.data(results[results["solver"].isin(solvers)], [PANEL], hidden=[curves.REFERENCE]))
+        fewer = looks(data(results[results["solver"].isin(solvers)], [PANEL], hidden=[curves.REFERENCE]))
         assert fewer.items() <= everything.items()
         assert len(fewer) == number
 
@@ -247,8 +252,8 @@ def test_a_solver_looks_the_same_whatever_else_is_drawn():
 def test_all_panels_and_the_legend_agree_on_methods_that_the_table_does_not_know():
     both = [make_run("bcfw", lam, refresh=float(k)) for lam, ks in ((0.01, range(20, 28)), (0.001, range(24, 28))) for k in ks]
     panels = [PANEL, dataclasses.replace(PANEL, key="b", lam=0.001)]
-    frame = curves.data(concat(*both), panels, split_by=["refresh"])
-    figure = curves.draw(frame, panels)
+    frame = data(concat(*both), panels, split_by=["refresh"])
+    figure = Chart(panels).draw(frame)
     (legend,) = figure.legends
     expected = {line.get_label(): line.get_color() for line in legend.get_lines()}
     assert len(set(expected.values())) == 8
@@ -261,7 +266,7 @@ def test_all_panels_and_the_legend_agree_on_methods_that_the_table_does_not_know
 
 
 def test_the_panel_shows_all_curves_from_its_start_on():
-    frame = curves.data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
+    frame = data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
     bottom, top = curves.draw_panel(frame, PANEL).get_ylim()
     shown = frame[frame["x"] >= 1]
     assert bottom < shown["best"].min()
@@ -270,10 +275,10 @@ def test_the_panel_shows_all_curves_from_its_start_on():
 
 def test_a_panel_without_a_number_that_fits_its_scale_can_be_drawn():
     perfect = dataclasses.replace(PANEL, measure="test_error", yscale="log", left=0.01)
-    ax = curves.draw_panel(curves.data(make_run().assign(test_error=0.0), [perfect]), perfect)
+    ax = curves.draw_panel(data(make_run().assign(test_error=0.0), [perfect]), perfect)
     assert ax.get_ylim()[0] > 0
     hopeless = make_run(status="diverged").assign(primal=np.where(PASSES > 0.1, np.nan, 1.0))
-    ax = curves.draw_panel(curves.data(hopeless, [PANEL]), PANEL)
+    ax = curves.draw_panel(data(hopeless, [PANEL]), PANEL)
     assert [note.get_text() for note in ax.texts] == ["diverged"]
 
 
@@ -281,12 +286,12 @@ def test_an_error_of_zero_does_not_hide_the_others_on_a_log_scale():
     panel = dataclasses.replace(PANEL, measure="test_error", yscale="log")
     run = make_run()
     run.loc[20, "test_error"] = 0.0
-    assert curves.draw_panel(curves.data(run, [panel]), panel).get_ylim()[0] > 0.01
+    assert curves.draw_panel(data(run, [panel]), panel).get_ylim()[0] > 0.01
 
 
 def test_positions_on_a_log_scale_are_plain_numbers():
     panel = dataclasses.replace(PANEL, left=2**-7)
-    ax = curves.draw_panel(curves.data(make_run(), [panel]), panel)
+    ax = curves.draw_panel(data(make_run(), [panel]), panel)
     assert ax.get_xscale() == "log"
     assert ax.get_xlim()[0] == 2**-7
     assert ax.xaxis.get_major_formatter()(0.01) == "0.01"
@@ -321,7 +326,7 @@ def test_what_would_squeeze_the_others_leaves_a_panel_that_looks_closely_and_is_
     runs = [make_run(name, seed=seed).assign(test_error=level[name] * (1 + 0.01 * seed)) for name in level for seed in range(3)]
     runs.append(make_run("ssg", seed=3).assign(test_error=np.where(PASSES == 40, 0.9, 0.12)))  # the end of a band
     whole = dataclasses.replace(PANEL, measure="test_error", yscale=scale)
-    frame, close = curves.data(concat(*runs), [whole]), dataclasses.replace(whole, focus=True)
+    frame, close = data(concat(*runs), [whole]), dataclasses.replace(whole, focus=True)
     ax = curves.draw_panel(frame, close)
     bottom, top = ax.get_ylim()
     assert bottom < 0.1 < 0.1326 < top < 0.2
@@ -337,13 +342,13 @@ def test_what_would_squeeze_the_others_leaves_a_panel_that_looks_closely_and_is_
 
 
 def test_the_appendix_of_the_2013_paper_compares_the_low_test_errors():
-    for panels in (icml2013.FIG3, icml2013.FIG4, icml2013.FIG5):
+    for panels in (FIGURES[f"icml2013/fig{k}"].chart.panels for k in (3, 4, 5)):
         assert {panel.measure for panel in panels if panel.focus} == {"test_error"}
         assert {panel.measure for panel in panels if not panel.focus} == {"suboptimality"}
 
 
 def test_axes_say_what_they_are():
-    ax = curves.draw_panel(curves.data(make_run(), [PANEL]), PANEL)
+    ax = curves.draw_panel(data(make_run(), [PANEL]), PANEL)
     assert ax.get_title(loc="left") == "(a) OCR, λ = 0.01"
     assert ax.get_xlabel() == "effective passes (oracle calls / n)"
     assert ax.get_ylabel() == "primal suboptimality"
@@ -362,7 +367,7 @@ def test_runs_that_ended_badly_are_marked(status, seeds, text, marker):
     bad = make_run("fw", status=status)
     bad = bad[bad["passes"] <= 20]
     good = [make_run("fw", seed=seed) for seed in range(1, seeds)]
-    ax = curves.draw_panel(curves.data(concat(make_run("bcfw"), bad, *good), [PANEL]), PANEL)
+    ax = curves.draw_panel(data(concat(make_run("bcfw"), bad, *good), [PANEL]), PANEL)
     assert [note.get_text() for note in ax.texts] == [text]
     (mark,) = [line for line in ax.lines if line.get_linestyle() == "None"]
     assert mark.get_marker() == marker
@@ -370,7 +375,7 @@ def test_runs_that_ended_badly_are_marked(status, seeds, text, marker):
 
 
 def test_good_runs_are_not_marked():
-    frame = curves.data(concat(make_run("bcfw", status="converged"), make_run("ssg")), [PANEL])
+    frame = data(concat(make_run("bcfw", status="converged"), make_run("ssg")), [PANEL])
     ax = curves.draw_panel(frame, PANEL)
     assert len(ax.texts) == 0
     assert len(ax.lines) == 2
@@ -382,6 +387,6 @@ def test_panels_share_what_is_common_to_a_row_or_column():
         for measure, keys in (("suboptimality", "abc"), ("test_error", "def"))
         for key, lam in zip(keys, (0.01, 0.001, "1/n"))
     ]
-    figure = curves.draw(curves.data(make_figure(seeds=[0]), panels), panels)
+    figure = Chart(panels).draw(data(make_figure(seeds=[0]), panels))
     assert [ax.get_ylabel() for ax in figure.axes] == ["primal suboptimality", "", "", "test error (mean loss)", "", ""]
     assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False] * 3 + [True] * 3

@@ -1,7 +1,8 @@
 """The catalogue of claims: what is claimed, which runs decide it, and by which criterion.
 
-A claim is a function in the module of its paper, under the decorator `claim`; its docstring is its criterion, which says what
-the sentence of the paper says and how that is measured; it was written from the text, before the runs were looked at. It gets
+A claim is a function in a module below ``experiments/``, or in the module of a paper or figure of another package, under the
+decorator `claim`; its docstring is its criterion, which says what the sentence of the paper says and how that is measured; it was
+written from the text, before the runs were looked at. It gets
 the `Runs` that it needs and returns a `Finding`, or raises `Undecided`. A claim that needs no runs gets nothing: it computes
 what decides it, in a few seconds at most, mostly on `small` problems.
 
@@ -15,17 +16,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
 
+from fwexp import plugins
 from fwexp.errors import ParameterError, unknown
-from fwexp.papers.catalogue import modules_of_experiments
+from fwexp.papers.catalogue import FIGURES, PAPERS, modules_of_experiments, papers_by_id
 from fwexp.papers.claims.verdict import Finding
-
-PAPERS = {
-    "B13": ("icml2013", "Block-Coordinate Frank-Wolfe Optimization for Structural SVMs (ICML 2013)"),
-    "G16": ("icml2016", "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs (ICML 2016)"),
-    "L": ("lecture", "Lecture note on Frank-Wolfe methods and structural SVMs"),
-    "R": ("review", "Review of Frank-Wolfe variants"),
-}
-"""By the first part of their claims' ids: the name that figures have, and the title."""
 
 DECLARES = "\n@claim("  # in a module that has claims: others are not imported for them
 
@@ -39,10 +33,10 @@ class Need:
     preset : str
         A name in ``conf/experiment``, mostly that of a figure.
     methods : tuple of str
-        Methods as in `plots.style.METHODS`; all where it is empty. The reference run of the preset, which bounds the optimum,
-        is always among them.
+        Names of methods, as in ``conf/solver``; all where it is empty. The reference run of the preset, which bounds the
+        optimum, is always among them.
     split_by : tuple of str
-        Options in which methods differ there, as in `plots.style.method`.
+        Options in which methods differ there, as in `fwexp.methods.method_of`.
     where : mapping
         Values that the configuration has: ``{"dataset": "ocr", "lam": 0.01}``; a tuple is one of several values.
     """
@@ -65,8 +59,6 @@ class Claim:
         What is claimed, in our words.
     quote : str
         Where the paper says it, with some of its words.
-    figure : str
-        The figure of the catalogue that shows it; empty where none does.
     needs : tuple of Need
         Its runs; nothing where a computation decides it.
     vary : mapping
@@ -78,7 +70,6 @@ class Claim:
     id: str
     statement: str
     quote: str
-    figure: str
     needs: tuple[Need, ...]
     vary: Mapping[str, Sequence[float]]
     decide: Callable[..., Finding]
@@ -87,6 +78,12 @@ class Claim:
     def paper(self) -> str:
         """The first part of the id."""
         return self.id.rpartition("-")[0]
+
+    @property
+    def figure(self) -> str:
+        """The figure of the catalogue that shows it, and says so; empty where none does."""
+        FIGURES.load_all()
+        return next((name for name, figure in FIGURES.items() if self.id in figure.claims), "")
 
     @property
     def chosen(self) -> dict[str, float]:
@@ -104,14 +101,19 @@ class Claim:
         return tuple(dict.fromkeys(option for need in self.needs for option in need.split_by))
 
 
-_REGISTERED: dict[str, Claim] = {}
+_REGISTERED: dict[tuple[str, str], Claim] = {}
+"""By their package and id."""
 
 
-def claim(id: str, statement: str, *needs: Need, quote: str, figure: str = "", vary: Mapping = MappingProxyType({})) -> Callable:
-    """Register the function below as the criterion of a claim."""
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def claim(id: str, statement: str, *needs: Need, quote: str, vary: Mapping = MappingProxyType({})) -> Callable:
+    """Register the function below as the criterion of a claim, whose id is that of a paper of the same package and a number."""
 
     def register(decide: Callable) -> Callable:
-        _REGISTERED[id] = Claim(id, statement, quote, figure, needs, vary, decide)
+        _REGISTERED[_package(decide.__module__), id] = Claim(id, statement, quote, needs, vary, decide)
         return decide
 
     return register
@@ -122,8 +124,22 @@ def all_claims() -> dict[str, Claim]:
     for module, path in modules_of_experiments():
         if DECLARES in path.read_text(encoding="utf-8"):
             import_module(module)
-    papers = list(PAPERS)
-    return dict(sorted(_REGISTERED.items(), key=lambda item: (papers.index(item[1].paper), int(item[0].rpartition("-")[2]))))
+    PAPERS.load_all()
+    FIGURES.load_all()
+    papers = papers_by_id()
+    for (package, id), one in list(_REGISTERED.items()):
+        if not (
+            one.paper in papers
+            and _package(PAPERS.module(papers[one.paper].name)) == package
+            and id[len(one.paper) + 1 :].isdecimal()
+        ):
+            plugins.warn_left_out(
+                f"claim {id!r} of {package}", ParameterError("its id is not that of a paper there, a - and a number")
+            )
+            del _REGISTERED[package, id]
+    order = list(papers)
+    claims = sorted(_REGISTERED.values(), key=lambda one: (order.index(one.paper), int(one.id.rpartition("-")[2])))
+    return {one.id: one for one in claims}
 
 
 def of_paper(name: str = "") -> dict[str, Claim]:
@@ -134,12 +150,12 @@ def of_paper(name: str = "") -> dict[str, Claim]:
     ParameterError
         Nothing has that name.
     """
-    found = all_claims()
+    claims = all_claims()
     if not name:
-        return found
-    papers = {alias: paper for paper, (folder, _) in PAPERS.items() for alias in (paper, folder)}
-    if name in found:
-        return {name: found[name]}
+        return claims
+    papers = {alias: paper.id for paper in PAPERS.values() for alias in (paper.id, paper.name)}
+    if name in claims:
+        return {name: claims[name]}
     if name not in papers:
-        raise ParameterError(unknown("paper or claim", name, papers, found))
-    return {id: claim for id, claim in found.items() if claim.paper == papers[name]}
+        raise ParameterError(unknown("paper or claim", name, papers, claims))
+    return {id: claim for id, claim in claims.items() if claim.paper == papers[name]}

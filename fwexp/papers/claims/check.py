@@ -9,7 +9,9 @@ from pathlib import Path
 from fwexp.driver.progress import print_line
 from fwexp.files import atomic
 from fwexp.files.folders import check_folder
-from fwexp.papers.claims.catalogue import PAPERS, Claim, Need, all_claims
+from fwexp.methods import method_of
+from fwexp.papers.catalogue import papers_by_id
+from fwexp.papers.claims.catalogue import Claim, Need, all_claims
 from fwexp.papers.claims.runs import Runs
 from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, plain
 
@@ -125,7 +127,7 @@ def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, p
 
 def claims_path(results_dir, paper: str, preset: str = "full") -> Path:
     """Return the file in the store that holds the verdicts on a paper."""
-    name = PAPERS[paper][0]
+    name = papers_by_id()[paper].name
     return check_folder("results_dir", results_dir) / "claims" / f"{name if preset == 'full' else f'{name}-{preset}'}.json"
 
 
@@ -144,7 +146,7 @@ def tally(records: Mapping[str, Mapping]) -> str:
 def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:
     """Keep verdicts in the store, a file for each paper; those on claims that are not among them stay."""
     written = []
-    for paper in PAPERS:
+    for paper in papers_by_id():
         here = {id: record for id, record in records.items() if record["paper"] == paper}
         if not here:
             continue
@@ -172,17 +174,13 @@ def read(path: Path) -> dict[str, dict]:
 
 
 def _configs_of(need: Need, preset: str) -> list[dict]:
-    from fwexp.plots import curves, style
+    from fwexp.plots.curves import REFERENCE
 
     found = []
     for config in _expanded(need.preset, preset):
-        options = dict(_flat(config["solver"]))
+        solver = config["solver"]["name"], config["solver"]
         same = all(_equal(config, name, value) for name, value in dict(need.where).items())
-        if same and (
-            not need.methods
-            or style.method(config["solver"]["name"], options, need.split_by) in need.methods
-            or style.method(config["solver"]["name"], options) == curves.REFERENCE
-        ):
+        if same and (not need.methods or method_of(*solver, need.split_by) in need.methods or method_of(*solver) == REFERENCE):
             found.append(config)
     return found
 

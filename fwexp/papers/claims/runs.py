@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fwexp.methods import variants
 from fwexp.papers.claims.verdict import Undecided
 from fwexp.plots import curves, style
 
@@ -189,7 +190,7 @@ class Runs:
     """
 
     def __init__(self, results: pd.DataFrame, split_by: Sequence[str] = ()) -> None:
-        self.results = curves.suboptimality(results).assign(variant=style.variants(results, split_by))
+        self.results = curves.suboptimality(results).assign(variant=variants(results, split_by))
         by = [name for name in ("key", "variant", "iterate") if name in self.results]
         self._heads = self.results.drop_duplicates(by, ignore_index=True)  # what rows are chosen by is as in the first with these
         group = self.results.groupby(by, sort=False, dropna=False).ngroup().to_numpy()

@@ -101,11 +101,11 @@ def _files(figure, results_dir):
     return Drawn(figure)
 
 
-def curves(found: Drawn) -> dict:
+def curves(pictured: Drawn) -> dict:
     """The panels of a figure with all curves, from its CSV, as plain data."""
-    frame = pd.read_csv(io.BytesIO(found.read(".csv")), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ)
+    frame = pd.read_csv(io.BytesIO(pictured.read(".csv")), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ)
     lines = style.lines(frame["variant"])
-    axes = found.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
+    axes = pictured.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
     panels = []
     for key, panel in frame.groupby("panel", sort=False):
         measure, axis, drawn = panel["measure"].iloc[0], panel["axis"].iloc[0], axes.get(key, {})

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fwexp.papers.catalogue import FIGURES
-from fwexp.papers.claims import PAPERS, VERDICTS, all_claims
+from fwexp.papers.catalogue import FIGURES, PAPERS
+from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.files import TABLE, read_record
 from fwexp.papers.origin import OF_CODE
 from fwexp.papers.peers import table as peers
@@ -186,8 +186,7 @@ def _numbers(path: Path, curves: bool) -> Iterator[str]:
 
 
 def _claims(path: Path, name: str) -> Iterator[str]:
-    papers = {folder: paper for paper, (folder, _) in PAPERS.items()}
-    if path.suffix != ".json" or name not in papers:
+    if path.suffix != ".json" or name not in PAPERS:
         yield "there is no such paper"
         return
     found, claims = read_json(path), all_claims()
@@ -195,7 +194,7 @@ def _claims(path: Path, name: str) -> Iterator[str]:
         yield "is no JSON object of verdicts"
         return
     for id, record in found.items():
-        if id not in claims or claims[id].paper != papers[name]:
+        if id not in claims or claims[id].paper != PAPERS[name].id:
             yield f"there is no claim {id!r} of {name}"
         elif faulty := _misfits(OLDER | record if isinstance(record, dict) and not is_current(record) else record, CLAIM):
             yield f"{id}: {faulty}"

@@ -7,11 +7,8 @@ from functools import cached_property
 
 from fwexp.papers.catalogue import FIGURES, Figure
 
-GUESS, SMOKE_GUESS, QUICK_GUESS = 60.0, 3.0, 5.0
-"""Seconds of a run of which no stored run tells anything: of the full presets, of the smoke ones, and of `QUICK`."""
-
-QUICK = ("quickstart", "review")
-"""Experiments on small problems, by the first part of their names."""
+GUESS, SMOKE_GUESS = 60.0, 3.0
+"""Seconds of a run of which no stored run tells anything, where no figure is drawn of it, and of one of the smoke presets."""
 
 OVERHEAD = 1.6
 """What a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling."""
@@ -33,7 +30,7 @@ class Step:
     seconds : float
         What these take, one after the other.
     guessed : int
-        How many of them are estimated by `GUESS`.
+        How many of them are guessed.
     """
 
     name: str
@@ -63,10 +60,10 @@ class Durations:
         passes that they made.
         """
         like, similar = self._by
-        if found := like.get(_like(config)):
-            return OVERHEAD * statistics.median(found)
-        if (found := similar.get(_similar(config))) and config.get("max_passes"):
-            return OVERHEAD * statistics.median(found) * config["max_passes"]
+        if times := like.get(_like(config)):
+            return OVERHEAD * statistics.median(times)
+        if (rates := similar.get(_similar(config))) and config.get("max_passes"):
+            return OVERHEAD * statistics.median(rates) * config["max_passes"]
         return None
 
     @cached_property
@@ -90,22 +87,17 @@ def plan(results_dir, preset: str = "full") -> list[Step]:
 
     runs = store.find_runs(results_dir)
     durations, done = Durations(runs), {run.key for run in runs}
-    found = []
-    for name, figure in experiments():
-        configs = sweep.expand([f"+experiment={name}"], preset=preset)
-        missing = {key_of(config): config for config in configs if key_of(config) not in done}
-        done |= set(missing)
-        times = [durations.of(config) for config in missing.values()]
-        seconds = sum(guess(name, preset) if time is None else time for time in times)
-        found.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
-    return found
-
-
-def guess(name: str, preset: str) -> float:
-    """Return the seconds that a run of an experiment is taken to last where nothing is known."""
-    if preset == "smoke":
-        return SMOKE_GUESS
-    return QUICK_GUESS if name.partition("/")[0] in QUICK else GUESS
+    steps = []
+    with sweep.hydra_loader():  # for all of them, so that each file is read once
+        for name, figure in experiments():
+            configs = sweep.expand([f"+experiment={name}"], preset=preset)
+            missing = {key_of(config): config for config in configs if key_of(config) not in done}
+            done |= set(missing)
+            times = [durations.of(config) for config in missing.values()]
+            guess = SMOKE_GUESS if preset == "smoke" else figure.seconds if figure else GUESS
+            seconds = sum(guess if time is None else time for time in times)
+            steps.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
+    return steps
 
 
 def experiments() -> Iterator[tuple[str, Figure | None]]:

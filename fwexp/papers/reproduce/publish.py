@@ -22,8 +22,8 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, unknown
 from fwexp.files import locks
 from fwexp.files.atomic import clean, replacing_folder
-from fwexp.papers.catalogue import FIGURES
-from fwexp.papers.claims import PAPERS, all_claims, check_all
+from fwexp.papers.catalogue import FIGURES, PAPERS, papers_by_id
+from fwexp.papers.claims import all_claims, check_all
 from fwexp.papers.claims.check import read, save, tally
 from fwexp.papers.files import PICTURE, TABLE, paths, read_file, read_record, write
 from fwexp.papers.origin import commit_of
@@ -39,7 +39,7 @@ PATIENCE = 60.0  # seconds for somebody else to write to the same folder
 def parts() -> list[str]:
     """Return the parts that can be published one by one: papers, figures of none, and ``peers``."""
     FIGURES.load_all()
-    return [*sorted({part_of(name) for name in FIGURES} | {name for name, _ in PAPERS.values()}), PEERS_PART]
+    return [*sorted({part_of(name) for name in FIGURES} | set(PAPERS)), PEERS_PART]
 
 
 def part_of(name: str) -> str:
@@ -77,9 +77,9 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
     wanted = chosen or accepted
     figures = [each for each in drawn(results_dir) if each.preset == "full" and part_of(each.figure.name) in wanted]
     compared = _compared(results_dir) if PEERS_PART in wanted else {}
-    claims = {id: claim for id, claim in all_claims().items() if PAPERS[claim.paper][0] in wanted}
+    claims = {id: claim for id, claim in all_claims().items() if papers_by_id()[claim.paper].name in wanted}
     drawn_parts = {part_of(each.figure.name) for each in figures} | ({PEERS_PART} if compared else set())
-    lacking = set(chosen) - drawn_parts - {name for name, _ in PAPERS.values() if name not in map(part_of, FIGURES)}
+    lacking = set(chosen) - drawn_parts - (set(PAPERS) - set(map(part_of, FIGURES)))
     if lacking or not (chosen or figures):
         of = f" of {', '.join(sorted(lacking))}" if lacking else ""
         raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
@@ -256,9 +256,9 @@ def gallery(folder: Path) -> str:
         "| --- | --- | --- |",
     ]
     records = {}
-    for name, title in PAPERS.values():
+    for name, paper in PAPERS.items():
         if here := read(folder / "claims" / f"{name}.json"):
-            lines.append(f"| {title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
+            lines.append(f"| {paper.title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
             records |= here
     if compared := [path.stem for name in CONTESTS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
         lines += ["", "Beside other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
