@@ -206,6 +206,8 @@ def _has_files(folder: Path) -> bool:
 def _check_files(run: StoredRun) -> None:
     for name in (CONFIG, TRACE, MODEL):
         stored = run.record["files"][name]
+        if not isinstance(digest_of(run.record, name), str):
+            raise Damaged(f"its record has a checksum of {name} of another kind")
         if isinstance(stored, str):  # an older record, without sizes
             _verify(run, name)
         else:
