@@ -114,8 +114,9 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
     if results.empty:
         return results
-    heads = heads.drop_duplicates("key").set_index("key")
-    return results.assign(**{name: results["key"].map(heads[name]) for name in ("method", "problem", "highest")})
+    which, keys = pd.factorize(results["key"])
+    heads = heads.drop_duplicates("key").set_index("key").loc[keys]
+    return results.assign(**{name: heads[name].to_numpy()[which] for name in ("method", "problem", "highest")})
 
 
 def comparable(results: pd.DataFrame) -> pd.DataFrame:
@@ -175,7 +176,7 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
     stores = all(side.store is not None for side in sides)
     if stores:  # method by method, as far as both have it
         found = {name: rows.assign(problem=rows["problem"] + ", " + rows["method"]) for name, rows in found.items()}
-    common = set.intersection(*(set(rows["problem"]) for rows in found.values()))
+    common = set.intersection(*(set(rows["problem"].unique()) for rows in found.values()))
     if not common:
         raise ParameterError(f"{' and '.join(found)} have no data set and lam in common")
     curves = {name: _curves(runs) for name, runs in found.items()}

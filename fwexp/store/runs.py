@@ -287,10 +287,11 @@ def _all_runs(
 ) -> Iterator[StoredRun]:
     """Yield the runs of a store whose paths have one of the values of each column in ``by_path``."""
     for entry in paths.entries(results_dir):
-        wanted = entry.kind == "finished" or entry.kind in include or (entry.kind == "partial" and "damaged" in include)
+        kind = entry.kind
+        wanted = kind == "finished" or kind in include or (kind == "partial" and "damaged" in include)
         if wanted and all(getattr(entry, name) in values for name, values in by_path.items()):
             run = read(entry)
-            if run.status != "missing" and ("damaged" if run.status == "damaged" else entry.kind) in {"finished", *include}:
+            if run.status != "missing" and ("damaged" if run.status == "damaged" else kind) in {"finished", *include}:
                 yield run
 
 

@@ -164,15 +164,15 @@ def read(entry: paths.Entry) -> StoredRun:
 
 
 def _read(entry: paths.Entry) -> StoredRun:
-    place = entry.dataset, entry.solver
+    place, kind = (entry.dataset, entry.solver), entry.kind
     try:
         if entry.trouble:
             raise Damaged(f"{entry.path.name} {entry.trouble}")
-        record = records.read(entry.path if entry.kind == "failed" else entry.path / RECORD)
+        record = records.read(entry.path if kind == "failed" else entry.path / RECORD)
         config = record["config"] if "config" in record else _older_config(entry.path, record)
         run = StoredRun(entry.path, entry.key, record["status"], config, record, place=place)
-        kind = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
-        if (record["key"], key_of(config), kind) != (entry.key, entry.key, entry.kind):
+        kind_of_status = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
+        if (record["key"], key_of(config), kind_of_status) != (entry.key, entry.key, kind):
             raise Damaged("its record is that of another run")
         for facts, kinds in ((record, RECORD_FACTS), (config, CONFIG_FACTS)):
             for name in facts.keys() & kinds:
@@ -180,7 +180,7 @@ def _read(entry: paths.Entry) -> StoredRun:
                     raise Damaged(f"its record has a {name} of another kind")
         if place != tuple(run.columns()[name] for name in PATH_COLUMNS[:2]):
             raise Damaged("its record is of another data set or solver")
-        if entry.kind == "failed":
+        if kind == "failed":
             record["error"].split()
         else:
             _check_files(run)
@@ -189,7 +189,7 @@ def _read(entry: paths.Entry) -> StoredRun:
         damage = str(error)
     except MISFITS:
         damage = "its record lacks what a record has"
-    status = "damaged" if entry.trouble or entry.kind == "failed" or _has_files(entry.path) else "missing"
+    status = "damaged" if entry.trouble or kind == "failed" or _has_files(entry.path) else "missing"
     return StoredRun(entry.path, entry.key, status, {}, {}, damage, place)
 
 
@@ -206,6 +206,8 @@ def _has_files(folder: Path) -> bool:
 def _check_files(run: StoredRun) -> None:
     for name in (CONFIG, TRACE, MODEL):
         stored = run.record["files"][name]
+        if not isinstance(digest_of(run.record, name), str):
+            raise Damaged(f"its record has a checksum of {name} of another kind")
         if isinstance(stored, str):  # an older record, without sizes
             _verify(run, name)
         else:
@@ -220,10 +222,12 @@ def _compare_size(path: Path, stored: int) -> None:
 def _found(run: StoredRun, name: str, look: Callable[[Path], Any]):
     """Return what ``look`` does of a file of a run: under its name, or under that which it has until then."""
     path = run.path / name
-    for other in (path, written_path(run.path, name, digest_of(run.record, name))):
+    try:
+        return look(path)
+    except Damaged:
         with contextlib.suppress(Damaged):
-            return look(other)
-    return look(path)  # it has its name by now, or is damaged
+            return look(written_path(run.path, name, digest_of(run.record, name)))
+        return look(path)  # it has its name by now, or is damaged
 
 
 def _older_config(folder: Path, record: Mapping) -> dict:
@@ -256,10 +260,13 @@ def _verify(run: StoredRun, name: str) -> None:
     """Raise `Damaged` unless a file, of whatever size, is as it was stored."""
 
     def look(path: Path) -> None:
-        records.size_of(path)  # it is a file
         try:
-            with path.open("rb") as file:
-                _compare(name, hashlib.file_digest(file, "sha256").hexdigest(), run.record)
+            if records.size_of(path) <= records.LARGEST:
+                digest = _sha256(records.read_bytes(path, records.LARGEST))
+            else:
+                with path.open("rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+            _compare(name, digest, run.record)
         except OSError as error:
             raise Damaged(f"{name} cannot be read ({error.strerror})") from error
 

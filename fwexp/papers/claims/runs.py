@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from fwexp.methods import variants
 from fwexp.papers.claims.verdict import Undecided
@@ -116,6 +115,8 @@ class Curves:
 
 def interval(values: Sequence[float]) -> Rate:
     """The mean of values, one per seed, with Student's 95 % interval; one value is its own."""
+    from scipy.special import stdtrit
+
     values = np.asarray(values, dtype=float)
     wide = stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return Rate(values.mean(), values.mean() - wide, values.mean() + wide)
