@@ -8,7 +8,7 @@ from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import is_integer
 from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluation, Evaluator
-from fwexp.problems.structure import check_labels, check_problem_type
+from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
 

@@ -206,6 +206,11 @@ ELSEWHERE = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class NoOptions:
+    """The options of a solver, a task or a data set that has none."""
+
+
 def check_names(owner: str, given: Mapping, accepted: Collection[str], others: Collection[str] = ()) -> None:
     """Refuse options that ``owner`` does not have; suggest one of its own, or one of the ``others`` of the same call.
 

@@ -20,6 +20,8 @@ from typing import NamedTuple
 from fwexp.errors import ParameterError, shown, unknown
 
 GROUPS = {kind: f"fwexp.{kind}s" for kind in ("solver", "dataset", "task", "paper", "figure")}
+STRUCTURED, CONVEX, SADDLE = "structured", "convex", "saddle"  # kinds of problem: a data set gives one, solvers and tasks take some
+KINDS = {STRUCTURED: "structured SVMs", CONVEX: "convex problems", SADDLE: "saddle points"}
 NAME = re.compile(r"[A-Za-z]\w*")
 
 
@@ -31,7 +33,27 @@ class Definition(NamedTuple):
     load: Callable[[], object]
 
 
-class Catalogue(Mapping):
+class Named(Mapping):
+    """Things of one kind, by name."""
+
+    _kind: str
+
+    def __contains__(self, name: object) -> bool:
+        """Say whether there is something of that name that works."""
+        try:
+            self[name]
+        except (KeyError, TypeError):
+            return False
+        return True
+
+    def find(self, name: str, *others: str):
+        """Return what has that name; refuse a name that nothing has, nor is one of ``others``."""
+        if not isinstance(name, str) or name not in self:
+            raise ParameterError(unknown(self._kind, name, [*self, *others]))
+        return self[name]
+
+
+class Catalogue(Named):
     """What there is of one kind, by name.
 
     A look-up imports what is asked for and nothing else, and so do the names where ``lazy``; otherwise asking for all names
@@ -71,14 +93,6 @@ class Catalogue(Mapping):
             self.loaded[name] = value
         return self.loaded[name]
 
-    def __contains__(self, name: object) -> bool:
-        """Say whether there is something of that name that works."""
-        try:
-            self[name]
-        except (KeyError, TypeError):
-            return False
-        return True
-
     def __iter__(self) -> Iterator[str]:
         if not self._lazy:
             self.load_all()
@@ -92,11 +106,9 @@ class Catalogue(Mapping):
         for name in list(self._discovered()):
             self.get(name)
 
-    def find(self, name: str, *others: str):
-        """Return what has that name; refuse a name that nothing has, nor is one of ``others``."""
-        if not isinstance(name, str) or name not in self:
-            raise ParameterError(unknown(self._kind, name, [*self, *others]))
-        return self[name]
+    def where(self, is_meant: Callable[[object], bool]) -> "Selection":
+        """Return what fulfils a condition; it is looked up when it is asked for."""
+        return Selection(self, is_meant)
 
     def module(self, name: str) -> str:
         """Return the module that makes what has that name."""
@@ -131,6 +143,24 @@ class Catalogue(Mapping):
                 warn_left_out(what, ParameterError("they share the name"))
             else:
                 (self._definitions[name],) = definitions
+
+
+class Selection(Named):
+    """What of a catalogue fulfils a condition."""
+
+    def __init__(self, catalogue: Catalogue, is_meant: Callable[[object], bool]) -> None:
+        self._catalogue, self._is_meant, self._kind = catalogue, is_meant, catalogue._kind
+
+    def __getitem__(self, name: str):
+        if not self._is_meant(value := self._catalogue[name]):
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, value in self._catalogue.items() if self._is_meant(value))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 def warn_left_out(what: str, error: BaseException) -> None:

@@ -139,12 +139,12 @@ def _fields(cls: type) -> tuple[str, ...]:
 
 
 def _class(module: str, name: str) -> type:
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if not (isinstance(found, type) and _fields(found)):
+    cls: Any = sys.modules.get(module)
+    for word in name.split("."):
+        cls = getattr(cls, word, None)
+    if not (isinstance(cls, type) and _fields(cls)):
         raise ValueError(f"{module}.{name} is no record that is known here")
-    return found
+    return cls
 
 
 def _make(cls: type, values: dict):

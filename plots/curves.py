@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.methods import of_results, variant_of
 from fwexp.plots import style
 
 MEASURES = {
@@ -32,7 +33,7 @@ MEASURES = {
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
 AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
 
-REFERENCE = "bccfw-accelerated"
+REFERENCE = "bccfw_accelerated"
 """The method of the run that presets name to bound the optimum from below."""
 
 FLOOR = 1e-12
@@ -227,7 +228,7 @@ class Chart:
     lowest : sequence of str
         Solvers drawn as the lower envelope of their suboptimality.
     split_by : sequence of str
-        Options in which methods differ in this figure, see `style.method`.
+        Options in which methods differ in this figure, see `fwexp.methods.method_of`.
     variants : callable, optional
         From results to the variant of every row, where these are not methods and iterates.
     derive : callable, optional
@@ -262,10 +263,10 @@ class Chart:
             A name in `hidden`, `lowest` or `split_by` is that of nothing.
         """
         results = self.derive(results) if self.derive else results
-        names = style.methods(results, self.split_by)
-        variants = self.variants(results) if self.variants else style.variants(results, self.split_by)
+        names = of_results(results, self.split_by)
+        variants = self.variants(results) if self.variants else names + results["iterate"].map(lambda one: variant_of("", one))
         _check_names("method or variant to hide", self.hidden, {*style.LINES, *names, *variants})
-        _check_names("solver", self.lowest, {m.solver for m in style.METHODS.values()} | set(results["solver"]))
+        _check_names("solver", self.lowest, {*style.METHODS, *results["solver"]})
         results = envelope(suboptimality(results), "suboptimality", self.lowest).assign(variant=variants, method=names)
         results = results[~(names.isin(self.hidden) | variants.isin(self.hidden))]
         return joined(frame for panel in self.panels for frame in _curves_of(results, panel))

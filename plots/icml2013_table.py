@@ -8,7 +8,7 @@ bounds is 1, and 0 for the two methods whose bounds are free of n.
 import numpy as np
 import pandas as pd
 
-from fwexp.plots import style
+from fwexp.methods import of_results
 
 LAM = 0.01
 LEVELS = (0.1, 0.01)  # of the gap, relative to P(0)
@@ -43,7 +43,7 @@ def data(results: pd.DataFrame) -> pd.DataFrame:
     slope of log calls over log n, for sizes at which the level was reached, NaN where these are less than three. ``keys``
     names all runs of the method, with spaces between.
     """
-    names = style.methods(results)
+    names = of_results(results)
     reached = pd.DataFrame([_reached(run) for _, run in _with_bound(results[names.isin(list(METHODS))]).groupby("key")])
     rows = []
     for name, facts in METHODS.items():

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.errors import ParameterError
+from fwexp.methods import methods, of_results
 from fwexp.plots import curves, style
 from fwexp.plots.curves import Chart, Panel
 
@@ -43,7 +44,7 @@ PLACES = {
 """By what panels call them. The lam are the paper's; for horses those of its larger HorseSeg, for LSP smaller ones, as fit features
 about as long as 1."""
 
-WALKERS = ("bcfw-gap", "bcpfw-gap-cache")
+WALKERS = ("bcfw_gap", "bcpfw_gap_cache")
 """The methods of paths and grids."""
 
 LAM_MIN = {"synth. HorseSeg-small": 0.01, "OCR-small": 1e-4, "synth. HorseSeg-medium": 10.0, "OCR-large": 1e-4}
@@ -84,7 +85,7 @@ def fig2_data(results):
     ParameterError
         Runs of a version that did not count what each criterion lets through.
     """
-    names = style.methods(results, FIG2_B.split_by)
+    names = of_results(results, FIG2_B.split_by)
     shown = FIG2_B.data(results[names.isin(list(style.METHODS))])
     frames, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}
     if "solver.cache.F" in results:  # else all runs with a cache failed
@@ -131,10 +132,10 @@ def _draw_shares(frame, title, ax, figure):
         color = "white" if value > 0.6 else "black"
         words = f"{100 * value:.0f} %" if np.isfinite(value) else "no run"
         ax.text(column, row - 0.12, words, ha="center", va="center", fontsize=7, color=color)
-    for known in style.METHODS.values():
-        F, nu = known.departures.get("cache.F"), known.departures.get("cache.nu")
-        if F in share.index and nu in share.columns:
-            place = share.columns.get_loc(nu), share.index.get_loc(F) + 0.28
+    for name, known in style.METHODS.items():
+        cache = methods()[name].options.get("cache")
+        if isinstance(cache, dict) and cache["F"] in share.index and cache["nu"] in share.columns:
+            place = share.columns.get_loc(cache["nu"]), share.index.get_loc(cache["F"]) + 0.28
             ax.plot(*place, known.marker, color=known.color, markersize=5.5, markeredgecolor="white")
     ax.set_xticks(range(share.shape[1]), [f"{nu:g}" for nu in share.columns])
     ax.set_yticks(range(share.shape[0]), [f"{F:g}" for F in share.index])

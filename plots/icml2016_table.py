@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fwexp.methods import of_results
 from fwexp.plots import style
 from fwexp.plots.icml2016 import PLACES
 
-METHODS = ("bcfw", "bcpfw-gap-cache")  # whose runs are looked at
+METHODS = ("bcfw", "bcpfw_gap_cache")  # whose runs are looked at
 
 
 class Facts(NamedTuple):
@@ -49,7 +50,7 @@ def data(results: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
     ``costs`` has a row per run, by ``key``: ``n``, ``d`` and the seconds of a call at its weights. ``keys`` names the runs.
     """
     ends = results.sort_values("oracle_calls", kind="stable").groupby("key").last().reset_index().merge(costs, on="key")
-    ends["method"] = style.methods(ends)
+    ends["method"] = of_results(ends)
     rows = []
     for name, facts in FACTS.items():
         place = PLACES[name]

@@ -1,17 +1,15 @@
 """How every method looks: one table gives colour, marker, line and name, whatever else is in the figure.
 
-A *variant* is what a legend entry stands for: a method (a solver with the options that make it another method) and the
-iterate that was looked at. The hue says the method and the dashes say the iterate: ``bcfw`` and ``bcfw-wavg`` are blue.
+A *variant* is what a legend entry stands for: a method, by the name of its file in ``conf/solver``, and the iterate that was
+looked at. The hue says the method and the dashes say the iterate: ``bcfw`` and ``bcfw-wavg`` are blue.
 """
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import pandas as pd
-
-from fwexp.errors import OptionError, unknown
+from fwexp.methods import variant_of
 
 COLUMN = 3.3
 """Width in inches of a figure that fills one column of a two-column page."""
@@ -20,13 +18,11 @@ TEXT = 6.75
 
 
 class Method(NamedTuple):
-    """A row of the table: what a method is called, how it looks, and which runs are meant."""
+    """How a method looks; `dashes` are those of its last iterate."""
 
     label: str
     color: str
     marker: str
-    solver: str
-    departures: Mapping[str, Any] = {}
     dashes: Any = "-"
 
 
@@ -45,81 +41,53 @@ class Line(NamedTuple):
         return {"color": self.color, "linestyle": self.dashes, "marker": self.marker, "markerfacecolor": face}
 
 
-# What the bare name of a solver means in a legend. A run that differs in one of these options is another method;
-# options not listed here change how a method is run, not what it is called - unless a figure is about them and says so.
-PLAIN = {
-    "bcfw": {"sampling": "uniform", "line_search": True, "step": "fw", "cache": False, "accelerate": False},
-    "fw": {"line_search": True},
-}
-
 # Okabe and Ito's colours for the main methods; the others were moved from Paul Tol's until tests/plots/test_style.py held:
 # least distances in CIELAB, as seen with and without red-green blindness, from the methods that stand beside them in a
 # figure and from all that have the same dashes. A new entry has to keep these distances.
 _CACHED = (0, (6, 1.2, 1, 1.2))
-_GAP = {"sampling": "gap"}
-
-
-def _regime(F, nu):
-    return _GAP | {"cache": True, "cache.F": F, "cache.nu": nu}
-
 
 METHODS = {
-    "bcfw": Method("BCFW", "#0072B2", "o", "bcfw"),
-    "bcfw-predefined": Method("BCFW, 2n/(k+2n)", "#44B1DF", "h", "bcfw", {"line_search": False}),
-    "bcfw-perm": Method("BCFW, permuted", "#014267", "P", "bcfw", {"sampling": "perm"}),
-    "bcfw-cyclic": Method("BCFW, cyclic", "#8FBFFB", "8", "bcfw", {"sampling": "cyclic"}),
-    "bcfw-lipschitz": Method("BCFW, Lipschitz", "#A0A547", "h", "bcfw", {"sampling": "lipschitz"}),
-    "bcfw-max_gap": Method("BCFW, largest gap", "#AD5709", "X", "bcfw", {"sampling": "max_gap"}),
-    "bcfw-gap": Method("BCFW + gap", "#E69F00", "D", "bcfw", {"sampling": "gap"}),
+    "bcfw": Method("BCFW", "#0072B2", "o"),
+    "bcfw_predefined": Method("BCFW, 2n/(k+2n)", "#44B1DF", "h"),
+    "bcfw_perm": Method("BCFW, permuted", "#014267", "P"),
+    "bcfw_cyclic": Method("BCFW, cyclic", "#8FBFFB", "8"),
+    "bcfw_lipschitz": Method("BCFW, Lipschitz", "#A0A547", "h"),
+    "bcfw_max_gap": Method("BCFW, largest gap", "#AD5709", "X"),
+    "bcfw_gap": Method("BCFW + gap", "#E69F00", "D"),
     # Settings that figures are about: how often gaps are refreshed, and when the cache may answer.
-    "bcfw-gap-1": Method("gap, every pass", "#E5BD3C", "s", "bcfw", _GAP | {"refresh": 1.0}),
-    "bcfw-gap-5": Method("gap, every 5 passes", "#DA8118", "^", "bcfw", _GAP | {"refresh": 5.0}),
-    "bcfw-gap-10": Method("gap, every 10 passes", "#DC5041", "v", "bcfw", _GAP | {"refresh": 10.0}),
-    "bcfw-gap-100": Method("gap, every 100 passes", "#B82B65", "P", "bcfw", _GAP | {"refresh": 100.0}),
-    "bcfw-gap-never": Method("gap, never refreshed", "#3C0F52", "X", "bcfw", _GAP | {"refresh": 0.0}),
-    "cache-local": Method("cache, F = 0.25, ν = 0.01", "#2B52A1", "h", "bcfw", _regime(0.25, 0.01), _CACHED),
-    "cache-global": Method("cache, F = 0.01, ν = 1", "#2B7118", "^", "bcfw", _regime(0.01, 1.0), _CACHED),
-    "cache-rare": Method("cache, F = 5, ν = 10", "#7F726A", "s", "bcfw", _regime(5.0, 10.0), _CACHED),
-    "cache-eager": Method("cache, F = 0.01, ν = 0.001", "#A93276", "v", "bcfw", _regime(0.01, 0.001), _CACHED),
-    "bcfw-cache": Method("BCFW + cache", "#039EF6", "<", "bcfw", {"cache": True}, _CACHED),
-    "bcfw-gap-cache": Method("BCFW + gap + cache", "#F8A54F", ">", "bcfw", {"sampling": "gap", "cache": True}, _CACHED),
-    "bcpfw": Method("BCPFW", "#882255", "^", "bcfw", {"step": "pairwise"}),
-    "bcpfw-gap": Method("BCPFW + gap", "#06A8AA", "v", "bcfw", {"step": "pairwise", "sampling": "gap"}),
-    "bcpfw-cache": Method("BCPFW + cache", "#994754", "p", "bcfw", {"step": "pairwise", "cache": True}, _CACHED),
-    "bcpfw-gap-cache": Method(
-        "BCPFW + gap + cache", "#5DAD8D", "*", "bcfw", {"step": "pairwise", "sampling": "gap", "cache": True}, _CACHED
-    ),
-    "bcafw": Method("BCAFW", "#99338C", "<", "bcfw", {"step": "away"}),
-    "bcafw-gap": Method("BCAFW + gap", "#067837", "v", "bcfw", {"step": "away", "sampling": "gap"}),
-    "bccfw": Method("BCFW, corrective", "#222189", "d", "bcfw", {"step": "corrective"}),
-    "bccfw-accelerated": Method(
-        "accelerated corrective",
-        "#661400",
-        "*",
-        "bcfw",
-        {"sampling": "perm", "step": "corrective", "accelerate": True},
-    ),
-    "bccfw-gap-cache-accelerated": Method(
-        "accelerated corrective + gap + cache",
-        "#760626",
-        "D",
-        "bcfw",
-        {"sampling": "gap_perm", "step": "corrective", "cache": True, "accelerate": True},
-        _CACHED,
-    ),
-    "bcfw-accelerated": Method("accelerated BCFW", "#8A4115", "H", "bcfw", {"accelerate": True}),
-    "kernel_bcfw": Method("kernelized BCFW", "#6992C2", "d", "kernel_bcfw"),
-    "auto": Method("auto", "#AA292F", "X", "auto"),
-    "ssg": Method("SSG", "#D55E00", "s", "ssg"),
-    "online_eg": Method("online-EG", "#CC79A7", "D", "online_eg"),
-    "fw": Method("FW", "#009E73", "^", "fw"),
-    "fw-predefined": Method("FW, 2/(k+2)", "#80D0B6", "v", "fw", {"line_search": False}),
-    "one_slack": Method("cutting plane", "#000000", "X", "one_slack"),
-    "n_slack": Method("cutting plane, n-slack", "#68767C", "P", "n_slack"),
-    "fcfw": Method("FCFW", "#5E2C87", "p", "fcfw"),
-    "bmrm": Method("BMRM", "#575549", "h", "bmrm"),
-    "excessive_gap": Method("excessive gap", "#94C8E3", "<", "excessive_gap"),
-    "extragradient": Method("extragradient", "#B1862E", ">", "extragradient"),
+    "bcfw_gap_1": Method("gap, every pass", "#E5BD3C", "s"),
+    "bcfw_gap_5": Method("gap, every 5 passes", "#DA8118", "^"),
+    "bcfw_gap_10": Method("gap, every 10 passes", "#DC5041", "v"),
+    "bcfw_gap_100": Method("gap, every 100 passes", "#B82B65", "P"),
+    "bcfw_gap_never": Method("gap, never refreshed", "#3C0F52", "X"),
+    "cache_local": Method("cache, F = 0.25, ν = 0.01", "#2B52A1", "h", _CACHED),
+    "cache_global": Method("cache, F = 0.01, ν = 1", "#2B7118", "^", _CACHED),
+    "cache_rare": Method("cache, F = 5, ν = 10", "#7F726A", "s", _CACHED),
+    "cache_eager": Method("cache, F = 0.01, ν = 0.001", "#A93276", "v", _CACHED),
+    "bcfw_cache": Method("BCFW + cache", "#039EF6", "<", _CACHED),
+    "bcfw_gap_cache": Method("BCFW + gap + cache", "#F8A54F", ">", _CACHED),
+    "bcpfw": Method("BCPFW", "#882255", "^"),
+    "bcpfw_gap": Method("BCPFW + gap", "#06A8AA", "v"),
+    "bcpfw_cache": Method("BCPFW + cache", "#994754", "p", _CACHED),
+    "bcpfw_gap_cache": Method("BCPFW + gap + cache", "#5DAD8D", "*", _CACHED),
+    "bcafw": Method("BCAFW", "#99338C", "<"),
+    "bcafw_gap": Method("BCAFW + gap", "#067837", "v"),
+    "bccfw": Method("BCFW, corrective", "#222189", "d"),
+    "bccfw_accelerated": Method("accelerated corrective", "#661400", "*"),
+    "bccfw_gap_cache_accelerated": Method("accelerated corrective + gap + cache", "#760626", "D", _CACHED),
+    "bcfw_accelerated": Method("accelerated BCFW", "#8A4115", "H"),
+    "kernel_bcfw": Method("kernelized BCFW", "#6992C2", "d"),
+    "auto": Method("auto", "#AA292F", "X"),
+    "ssg": Method("SSG", "#D55E00", "s"),
+    "online_eg": Method("online-EG", "#CC79A7", "D"),
+    "fw": Method("FW", "#009E73", "^"),
+    "fw_predefined": Method("FW, 2/(k+2)", "#80D0B6", "v"),
+    "one_slack": Method("cutting plane", "#000000", "X"),
+    "n_slack": Method("cutting plane, n-slack", "#68767C", "P"),
+    "fcfw": Method("FCFW", "#5E2C87", "p"),
+    "bmrm": Method("BMRM", "#575549", "h"),
+    "excessive_gap": Method("excessive gap", "#94C8E3", "<"),
+    "extragradient": Method("extragradient", "#B1862E", ">"),
 }
 
 # Averages of the iterates keep their method's hue and marker; the dashes change and the marker becomes hollow.
@@ -130,19 +98,13 @@ _SPARE_COLORS = ("#6F4A98", "#597E30", "#8C564B", "#924365", "#EC75CB", "#B0A830
 _SPARE_MARKERS = ("h", "P", "d", "X", "p", "8", "H", "*")
 _SPARE_DASHES = ((0, (9, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (2, 1.2)))
 
-
-def _average(method, iterate):
-    return method if iterate == "last" else f"{method}-{iterate}"
-
-
 LINES = {
-    _average(name, iterate): Line(
-        _average(m.label, iterate), m.color, m.marker, m.dashes if dashes is None else dashes, iterate == "last"
+    variant_of(name, iterate): Line(
+        variant_of(m.label, iterate), m.color, m.marker, m.dashes if dashes is None else dashes, iterate == "last"
     )
     for name, m in METHODS.items()
     for iterate, dashes in ITERATES.items()
 }
-
 
 # What runs do beside training at one lam.
 LINES |= {
@@ -155,75 +117,23 @@ LINES |= {
 # Methods on convex sets, which never stand beside those of structural SVMs.
 LINES |= {
     "frank_wolfe": Line("FW", "#009E73", "^", _CACHED, True),
-    "frank_wolfe[open_loop]": Line("FW, 2/(t+2)", "#7F726A", "v", (0, (1, 1.1)), True),
+    "frank_wolfe_open_loop": Line("FW, 2/(t+2)", "#7F726A", "v", (0, (1, 1.1)), True),
     "away": Line("away steps", "#0072B2", "o", (0, (4, 1.4)), True),
     "pairwise": Line("pairwise", "#D55E00", "D", "-", True),
     "corrective": Line("fully corrective", "#000000", "X", (0, (1, 1.1)), True),
-    "random_away[0.05]": Line("random, η = 0.05", "#E69F00", "<", "-", True),
-    "random_away[0.1]": Line("random, η = 0.1", "#A93276", ">", (0, (4, 1.4)), True),
-    "random_away[0.5]": Line("random, η = 0.5", "#56B4E9", "p", "-", True),
-    "random_away[1.0]": Line("random, η = 1", "#3C0F52", "h", (0, (1, 1.1)), True),
+    "random_away[eta=0.05]": Line("random, η = 0.05", "#E69F00", "<", "-", True),
+    "random_away": Line("random, η = 0.1", "#A93276", ">", (0, (4, 1.4)), True),
+    "random_away[eta=0.5]": Line("random, η = 0.5", "#56B4E9", "p", "-", True),
+    "random_away[eta=1.0]": Line("random, η = 1", "#3C0F52", "h", (0, (1, 1.1)), True),
     "block": Line("block-coordinate FW", "#CC79A7", "d", "-", True),
-    "block[pairwise]": Line("block-coordinate pairwise", "#882255", "P", (0, (4, 1.4)), True),
+    "block_pairwise": Line("block-coordinate pairwise", "#882255", "P", (0, (4, 1.4)), True),
     "dual_extragradient": Line("extragradient", "#0072B2", "o", (0, (1, 1.1)), True),
-    "dual_extragradient[entropic]": Line("extragradient, entropic", "#56B4E9", "D", (0, (4, 1.4)), True),
+    "dual_extragradient_entropic": Line("extragradient, entropic", "#56B4E9", "D", (0, (4, 1.4)), True),
     "sp_fw": Line("SP-FW, 2/(t+2)", "#D55E00", "s", (0, (4, 1.4)), True),
-    "sp_fw[adaptive]": Line("SP-FW, adaptive", "#E69F00", "v", (0, (1, 1.1)), True),
-    "sp_fw[linear_rate]": Line("SP-FW, step of the theorem", "#882255", "v", "-", True),
+    "sp_fw_adaptive": Line("SP-FW, adaptive", "#E69F00", "v", (0, (1, 1.1)), True),
+    "sp_fw_linear_rate": Line("SP-FW, step of the theorem", "#882255", "v", "-", True),
     "sp_away": Line("SP-AFW", "#000000", "h", _CACHED, True),
 }
-
-
-def method(solver: str, options: Mapping[str, Any], split_by: Iterable[str] = ()) -> str:
-    """Name of the method that `solver` is with these `options`, as in `METHODS`.
-
-    Runs that differ in an option of `split_by` are different methods too. A setting that the table does not know is named
-    after the options in which it departs from the plain solver.
-    """
-    departures = {}
-    for option, plain in (PLAIN.get(solver, {}) | dict.fromkeys(split_by)).items():
-        value = options.get(option)
-        if any(name.startswith(f"{option}.") and not _missing(options[name]) for name in options):
-            value = True  # cache and accelerate: on, with whatever settings, is on
-        if not _missing(value) and value != plain:
-            departures[option] = value
-    for name, known in METHODS.items():
-        if known.solver == solver and known.departures == departures:
-            return name
-    return solver + "".join(f"[{option}={value}]" for option, value in sorted(departures.items()))
-
-
-def _missing(value):
-    """An option that a solver does not have, or did not have yet when the run was stored."""
-    return value is None or (isinstance(value, float) and value != value)
-
-
-def methods(results: pd.DataFrame, split_by: Iterable[str] = ()) -> pd.Series:
-    """The method of every row of `results`: ``bcfw``, ``bcfw-perm``, ...; `split_by` as in `method`.
-
-    Raises
-    ------
-    OptionError
-        Neither the results nor the table of methods have an option of `split_by`.
-    """
-    split_by = tuple(split_by)
-    options = [column for column in results.columns if column.startswith("solver.")]
-    known = {option.removeprefix("solver.") for option in options}
-    known |= {option for table in (*PLAIN.values(), *(m.departures for m in METHODS.values())) for option in table}
-    for option in split_by:
-        if option not in known and not any(name.startswith(f"{option}.") for name in known):
-            raise OptionError(unknown("option to split methods by", option, known))
-    runs = results.drop_duplicates("key")[["key", "solver", *options]].to_dict("records")
-    names = {}
-    for run in runs:
-        given = {option.removeprefix("solver."): run[option] for option in options}
-        names[run["key"]] = method(run["solver"], given, split_by)
-    return results["key"].map(names)
-
-
-def variants(results: pd.DataFrame, split_by: Iterable[str] = ()) -> pd.Series:
-    """The variant of every row of `results`: ``bcfw``, ``bcfw-wavg``, ...; `split_by` as in `method`."""
-    return methods(results, split_by) + results["iterate"].map(lambda iterate: _average("", iterate))
 
 
 def line(variant: str) -> Line:

@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis profiles, the marker ``data``, interrupts, and matplotlib without a display."""
+"""Set-up of all tests: hypothesis profiles, the marker ``data``, interrupts, and matplotlib without a display."""
 
 import os
 import signal

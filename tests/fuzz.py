@@ -87,7 +87,7 @@ def config(data: bytes) -> None:
 def examples(target: str) -> list[bytes]:
     """Return files that are right, to begin with."""
     problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 2])
-    found = {
+    texts = {
         "letters": [b"\t".join([b"1", b"o", b"2", b"3", b"0", b"0"] + [b"0", b"1"] * 64) + b"\n"],
         "columns": [b"the DT B-NP\ndog NN I-NP\n\nruns VBZ B-VP\n"],
         "sentences": [b"a b c\nd e\n"],
@@ -95,8 +95,8 @@ def examples(target: str) -> list[bytes]:
         "own_svmlight": [b"1 1:0.5 3:2 # text\n-1 2:1e-3\n"],
         "config": [json.dumps({"dataset": {"name": "digits"}, "solver": {"name": "bcfw", "cache": True}, "lam": 0.1}).encode()],
     }
-    if target in found:
-        return found[target]
+    if target in texts:
+        return texts[target]
     if target == "own_npz":
         np.savez(FILE.with_suffix(".npz"), X=np.eye(3), y=np.arange(3))
         return [FILE.with_suffix(".npz").read_bytes()]

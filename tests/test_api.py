@@ -123,8 +123,8 @@ def test_auto_follows_an_order():
     tp, problem = chain("dense", 2)
     order = np.random.default_rng(0).integers(tp.n, size=3 * tp.n)
     same, again, other = (
-        fwexp.solve(problem, "auto", lam=LAM, max_passes=3, gap_tol=0, order=each, seed=seed, iterate="last").w
-        for each, seed in ((order, 0), (order, 1), (np.flip(order).copy(), 0))
+        fwexp.solve(problem, "auto", lam=LAM, max_passes=3, gap_tol=0, order=indices, seed=seed, iterate="last").w
+        for indices, seed in ((order, 0), (order, 1), (np.flip(order).copy(), 0))
     )
     np.testing.assert_array_equal(same, again)
     assert not np.allclose(same, other)
@@ -210,7 +210,7 @@ def test_warm_start_beats_a_cold_one(problem):
         ("bcfw", lambda p: fwexp.solve(chain("dense", 0)[1], "bcfw", lam=1, max_passes=1), ParameterError, "the same problem"),
         ("fw", lambda p: fwexp.solve(p, "bcfw", lam=1, max_passes=1), OptionError, "fw cannot start from .* bcfw; accepted: fw"),
         ("bcfw", lambda p: fwexp.solve(p, "fw", lam=1, max_passes=1), OptionError, "bcfw cannot start from .* fw; accepted: bcfw"),
-        ("ssg", lambda p: fwexp.solve(p, "ssg", lam=1, max_passes=1), OptionError, "ssg has no dual variables to start from"),
+        ("ssg", lambda p: fwexp.solve(p, "ssg", lam=1, max_passes=1), OptionError, "solver ssg takes no warm_start"),
     ],
 )
 def test_other_warm_starts_are_refused(problem, solver, start, error, message):

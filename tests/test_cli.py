@@ -13,6 +13,7 @@ from fwexp import __version__, store
 from fwexp.cli import COMMANDS, main
 from fwexp.run import runner
 
+SADDLE = ("away", "fw", "fw_adaptive", "fw_linear_rate")
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
 
 
@@ -42,12 +43,13 @@ def start(*argv, cwd, **options):
 BAD = [
     ("runn", "unknown command 'runn'; accepted: claims, compare, data, doctor, figure, ls, publish, report, reproduce, run (did"),
     ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
-    ("run solver=away", "solver away is for task=convex with dataset=lasso, "),
-    ("run dataset=lasso", "dataset lasso is for task=convex with solver=frank_wolfe, "),
     (
-        "run task=convex dataset=lasso solver=bcfw",
-        "solver bcfw is for task=grid, improvement, path, train; accepted for task=convex",
+        "run solver=away",
+        "solver away is for convex problems (blocks, chain_dual, lasso, norm, triangle); for dataset digits: approx_bcfw, auto, ",
     ),
+    ("run dataset=lasso task=grid", "task grid is for structured SVMs (conll2000, digits, "),
+    ("run task=convex", "task convex is for convex problems and saddle points (ball_game, blocks, "),
+    ("run dataset=lasso solver=bcfw", "solver bcfw is for structured SVMs (conll2000, digits, "),
     ("run solver=excessive_gap dataset=synthetic_lsp", "solver excessive_gap needs the tier expectations"),
     ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
     ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: claims/icml2013, "),
@@ -98,6 +100,7 @@ BAD = [
     ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),
     ("ls solvr=bcfw", "unknown filter 'solvr'; accepted: "),
     ("ls solver=bcwf", "unknown solver 'bcwf'; accepted: "),
+    ("ls method=bcwf_gap", "unknown method 'bcwf_gap'; accepted: "),
     ("ls bcfw", "unknown argument of fwexp ls 'bcfw'; accepted: --stale, KEY=VALUE, data_dir=, results_dir="),
     ("ls seed=", "seed must not be empty"),
     ("run hydra/sweeper=basic -m lam=0.71,0.72", "hydra/sweeper must be fwexp, got basic"),
@@ -299,7 +302,7 @@ def test_hydra_sees_its_own_flags(fwexp, tmp_path):
     assert info.returncode == 0
     code, out, _ = fwexp("run", "--help")
     assert code == 0
-    assert "auto, away, bcfw, " in out
+    assert "auto, away, bcafw, bcafw_gap, " in out
     assert "hydra/" not in out.split("== Configuration")[0]  # the schema is no business of users
     assert list(tmp_path.iterdir()) == []
 
@@ -422,13 +425,18 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
     ("line", "words"),
     [
         ("fwexp ru", ["run"]),
-        ("fwexp run solver=bc", ["solver=bcfw"]),
-        ("some/run/fwexp run -m lam=0.1 solver=bc", ["solver=bcfw"]),
+        ("fwexp run solver=bcpfw_gap", ["solver=bcpfw_gap", "solver=bcpfw_gap_cache", "solver=bcpfw_gap_cache_10"]),
+        ("some/run/fwexp run -m lam=0.1 solver=bcfw_lip", ["solver=bcfw_lipschitz"]),
         ("fwexp run solver.sam", ["solver.sampling="]),
         ("fwexp run solver=nothing la", []),
+        ("fwexp run dataset=ball_game,chain_game solver=sp_", [f"solver=sp_{name}" for name in SADDLE]),
+        ("fwexp run dataset=ball_game solver=bc", []),
+        ("fwexp run solver=pairwise dataset=cha", ["dataset=chain_dual"]),
+        ("fwexp run task=path dataset=chain", []),
         ("fwexp run --nothing la", []),
         ("fwexp figure quick", ["quickstart"]),
         ("fwexp data fe", ["fetch"]),
+        ("fwexp compare bcfw auto bcafw", ["bcafw", "bcafw_gap"]),
         ("fwexp ls gap", ["gap_tol="]),
         ("fwexp doc", ["doctor"]),
         ("fwexp rep", ["report", "reproduce"]),
@@ -454,7 +462,7 @@ def test_bash_completes(tmp_path):
     (tmp_path / "fwexp").chmod(0o755)
     script = """
         eval "$(fwexp run --shell-completion install=bash)"
-        COMP_LINE="fwexp run solver=bc lam=1" COMP_POINT=19 COMP_WORDS=(fwexp run solver=bc lam=1) COMP_CWORD=2
+        COMP_LINE="fwexp run solver=ss lam=1" COMP_POINT=19 COMP_WORDS=(fwexp run solver=ss lam=1) COMP_CWORD=2
         $(complete -p fwexp | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         echo "${COMPREPLY[@]}"
         eval "$(fwexp run -sc uninstall=bash)"
@@ -462,7 +470,7 @@ def test_bash_completes(tmp_path):
     """
     environment = ENVIRONMENT | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout == "solver=bcfw\n"
+    assert done.stdout == "solver=ssg\n"
     assert done.returncode == 1  # none is left
 
 

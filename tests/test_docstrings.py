@@ -11,9 +11,9 @@ import pytest
 import fwexp
 import fwexp.convex
 import fwexp.testing
+from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.problems import protocol, tiers
 from fwexp.solvers import Solver
 
@@ -56,7 +56,7 @@ def test_no_example_is_left_out():
     names = {test.name.rpartition(".")[2] for test in EXAMPLES}
     assert names >= {"solve", "predict", "load", "load_dataset", "load_results", "chain_problem", "matching_problem"}
     assert names >= {"minimize", "saddle_point", "svm_game"}
-    assert names >= {"regularization_path", "check_problem", "check_solver", "Process", "CallbackProblem"}
+    assert names >= {"regularization_path", "check_problem", "check_solver", "Iteration", "CallbackProblem"}
     assert names >= {name for name in PUBLIC if inspect.isfunction(PUBLIC[name])} - {"grid_search"}
 
 
@@ -64,16 +64,15 @@ def test_no_example_is_left_out():
 
 PUBLIC = {name: getattr(fwexp, name) for name in fwexp.__all__ if name != "__version__"}
 CHECKS = {name: getattr(fwexp.testing, name) for name in fwexp.testing.__all__}
-EXTENDED = {cls.__name__: cls for cls in (Process, Objective, Point, Value, Solver, Bounds, Log)} | {"drive": drive}
-FUNCTIONS = {name: getattr(protocol, name) for names in tiers.TIERS.values() for name in names}
+EXTENDED = {cls.__name__: cls for cls in (Iteration, Objective, Point, Value, Solver, Bounds, Log)} | {"drive": drive}
 METHODS = {
     f"{cls.__name__}.{name}": getattr(cls, name)
-    for cls in (fwexp.CallbackProblem, Process, Objective, Solver, Log)
+    for cls in (fwexp.CallbackProblem, Iteration, Objective, Solver, Log)
     for name, value in vars(cls).items()
     if inspect.isfunction(inspect.unwrap(getattr(value, "__func__", value))) and (name == "__call__" or not name.startswith("_"))
 }
 CONVEX = {f"convex.{name}": value for name, value in vars(fwexp.convex).items() if name in fwexp.convex.__all__ and callable(value)}
-DOCUMENTED = PUBLIC | CHECKS | CONVEX | EXTENDED | FUNCTIONS | METHODS
+DOCUMENTED = PUBLIC | CHECKS | CONVEX | EXTENDED | METHODS
 
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
 
@@ -121,6 +120,14 @@ def faults(obj) -> list[str]:
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_what_is_public_says_what_it_takes_and_returns(name):
     assert faults(DOCUMENTED[name]) == []
+
+
+@pytest.mark.parametrize("name", tiers.functions())
+def test_functions_of_the_protocol_name_what_is_not_in_its_list_of_parameters(name):
+    function = getattr(protocol, name)
+    said_once = documented_names(sections(protocol)["Parameters"])
+    others = [other for other in inspect.signature(function).parameters if other not in said_once]
+    assert [other for other in others if not re.search(rf"\b{other}\b", function.__doc__)] == []
 
 
 def test_a_missing_section_is_found():

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.jit import kernels
 from fwexp.problems import tiers
-from fwexp.solvers import SOLVERS
+from fwexp.solvers import of_kind
 from fwexp.solvers.auto import rule
 from fwexp.testing import check_solver, problem_checks, small_chains
 from tests.reference.examples import multiclass
@@ -44,7 +44,7 @@ KERNELISED = ("kernel_bcfw", "kernel_fw")  # they take long to compile
 
 
 def test_no_solver_is_missing():
-    assert set(SOLVER_OPTIONS) == set(SOLVERS)
+    assert set(SOLVER_OPTIONS) == set(of_kind("structured"))
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,9 @@ def test_papers_and_what_stands_above_alone_import_experiments_and_plots():
     assert {".".join(module.split(".")[:2]) for module in importers} <= {"fwexp.papers", "fwexp.commands"}
 
 
-def test_plots_import_plots_and_errors_only():
+def test_plots_import_plots_errors_and_names_of_methods_only():
     found = {name for module in modules("plots") for name in imports(module)}
-    assert {name for name in found if not name.startswith("fwexp.plots")} <= {"fwexp.errors"}
+    assert {name for name in found if not name.startswith("fwexp.plots")} <= {"fwexp.errors", "fwexp.methods"}
 
 
 def test_nobody_goes_round_the_layers_by_the_package_itself():

@@ -15,7 +15,8 @@ from fwexp.solvers.acceleration import AccelerateOptions
 from fwexp.solvers.bcfw_options import CacheOptions, Options
 
 # Of options that may be None, as all of ``auto``: a value, since their default says nothing of the kind.
-VALUES = {field.name: field.default for field in dataclasses.fields(Options)} | {"refresh": 2.0, "gamma": 0.5, "kap": 2.0, "n": 3}
+VALUES = {field.name: field.default for field in dataclasses.fields(Options)}
+VALUES |= {"refresh": 2.0, "gamma": 0.5, "kap": 2.0, "n": 3, "eta": 0.5, "beta": 1.0, "delta": 2.0}
 MAPPINGS = {"cache": CacheOptions, "accelerate": AccelerateOptions}
 
 
@@ -25,7 +26,7 @@ def numpy_scalars(value) -> list:
         return [np.bool_(value)]
     if isinstance(value, str):
         return [np.str_(value)]
-    kinds = (np.int8, np.int64, np.uint16) if isinstance(value, int) else (np.float32, np.float64)
+    kinds = (np.int16, np.int64, np.uint16) if isinstance(value, int) else (np.float32, np.float64)
     whole = (np.int64, np.uint8) if isinstance(value, float) and value.is_integer() and value >= 0 else ()
     return [kind(value) for kind in (*kinds, *whole)]
 

@@ -1,4 +1,4 @@
-"""What is found: files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
+"""Finding of files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import fwexp.solvers
 from fwexp import plugins
 from fwexp.data import DATASETS
 from fwexp.papers.catalogue import FIGURES, figures_of
-from fwexp.run import catalogues
+from fwexp.run.config import names
 from fwexp.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,7 +62,7 @@ def test_what_another_package_adds_is_listed(place):
     text = place.fwexp("run", "--help")
     groups = dict(re.findall(r"^([\w/]+): (.*)$", text, re.MULTILINE))
     assert {"bcfw", "auto", "subgradient", "timid"} <= set(groups["solver"].split(", "))
-    assert groups["dataset"].split(", ") == sorted([*catalogues.datasets(), "bits", "tags"])
+    assert groups["dataset"].split(", ") == sorted([*DATASETS, "bits", "tags"])
     assert groups["experiment/elsewhere"] == "fig1"
     (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))
     assert "words and their tags" in row
@@ -87,13 +87,16 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
     assert {row.split()[-1] for row in rows[1:]} == {"solver.offset=1", "solver.offset=10", "solver.offset=2"}
     out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=basic")
     assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
-    numbers = (place.folder / "results" / "figures" / "elsewhere" / "fig1.csv").read_text()
-    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "tags", "bits"}
+    figure = place.folder / "results" / "figures" / "elsewhere" / "fig1"
+    numbers = figure.with_suffix(".csv").read_text()
+    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "timid", "tags", "bits"}
+    assert "timid: " in json.loads(figure.with_suffix(".json").read_text())["description"]  # as the legend has it
+    assert len(place.fwexp("ls", "method=timid").splitlines()) == 1 + 3
+    assert "timid, passes: " in place.fwexp("compare", "subgradient", "timid")
     line, quote = place.fwexp("claims", "elsewhere").splitlines()[:2]
     assert re.fullmatch(r"E-1 +(holds|fails) +page 1: .*", line)
     assert quote.strip() == "Frank-Wolfe has a lower objective than subgradient descent."
     assert json.loads((place.folder / "results/claims/elsewhere.json").read_text())["E-1"]["figure"] == "elsewhere/fig1"
-    assert "subgradient, passes: " in place.fwexp("compare", "fw", "subgradient")
     place.fwexp("report")
     page = (place.folder / "results/report/elsewhere.html").read_text()
     for shown in (
@@ -109,7 +112,7 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
 
 @pytest.mark.slow
 def test_a_family_of_another_package_needs_the_required_functions_only(place):
-    """What more a solver needs is named before anything is compiled."""
+    """Tiers that a solver needs are named before anything is compiled."""
     folder = Path(place.fwexp("run", "dataset=bits", "solver=fw", "lam=0.1", "max_passes=30").strip())
     assert folder.parts[:4] == ("results", "runs", "bits", "fw")
     code = """
@@ -138,6 +141,7 @@ def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):
 import sys
 from fwexp.files import code_digest
 from fwexp.run import catalogues
+from fwexp.run.config import names
 from fwexp.run.config import canonical
 from fwexp.store import staleness
 def made_by():
@@ -263,7 +267,7 @@ def test_what_is_broken_is_left_out_with_one_line_each(broken):
     done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "--help")
     assert done.returncode == 0
     (solvers,) = re.findall(r"^solver: (.*)$", done.stdout, re.MULTILINE)
-    assert set(solvers.split(", ")) == {"mine", *catalogues.solvers()}
+    assert set(solvers.split(", ")) == {"mine", *names("solver")}
     lines = done.stderr.splitlines()
     for what, reason in REASONS.items():
         (line,) = (line for line in lines if line.startswith(f"fwexp: left out {what} of package faulty: "))

@@ -218,7 +218,7 @@ def _scaled(rate):
     "B13-6",
     "With predefined steps BCFW behaves like SSG: most of its gain comes from the step size; at small lam it can be worse than "
     "batch FW with line search early on.",
-    _need(FIG2, "bcfw", "bcfw-predefined", "fw", dataset=OCR, lam=LAMS),
+    _need(FIG2, "bcfw", "bcfw_predefined", "fw", dataset=OCR, lam=LAMS),
     _need(FIG3, "ssg", dataset=OCR, lam=LAMS),
     quote='appendix F, paragraph 2: "BCFW with predefined step-sizes does similarly as SSG, indicating that most of the '
     "improvement of BCFW with line-search over SSG is coming from the optimal step-size choice [...] BCFW with predefined "
@@ -233,7 +233,7 @@ def line_search_gains(runs, *, factor=FACTOR, most=0.5, early=20.0, seeds=LINES)
     """
     alike, gains, numbers, worse = [], [], {}, []
     for lam in LAMS:
-        names = {"search": "bcfw", "predefined": "bcfw-predefined", "ssg": "ssg"}
+        names = {"search": "bcfw", "predefined": "bcfw_predefined", "ssg": "ssg"}
         mean = {what: _mean(runs.curves(name, lam=lam), 1.0, END[OCR]) for what, name in names.items()}
         alike.append(1 / factor <= mean["predefined"] / mean["ssg"] <= factor)
         gain, step = np.log(mean["ssg"] / mean["search"]), np.log(mean["predefined"] / mean["search"])
@@ -242,7 +242,7 @@ def line_search_gains(runs, *, factor=FACTOR, most=0.5, early=20.0, seeds=LINES)
         numbers[f"lam = {lam}: SSG over line search"] = mean["ssg"] / mean["search"]
         numbers[f"lam = {lam}: predefined steps over line search"] = mean["predefined"] / mean["search"]
         if lam != max(LAMS[:2]):
-            found = below(_drawn(runs, "fw", lam=lam), runs.curves("bcfw-predefined", lam=lam), 1.0, early, seeds)
+            found = below(_drawn(runs, "fw", lam=lam), runs.curves("bcfw_predefined", lam=lam), 1.0, early, seeds)
             worse.append(found.share > 0)
             numbers[f"lam = {lam}: batch FW against predefined steps, early"] = str(found)
     parts = {"like SSG": all(alike), "most of the gain is the step size": all(gains), "worse than batch FW early": any(worse)}

@@ -46,7 +46,7 @@ def rates(runs, *, slope=0.9, steeper=0.1):
     "B13-21",
     "Line search helps significantly in the first passes, less but steadily later; it forgets the error of the start "
     "geometrically, predefined steps do not.",
-    Need(FIG2, ("bcfw", "bcfw-predefined"), where={"dataset": OCR, "lam": LAMS}),
+    Need(FIG2, ("bcfw", "bcfw_predefined"), where={"dataset": OCR, "lam": LAMS}),
     quote='section 1, last sentence: "the optimal step-size leads to a significant advantage during the first few passes through '
     'the data, and a systematic (but smaller) advantage in later passes"; theorem C.4: "geometric decrease rate of the primal '
     'error in the first phase"; appendix B.3: predefined steps "require an additional O(n L_max/eps) steps"',
@@ -62,7 +62,7 @@ def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, see
     found = {"significant": [], "smaller": [], "systematic": []}
     numbers = {}
     for lam in LAMS:
-        search, predefined = runs.curves("bcfw", lam=lam), runs.curves("bcfw-predefined", lam=lam)
+        search, predefined = runs.curves("bcfw", lam=lam), runs.curves("bcfw_predefined", lam=lam)
         soon, later = below(search, predefined, 1.0, first, seeds), below(search, predefined, first, END[OCR], seeds)
         found["significant"].append(soon.ratio >= factor)
         found["smaller"].append(later.ratio < soon.ratio)

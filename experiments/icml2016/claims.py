@@ -22,8 +22,8 @@ END = {
 """To how many passes criteria look, by the names of `PLACES`; 95 % of those that are run, or a little less."""
 CHEAP, EXPENSIVE = ("OCR-large", "OCR-small", "CoNLL"), ("synth. LSP",)
 """Oracles of some microseconds and of some milliseconds; minimum cuts lie between."""
-PAIRS = (("bcfw", "bcfw-gap"), ("bcpfw", "bcpfw-gap"))
-CACHED = (("bcfw", "bcfw-cache"), ("bcfw-gap", "bcfw-gap-cache"), ("bcpfw", "bcpfw-cache"), ("bcpfw-gap", "bcpfw-gap-cache"))
+PAIRS = (("bcfw", "bcfw_gap"), ("bcpfw", "bcpfw_gap"))
+CACHED = (("bcfw", "bcfw_cache"), ("bcfw_gap", "bcfw_gap_cache"), ("bcpfw", "bcpfw_cache"), ("bcpfw_gap", "bcpfw_gap_cache"))
 
 
 def _where(place, lam=None):
@@ -57,8 +57,8 @@ def _speedups(runs, place, lam, pair, axis="passes"):
 @claim(
     "G16-1",
     "Gap sampling always converges faster than uniform sampling, in passes and in time; the more so for large n.",
-    Need(FIG5, ("bcfw", "bcfw-gap", "bcpfw", "bcpfw-gap")),
-    Need(FIG6, ("bcfw", "bcfw-gap", "bcpfw", "bcpfw-gap")),
+    Need(FIG5, ("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap")),
+    Need(FIG6, ("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap")),
     quote='section 5.1: "gap sampling always leads to faster convergence (both in terms of time and the number of effective '
     'passes). The effect is stronger when n is large (Figure 3b)"',
     vary={"share": SHARES, "seeds": SEEDS},
@@ -124,8 +124,8 @@ def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
 @claim(
     "G16-3",
     "Pairwise steps reach smaller gaps; the effect grows with lam, and for large lam convergence is linear.",
-    Need(FIG5, ("bcfw", "bcpfw", "bcfw-gap", "bcpfw-gap")),
-    Need(FIG6, ("bcfw", "bcpfw", "bcfw-gap", "bcpfw-gap")),
+    Need(FIG5, ("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap")),
+    Need(FIG6, ("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap")),
     quote='section 5.1: "the pairwise steps (BCPFW) lead to an improvement to get smaller values of duality gaps. The effect is '
     'stronger when the problem is more strongly convex, i.e. lam is bigger"; section 3.2: "we did observe empirically a linear '
     'convergence rate when lam is big enough"',
@@ -139,7 +139,7 @@ def pairwise_steps(runs, *, share=SHARE):
     sampling, falls linearly in the passes behind the first sixth: a line explains it (R^2) better than a line in log passes does.
     """
     better, ratios, linear, numbers = {}, {}, [], {}
-    for place, lam, pair in _pairs(("bcfw", "bcpfw"), ("bcfw-gap", "bcpfw-gap")):
+    for place, lam, pair in _pairs(("bcfw", "bcpfw"), ("bcfw_gap", "bcpfw_gap")):
         plain, pairwise = (runs.curves(each, "gap", **_where(place, lam)) for each in pair)
         plain.logged(4.0, END[place])
         end = np.array([min(x[-1] for curves in (plain, pairwise) for x in curves.x)])
@@ -159,8 +159,8 @@ def pairwise_steps(runs, *, share=SHARE):
     return Finding(parts, numbers | {"linear": "; ".join(linear) or "nowhere"})
 
 
-NEVER, EVERY = "bcfw-gap-never", "bcfw-gap-1"
-ALIKE = ("bcfw-gap-5", "bcfw-gap-10")
+NEVER, EVERY = "bcfw_gap_never", "bcfw_gap_1"
+ALIKE = ("bcfw_gap_5", "bcfw_gap_10")
 
 
 @claim(
@@ -211,7 +211,7 @@ def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
 @claim(
     "G16-5",
     "Theory predicts an improvement by gap sampling, reported along the run; ours: the factor is above 1.",
-    Need(FIG1, ("bcfw", "bcfw-gap-10"), ("refresh",), {"task": "improvement"}),
+    Need(FIG1, ("bcfw", "bcfw_gap_10"), ("refresh",), {"task": "improvement"}),
     quote='section 3.1: "Figure 1c reports the improvement of gap sampling at each iteration w.r.t. uniform sampling that is '
     'predicted by Theorem 2"',
     vary={"since": (5.0, 10.0, 50.0), "share": SHARES},
@@ -222,7 +222,7 @@ def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
     uniform sampling and with gap sampling, one part each.
     """
     parts, numbers = {}, {}
-    for name in ("bcfw", "bcfw-gap-10"):
+    for name in ("bcfw", "bcfw_gap_10"):
         found = runs.curves(name, "improvement", task="improvement").in_range(since, 190.0)
         parts[f"above 1 along {name}"] = (found > 1).mean(axis=1).min() >= share
         numbers |= {f"{name}, least": found.min(), f"{name}, median": np.median(found)}
@@ -255,15 +255,15 @@ def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES)
     eager = hits[small_F & (end["solver.cache.nu"] == 0.001)]
     if not large.any() or eager.empty:
         raise Undecided("the regimes are not among the runs")
-    local = runs.curves("cache-local", "gap")
-    others = ("cache-global", "cache-rare", "cache-eager", "bcfw-gap")
+    local = runs.curves("cache_local", "gap")
+    others = ("cache_global", "cache_rare", "cache_eager", "bcfw_gap")
     found = {name: below(local, runs.curves(name, "gap"), 10.0, 38.0, seeds) for name in others}
-    late = runs.curves("cache-eager", "gap").in_range(19.0, 38.0)
+    late = runs.curves("cache_eager", "gap").in_range(19.0, 38.0)
     fall = np.median(late[:, 0] / late[:, -1])
     parts = {
         "large F or nu: almost no hits": hits[large].max() <= almost,
         "both small: almost only hits": eager.min() >= 1 - almost,
-        "both small: does not converge": fall < factor and found["cache-eager"].share >= share,
+        "both small: does not converge": fall < factor and found["cache_eager"].share >= share,
         "the local criterion is faster": all(one.share >= share for one in found.values()),
     }
     numbers = {"hits, F or nu large, most": hits[large].max(), "hits, both small": eager.min(), "fall of the gap, both small": fall}
@@ -312,7 +312,7 @@ def warm_starts(runs, *, factor=FACTOR):
     """
     parts, numbers = {}, {}
     for place in LAM_MIN:
-        for method in ("bcfw-gap", "bcpfw-gap-cache"):
+        for method in ("bcfw_gap", "bcpfw_gap_cache"):
             path, grid = (runs.rows(method, task=task, **_where(place)) for task in ("path", "grid"))
             for axis in ("passes", "time"):
                 cold, warm = (grid[grid["task.warm"] == kind].groupby("key")[axis].max() for kind in (False, True))
@@ -377,7 +377,7 @@ def recommendation(runs, *, factor=FACTOR):
     BCFW + gap on OCR and CoNLL, whose oracle is cheap, BCPFW + gap + cache on LSP, where a call takes milliseconds; one part per
     data set. Minimum cuts lie between, and are not looked at.
     """
-    recommended = dict.fromkeys(CHEAP, "bcfw-gap") | dict.fromkeys(EXPENSIVE, "bcpfw-gap-cache")
+    recommended = dict.fromkeys(CHEAP, "bcfw_gap") | dict.fromkeys(EXPENSIVE, "bcpfw_gap_cache")
     parts, numbers = {}, {}
     for place, method in recommended.items():
         good = []
@@ -400,8 +400,8 @@ def recommendation(runs, *, factor=FACTOR):
 @claim(
     "G16-11",
     "Steps that the cache answers do not enlarge the active set, so memory is bounded by the calls of the oracle.",
-    Need(FIG5, ("bcpfw-cache", "bcpfw-gap-cache")),
-    Need(FIG6, ("bcpfw-cache", "bcpfw-gap-cache")),
+    Need(FIG5, ("bcpfw_cache", "bcpfw_gap_cache")),
+    Need(FIG6, ("bcpfw_cache", "bcpfw_gap_cache")),
     quote='section 5.1: "Using a cache also greatly limits the memory requirements of BCPFW, because, when the cache is hit, the '
     'active set is guaranteed not to grow"',
 )

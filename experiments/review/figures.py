@@ -12,7 +12,7 @@ def _panel(key: str, title: str, dataset: str, measure: str = "gap", axis: str =
 
 
 def _chart(*panels: Panel, **size) -> Chart:
-    return Chart(panels, variants=convex.variants, derive=convex.measured, **size)
+    return Chart(panels, derive=convex.measured, **size)
 
 
 TWO = {"columns": 2, "height": 2.3}

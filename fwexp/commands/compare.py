@@ -9,6 +9,7 @@ import re
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
+from fwexp.methods import methods
 
 USAGE = """\
 usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [results_dir=DIR]
@@ -16,7 +17,7 @@ usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--ga
 Passes and time to given duality gaps from stored runs, with their spread over seeds, on all problems that all sides have runs
 of; nothing is run. A SIDE is
 
-  bcfw-gap                            a method as figures name it, or a solver
+  bcfw_gap                            a method as figures name it, or a solver
   bcfw:sampling=gap,step=pairwise     a solver with these options
   other/results                       a folder of results, compared method by method
 
@@ -30,13 +31,7 @@ DIR/figures/compare/.
 FLAGS = ("--dataset", "--lam", "--gaps")
 
 
-def _methods() -> list[str]:
-    from fwexp.plots import style
-
-    return list(style.METHODS)
-
-
-@command("fwexp compare", USAGE, words=math.inf, offers=_methods, flags=dict.fromkeys(FLAGS, ()), in_words=":/")
+@command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=dict.fromkeys(FLAGS, ()), in_words=":/")
 def main(given: Arguments) -> int:
     """Run ``fwexp compare`` with the arguments after ``compare``.
 

@@ -6,6 +6,7 @@ The flag and its words are Hydra's, and so are the completions of ``fwexp run``;
 # ruff: noqa: T201
 
 import contextlib
+import io
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -48,7 +49,7 @@ def _query(line: str, commands: Mapping) -> None:
     """Print the completions of the last word of a command line, which is empty after a space."""
     *before, word = re.split(r"\s+", line.lstrip())
     if before[1:2] == ["run"]:
-        _query_hydra(" ".join([*before[2:], word]))
+        _query_hydra(before[2:], word)
     else:
         print(" ".join(sorted(name for name in _words(before, commands) if name.startswith(word))))
 
@@ -60,15 +61,17 @@ def _words(before: list[str], commands: Mapping) -> Iterable[str]:
     return commands[before[1]].load().completions() if before[1] in commands else ()
 
 
-def _query_hydra(rest: str) -> None:
-    """Let Hydra print the completions of ``fwexp run`` and ``rest``; there are none for what it cannot read."""
+def _query_hydra(before: list[str], word: str) -> None:
+    """Print Hydra's completions of a word of ``fwexp run`` that fit the words before; there are none for what it cannot read."""
     from hydra.core.plugins import Plugins
     from hydra.plugins.completion_plugin import CompletionPlugin
 
-    from fwexp.run import sweep
+    from fwexp.run import catalogues, sweep
     from fwexp.run.command import hydra_arguments
 
     (bash,) = (plugin for plugin in Plugins.instance().discover(CompletionPlugin) if plugin.provides() == "bash")
-    os.environ["COMP_LINE"] = f"fwexp {rest}"
+    os.environ["COMP_LINE"] = " ".join(["fwexp", *before, word])
     with contextlib.suppress(UserError), hydra_arguments([]), sweep.hydra_loader() as loader:
-        bash(loader).query(sweep.CONFIG_NAME)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            bash(loader).query(sweep.CONFIG_NAME)
+        print(*catalogues.that_fit(printed.getvalue().split(), before))

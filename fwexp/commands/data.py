@@ -11,6 +11,7 @@ from fwexp.data import DATASETS, check_options
 from fwexp.data.dataset import DataFile
 from fwexp.data.files import resolve_data_dir
 from fwexp.errors import DataError, ParameterError, unknown
+from fwexp.plugins import KINDS
 
 USAGE = """\
 usage: fwexp data [list|fetch|verify|prepare] [DATASET ...] [data_dir=DIR]
@@ -47,8 +48,8 @@ def main(given: Arguments) -> int:
 
 
 def _list(names: list[str], data_dir: Path) -> int:
-    rows, cures = [("name", "title", "examples and dimension", "size", "files", "where")], []
-    for name in names:
+    rows, cures = [("name", "kind", "title", "examples and dimension", "size", "files", "where")], []
+    for name in sorted(names, key=lambda name: list(KINDS).index(DATASETS[name].kind)):
         entry = DATASETS[name]
         missing = [file for file in entry.files if file.find(data_dir) is None]
         sizes = [file.size for file in entry.files]
@@ -56,7 +57,7 @@ def _list(names: list[str], data_dir: Path) -> int:
         folders = {str((data_dir / file.path).parent) for file in entry.files if file.home is None}
         where = ", ".join(sorted(folders)) or "in the package"
         cures += dict.fromkeys(f"{name}: {file.cure(name)}" for file in missing)
-        rows.append((name, entry.title, entry.shape, size, "missing" if missing else "present", where))
+        rows.append((name, entry.kind, entry.title, entry.shape, size, "missing" if missing else "present", where))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -110,7 +111,8 @@ def _prepare(names: list[str], data_dir: Path) -> int:
             print(f"fwexp: {error}", file=sys.stderr)
             failed = True
         else:
-            print(f"{name:10} prepared n {train.n} + {test.n}, d {train.d}")
+            size = f"n {train.n} + {test.n}, d {train.d}" if test is not None else DATASETS[name].shape
+            print(f"{name:10} prepared {size}")
     return int(failed)
 
 

@@ -145,13 +145,14 @@ def _data(data_dir: str | None) -> Found:
     from fwexp.data import DATASETS
     from fwexp.data.files import resolve_data_dir
     from fwexp.errors import DataError
+    from fwexp.plugins import STRUCTURED
 
     folder = resolve_data_dir(data_dir)
     is_named = data_dir is not None or os.environ.get("FWEXP_DATA")
     if is_named and not folder.is_dir():
         yield False, f"{folder} is no folder: make it, or name another with FWEXP_DATA or data_dir="
     states, damaged = {}, []
-    for name in DATASETS:
+    for name in DATASETS.where(lambda dataset: dataset.kind == STRUCTURED):  # the others are computed
         found = [(file, file.find(folder)) for file in DATASETS[name].files]
         states[name] = "complete" if all(path for _, path in found) else "missing"
         for file, path in found:

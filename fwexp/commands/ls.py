@@ -9,6 +9,8 @@ from fwexp.commands.arguments import Arguments, command
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, unknown
 from fwexp.files import folders
+from fwexp.methods import methods
+from fwexp.run.catalogues import catalogue
 from fwexp.run.config import names
 from fwexp.store.labels import differing
 from fwexp.store.paths import Entry, entries
@@ -18,8 +20,8 @@ USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
 
 Lists the runs of a store: finished, interrupted, failed and damaged ones, and the options in which they differ. KEY is one of
-dataset, split, solver, lam, seed, status, key (its beginning will do), max_passes, gap_tol, or an option such as
-solver.sampling.
+dataset, split, solver, method (a name in conf/solver), lam, seed, status, key (its beginning will do), max_passes, gap_tol, or an
+option such as solver.sampling.
 
   --stale    only runs made by another version of the code than that which is here; they are marked stale; fwexp run and
              fwexp figure with force=stale run them again
@@ -73,7 +75,10 @@ def _check(key: str, texts: list[str], stored: list[Entry]) -> None:
     if key in ("solver", "dataset"):
         known = {getattr(entry, key) for entry in stored} - {None}
         if not known.issuperset(texts):  # else there is no need to import them all
-            known |= names(key)
+            known |= names(key) if key == "dataset" else {*catalogue(key)}
+    elif key == "method":
+        known = {*methods(), *(entry.solver for entry in stored)} - {None}
+        texts = [text for text in texts if "[" not in text]  # named after its options
     elif key == "status":
         known = {*Status, *NOT_FINISHED} - {"partial"}
     elif key == "stale":

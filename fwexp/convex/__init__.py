@@ -1,10 +1,9 @@
 """Frank-Wolfe methods on convex sets, beyond structural SVMs: `minimize`, its sets and functions."""
 
 from fwexp.convex.games import Bilinear
-from fwexp.convex.minimize import METHODS, Atoms, Minimum, SaddlePoint, minimize, saddle_point
-from fwexp.convex.objectives import Function, LeastSquares, Logistic, Quadratic
+from fwexp.convex.minimize import METHODS, SADDLE_METHODS, Atoms, Minimum, SaddlePoint, minimize, saddle_point
+from fwexp.convex.objectives import Function, LeastSquares, Logistic, Minimisation, Quadratic
 from fwexp.convex.polytopes import Birkhoff, Hull, KSparse, Oracle
-from fwexp.convex.saddle import SADDLE_METHODS
 from fwexp.convex.sets import Box, ConvexSet, L1Ball, L2Ball, LInfBall, Product, Simplex
 from fwexp.convex.spectral import NuclearBall, Spectrahedron
 from fwexp.convex.structured import ChainPolytope, MatchingPolytope, svm_game
@@ -27,6 +26,7 @@ __all__ = [
     "LeastSquares",
     "Logistic",
     "MatchingPolytope",
+    "Minimisation",
     "Minimum",
     "NuclearBall",
     "Oracle",

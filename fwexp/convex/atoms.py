@@ -39,7 +39,7 @@ class Atom(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """What tells it from other atoms of the same set."""
+        """Identity among the atoms of a set."""
         return (b"" if self.indices is None else self.indices.tobytes()) + (self.values + 0.0).tobytes()  # -0.0 is 0.0
 
 

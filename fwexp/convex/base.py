@@ -1,4 +1,4 @@
-"""What the methods share: the iterate with its image, the certificate that belongs to it, and how the driver sees both.
+"""Base class of the methods: the iterate with its image, the certificate that belongs to it, and how the driver sees both.
 
 At every point the minimiser s of <g, s>, g = f'(x), gives the Frank-Wolfe gap <g, x - s> >= f(x) - min f. So f(x) minus the
 gap is a lower bound, which is logged as the dual objective.
@@ -15,9 +15,10 @@ from fwexp.convex import steps
 from fwexp.convex.atoms import ActiveSet, Atom
 from fwexp.convex.objectives import Function
 from fwexp.convex.sets import ConvexSet, Product, vector
+from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import quiet
-from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
+from fwexp.plugins import CONVEX
 
 REFRESH = 500  # steps after which running sums are computed anew
 ROUNDING = 1e-9  # of a gap, relative to its terms; below -ROUNDING it is none
@@ -66,7 +67,7 @@ class State:
 
 
 class View(NamedTuple):
-    """What a linear minimisation at x shows."""
+    """Answer of a linear minimisation at x."""
 
     value: float
     g: np.ndarray
@@ -80,8 +81,8 @@ class View(NamedTuple):
         return self.gx - self.gs
 
 
-class Method(Process):
-    """Minimisation of a function over a set.
+class Method(Iteration):
+    """Minimisation of a function over a set; a subclass with a ``name`` in a module of this folder is found.
 
     Parameters
     ----------
@@ -97,6 +98,7 @@ class Method(Process):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = (CONVEX,)
     Options: ClassVar[type] = StepOptions
     keeps_atoms: ClassVar[bool] = False
     stochastic: ClassVar[bool] = False  # whether the seed matters
@@ -206,7 +208,7 @@ class Method(Process):
 
 
 class Evaluation(Objective):
-    """What is logged of a point: the value."""
+    """Value of a point, for the log."""
 
     def __init__(self, method: Method) -> None:
         self.method = method
@@ -221,6 +223,6 @@ class Evaluation(Objective):
         """Return f at a point, recomputed."""
         return self.method.f.value(point.w, self.method.f.image(point.w))
 
-    def doubt(self, best, last) -> str:
+    def explain_negative_gap(self, best, last) -> str:
         """Return what a negative gap means."""
         return "f is not convex, the gradient is not that of the value, or lmo does not minimise over the set"

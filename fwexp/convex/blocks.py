@@ -105,7 +105,7 @@ class Block(BlockMethod):
         if self.pairwise:
             if self.options.step == "open_loop":
                 raise OptionError("direction pairwise excludes step open_loop; accepted: auto, line_search, adaptive")
-            self.state.more["active"] = [self._active(*each) for each in zip(self.set.factors, self.set.blocks, strict=True)]
+            self.state.more["active"] = [self._active(*pair) for pair in zip(self.set.factors, self.set.blocks, strict=True)]
         if self.options.rule == "greedy":
             self.calls_per_step = self.size + 1
         if self.options.rule == "gap":

@@ -30,11 +30,11 @@ def contradict(change: Callable[[float], float], slope: float, scale: float) -> 
     noise, before, changed = np.finfo(float).eps * scale, 0.0, False
     for k in range(17, 0, -1):
         h = BASE**-k
-        found = change(h)
-        rate = abs(found / h - slope)
+        difference = change(h)
+        rate = abs(difference / h - slope)
         if k > 14 or not changed:
-            noise, changed = max(noise, abs(found)), changed or found != 0.0
+            noise, changed = max(noise, abs(difference)), changed or difference != 0.0
         if changed and min(before / BASE, rate) * h >= 100.0 * noise:
-            return before > 0.5 * rate and before > max(AGREES * abs(slope), AGREES * abs(found) / h, MATTERS * scale)
+            return before > 0.5 * rate and before > max(AGREES * abs(slope), AGREES * abs(difference) / h, MATTERS * scale)
         before = rate
     return not changed and before > MATTERS * scale

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fwexp.convex.base import Evaluation, Method
-from fwexp.convex.blocks import Block, BlockDescent
 from fwexp.convex.games import Bilinear
 from fwexp.convex.objectives import UserFunction, as_function
-from fwexp.convex.saddle import SADDLE_METHODS, SaddleMethod, WorstCase
+from fwexp.convex.saddle import SaddleMethod, WorstCase
 from fwexp.convex.sets import ConvexSet
-from fwexp.convex.vertices import Away, Corrective, FrankWolfe, Pairwise, RandomAway
 from fwexp.driver import settings
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
@@ -20,14 +18,14 @@ from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_fields, check_flag, check_function, check_positive
+from fwexp.plugins import CONVEX, SADDLE
+from fwexp.solvers import of_kind
 
 if TYPE_CHECKING:
     import pandas as pd
     import scipy.sparse
 
-METHODS: dict[str, type[Method]] = {
-    cls.name: cls for cls in (FrankWolfe, Away, Pairwise, Corrective, RandomAway, Block, BlockDescent)
-}
+METHODS, SADDLE_METHODS = of_kind(CONVEX), of_kind(SADDLE)
 
 SAME = 1e-13  # values that differ by less, relatively, differ by rounding
 
@@ -49,7 +47,7 @@ class Atoms(NamedTuple):
 
 @dataclass
 class Minimum:
-    """What `minimize` returns.
+    """Result of `minimize`.
 
     Attributes
     ----------
@@ -151,11 +149,11 @@ def minimize(
     """
     if not isinstance(set, ConvexSet):
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
-    process = new_method(as_function(f, set.dim), set, method, x0, settings.check_seed(seed), gap_tol, options)
-    log, status = _run(process, Evaluation(process), max_iter, time_limit, schedule, callback, verbose, checkpoint)
-    if isinstance(process.f, UserFunction):
-        process.check_gradient()
-    return as_minimum(process, log, status)
+    iteration = new_method(as_function(f, set.dim), set, method, x0, settings.check_seed(seed), gap_tol, options)
+    log, status = _run(iteration, Evaluation(iteration), max_iter, time_limit, schedule, callback, verbose, checkpoint)
+    if isinstance(iteration.f, UserFunction):
+        iteration.check_gradient()
+    return as_minimum(iteration, log, status)
 
 
 def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, options) -> Method:
@@ -165,16 +163,16 @@ def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, option
     return cls(f, convex_set, checked, x0, seed, settings.check_gap_tol(gap_tol))
 
 
-def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
+def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
     """Return what a log says was reached, recomputed from scratch."""
     _, point, _ = log.best
     value, dual = log.certificate()
     wrong = "" if status is Status.DIVERGED else log.drift("primal", value)
-    x, active = point.w.copy(), process.state.active
+    x, active = point.w.copy(), iteration.state.active
     if active is not None:
         active.drop_zeros()
         mixture = active.point()
-        last = process.f.value(mixture, process.f.image(mixture))
+        last = iteration.f.value(mixture, iteration.f.image(mixture))
         if last <= value + SAME * abs(value):  # zeros are zeros there
             x, value = mixture, last
     return Minimum(
@@ -184,14 +182,14 @@ def as_minimum(process: Method, log: Log, status: Status) -> Minimum:
         status=str(Status.DIVERGED if wrong else status),
         reason=wrong or log.reason(status),
         trace=_frame(log),
-        method=process.name,
+        method=iteration.name,
         atoms=None if active is None else Atoms(*active.to_arrays()),
     )
 
 
 @dataclass
 class SaddlePoint:
-    """What `saddle_point` returns.
+    """Result of `saddle_point`.
 
     Attributes
     ----------
@@ -267,13 +265,13 @@ def saddle_point(
     """
     if not isinstance(game, Bilinear):
         raise ParameterError(f"game must be a Bilinear function, got {shown(game)}")
-    process = new_saddle_method(game, method, gap_tol, options)
-    log, status = _run(process, WorstCase(game), max_iter, time_limit, schedule, callback, verbose, checkpoint)
+    iteration = new_saddle_method(game, method, gap_tol, options)
+    log, status = _run(iteration, WorstCase(game), max_iter, time_limit, schedule, callback, verbose, checkpoint)
     _, point, _ = log.best
     value, dual = log.certificate()
     return SaddlePoint(
         x=point.w.copy(),
-        y=process.y(),
+        y=iteration.y(),
         value=value,
         gap=max(value - dual, 0.0),
         status=str(status),
@@ -290,12 +288,12 @@ def new_saddle_method(game, method: str, gap_tol: float, options) -> SaddleMetho
     return cls(game, checked, settings.check_gap_tol(gap_tol))
 
 
-def _run(process, objective, max_iter, time_limit, schedule, callback, verbose, checkpoint) -> tuple[Log, Status]:
+def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose, checkpoint) -> tuple[Log, Status]:
     check_function("callback", callback, optional=True)
-    bounds = Bounds(check_positive("max_iter", max_iter), process.gap_tol, settings.check_time_limit(time_limit))
-    progress = Progress(bounds.max_passes, check_flag("verbose", verbose), process.name)
-    log = Log(process, objective, callback=callback, progress=progress)
-    status = drive(process, log, bounds, settings.check_schedule(schedule), progress, checkpoint)
+    bounds = Bounds(check_positive("max_iter", max_iter), iteration.gap_tol, settings.check_time_limit(time_limit))
+    progress = Progress(bounds.max_passes, check_flag("verbose", verbose), iteration.name)
+    log = Log(iteration, objective, callback=callback, progress=progress)
+    status = drive(iteration, log, bounds, settings.check_schedule(schedule), progress, checkpoint)
     progress.close(str(status))
     return log, status
 

@@ -8,13 +8,14 @@ z by A d, which costs O(rows) where the atoms are sparse, and the one product of
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.differences import contradict
-from fwexp.convex.sets import vector
+from fwexp.convex.sets import ConvexSet, vector
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
 from fwexp.options import check_function, check_integer, plain
 from fwexp.problems.arrays import as_sparse
@@ -390,6 +391,19 @@ class UserFunction(Function):
                 raise CertificateError(
                     f"fun(x) returns a gradient that is not that of its value: {where} f does not change at the rate {slope:.6g}"
                 )
+
+
+class Minimisation(NamedTuple):
+    """A function on a set: what a data set of the kind ``convex`` gives.
+
+    Attributes
+    ----------
+    f : Function
+    set : ConvexSet
+    """
+
+    f: Function
+    set: ConvexSet
 
 
 def as_function(f, dim: int) -> Function:

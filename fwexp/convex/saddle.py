@@ -13,9 +13,10 @@ import numpy as np
 from fwexp.convex import games
 from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.games import Bilinear, Pair
-from fwexp.driver.process import Objective, Point, Process, Value
+from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.errors import OptionError
 from fwexp.options import number_option
+from fwexp.plugins import SADDLE
 
 
 @dataclass
@@ -29,11 +30,12 @@ class State:
     drops: int = 0
 
 
-class SaddleMethod(Process):
+class SaddleMethod(Iteration):
     """A method for a game; a pass is one linear minimisation, or one projection, over X times Y."""
 
     name: ClassVar[str]
     title: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = (SADDLE,)
     Options: ClassVar[type]
     stochastic: ClassVar[bool] = False
     size = 1
@@ -91,7 +93,7 @@ class SaddleMethod(Process):
 
 
 class WorstCase(Objective):
-    """What is logged of x: max_y L(x, y)."""
+    """Value of x, for the log: max_y L(x, y)."""
 
     def __init__(self, game: Bilinear) -> None:
         self.game = game
@@ -103,7 +105,7 @@ class WorstCase(Objective):
         value = game.Y.atom(-gy).dot(gy) + float(game.p @ point.w) + game.constant
         return Value(value, scale=abs(value) + float(np.abs(game.p) @ np.abs(point.w)))
 
-    def doubt(self, best, last):
+    def explain_negative_gap(self, best, last):
         """Return what a negative gap means."""
         return "lmo does not minimise over its set"
 
@@ -366,6 +368,3 @@ class SaddleAway(SaddleFrankWolfe):
                 active.drop(row)
                 self.state.drops += 1
         return gap
-
-
-SADDLE_METHODS: dict[str, type[SaddleMethod]] = {cls.name: cls for cls in (DualExtragradient, SaddleFrankWolfe, SaddleAway)}

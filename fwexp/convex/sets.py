@@ -305,20 +305,20 @@ class Product(ConvexSet):
     def atom(self, g):
         return self.join([factor.atom(g[block]) for factor, block in zip(self.factors, self.blocks, strict=True)])
 
-    def join(self, parts: Sequence[Atom]) -> Atom:
+    def join(self, pieces: Sequence[Atom]) -> Atom:
         """Return the atom that has these in the factors."""
-        if any(part.indices is None for part in parts):
-            pairs = zip(parts, self.factors, strict=True)
-            return Atom(None, np.concatenate([part.dense(factor.dim) for part, factor in pairs]))
-        indices = [part.indices + block.start for part, block in zip(parts, self.blocks, strict=True)]
-        return Atom(np.concatenate(indices), np.concatenate([part.values for part in parts]))
+        if any(piece.indices is None for piece in pieces):
+            pairs = zip(pieces, self.factors, strict=True)
+            return Atom(None, np.concatenate([piece.dense(factor.dim) for piece, factor in pairs]))
+        indices = [piece.indices + block.start for piece, block in zip(pieces, self.blocks, strict=True)]
+        return Atom(np.concatenate(indices), np.concatenate([piece.values for piece in pieces]))
 
-    def _parts(self, x):
+    def _pieces(self, x):
         return [(factor, x[block]) for factor, block in zip(self.factors, self.blocks, strict=True)]
 
     def contains(self, x):
         x = self._in(x)
-        return x is not None and all(factor.contains(part) for factor, part in self._parts(x))
+        return x is not None and all(factor.contains(piece) for factor, piece in self._pieces(x))
 
     def random(self, rng):
         return np.concatenate([factor.random(rng) for factor in self.factors])
@@ -333,7 +333,7 @@ class Product(ConvexSet):
         return math.hypot(*(factor.diameter for factor in self.factors))
 
     def project(self, x):
-        return np.concatenate([factor.project(part) for factor, part in self._parts(x)])
+        return np.concatenate([factor.project(piece) for factor, piece in self._pieces(x)])
 
     @property
     def softens(self):
@@ -346,7 +346,7 @@ class Product(ConvexSet):
         return sum(factor.mass for factor in self.factors)
 
     def soften(self, theta):
-        return np.concatenate([factor.soften(part) for factor, part in self._parts(theta)])
+        return np.concatenate([factor.soften(piece) for factor, piece in self._pieces(theta)])
 
 
 PROJECTED = ("Simplex", "L1Ball", "L2Ball", "Box", "LInfBall", "Spectrahedron", "NuclearBall", "Product")

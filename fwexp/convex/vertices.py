@@ -220,7 +220,7 @@ class RandomAway(Away):
     """Algorithm 5: away-step Frank-Wolfe whose linear minimisation is over a sample of the atoms and the active set.
 
     The atoms of a product are too many to draw from. There the sample is a product: in every factor of some of its atoms and of
-    the parts of the active ones, so that a factor whose best atom is not among them loses nothing.
+    the pieces of the active ones, so that a factor whose best atom is not among them loses nothing.
 
     Of the gradient only the coordinates that the sample needs are computed where atoms have few nonzeros. The gap over the
     sample certifies nothing: certificates are computed for the log, off the clock.
@@ -262,8 +262,8 @@ class RandomAway(Away):
             g = np.zeros(f.dim)
             g[where] = f.partial(state.x, state.z, where)
             gx = float(g[where] @ state.x[where])
-        parts = [_best(g[block], *sample) for block, sample in zip(self._blocks, samples, strict=True)]
-        atom = self.set.join(parts) if isinstance(self.set, Product) else parts[0]
+        pieces = [_best(g[block], *sample) for block, sample in zip(self._blocks, samples, strict=True)]
+        atom = self.set.join(pieces) if isinstance(self.set, Product) else pieces[0]
         known, gs = active.dots(g), atom.dot(g)
         value = 0.0 if self.line_search else f.value(state.x, state.z)
         k = int(np.argmin(known))
@@ -286,8 +286,8 @@ class RandomAway(Away):
             else:
                 width = values.shape[1]
                 columns = slice(column, column := column + width)
-                parts = np.hstack((active.indices[rows, columns] - block.start, active.values[rows, columns]))
-                both = _distinct(np.concatenate((np.hstack((indices, values)), parts)))
+                present = np.hstack((active.indices[rows, columns] - block.start, active.values[rows, columns]))
+                both = _distinct(np.concatenate((np.hstack((indices, values)), present)))
                 indices, values = both[:, :width].astype(np.int64), both[:, width:]
             state.inspected += len(values)
             samples.append((indices, values))

@@ -1,6 +1,6 @@
 """Data sets: from files to a training and a test problem.
 
-`load_dataset` is the way in; `DATASETS` has what there is by name: each ``DATASET`` in a module of this folder, and those of
+`load_dataset` is the way in; `DATASETS` has what there is by name: each `Dataset` in a module of this folder, and those of
 other packages, by entry points of the group ``fwexp.datasets`` whose names are those of the data sets. Nothing heavy is
 imported before a data set is read.
 """
@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fwexp import plugins
-from fwexp.data.dataset import DataFile, DataFolder, Dataset, NoOptions
+from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, unknown
 from fwexp.options import check_fields, check_path
 
-__all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "NoOptions", "check_options", "load_dataset", "resolve_data_dir"]
+__all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "check_options", "load_dataset", "resolve_data_dir"]
 
 
 def _check(dataset) -> None:
@@ -26,11 +26,13 @@ def _check(dataset) -> None:
     if not dataclasses.is_dataclass(dataset.Options):
         raise ParameterError("its Options are no dataclass")
     dataset.Options()
+    if dataset.kind not in plugins.KINDS:
+        raise ParameterError(unknown("kind of problem", dataset.kind, plugins.KINDS))
 
 
 DATASETS = plugins.Catalogue(
     "dataset",
-    lambda: plugins.of_modules(__name__, lambda module: [module.DATASET] if hasattr(module, "DATASET") else []),
+    lambda: plugins.of_modules(__name__, lambda module: [value for value in vars(module).values() if isinstance(value, Dataset)]),
     _check,
 )
 

@@ -12,11 +12,8 @@ from pathlib import Path
 
 from fwexp.data.files import read_lines, resolve_data_dir, sha256
 from fwexp.errors import DataError, ParameterError
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """The options of a data set that has none."""
+from fwexp.options import NoOptions
+from fwexp.plugins import STRUCTURED
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class DataFolder(DataFile):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set that can be trained on. A module in ``fwexp/data`` that has one, called ``DATASET``, is found.
+    """A data set, or a problem that is computed. Those in the modules of ``fwexp/data`` are found.
 
     Attributes
     ----------
@@ -104,7 +101,7 @@ class Dataset:
     files : tuple of DataFile
         What it is read from, all of it.
     read : callable
-        ``read(options, data_dir: Path) -> (train, test)``.
+        ``read(options, data_dir: Path) -> (train, test)``; test is None where there is none.
     Options : type
         Frozen dataclass of its options; ``metadata["choices"]`` of a field lists the accepted values.
     scorer : callable, optional
@@ -112,6 +109,9 @@ class Dataset:
         them, a dict of numbers.
     metrics : tuple of str
         The names of these numbers, which are columns of a trace.
+    kind : str
+        Of `fwexp.plugins.KINDS`: what ``read`` returns are problems of a family (``structured``), a
+        `fwexp.convex.Minimisation` (``convex``) or a `fwexp.convex.Bilinear` (``saddle``).
     """
 
     name: str
@@ -122,6 +122,7 @@ class Dataset:
     Options: type = NoOptions
     scorer: Callable | None = None
     metrics: tuple[str, ...] = ()
+    kind: str = STRUCTURED
 
     def load(self, options, data_dir=None):
         """Return the training and the test problem."""

@@ -2,13 +2,11 @@
 
 import gzip
 import hashlib
-import math
 import os
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from fwexp.errors import DataError, ParameterError
 from fwexp.files.folders import check_folder
@@ -121,35 +119,15 @@ def npz_arrays(path: Path) -> dict:
     """
     import numpy as np
 
+    from fwexp.files.npz import arrays_in
+
     with path.open("rb") as file:
         if file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
             raise ValueError("a single array")
         file.seek(0)
         try:
-            return _members(file, path.stat().st_size)
+            return arrays_in(file, LARGEST)
         except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error):
             raise
         except Exception as error:  # kinds that zipfile does not know; headers on which numpy lets Python's tokenizer loose
             raise ValueError(f"{type(error).__name__}: {error}") from error
-
-
-def _members(file: BinaryIO, size: int) -> dict:
-    import numpy as np
-
-    with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        if sum(member.file_size for member in members) > max(LARGEST, size):
-            raise ValueError(f"it unpacks to more than {LARGEST} bytes")
-        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        for member in members:
-            with archive.open(member) as stream:
-                version = np.lib.format.read_magic(stream)
-                if version not in read_header:
-                    raise ValueError(f"{member.filename} is of version {version}")
-                shape, _, dtype = read_header[version](stream)
-                held = member.file_size - stream.tell()
-            if math.prod(shape) * dtype.itemsize != held and not dtype.hasobject:
-                raise ValueError(f"{member.filename} claims {dtype} of shape {shape}, and holds {held} bytes")
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)

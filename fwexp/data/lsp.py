@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fwexp.data.dataset import DataFile, DataFolder, Dataset, NoOptions
+from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
 from fwexp.data.lsp_joints import JOINTS, PARENTS, torso_length
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError
+from fwexp.options import NoOptions
 
 NUM_IMAGES, NUM_TEST = 400, 100
 FORMAT = 1  # of the parsed form; to be raised when the same files give other arrays

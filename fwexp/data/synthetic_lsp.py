@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fwexp.data.dataset import Dataset, NoOptions
+from fwexp.data.dataset import Dataset
 from fwexp.data.lsp_joints import JOINTS, PARENTS
+from fwexp.options import NoOptions
 
 NUM_TRAIN, NUM_TEST = 100, 50
 SEED = 2016

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fwexp.driver.process import Objective, Point, Process, Value
+from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import CertificateError, Stopped
 from fwexp.options import plain
 
-EVALUATION_SHARE = 0.25  # of the process's oracle calls, by default and where these are costly: the most that the log may make
+EVALUATION_SHARE = 0.25  # of the iteration's oracle calls, by default and where these are costly: the most that the log may make
 # What changes while a log is written.
 CHANGES = ("rows", "best", "dual", "dual_is_last", "_scale", "_extra_calls", "_calls_at_start", "_place", "_written")
 ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
@@ -26,7 +26,7 @@ class Log:
 
     Parameters
     ----------
-    process : Process
+    iteration : Iteration
         Whose points are logged.
     objective : Objective
         That evaluates them.
@@ -40,8 +40,10 @@ class Log:
         What people see while it runs; nothing by default.
     """
 
-    def __init__(self, process: Process, objective: Objective, iterates=("last",), iterate="best", callback=None, progress=None):
-        self.process, self.objective, self.iterates, self.iterate = process, objective, iterates, iterate
+    def __init__(
+        self, iteration: Iteration, objective: Objective, iterates=("last",), iterate="best", callback=None, progress=None
+    ):
+        self.iteration, self.objective, self.iterates, self.iterate = iteration, objective, iterates, iterate
         self._callback, self._progress = callback, progress
         self.rows: list[dict] = []
         self.best: tuple[str, Point, Value] | None = None  # what is wanted in the end
@@ -50,7 +52,7 @@ class Log:
         self.told_to_end = False  # by the callback
         self._scale = 0.0  # of the objective
         self._extra_calls = self._calls_at_start = 0
-        self._place, self._written = None, []  # where the process was last, and the iterates that were logged there
+        self._place, self._written = None, []  # where the iteration was last, and the iterates that were logged there
 
     @property
     def state(self) -> dict:
@@ -82,7 +84,7 @@ class Log:
     @property
     def certifies(self) -> bool:
         """Whether that is a certificate."""
-        return self.process.certifies and (self.best is None or self.best[2].certifies)
+        return self.iteration.certifies and (self.best is None or self.best[2].certifies)
 
     @property
     def calls(self) -> int:
@@ -92,17 +94,17 @@ class Log:
     @property
     def cost(self) -> int:
         """Oracle calls that the next logged point takes."""
-        return len(self._missing()) * (self.objective.cost() + self.process.calls_for_extras)
+        return len(self._missing()) * (self.objective.cost() + self.iteration.calls_for_extras)
 
     @property
     def affordable(self) -> bool:
-        """Whether these are within the share of the process's; the start is free."""
+        """Whether these are within the share of the iteration's; the start is free."""
         spent = self.calls - self._calls_at_start
-        return spent + self.cost <= EVALUATION_SHARE * self.process.oracle_calls
+        return spent + self.cost <= EVALUATION_SHARE * self.iteration.oracle_calls
 
     def _missing(self) -> list[str]:
-        """Return the iterates that are not logged where the process is."""
-        here = self.process.step, self.process.oracle_calls
+        """Return the iterates that are not logged where the iteration is."""
+        here = self.iteration.step, self.iteration.oracle_calls
         if here != self._place:
             self._place, self._written = here, []
         return [name for name in self.iterates if name not in self._written]
@@ -120,7 +122,7 @@ class Log:
         for name in names:
             try:
                 with quiet():
-                    point = self.process.point(name)
+                    point = self.iteration.point(name)
                     value = self.objective(point, None if name == wanted else self.stop)
             except Stopped:  # out of time
                 continue
@@ -131,7 +133,7 @@ class Log:
             self._calls_at_start = self.calls
 
     def write_known(self, seconds: float) -> None:
-        """Append a row for the last iterate if the process's own oracle calls have just shown its objective.
+        """Append a row for the last iterate if the iteration's own oracle calls have just shown its objective.
 
         Parameters
         ----------
@@ -141,7 +143,7 @@ class Log:
         if "last" not in self._missing():
             return
         with quiet():
-            point = self.process.point("last")
+            point = self.iteration.point("last")
             value = self.objective.known(point)
         if value is not None:
             self._append("last", point, value, seconds)
@@ -150,12 +152,12 @@ class Log:
 
     def _append(self, name: str, point: Point, value: Value, seconds: float) -> None:
         """Append a row and keep the certificate if it is the best."""
-        process, primal, extras = self.process, value.primal, self.process.extras()
-        self._extra_calls += process.calls_for_extras
+        iteration, primal, extras = self.iteration, value.primal, self.iteration.extras()
+        self._extra_calls += iteration.calls_for_extras
         with quiet():
-            gap = primal - point.dual if process.certifies and value.certifies else math.nan
-        row = {"iterate": name, "step": process.step, "oracle_calls": process.oracle_calls}
-        row |= {"passes": process.oracle_calls / process.size, "evaluation_calls": self.calls, "time": seconds}
+            gap = primal - point.dual if iteration.certifies and value.certifies else math.nan
+        row = {"iterate": name, "step": iteration.step, "oracle_calls": iteration.oracle_calls}
+        row |= {"passes": iteration.oracle_calls / iteration.size, "evaluation_calls": self.calls, "time": seconds}
         row |= {"primal": primal, "dual": point.dual, "gap": gap}
         row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | extras | value.columns
         row = {name: plain(value) for name, value in row.items()}
@@ -163,12 +165,12 @@ class Log:
         self._keep_best(name, point, value)
         if math.isfinite(primal):
             self._scale = max(self._scale, abs(primal), value.scale)
-            if process.certifies:
+            if iteration.certifies:
                 self.check(self.primal - self.dual)
         if self._callback is not None and plain(self._callback(dict(row))) is True:
             self.told_to_end = True
         if name == self.iterates[0] and self._progress is not None:
-            self._progress.row(row | ({"gap": self.gap} if process.certifies else {}))
+            self._progress.row(row | ({"gap": self.gap} if iteration.certifies else {}))
 
     def _keep_best(self, name: str, point: Point, value: Value) -> None:
         if point.dual > self.dual:
@@ -193,7 +195,7 @@ class Log:
             An oracle did not do what it promises.
         """
         if gap < -ROUNDING * self._scale:
-            reason = self.objective.doubt(self.best[1].w, np.array(self.process.point("last").w))
+            reason = self.objective.explain_negative_gap(self.best[1].w, np.array(self.iteration.point("last").w))
             raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}")
 
     def reason(self, status: Status) -> str:
@@ -253,10 +255,10 @@ class Log:
         """
         _, point, value = self.best
         primal = float(self.objective.exact(point, value))
-        if not self.process.has_dual:
+        if not self.iteration.has_dual:
             return primal, math.nan
         # A dual value from an earlier iterate or an average cannot be computed again; that of the last iterate can.
-        dual = float(self.process.exact_dual() if self.dual_is_last else self.dual)
-        if self.process.certifies and math.isfinite(primal):
+        dual = float(self.iteration.exact_dual() if self.dual_is_last else self.dual)
+        if self.iteration.certifies and math.isfinite(primal):
             self.check(primal - dual)
         return primal, dual

@@ -1,10 +1,10 @@
 """The one loop that runs everything that iterates: clock, logging schedule, bounds and stopping.
 
-The clock runs while the process advances, and only then: not during evaluation for the log, or output; nor while a kernel is
+The clock runs while the iteration advances, and only then: not during evaluation for the log, or output; nor while a kernel is
 compiled, wherever in the run that is (`Clock`). Nothing that happens here changes the steps; the schedule can only stop them.
 
 Where oracles are costly evaluation is what takes the time. There the default schedule keeps its calls below a share of the
-process's, what the process's own calls say of its objective is logged for nothing, and the time limit is in wall time,
+iteration's, what the iteration's own calls say of its objective is logged for nothing, and the time limit is in wall time,
 evaluation included.
 """
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import Clock, interruptible
+from fwexp.driver.iteration import Iteration
 from fwexp.driver.log import Log, quiet
-from fwexp.driver.process import Process
 from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import Status
@@ -31,7 +31,7 @@ class Bounds:
     Attributes
     ----------
     max_passes : float
-        Oracle calls divided by the size of the process; steps without oracle calls are capped at 100 times as many.
+        Oracle calls divided by the size of the iteration; steps without oracle calls are capped at 100 times as many.
     gap_tol : float
         The certified gap that is small enough; 0 for none.
     time_limit : float, optional
@@ -51,7 +51,7 @@ class TimeLimit:
     seconds : float or None
         None for never.
     clock : Clock
-        That of the process.
+        That of the iteration.
     log : Log
         Whose last rows still have to be evaluated.
     spent : float
@@ -60,7 +60,7 @@ class TimeLimit:
 
     def __init__(self, seconds: float | None, clock: Clock, log: Log, spent: float) -> None:
         self.seconds, self._clock, self._log = math.inf if seconds is None else seconds, clock, log
-        self._wall, self._start = log.process.costly, time.perf_counter() - spent
+        self._wall, self._start = log.iteration.costly, time.perf_counter() - spent
 
     @property
     def spent(self) -> float:
@@ -75,8 +75,8 @@ class TimeLimit:
         """Whether to take no more steps: there is only time left for the last evaluation, but half the time for steps at least."""
         if not self._wall or self.seconds == math.inf:
             return self.met()
-        process, log, elapsed = self._log.process, self._log, self.spent
-        ahead = (log.cost + process.calls_per_step) * elapsed / max(log.calls + process.oracle_calls, 1)
+        iteration, log, elapsed = self._log.iteration, self._log, self.spent
+        ahead = (log.cost + iteration.calls_per_step) * elapsed / max(log.calls + iteration.oracle_calls, 1)
         return elapsed + min(ahead, 0.5 * self.seconds) >= self.seconds
 
 
@@ -87,7 +87,7 @@ class Place:
     Attributes
     ----------
     seconds, spent : float
-        Those of the process's clock, and wall seconds.
+        Those of the iteration's clock, and wall seconds.
     reached : int
         The point of the schedule that was logged last, in oracle calls.
     hits : int
@@ -101,21 +101,21 @@ class Place:
 
 
 def drive(
-    process: Process,
+    iteration: Iteration,
     log: Log,
     bounds: Bounds,
     schedule="default",
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Status:
-    """Run ``process`` to one of its ends, writing to ``log``; return how it ended.
+    """Run ``iteration`` to one of its ends, writing to ``log``; return how it ended.
 
     Parameters
     ----------
-    process : Process
+    iteration : Iteration
         At its start, or wherever it was left.
     log : Log
-        Of that process.
+        Of that iteration.
     bounds : Bounds
         Where to end.
     schedule : "default", float or tuple of float
@@ -134,36 +134,36 @@ def drive(
     CertificateError
         A primal objective lies below a dual one: an oracle does not do what it promises.
     """
-    n, clock, progress = process.size, Clock(), progress or Progress(None, False)
+    n, clock, progress = iteration.size, Clock(), progress or Progress(None, False)
     max_calls = settings.max_calls(bounds.max_passes, n)
     max_steps = settings.MAX_STEPS_PER_CALL * max(max_calls, 1)
-    rarely = process.pauses = process.costly and schedule == "default"
-    if not process.costly:  # else there is nothing to compile, and processes would call the oracle to do so
-        process.advance(0, 0)
+    rarely = iteration.pauses = iteration.costly and schedule == "default"
+    if not iteration.costly:  # else there is nothing to compile, and iterations would call the oracle to do so
+        iteration.advance(0, 0)
     saved = checkpoint.load() if checkpoint is not None else None
     place = saved["place"] if saved else Place()
     limit = TimeLimit(bounds.time_limit, clock, log, place.spent)
     log.stop = limit.met
     if saved:
         clock.seconds = place.seconds
-        process.restore(saved["process"])
+        iteration.restore(saved["process"])
         log.restore(saved["log"])
-        progress.go_on(process.oracle_calls / n)
+        progress.go_on(iteration.oracle_calls / n)
     else:
         log.write(0.0)
 
     def save() -> None:
         place.seconds, place.spent = clock.seconds, limit.spent
-        checkpoint.save({"place": place, "process": process.state, "log": log.state})
+        checkpoint.save({"place": place, "process": iteration.state, "log": log.state})
 
     def ended() -> Status | None:
         if not log.finite():
             return Status.DIVERGED
-        if process.finished or (bounds.gap_tol > 0 and log.gap <= bounds.gap_tol):
+        if iteration.finished or (bounds.gap_tol > 0 and log.gap <= bounds.gap_tol):
             return Status.CONVERGED
-        return Status.STALLED if process.stalled else None
+        return Status.STALLED if iteration.stalled else None
 
-    saves = checkpoint is not None and process.state is not None
+    saves = checkpoint is not None and iteration.state is not None
     with interruptible() as interrupted:
 
         def stopped() -> Status | None:
@@ -178,34 +178,34 @@ def drive(
             if target <= place.reached:
                 continue
             # Also what follows without a call, to its end: else it would depend on the portions where a row is logged.
-            while ended() is None and (process.oracle_calls < target or process.has_cache):
+            while ended() is None and (iteration.oracle_calls < target or iteration.has_cache):
                 if (status := stopped()) is not None:
                     log.write(clock.seconds)
                     return ended() or status
-                before = (process.step, process.oracle_calls, clock.seconds)
-                portion = max(int(rate * CHUNK_SECONDS), process.calls_per_step)
+                before = (iteration.step, iteration.oracle_calls, clock.seconds)
+                portion = max(int(rate * CHUNK_SECONDS), iteration.calls_per_step)
                 # Steps without oracle calls are logged too, after n of them exactly: runs must not depend on the clock.
-                steps = process.step + n - (process.cache_hits - place.hits) if process.has_cache else max_steps
+                steps = iteration.step + n - (iteration.cache_hits - place.hits) if iteration.has_cache else max_steps
                 with clock, quiet():
-                    process.advance(min(target, process.oracle_calls + portion), min(steps, max_steps))
-                if process.event:
+                    iteration.advance(min(target, iteration.oracle_calls + portion), min(steps, max_steps))
+                if iteration.event:
                     log.write(clock.seconds)
-                elif (process.step, process.oracle_calls) == before[:2]:
+                elif (iteration.step, iteration.oracle_calls) == before[:2]:
                     break
-                rate = (process.oracle_calls - before[1]) / max(clock.seconds - before[2], 1e-9)
-                progress.update(process.oracle_calls / n, log.gap, clock.seconds)
+                rate = (iteration.oracle_calls - before[1]) / max(clock.seconds - before[2], 1e-9)
+                progress.update(iteration.oracle_calls / n, log.gap, clock.seconds)
                 if rarely:
                     log.write_known(clock.seconds)
-                if process.cache_hits - place.hits >= n:
+                if iteration.cache_hits - place.hits >= n:
                     if not rarely or log.affordable:
                         log.write(clock.seconds)
-                    place.hits = process.cache_hits
+                    place.hits = iteration.cache_hits
                 if saves and checkpoint.due:
                     save()
             if not rarely or log.affordable or target == max_calls or ended() is not None:
                 log.write(clock.seconds)
             if (status := ended()) is not None:
                 return status
-            place.reached, place.hits = target, process.cache_hits
+            place.reached, place.hits = target, iteration.cache_hits
         # A sweep must hear of an interrupt, also where the run was about to end.
         return stopped() or Status.MAX_PASSES

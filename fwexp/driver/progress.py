@@ -28,7 +28,7 @@ def without_summaries() -> Iterator[None]:
 
 
 class Progress:
-    """What a run shows of itself on standard error.
+    """Display of a run on standard error.
 
     Parameters
     ----------

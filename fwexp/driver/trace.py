@@ -1,4 +1,4 @@
-"""What is logged of a run, and how runs end."""
+"""Columns of the log of a run, and how runs end."""
 
 from enum import StrEnum
 

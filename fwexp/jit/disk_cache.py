@@ -7,7 +7,6 @@ Processes that need the same kernel at once wait for the one that compiles it.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import pickle
@@ -25,6 +24,7 @@ from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from fwexp.files import locks
 from fwexp.files.private import OTHERS, own, temporary_folder, users_folder
 
 __all__ = ["KernelCache", "base", "directory", "prune"]
@@ -102,7 +102,7 @@ class KernelCache(FunctionCache):
         data = self._read(key)
         if data is None:
             with contextlib.suppress(OSError):
-                _wait_for(self._claim.enter_context(self._path(key).open("ab")))
+                self._claim.enter_context(locks.claimed(self._path(key), WAIT_SECONDS))
             data = self._read(key)
         if data is None:
             return None
@@ -124,18 +124,6 @@ class KernelCache(FunctionCache):
     def _read(self, key: tuple):
         stored, data = _read(self._path(key)) or (None, None)
         return data if stored == key else None
-
-
-def _wait_for(file) -> None:
-    """Wait for the process that compiles what is to be in a file, but not for one that hangs."""
-    patience = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < patience:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.05)
-        else:
-            return
 
 
 def _digest(content: bytes) -> bytes:

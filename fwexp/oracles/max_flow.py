@@ -80,17 +80,17 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
     # Paths of one arc between the trees are the most frequent ones.
     flow = 0.0
     for arc in range(0, arcs, 2):
-        there, back = max(capacity[arc], 0.0), max(capacity[arc + 1], 0.0)
+        forward, backward = max(capacity[arc], 0.0), max(capacity[arc + 1], 0.0)
         v, u = ends[arc], ends[arc + 1]
         amount = 0.0
         if excess[v] > 0.0 > excess[u]:
-            amount = min(excess[v], -excess[u], there)
+            amount = min(excess[v], -excess[u], forward)
         elif excess[v] < 0.0 < excess[u]:
-            amount = -min(-excess[v], excess[u], back)
+            amount = -min(-excess[v], excess[u], backward)
         excess[v] -= amount
         excess[u] += amount
-        residual[arc] = there - amount
-        residual[arc + 1] = back + amount
+        residual[arc] = forward - amount
+        residual[arc + 1] = backward + amount
         flow += abs(amount)
     for v in range(nodes):
         stamp[v] = 0

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.methods import methods, of_results, stated
 from fwexp.papers.claims.runs import first
-from fwexp.plots import style
 
 GAPS = (0.1, 0.01, 0.001)
 NEAR = 1.1  # times the best of the others
@@ -41,7 +41,7 @@ READ = ("problem", "method", "seed", "key", *TRACED, "highest")
 
 @dataclass(frozen=True)
 class Side:
-    """What is compared: runs of a method, of a solver with given options, or all those of a store."""
+    """What is compared: runs of a method, or of a solver, with given options, or all those of a store."""
 
     name: str
     method: str = ""
@@ -54,8 +54,9 @@ class Side:
         if self.store is not None:
             return results[results["store"] == str(self.store)]
         if self.method:
-            return results[results["method"] == self.method]
-        found = results[results["solver"] == self.solver]
+            found = results[of_results(results, stated(self.method)) == self.method]
+        else:
+            found = results[results["solver"] == self.solver]
         for option, value in self.options.items():
             column = found.get(f"solver.{option}")
             found = found[column.astype(str) == str(value)] if column is not None else found.iloc[:0]
@@ -65,7 +66,7 @@ class Side:
 def parse(text: str) -> Side:
     """Return what a word of the command line stands for.
 
-    A folder is a store; ``bcfw-gap`` a method as in figures; ``bcfw:sampling=gap,step=pairwise`` a solver with options.
+    A folder is a store; ``bcfw_gap`` a method as in figures; ``bcfw:sampling=gap,step=pairwise`` a solver with options.
 
     Raises
     ------
@@ -79,18 +80,18 @@ def parse(text: str) -> Side:
             raise ParameterError(f"there is no folder {text!r} to compare")
         return Side(text, store=Path(text))
     solver, colon, options = text.partition(":")
-    if not colon and text in style.METHODS:
-        return Side(text, method=text)
     known = names("solver")
     if solver not in known:
-        raise ParameterError(unknown("method", text, {*style.METHODS, *known}))
+        raise ParameterError(unknown("method", text, known))
     if not colon:
         return Side(text, method=text)
     pairs = [option.partition("=") for option in options.split(",")]
     for name, equals, value in pairs:
         if not (name and equals and value):
             raise OptionError(f"options of {solver} are given as {solver}:NAME=VALUE,NAME=VALUE, got {text!r}")
-    return Side(text, solver=solver, options={name: _plain(value) for name, _, value in pairs})
+    options = {name: _plain(value) for name, _, value in pairs}
+    is_plain = methods().get(solver, (solver,))[0] == solver
+    return Side(text, solver=solver, options=options) if is_plain else Side(text, method=solver, options=options)
 
 
 def _plain(value: str):
@@ -113,8 +114,9 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
     if results.empty:
         return results
-    heads = heads.drop_duplicates("key").set_index("key")
-    return results.assign(**{name: results["key"].map(heads[name]) for name in ("method", "problem", "highest")})
+    which, keys = pd.factorize(results["key"])
+    heads = heads.drop_duplicates("key").set_index("key").loc[keys]
+    return results.assign(**{name: heads[name].to_numpy()[which] for name in ("method", "problem", "highest")})
 
 
 def comparable(results: pd.DataFrame) -> pd.DataFrame:
@@ -124,7 +126,7 @@ def comparable(results: pd.DataFrame) -> pd.DataFrame:
     if "task" in results:
         results = results[results["task"].fillna("train") == "train"]
     heads = results.drop_duplicates("key").set_index("key", drop=False)
-    results = results.assign(method=style.methods(results), problem=results["key"].map(_problems(heads)))
+    results = results.assign(method=of_results(results), problem=results["key"].map(_problems(heads)))
     return results.assign(highest=results.groupby("problem")["dual"].transform("max"))
 
 
@@ -174,7 +176,7 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
     stores = all(side.store is not None for side in sides)
     if stores:  # method by method, as far as both have it
         found = {name: rows.assign(problem=rows["problem"] + ", " + rows["method"]) for name, rows in found.items()}
-    common = set.intersection(*(set(rows["problem"]) for rows in found.values()))
+    common = set.intersection(*(set(rows["problem"].unique()) for rows in found.values()))
     if not common:
         raise ParameterError(f"{' and '.join(found)} have no data set and lam in common")
     curves = {name: _curves(runs) for name, runs in found.items()}

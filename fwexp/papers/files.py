@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from fwexp.files.atomic import clean, write_together
+from fwexp.files import atomic
 from fwexp.papers.origin import Origin
 from fwexp.store import records
 from fwexp.store.records import Damaged
@@ -32,10 +32,9 @@ def paths(stem: Path, suffixes) -> list[Path]:
 def write(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> list[Path]:
     """Write what a figure's files hold, by their suffixes, and what its JSON says, with the checksums of these files."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    clean(stem.parent)
     sums = {suffix: _sha256(content) for suffix, content in contents.items()}
     found = paths(stem, [*contents, ".json"])
-    write_together(dict(zip(found, [*contents.values(), records.content_of({**record, "files": sums})], strict=True)))
+    atomic.write(dict(zip(found, [*contents.values(), records.content_of({**record, "files": sums})], strict=True)))
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fwexp.store.keys import task_of
-from fwexp.store.provenance import provenance
+from fwexp.store.provenance import software as provenance
 
 OF_CODE = ("mix sources", "were made by another version of the code")
 """What notes say of runs, where that is a reservation about the code that made them."""

@@ -2,7 +2,7 @@
 
 # They register their functions, and those that follow for all families.
 from fwexp.problems import (  # noqa: F401
-    callback,
+    callback_parts,
     chain_parts,
     dense_parts,
     enumerated,

@@ -1,7 +1,7 @@
 """Problems given by Python functions: the interface of the published code (BCFWstruct), for people with an oracle of theirs.
 
-There are no parts to keep: theta is w itself, a vector of parts is a vector of features, and solvers run the same steps
-uncompiled. Features may be dense vectors or scipy.sparse rows; sparse ones cost what they hold.
+Solvers run the same steps uncompiled (``callback_parts``). Features may be dense vectors or scipy.sparse rows; sparse ones cost
+what they hold.
 
 Functions of other people may use their arrays again, change what they are given, or err. So what they return is copied,
 they are given copies of labelings and a read-only w, and every answer is checked for what a certificate rests on: losses
@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from fwexp.errors import ParameterError
 from fwexp.options import check_scale
 from fwexp.problems import protocol
-from fwexp.problems.any_labelings import can_be_kept, equal_labelings, same_form, snapshot
 from fwexp.problems.arrays import as_sparse, check_scale_of
 from fwexp.problems.constraints import internal_indices
 from fwexp.problems.psi_cache import PsiCache
-from fwexp.problems.sparse_vector import SparseVector
+from fwexp.problems.python_labelings import can_be_kept, equal_labelings, same_form, snapshot
+from fwexp.problems.sparse_vector import SparseVector, values_of
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
 # single precision.
@@ -158,7 +158,7 @@ class CallbackProblem:
             finite = np.isfinite(phi).all()
         if not finite:
             raise ParameterError(f"features({i}, y) must be finite, got NaN or infinity")
-        check_scale_of(f"features({i}, y)", _values(phi))
+        check_scale_of(f"features({i}, y)", values_of(phi))
         return phi
 
     def psi(self, i: int, y: Any):
@@ -241,8 +241,8 @@ class CallbackProblem:
         loss, psi = self.task_loss(i, y), self.psi(i, y)
         value = loss - psi @ w
         if value < 0.0 and value < -ROUNDING * (loss + abs(psi) @ np.abs(w)):
-            found = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
-            raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but it {found}")
+            fault = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
+            raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but it {fault}")
         if not self._compared[i] and not w.any():
             if loss == 0.0 or i in self._others[:EXAMPLES]:
                 self._compare_with_others(i, loss)
@@ -292,12 +292,12 @@ class CallbackProblem:
         if (loss := self.task_loss(i, self.y[i])) != 0.0:
             raise ParameterError(f"loss({i}, y) must be 0 at the truth y[{i}], got {loss:.6g}")
         psi, phi = self._compute_psi(i, self.y[i]), self.phi(i, self.y[i])
-        if np.abs(_values(psi)).sum() > ROUNDING * np.abs(_values(phi)).sum():
+        if np.abs(values_of(psi)).sum() > ROUNDING * np.abs(values_of(phi)).sum():
             raise ParameterError(f"features({i}, y) must be the same when called again with the same labeling, here the truth")
         self._truth_checked[i] = True
 
-    def _compare_with_others(self, i: int, found: float) -> None:
-        """Refuse an answer at w = 0, of loss ``found``, that is worse than a labeling of another example."""
+    def _compare_with_others(self, i: int, own: float) -> None:
+        """Refuse an answer at w = 0, of loss ``own``, that is worse than a labeling of another example."""
         asked = 0
         for j in self._others:
             if asked == OTHERS:
@@ -308,12 +308,12 @@ class CallbackProblem:
                     continue
                 asked += 1
                 loss = self.task_loss(i, y)
-                if loss <= (1.0 + ROUNDING) * found:
+                if loss <= (1.0 + ROUNDING) * own:
                     continue
                 self.phi(i, y)
             except Exception:  # it is no labeling of example i, which functions may say in any way
                 continue
-            answer = f"at w = 0 it returned a labeling with loss {found:.6g}, and y[{j}] has loss({i}, y[{j}]) = {loss:.6g}"
+            answer = f"at w = 0 it returned a labeling with loss {own:.6g}, and y[{j}] has loss({i}, y[{j}]) = {loss:.6g}"
             advice = f"if y[{j}] is no labeling of example {i}, let loss raise an error for it"
             raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but {answer}; {advice}")
 
@@ -327,189 +327,3 @@ def _row(name: str, features):
     if sp.issparse(features) and features.ndim <= 2:
         return sp.csr_array(as_sparse(name, features).astype(np.float64))
     return np.array(features, dtype=np.float64)
-
-
-def _values(vector) -> np.ndarray:
-    return vector.values if isinstance(vector, SparseVector) else vector
-
-
-def _add_to(w: np.ndarray, c: float, vector) -> None:
-    if isinstance(vector, SparseVector):
-        w[vector.indices] += c * vector.values
-    else:
-        w += c * vector
-
-
-# Buffers are lists with one entry, for objects cannot be written into.
-
-
-@protocol.costly_oracle.register(CallbackProblem)
-def _(problem):
-    return True
-
-
-@protocol.workspace.register(CallbackProblem)
-def _(problem):
-    problem.forget()
-    return protocol.Workspace(theta=[None], direction=[None], image=[None], y=[None], scratch=None)
-
-
-@protocol.scores.register(CallbackProblem)
-def _(problem, i, w, theta):
-    theta[0] = w
-
-
-@protocol.rescale.register(CallbackProblem)
-def _(problem, i, c, theta):
-    theta[0] = c * theta[0]
-
-
-@protocol.max_oracle.register(CallbackProblem)
-def _(problem, i, theta, y, scratch):
-    y[0], value = problem.augmented(i, theta[0])
-    return value
-
-
-@protocol.decode.register(CallbackProblem)
-def _(problem, i, theta, y, scratch):
-    y[0] = problem.predicted(i, theta[0])
-
-
-@protocol.loss.register(CallbackProblem)
-def _(problem, i, y):
-    return problem.task_loss(i, y[0])
-
-
-@protocol.true_labeling.register(CallbackProblem)
-def _(problem, i, y):
-    y[0] = problem.y[i]
-
-
-@protocol.labeling_ptr.register(CallbackProblem)
-def _(problem):
-    return problem.label_ptr
-
-
-@protocol.new_storage.register(CallbackProblem)
-def _(problem, size):
-    return [None] * size
-
-
-@protocol.same_labeling.register(CallbackProblem)
-def _(problem, i, y, storage, start):
-    return equal_labelings(storage[start], y[0])
-
-
-@protocol.as_labeling.register(CallbackProblem)
-def _(problem, i, y):
-    return [snapshot(y)]
-
-
-@protocol.public_labeling.register(CallbackProblem)
-def _(problem, i, y):
-    return snapshot(y[0])
-
-
-@protocol.new_blocks.register(CallbackProblem)
-def _(problem):
-    return [None] * problem.n  # None is 0
-
-
-@protocol.copy_blocks.register(CallbackProblem)
-def _(problem, blocks):
-    return list(blocks)
-
-
-@protocol.clear.register(CallbackProblem)
-def _(problem, i, direction):
-    direction[0] = None
-
-
-@protocol.add_psi.register(CallbackProblem)
-def _(problem, i, y, c, direction):
-    change = c * problem.psi(i, y[0])
-    direction[0] = change if direction[0] is None else direction[0] + change
-
-
-@protocol.close.register(CallbackProblem)
-def _(problem, i, direction):
-    if direction[0] is None:
-        direction[0] = np.zeros(problem.d)
-
-
-@protocol.psi_score.register(CallbackProblem)
-def _(problem, i, y, theta):
-    return float(problem.psi(i, y[0]) @ theta[0])
-
-
-@protocol.gram_scores.register(CallbackProblem)
-def _(problem, i, direction, theta):
-    theta[0] = np.zeros(problem.d)
-    _add_to(theta[0], 1.0, direction[0])
-
-
-@protocol.set_direction.register(CallbackProblem)
-def _(problem, i, y, blocks, direction):
-    psi = problem.psi(i, y[0])
-    direction[0] = psi if blocks[i] is None else psi - blocks[i]
-
-
-@protocol.dot.register(CallbackProblem)
-def _(problem, i, direction, theta):
-    return float(direction[0] @ theta[0])
-
-
-@protocol.norm_sq.register(CallbackProblem)
-def _(problem, i, direction):
-    vector = _values(direction[0])
-    return float(vector @ vector)
-
-
-@protocol.add_to_block.register(CallbackProblem)
-def _(problem, i, direction, c, blocks):
-    change = c * direction[0]
-    blocks[i] = change if blocks[i] is None else blocks[i] + change
-
-
-@protocol.scatter.register(CallbackProblem)
-def _(problem, i, direction, c, w):
-    _add_to(w, c, direction[0])
-
-
-@protocol.scatter_psi.register(CallbackProblem)
-def _(problem, i, y, c, w):
-    _add_to(w, c, problem.psi(i, y[0]))
-
-
-@protocol.scatter_block.register(CallbackProblem)
-def _(problem, i, blocks, c, w):
-    if blocks[i] is not None:
-        _add_to(w, c, blocks[i])
-
-
-@protocol.new_sums.register(CallbackProblem)
-def _(problem, count):
-    return np.zeros((count, problem.d))
-
-
-@protocol.accumulate.register(CallbackProblem)
-def _(problem, i, direction, c, total):
-    _add_to(total, c, direction[0])
-
-
-@protocol.accumulate_psi.register(CallbackProblem)
-def _(problem, i, y, c, total):
-    _add_to(total, c, problem.psi(i, y[0]))
-
-
-@protocol.scatter_sum.register(CallbackProblem)
-def _(problem, total, c, w):
-    w += c * total
-
-
-@protocol.joint_feature.register(CallbackProblem)
-def _(problem, i, y):
-    phi = problem.phi(i, y[0])
-    if isinstance(phi, SparseVector):
-        return sp.csr_array((phi.values, phi.indices, [0, len(phi.indices)]), shape=(1, problem.d))
-    return sp.csr_array(phi[None])

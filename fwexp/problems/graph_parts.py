@@ -1,4 +1,4 @@
-"""What segmentations into two classes and into more share: their graphs, and the pairwise part of vectors of parts.
+"""Functions that segmentations into two classes and into more share: their graphs, and the pairwise part of vectors of parts.
 
 Edges count by whether they are cut: for every edge feature a vector of parts holds how much more of it is cut than by the truth.
 """

@@ -68,11 +68,11 @@ def node_features(X) -> list:
 
 def matrices(name: str, value, of: str, shape: str) -> list:
     """Return a list of matrices; ``of`` and ``shape`` say in words what they must be."""
-    found = [as_matrix(f"{name}[{i}]", part, f"hold numbers, shape {shape}") for i, part in enumerate(as_list(name, value, of))]
-    for i, part in enumerate(found):
-        if part.ndim != 2:
-            raise ParameterError(f"{name}[{i}] must have shape {shape}, got {part.shape}")
-    return found
+    arrays = [as_matrix(f"{name}[{i}]", array, f"hold numbers, shape {shape}") for i, array in enumerate(as_list(name, value, of))]
+    for i, array in enumerate(arrays):
+        if array.ndim != 2:
+            raise ParameterError(f"{name}[{i}] must have shape {shape}, got {array.shape}")
+    return arrays
 
 
 def stack(matrices: list):

@@ -170,7 +170,7 @@ def _stack(X, shapes):
     shapes = [tuple(as_labels(f"shapes[{i}]", s).ravel()) for i, s in enumerate(as_list("shapes", shapes, "(rows, columns)"))]
     if len(shapes) != len(X):
         raise ParameterError(f"shapes must have length {len(X)} like X, got {len(shapes)}")
-    matrices = [as_matrix(f"X[{i}]", part, "hold numbers, shape (rows * columns, p)") for i, part in enumerate(X)]
+    matrices = [as_matrix(f"X[{i}]", grid, "hold numbers, shape (rows * columns, p)") for i, grid in enumerate(X)]
     for i, (matrix, shape) in enumerate(zip(matrices, shapes, strict=True)):
         if len(shape) != 2 or min(shape) < 1:
             raise ParameterError(f"example {i} must have at least one row and one column, got shape {tuple(map(int, shape))}")

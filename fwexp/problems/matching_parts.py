@@ -1,4 +1,4 @@
-"""What solvers ask of matchings: the oracle, the losses, and vectors of parts, which are edges.
+"""Protocol of matchings: the oracle, the losses, and vectors of parts, which are edges.
 
 d is small and examples have many edges, so inner products go through R^d: no edges x edges matrix is kept.
 """

@@ -1,4 +1,4 @@
-"""What solvers ask of segmentations into more than two classes: the oracle, the losses, and vectors of parts.
+"""Protocol of segmentations into more than two classes: the oracle, the losses, and vectors of parts.
 
 A vector of parts holds, per node, 1 at the true label less the share of every label, then for every edge feature how much
 more of it is cut than by the truth (``graph_parts``). Inner products of node features go through R^{p x L}, as examples

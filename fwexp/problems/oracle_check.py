@@ -3,9 +3,9 @@
 import numpy as np
 
 from fwexp.problems import protocol
-from fwexp.problems.any_labelings import same_form, snapshot
 from fwexp.problems.constraints import feasible
 from fwexp.problems.evaluation import TOL, Evaluator
+from fwexp.problems.python_labelings import same_form, snapshot
 
 # Looked at: examples of a problem; and of each, beside what oracles return, true labelings of others, and random ones.
 EXAMPLES, OTHERS, NEIGHBOURS = 20, 5, 10
@@ -50,7 +50,7 @@ class OracleCheck:
         exact = protocol.exact_oracle(problem)
         elsewhere = self._elsewhere(rng, w) if exact else []
         for i in rng.choice(problem.n, min(problem.n, EXAMPLES), replace=False):
-            found = self._evaluator.oracle(i, w)
+            returned = self._evaluator.oracle(i, w)
             labelings = [self._truth(i), self._latest(i)]
             for other in elsewhere:
                 self._evaluator.oracle(i, other)
@@ -59,9 +59,9 @@ class OracleCheck:
             labelings += self._neighbours(rng, i, labelings) if exact else []
             values, scale = self._values(i, w, labelings)
             best = int(np.argmax(values))
-            if values[best] - found > TOL * scale:
+            if values[best] - returned > TOL * scale:
                 return (
-                    f"max_oracle of example {i} returned a labeling of value {found:.6g}, but {labelings[best]!r} "
+                    f"max_oracle of example {i} returned a labeling of value {returned:.6g}, but {labelings[best]!r} "
                     f"has {values[best]:.6g}"
                 )
         return ""
@@ -80,14 +80,14 @@ class OracleCheck:
         return snapshot(protocol.public_labeling(self._problem, i, y))
 
     def _others(self, rng, i: int) -> list:
-        truth, found = self._truth(i), [self._truth(j) for j in rng.integers(self._problem.n, size=OTHERS)]
-        return [y for y in found if same_form(y, truth) and self._is_labeling(i, y)]
+        truth, others = self._truth(i), [self._truth(j) for j in rng.integers(self._problem.n, size=OTHERS)]
+        return [y for y in others if same_form(y, truth) and self._is_labeling(i, y)]
 
     def _neighbours(self, rng, i: int, labelings: list) -> list:
         if not isinstance(protocol.original(self._problem), tuple):
             return []  # people's own objects
-        found = [random_neighbour(rng, labelings) for _ in range(NEIGHBOURS)]
-        return [y for y in found if y is not None and self._is_labeling(i, y)]
+        neighbours = [random_neighbour(rng, labelings) for _ in range(NEIGHBOURS)]
+        return [y for y in neighbours if y is not None and self._is_labeling(i, y)]
 
     def _is_labeling(self, i: int, y) -> bool:
         problem = self._problem

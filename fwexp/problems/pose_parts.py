@@ -1,4 +1,4 @@
-"""What solvers ask of poses: the oracle, the loss, and vectors of parts, which are vectors in R^d."""
+"""Protocol of poses: the oracle, the loss, and vectors of parts, which are vectors in R^d."""
 
 import numpy as np
 import scipy.sparse as sp

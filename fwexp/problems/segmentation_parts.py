@@ -1,4 +1,4 @@
-"""What solvers ask of segmentations: the oracle, the losses, and vectors of parts.
+"""Protocol of segmentations: the oracle, the losses, and vectors of parts.
 
 A vector of parts holds a number per node, the expected true label minus the expected one, then for every edge feature how
 much more of it is cut than by the truth (``graph_parts``). Labelings are kept as their vectors of parts p_i(y): to walk along

@@ -37,3 +37,16 @@ class SparseVector:
 
     def __matmul__(self, dense: np.ndarray) -> float:
         return float(self.values @ dense[self.indices])
+
+
+def values_of(vector) -> np.ndarray:
+    """Return the entries of a dense or sparse vector, but for zeros of a sparse one."""
+    return vector.values if isinstance(vector, SparseVector) else vector
+
+
+def add_to(w: np.ndarray, c: float, vector) -> None:
+    """Add c times a dense or sparse vector to w."""
+    if isinstance(vector, SparseVector):
+        w[vector.indices] += c * vector.values
+    else:
+        w += c * vector

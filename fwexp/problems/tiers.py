@@ -1,38 +1,28 @@
-"""Which functions of the protocol a problem family has to register, and for what: one table.
+"""Which functions of the protocol a problem family has to register, and for what: one table, of the protocol's files.
 
 Every family registers the ``required`` ones; all solvers but those that declare more run on them. What a family does not
 register is derived (``labelings``, ``dense_parts``), provided that it has the fields and functions from which it follows.
 """
 
 from fwexp.problems import protocol
+from fwexp.problems.protocol import bounds, enumeration, expectations, kernels, required, sets
 
 REQUIRED = "required"
 
+
+def functions(module=protocol) -> list[str]:
+    """Return the names of all functions of the protocol, or of those in one of its files."""
+    return [name for name, value in vars(module).items() if hasattr(value, "implementations")]
+
+
+# By the names of their files, in which the functions of a tier, and no others, are declared.
 TIERS: dict[str, tuple[str, ...]] = {
-    # examples, oracles, features
-    REQUIRED: (
-        *("scores", "max_oracle", "decode", "loss", "add_psi", "scatter"),
-        *("as_labeling", "public_labeling", "joint_feature"),
-    ),
-    # labelings that are kept and compared: active sets and caches
-    "sets": ("labeling_ptr", "new_storage", "same_labeling", "psi_score", "gram_scores"),
-    # distributions over labelings
-    "expectations": ("tilt", "expectation_oracle", "expectation_scratch", "set_dense"),
-    # inputs that can be exchanged
-    "kernels": ("with_inputs", "inner"),
-    # bounds on ||psi_i(y)||
-    "bounds": ("radii_sq",),
-    # all labelings, where they are few
-    "enumeration": ("all_labelings",),
+    module.__name__.rpartition(".")[2]: tuple(functions(module))
+    for module in (required, sets, expectations, kernels, bounds, enumeration)
 }
 
 UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier
 FIELDS = ("part_ptr", "label_ptr", "labels")  # of a family, those that some derived functions read
-
-
-def functions() -> list[str]:
-    """Return the names of all functions of the protocol."""
-    return [name for name, function in vars(protocol).items() if hasattr(function, "implementations")]
 
 
 def functions_of(tier: str) -> tuple[str, ...]:
@@ -58,10 +48,10 @@ def missing(family, tier: str) -> list[str]:
 def _available(family, name: str) -> bool:
     function = getattr(protocol, name)
     family = family if isinstance(family, type) else protocol.original(family)  # weights of examples need nothing more
-    found = function.find(family if isinstance(family, type) else type(family))
-    if found is None or found is not function.implementations.get(object):
-        return found is not None
-    names = found.__code__.co_names
+    implementation = function.find(family if isinstance(family, type) else type(family))
+    if implementation is None or implementation is not function.implementations.get(object):
+        return implementation is not None
+    names = implementation.__code__.co_names
     known = all(hasattr(family, field) for field in FIELDS if field in names)
     return known and name not in UNDERIVED and all(_available(family, other) for other in functions() if other in names)
 
@@ -69,8 +59,8 @@ def _available(family, name: str) -> bool:
 def families() -> list[type]:
     """Return the classes of the package's own families."""
     package = __name__.partition(".")[0]
-    found = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
-    return [cls for cls in found if cls.__module__ != "fwexp.problems.weighted"]
+    classes = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
+    return [cls for cls in classes if cls.__module__ != "fwexp.problems.weighted"]
 
 
 def tiers_of(family) -> tuple[str, ...]:

@@ -1,119 +1,79 @@
-"""What ``dataset`` and ``solver`` of a configuration may name: data sets and solvers, and what tasks of another kind have instead.
+"""Which data sets, solvers and tasks fit together, by the kind of problem; and the modules that a configuration uses."""
 
-A task on convex sets has ``instances`` in place of data sets and ``methods`` in place of solvers. All names differ, so a run is
-found by its names alone.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from fwexp.errors import ParameterError
-from fwexp.options import check_choice, check_fields
-from fwexp.store.keys import task_of
+from fwexp.methods import methods
+from fwexp.plugins import KINDS
+from fwexp.store.keys import GROUPS, TRAIN, task_of
 
 
-def _others(kind: str) -> dict:
-    from fwexp.tasks import TASKS
-
-    return {name: value for task in TASKS.values() for name, value in (getattr(task, kind) or {}).items()}
-
-
-def datasets() -> list[str]:
-    """Return all names of data sets and instances."""
-    from fwexp.data import DATASETS
-
-    return [*DATASETS, *_others("instances")]
-
-
-def solvers() -> list[str]:
-    """Return all names of solvers and methods."""
-    from fwexp.solvers import SOLVERS
-
-    return [*SOLVERS, *_others("methods")]
-
-
-def dataset(name: str):
-    """Return a data set or an instance."""
-    from fwexp.data import DATASETS
-
-    return DATASETS[name] if name in DATASETS else _others("instances")[name]
-
-
-def check_dataset(name: str, options: Mapping, instances: Mapping | None = None):
-    """Return the options dataclass of what ``dataset`` names: one of a task's instances, or a data set.
-
-    Raises
-    ------
-    ParameterError
-        Unknown name or value.
-    OptionError
-        Unknown option.
-    """
-    from fwexp.data import check_options
-
-    if instances is not None:
-        check_choice("dataset", name, instances)
-    elif name not in (instances := _others("instances")):
-        return check_options(name, options)
-    return instances[name].check_options(options)
-
-
-def check_solver(name: str, options: Mapping, methods: Mapping | None = None):
-    """Return the options dataclass of what ``solver`` names: one of a task's methods, or a solver.
-
-    Raises
-    ------
-    ParameterError
-        Unknown name or value.
-    OptionError
-        Unknown option.
-    """
-    from fwexp.solvers import check_options, get_solver
-
-    if methods is None:
-        return check_options(get_solver(name), options)
-    cls = methods[check_choice("solver", name, methods)]
-    return cls.Options(**check_fields(f"solver {name}", cls.Options, options, defaults=False))
-
-
-def check_place(task, group: str, name: str) -> None:
-    """Refuse a name that is there for other tasks only; names that nothing has are left to those who list what there is.
-
-    Parameters
-    ----------
-    task : type
-        A task.
-    group : {"dataset", "solver"}
-    name : str
-
-    Raises
-    ------
-    ParameterError
-        A method on convex sets for training, for instance.
-    """
+def catalogue(group: str) -> Mapping:
+    """Return what there is in a group (``dataset``, ``solver``, ``task``), by name."""
     from fwexp.data import DATASETS
     from fwexp.solvers import SOLVERS
     from fwexp.tasks import TASKS
 
-    kind, partner, own = {"dataset": ("instances", "solver", DATASETS), "solver": ("methods", "dataset", SOLVERS)}[group]
+    return {"dataset": DATASETS, "solver": SOLVERS, "task": TASKS}[group]
 
-    def offers(other) -> Mapping:
-        return own if getattr(other, kind) is None else getattr(other, kind)
 
-    if name in offers(task) or not (others := [other for other in TASKS.values() if name in offers(other)]):
-        return
-    partners = {"solver": others[0].methods, "dataset": others[0].instances}[partner]
-    where = f"task={', '.join(other.name for other in others)}" + (f" with {partner}={', '.join(partners)}" if partners else "")
-    raise ParameterError(f"{group} {name} is for {where}; accepted for task={task.name}: {', '.join(sorted(offers(task)))}")
+def kinds(group: str, name: str) -> tuple[str, ...]:
+    """Return the kinds of problem that a data set gives, or a solver or task is for."""
+    value = catalogue(group)[name]
+    return (value.kind,) if group == "dataset" else tuple(value.kinds)
+
+
+def fitting(group: str, wanted: Collection[str]) -> list[str]:
+    """Return the names in a group that are for one of the kinds ``wanted``."""
+    return sorted(name for name in catalogue(group) if not set(wanted).isdisjoint(kinds(group, name)))
+
+
+def check_kinds(task: str, dataset: str, solver: str) -> None:
+    """Refuse a task or a solver that is for other kinds of problem than the data set gives.
+
+    Raises
+    ------
+    ParameterError
+        Names the data sets that it is for, and what is for this data set.
+    """
+    given = kinds("dataset", dataset)
+    for group, name in (("task", task), ("solver", solver)):
+        if set(given).isdisjoint(own := kinds(group, name)):
+            what = f"{' and '.join(KINDS[kind] for kind in own)} ({', '.join(fitting('dataset', own))})"
+            raise ParameterError(f"{group} {name} is for {what}; for dataset {dataset}: {', '.join(fitting(group, given))}")
+
+
+def default_task(dataset: str) -> str:
+    """Return the task of a data set where none is chosen: training, or what there is in its place."""
+    names = fitting("task", kinds("dataset", dataset))
+    return TRAIN if TRAIN in names else names[0]
+
+
+def that_fit(words: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return the choices ``group=name`` among words that fit those among the others, and all words that are no choices."""
+    chosen = [found for word in others if (found := _kinds_of_choice(word))]
+    return [word for word in words if not (own := _kinds_of_choice(word)) or all(own & other for other in chosen)]
+
+
+def _kinds_of_choice(word: str) -> set[str]:
+    """Return the kinds of problem of what ``group=name,name`` chooses, of names that are known."""
+    group, _, names = word.partition("=")
+    if group not in GROUPS:
+        return set()
+    solvers = {name: method.solver for name, method in methods().items()} if group == "solver" else {}
+    known = [solvers.get(name, name) for name in names.split(",")]
+    return {kind for name in known if name in catalogue(group) for kind in kinds(group, name)}
+
+
+def overview() -> str:
+    """Return a paragraph for every kind of problem, with what there is of each group."""
+    return "\n".join(
+        "\n".join([f"{title}:", *(f"  {group}={','.join(fitting(group, [kind]))}" for group in sorted(GROUPS))])
+        for kind, title in KINDS.items()
+    )
 
 
 def modules(config: Mapping) -> list[str]:
     """Return the modules of the solver, the data set and the task of a canonical configuration."""
-    from fwexp.data import DATASETS
-    from fwexp.solvers import SOLVERS
-    from fwexp.tasks import TASKS
-
-    solver, dataset = config["solver"]["name"], config["dataset"]["name"]
-
-    makers = [SOLVERS.module(solver) if solver in SOLVERS else _others("methods")[solver].__module__]
-    makers.append(DATASETS.module(dataset) if dataset in DATASETS else _others("instances")[dataset].make.__module__)
-    return [*makers, TASKS.module(task_of(config))]
+    names = {"solver": config["solver"]["name"], "dataset": config["dataset"]["name"], "task": task_of(config)}
+    return [catalogue(group).module(name) for group, name in names.items()]

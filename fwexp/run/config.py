@@ -18,6 +18,7 @@ from fwexp import plugins
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
+from fwexp.methods import conf_dir, methods
 from fwexp.options import check_number, without_later_defaults
 from fwexp.run import catalogues
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
@@ -34,13 +35,6 @@ LAUNCHERS = {  # Hydra's, and what it calls for each
 PRESETS = ("full", "smoke")  # of an experiment: all of it, or just enough to see that it works
 
 
-def conf_dir() -> Path:
-    """Return the folder of the YAML files: inside the package in a wheel, beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    inside = package / "conf"
-    return inside if inside.is_dir() else package.parent / "conf"
-
-
 def conf_dirs() -> list[Path]:
     """Return all folders of YAML files: ours, then those of other packages."""
     return [conf_dir(), *plugins.configurations()]
@@ -48,9 +42,7 @@ def conf_dirs() -> list[Path]:
 
 def names(group: str) -> set[str]:
     """Return what can be chosen from one of `GROUPS`: what there is, and YAML files that name a setting of it."""
-    from fwexp.tasks import TASKS
-
-    return _files(group) | set({"task": TASKS, "dataset": catalogues.datasets(), "solver": catalogues.solvers()}[group])
+    return _files(group) | set(catalogues.catalogue(group))
 
 
 def _files(group: str) -> set[str]:
@@ -77,24 +69,26 @@ def canonical(config: Mapping) -> dict:
     ParameterError
         A value that is not accepted.
     """
+    from fwexp.data import check_options as check_dataset_options
+    from fwexp.solvers import check_options, get_solver
     from fwexp.tasks import TASKS
 
     config = {key: value for key, value in _plain(config).items() if key not in EXECUTION_KEYS}
-    name, options = _name_and_options("task", config.pop("task", {"name": TRAIN}))
+    data, options = _name_and_options("dataset", config.pop("dataset", None))
+    dataset = {"name": data} | _values(check_dataset_options(data, options))
+    name, options = _name_and_options("task", config.pop("task", {"name": catalogues.default_task(data)}))
     task = TASKS.find(name)
     own = _values(task.check_options(options))
-    data, options = _name_and_options("dataset", config.pop("dataset", None))
-    catalogues.check_place(task, "dataset", data)
-    dataset = {"name": data} | _values(catalogues.check_dataset(data, options, task.instances))
     method, options = _name_and_options("solver", config.pop("solver", None))
-    catalogues.check_place(task, "solver", method)
-    solver = {"name": method} | _values(catalogues.check_solver(method, options, task.methods))
-    task.check_solver(solver["name"])
+    found = get_solver(method)
+    catalogues.check_kinds(name, data, method)
+    solver = {"name": method} | _values(check_options(found, options))
+    task.check_solver(method)
     for key in config:
         if key not in task.reads:
             reads = "" if name == TRAIN else f" of task {name}"
             raise OptionError(unknown(f"key{reads}", key, (*GROUPS, *task.reads, *EXECUTION_KEYS)))
-    settings = task.check_settings(config, solver["name"], {key: value for key, value in solver.items() if key != "name"})
+    settings = task.check_settings(config, method, {key: value for key, value in solver.items() if key != "name"})
     settings = {key: value for key, value in settings.items() if key not in task.added_later or value != task.reads[key]}
     values = {"task": {"name": name} | own} if name != TRAIN else {}
     return json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
@@ -117,16 +111,6 @@ def execution_settings(config: Mapping) -> dict:
         accepted = "a number of seconds >= 0 or null (only where a run is interrupted)"
         given["checkpoint"] = check_number("checkpoint", given["checkpoint"], accepted, least=0.0)
     return given
-
-
-def to_overrides(config: Mapping) -> list[str]:
-    """Return the Hydra overrides that compose to a configuration."""
-    overrides = []
-    for group in GROUPS:
-        options = dict(config.get(group, {"name": TRAIN}))
-        overrides.append(f"{group}={options.pop('name')}")
-        overrides += [f"{group}.{key}={quote(value)}" for key, value in options.items()]
-    return overrides + [f"{key}={quote(value)}" for key, value in config.items() if key not in GROUPS]
 
 
 def quote(value) -> str:
@@ -156,34 +140,40 @@ def literal(text: str) -> str:
 def register_schema() -> None:
     """Tell Hydra which keys exist, with their defaults, and the names in the groups; `canonical` checks values.
 
-    The keys at the top are those of the task. A YAML file in ``conf/solver``, ``conf/dataset`` or ``conf/task`` may add a
-    setting with a name of its own, or replace that of a solver, a data set or a task.
+    The keys at the top are those of the task. A method in ``conf/solver`` has the options of the solver that it names. A YAML
+    file in ``conf/dataset`` or ``conf/task`` may add a setting with a name of its own, or replace that of a data set or a task.
     """
     from hydra.core.config_store import ConfigStore
     from omegaconf.errors import OmegaConfBaseException
 
-    from fwexp.data import DATASETS
-    from fwexp.solvers import SOLVERS
-    from fwexp.tasks import TASKS
-
-    others = [(task.instances or {}, task.methods or {}) for task in TASKS.values()]
     store = ConfigStore.instance()
     nodes = []
-    known = [("task", TASKS), ("dataset", DATASETS), ("solver", SOLVERS)]
-    known += [(group, found) for pair in others for group, found in zip(("dataset", "solver"), pair, strict=True)]
-    for group, catalogue in known:
-        for name, found in list(catalogue.items()):
+    for group in GROUPS:
+        for name, found in list((catalogue := catalogues.catalogue(group)).items()):
             try:
                 node = _schema(name, {"name": name} | _defaults(found.Options))
                 nodes.append((group, name, _top(name, node, found.reads) if group == "task" else node))
             except OmegaConfBaseException as error:  # a default that no configuration can hold
                 catalogue.leave_out(name, error)
-    every = {key: value for task in TASKS.values() for key, value in task.reads.items()}
-    nodes += [("task", name, _top(name, None, every)) for name in _files("task") - set(TASKS)]
+    tasks = catalogues.catalogue("task")
+    every = {key: value for task in tasks.values() for key, value in task.reads.items()}
+    files = {group: _files(group) for group in GROUPS}
+    nodes += [("task", name, _top(name, None, every)) for name in files["task"] - set(tasks)]
+    solvers = {name: node for group, name, node in nodes if group == "solver"}
+    named = {name: method.solver for name, method in methods().items() if name not in solvers}
+    nodes += [("solver", name, solvers[solver]) for name, solver in named.items() if solver in solvers]
     for group, name, node in nodes:
         store.store(group=f"hydra/fwexp/{group}", name=name, node=node, package="_global_" if group == "task" else None)
-        if name not in _files(group):
-            store.store(group=group, name=name, node={"name": name})
+        if name not in files[group]:
+            store.store(group=group, name=name, node={"name": name} | (_usual(name) if group == "dataset" else {}))
+    store.store(group="hydra/help", name="fwexp", node={"footer": catalogues.overview()})
+
+
+def _usual(dataset: str) -> dict[str, list]:
+    """Return the defaults list of a data set for which the task and the solver in ``conf/config.yaml`` are not."""
+    task, (kind,) = catalogues.default_task(dataset), catalogues.kinds("dataset", dataset)
+    usual = {"task": task, "solver": catalogues.catalogue("task")[task].kinds[kind]}
+    return {} if task == TRAIN else {"defaults": [{f"override /{group}@_global_.{group}": name} for group, name in usual.items()]}
 
 
 def _defaults(options: type) -> dict[str, Any]:

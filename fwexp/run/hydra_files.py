@@ -1,16 +1,8 @@
-"""What Hydra knows of configurations, kept: it would read every file again for each one that it composes.
+"""What Hydra knows of configurations, kept: it would read every file again for each one that it composes."""
 
-The same for what it sends to workers: it would pickle all that is registered with every job.
-"""
-
-import contextlib
 import copy
-import functools
-import pickle
-from collections.abc import Iterator
 
 from hydra._internal.config_repository import CachingConfigRepository
-from hydra.core.config_store import ConfigStore
 
 
 class Remembering(CachingConfigRepository):
@@ -37,25 +29,6 @@ def remember(loader) -> None:
     loader.repository = Remembering(loader.repository)
 
 
-@contextlib.contextmanager
-def registered_pickled_once() -> Iterator[None]:
-    """Have what is registered with Hydra pickled once, for all jobs that are sent to workers meanwhile."""
-    try:
-        import cloudpickle  # classes that OmegaConf makes are too much for pickle
-    except ImportError:  # then every job brings all of it, as Hydra has it
-        yield
-        return
-    content = cloudpickle.dumps(vars(ConfigStore.instance()))
-    ConfigStore.__reduce__ = lambda _: (_registered, (content,))
-    try:
-        yield
-    finally:
-        del ConfigStore.__reduce__
-
-
-@functools.lru_cache(maxsize=1)
-def _registered(content: bytes) -> ConfigStore:
-    """Return in a worker what was registered, the same for all jobs."""
-    store = ConfigStore.__new__(ConfigStore)
-    vars(store).update(pickle.loads(content))
-    return store
+def is_ours(loader) -> bool:
+    """Say whether a configuration loader is one that `remember` was told of."""
+    return isinstance(loader.repository, Remembering)

@@ -63,7 +63,7 @@ class _Worker:
     stopping = False  # no further runs of this sweep
     busy = False  # in a run, which may be ended early
 
-    def hear(self, *_) -> None:
+    def on_interrupt(self, *_) -> None:
         self.stopping = True
         if self.busy:
             raise KeyboardInterrupt
@@ -98,7 +98,7 @@ def run_in_worker(sweep_id: str, run: Callable):
         _worker.sweep_id, _worker.stopping = sweep_id, False
         if os.getpgrp() != os.getpid():
             os.setpgid(0, 0)
-        signal.signal(signal.SIGINT, _worker.hear)
+        signal.signal(signal.SIGINT, _worker.on_interrupt)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     if _worker.stopping:
         return None

@@ -1,25 +1,22 @@
-"""What worker processes leave while a sweep runs: their lines, which the parent prints, and their launcher's own files.
+"""The folder of a sweep below the results while it runs: what is to be done, which workers read, and what they leave there.
 
-Not every worker has the parent's standard error: those of submitit write to files. So each leaves its line in a folder of the
-sweep below the results, which the parent reads until all are done, and then removes.
+A worker may have nothing but the store in common with the parent: neither its memory nor its standard error. So it is launched
+with the key of a run, reads the configuration here, and leaves its line here, which the parent prints.
 """
 
 import contextlib
+import functools
+import json
 import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
-from fwexp.files import folders
 from fwexp.files.atomic import HIDDEN, hidden
 
 SECONDS = 0.2  # between two readings
-
-
-def new_id() -> str:
-    """Return what nobody else calls a sweep, and that says whose it is."""
-    return hidden(Path("sweep")).name
+SWEEP = "sweep.json"
 
 
 def parent(sweep_id: str) -> str:
@@ -28,9 +25,10 @@ def parent(sweep_id: str) -> str:
     return named["process"] if named else ""
 
 
-def sweep_folder(results_dir, sweep_id: str) -> Path:
-    """Return the folder of a sweep while it runs."""
-    return folders.check_folder("results_dir", results_dir).absolute() / sweep_id
+@functools.lru_cache(maxsize=1)
+def read(folder: str) -> dict:
+    """Return what the sweep with this folder does, once per process."""
+    return json.loads((Path(folder) / SWEEP).read_text(encoding="utf-8"))
 
 
 def leave_line(folder: Path, name: str, line: str) -> None:
@@ -42,10 +40,12 @@ def leave_line(folder: Path, name: str, line: str) -> None:
 
 
 @contextlib.contextmanager
-def printing(folder: Path) -> Iterator[None]:
-    """Make the folder of a sweep, print what workers leave there as it comes, and remove it."""
+def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
+    """Make the folder of a sweep, which nobody else has, print what workers leave there as it comes, and remove it."""
+    folder = hidden(Path(results_dir) / "sweep")
     missing = [path for path in folder.parents if not path.exists()]
     folder.mkdir(parents=True)
+    (folder / SWEEP).write_text(json.dumps(sweep), encoding="utf-8")
     done = threading.Event()
 
     def watch() -> None:
@@ -55,7 +55,7 @@ def printing(folder: Path) -> Iterator[None]:
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield
+        yield folder
     finally:
         done.set()
         watcher.join()

@@ -12,8 +12,9 @@ from fwexp import store
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
+from fwexp.files import locks
 from fwexp.run import catalogues
-from fwexp.store import locks, paths, staleness
+from fwexp.store import paths, staleness
 from fwexp.store.keys import GROUPS, TRAIN
 from fwexp.store.provenance import build
 
@@ -154,11 +155,11 @@ def _data(dataset: Mapping, data_dir) -> _Data:
 
 def _files(dataset: Mapping, data_dir) -> tuple[str, tuple]:
     """Return the folder of the data as it is called from everywhere, and what changes when a file there does."""
-    from fwexp.data import resolve_data_dir
+    from fwexp.data import DATASETS, resolve_data_dir
     from fwexp.data.files import files_in
 
     folder = resolve_data_dir(data_dir).absolute()
-    paths_of = catalogues.dataset(dataset["name"]).locate(folder).values()
+    paths_of = DATASETS[dataset["name"]].locate(folder).values()
     found = [file.stat() for path in paths_of for file in (path, *files_in(path))]
     return str(folder), tuple((s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in found)
 
@@ -169,11 +170,13 @@ def _text(options: Mapping) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _load(dataset: str, data_dir: str, files: tuple) -> _Data:
+    from fwexp.data import DATASETS, check_options
+
     options = json.loads(dataset)
     checksums = _checksums(dataset, data_dir, files)
     name = options.pop("name")
-    problems = catalogues.dataset(name).load(catalogues.check_dataset(name, options), data_dir)
-    data = _Data(problems, checksums, catalogues.dataset(name).is_published(data_dir))
+    problems = DATASETS[name].load(check_options(name, options), data_dir)
+    data = _Data(problems, checksums, DATASETS[name].is_published(data_dir))
     if _files({"name": name}, data_dir)[1] != files:
         raise DataError(f"dataset {name}: a file in {data_dir} has changed while it was read; start again")
     return data
@@ -181,11 +184,15 @@ def _load(dataset: str, data_dir: str, files: tuple) -> _Data:
 
 @functools.lru_cache(maxsize=16)
 def _scorer(name: str, data_dir: str, files: tuple):
-    return catalogues.dataset(name).scores(data_dir)
+    from fwexp.data import DATASETS
+
+    return DATASETS[name].scores(data_dir)
 
 
 @functools.lru_cache(maxsize=64)
 def _checksums(dataset: str, data_dir: str, files: tuple) -> dict[str, str]:
+    from fwexp.data import DATASETS, check_options
+
     options = json.loads(dataset)
     name = options.pop("name")
-    return catalogues.dataset(name).sources(catalogues.check_dataset(name, options), data_dir)
+    return DATASETS[name].sources(check_options(name, options), data_dir)

@@ -6,11 +6,12 @@
 
 import contextlib
 import copy
+import functools
 import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,23 +32,13 @@ from fwexp.errors import OptionError, RunsFailed, UserError
 from fwexp.files import folders
 from fwexp.files.processes import this_process
 from fwexp.run import grids, interrupts, relay, runner, work
-from fwexp.run.config import (
-    canonical,
-    conf_dir,
-    conf_dirs,
-    execution_settings,
-    literal,
-    quote,
-    register_schema,
-    run_key,
-    to_overrides,
-)
+from fwexp.run.config import conf_dir, conf_dirs, execution_settings, literal, quote, register_schema
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_files import registered_pickled_once, remember
+from fwexp.run.hydra_files import is_ours, remember
 from fwexp.run.hydra_settings import SWEEPER, check_hydra
 from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
-from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
+from fwexp.store.keys import GROUPS, STALE, key_of
 from fwexp.store.labels import labels
 from fwexp.store.stored_run import StoredRun
 
@@ -79,7 +70,7 @@ class GridSweeper(Sweeper):
         """Run all combinations of ``arguments``."""
         hydra = self._config.hydra
         configs, where = grids.expand(self._context.config_loader, [*hydra.overrides.hydra, *arguments], hydra.job.config_name)
-        _raise_any(_execute([configs], {}, self._context, self._config, **where))
+        _raise_any(_execute([configs], {}, self._config, **where))
 
 
 class SearchPath(SearchPathPlugin):
@@ -96,7 +87,6 @@ def register() -> None:
     if not __debug__:
         raise OptionError("configurations are read with Python's assertions: unset PYTHONOPTIMIZE, and leave out -O")
     register_schema()
-    ConfigStore.__deepcopy__ = lambda store, _: store  # Hydra copies it whenever it composes, and then each node that it takes
     ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
     for plugin in (GridSweeper, SearchPath):
         module = plugin.__module__
@@ -173,14 +163,11 @@ def execute_together(
     KeyboardInterrupt
         As in `execute`.
     """
-    from hydra._internal.callbacks import Callbacks
-
     tried = {} if tried is None else tried
     with hydra_loader() as loader:
         config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
         check_hydra(config)
-        context = HydraContext(config_loader=loader, callbacks=Callbacks())
-        return _execute(groups, tried, context, config, **execution_settings(where))
+        return _execute(groups, tried, config, **execution_settings(where))
 
 
 def _raise_any(errors: Sequence[Exception | None]) -> None:
@@ -191,10 +178,13 @@ def _raise_any(errors: Sequence[Exception | None]) -> None:
 
 @contextlib.contextmanager
 def hydra_loader() -> Iterator:
-    """Start Hydra from Python and give its configuration loader; its errors become one line."""
+    """Start Hydra from Python and give its configuration loader, within another such block the same; its errors become one line."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
+    if GlobalHydra.instance().is_initialized() and is_ours(loader := GlobalHydra.instance().config_loader()):
+        yield loader
+        return
     register()
     try:
         with initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp"):
@@ -205,7 +195,7 @@ def hydra_loader() -> Iterator:
         raise explain(error) from error
 
 
-def _execute(groups, tried, context: HydraContext, config, *, results_dir, data_dir, force, checkpoint) -> list:
+def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint) -> list:
     store.check_writable(results_dir)
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
     results_dir = folders.check_folder("results_dir", results_dir).absolute()
@@ -218,13 +208,10 @@ def _execute(groups, tried, context: HydraContext, config, *, results_dir, data_
         try:
             found = {key: store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for key, c in new.items()}
             todo = {key: Todo(c, "") for key, c in new.items() if key not in tried and store.is_due(found[key], force)}
-            _check_jobs(todo.values(), context.config_loader, config)
             runner.check([each.config for each in todo.values()], data_dir)
             configs, there, due = configs | new, there | found, due | todo
         except UserError as wrong:
             error = wrong
-        except COMPOSING as wrong:
-            error = explain(wrong)
         errors.append(error)
     if None not in errors:
         return errors
@@ -235,7 +222,7 @@ def _execute(groups, tried, context: HydraContext, config, *, results_dir, data_
         todo = list(due.values()) if _runs_here(config.hydra.launcher) else _kinds_first(list(due.values()))
         where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force, "checkpoint": checkpoint}
         try:
-            work.finish(todo, lambda todo: _launch(todo, context, config, where), results_dir)
+            work.finish(todo, lambda todo: _launch(todo, config, where), results_dir)
         except RunsFailed as error:
             broken = error
         store.tidy(results_dir)
@@ -284,24 +271,31 @@ def _kinds_first(todo: Sequence[Todo]) -> list[Todo]:
     return [todo[place] for place in sorted(range(len(todo)), key=turns.__getitem__)]
 
 
-def _launch(todo: Sequence[Todo], context: HydraContext, config, where: Mapping) -> list[JobReturn]:
-    """Hand runs to the launcher and wait for them; raises what it raises when a worker dies."""
-    common = [f"{key}={quote(value)}" for key, value in where.items()]
-    sweep_id = relay.new_id()
-    names = [f"{sweep_id}:{each.name}" for each in todo]
-    jobs = [[*to_overrides(each.config), *common, f"hydra.job.name={quote(name)}"] for each, name in zip(todo, names, strict=True)]
-    with _workers(config, relay.sweep_folder(where["results_dir"], sweep_id)) as config:
-        launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
+class _Jobs:
+    """What a launcher asks about its jobs, in place of Hydra's loader and callbacks: nothing is composed, and nobody listens."""
+
+    def load_sweep_config(self, config, overrides: list[str]):
+        """Return Hydra's configuration of a job, which notes what it was launched with."""
+        config = copy.deepcopy(config)
+        with read_write(config.hydra):
+            config.hydra.overrides.task = overrides
+        return config
+
+    def on_job_start(self, **_) -> None:
+        """Do nothing."""
+
+    on_job_end = on_job_start
+
+
+def _launch(todo: Sequence[Todo], config, where: Mapping) -> list[JobReturn]:
+    """Hand runs to the launcher, by key, and wait for them; raises what it raises when a worker dies."""
+    jobs = {key_of(each.config): {"name": each.name, "config": each.config} for each in todo}
+    with relay.sweeping(where["results_dir"], {"where": where, "jobs": jobs}) as folder, _workers(config, folder) as config:
+        context, task = HydraContext(config_loader=_Jobs(), callbacks=_Jobs()), functools.partial(job, str(folder))
+        launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=config)
         if isinstance(options := getattr(launcher, "joblib", None), dict):  # of its workers, which wait for jobs
             options |= {"initializer": interrupts.follow, "initargs": (this_process(),)}
-        return launcher.launch(jobs, initial_job_idx=0)
-
-
-def _check_jobs(todo: Iterable[Todo], loader, config) -> None:
-    """Check what jobs will compose: the file that bears the name of a data set or solver may be another than in the grid."""
-    names = [tuple(f"{group}={each.config.get(group, {'name': TRAIN})['name']}" for group in GROUPS) for each in todo]
-    for chosen in dict.fromkeys(names):
-        check_hydra(loader.load_sweep_config(config, list(chosen)))
+        return launcher.launch([[key] for key in jobs], initial_job_idx=0)
 
 
 @contextlib.contextmanager
@@ -315,30 +309,25 @@ def _workers(config, folder: Path) -> Iterator:
     if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
         with read_write(config.hydra):
             config.hydra.launcher.submitit_folder = literal(str(folder / "%j"))
-    with registered_pickled_once(), relay.printing(folder), interrupts.passed_on():
+    with interrupts.passed_on():
         yield config
 
 
-def job(config) -> Outcome:
-    """Run one configuration of a sweep; what launchers call, in this process or in a worker."""
-    hydra = HydraConfig.get()
-    sweep_id, _, name = hydra.job.name.partition(":")
-    where = execution_settings(config)
-    config = canonical(config)
+def job(folder: str, _) -> Outcome:
+    """Do a run of the sweep with this folder; what launchers call, in this process or in a worker."""
+    hydra, sweep = HydraConfig.get(), relay.read(folder)
+    (key,) = hydra.overrides.task
+    name, config, where = sweep["jobs"][key]["name"], sweep["jobs"][key]["config"], sweep["where"]
     if not _runs_here(hydra.launcher):
-        return interrupts.run_in_worker(sweep_id, lambda: _run_there(sweep_id, name, config, where)) or Outcome("skipped")
+        done = interrupts.run_in_worker(Path(folder).name, lambda: _run(config, where))
+        if done and done.status != "claimed":
+            relay.leave_line(Path(folder), key, f"{name}: {done.message}")
+        return done or Outcome("skipped")
     outcome = _run(config, where, verbose=sys.stderr.isatty())
     if outcome.status != "claimed":
         print_line(f"{name}: {outcome.message}")
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
-    return outcome
-
-
-def _run_there(sweep_id: str, name: str, config: dict, where: dict) -> Outcome:
-    outcome = _run(config, where)
-    if outcome.status != "claimed":
-        relay.leave_line(relay.sweep_folder(where["results_dir"], sweep_id), run_key(config), f"{name}: {outcome.message}")
     return outcome
 
 

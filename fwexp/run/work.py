@@ -14,8 +14,8 @@ from hydra.core.utils import JobStatus
 from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed
+from fwexp.files import locks
 from fwexp.run import runner
-from fwexp.store import locks
 from fwexp.store.stored_run import StoredRun
 
 SECONDS = 0.5  # between two looks at what other sweeps have in work

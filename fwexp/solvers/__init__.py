@@ -1,38 +1,64 @@
-"""The solvers, by name: each class with a ``name`` in a module of this folder, and those of other packages.
+"""The solvers, by name: each class with a ``name`` in a module of this folder or of ``fwexp/convex``, and those of other packages.
 
 Another package offers a solver by an entry point of the group ``fwexp.solvers``, whose name is that of the solver.
 """
 
 import dataclasses
 import inspect
+from collections.abc import Mapping
 
 from fwexp import plugins
-from fwexp.errors import ParameterError
+from fwexp.driver.iteration import Iteration
+from fwexp.errors import ParameterError, unknown
+from fwexp.methods import methods
 from fwexp.solvers.base import Solver, check_needs, check_options
 
-__all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_solver"]
+__all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_method", "get_solver", "of_kind"]
+
+FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: methods on convex sets stand above this layer
 
 
 def _check(cls) -> None:
-    if not (inspect.isclass(cls) and issubclass(cls, Solver)):
-        raise ParameterError("it is no subclass of fwexp.solvers.Solver")
+    if not (inspect.isclass(cls) and issubclass(cls, Iteration) and hasattr(cls, "kinds")):
+        raise ParameterError("it is no subclass of fwexp.solvers.Solver, nor of the methods of fwexp.convex")
     if inspect.isabstract(cls):
         raise ParameterError(f"it does not define {', '.join(sorted(cls.__abstractmethods__))}")
-    for attribute in ("name", "title", "needs"):
+    for attribute in ("name", "title", "Options"):
         if not hasattr(cls, attribute):
             raise ParameterError(f"it has no {attribute}")
     if not dataclasses.is_dataclass(cls.Options):
         raise ParameterError("its Options are no dataclass")
     cls.Options()
+    for kind in cls.kinds:
+        if kind not in plugins.KINDS:
+            raise ParameterError(unknown("kind of problem", kind, plugins.KINDS))
+
+
+def _classes(module) -> list[type[Iteration]]:
+    return plugins.defined_classes(module, Iteration)
 
 
 SOLVERS = plugins.Catalogue(
-    "solver",
-    lambda: plugins.of_modules(__name__, lambda module: plugins.defined_classes(module, Solver)),
-    _check,
+    "solver", lambda: (found for folder in FOLDERS for found in plugins.of_modules(folder, _classes)), _check
 )
 
 
 def get_solver(name: str) -> type[Solver]:
     """Return the solver class called ``name``."""
     return SOLVERS.find(name)
+
+
+def of_kind(kind: str) -> Mapping[str, type[Iteration]]:
+    """Return the solvers for a kind of problem, by name."""
+    return SOLVERS.where(lambda cls: kind in cls.kinds)
+
+
+def get_method(name: str, options: Mapping) -> tuple[type[Solver], Mapping]:
+    """Return the solver of a method and its options: those given, and what else the method states; a solver is itself a method."""
+    solvers = of_kind(plugins.STRUCTURED)
+    if name in solvers:
+        return solvers[name], options
+    known = {method: found for method, found in methods().items() if found.solver in solvers}
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(unknown("solver", name, solvers, known))
+    return solvers[known[name].solver], {**known[name].options, **options}

@@ -25,7 +25,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fwexp.jit.kernels import specialise
 from fwexp.options import check_flag, number_option
+from fwexp.problems.protocol import radii_sq
+from fwexp.solvers import active_set, projections
 
 POSITIVE = "a positive number"
 OBSERVED = "observed"
@@ -91,7 +94,7 @@ def period_for(kap: float) -> float:
 
 @dataclass
 class ProximalCentre:
-    """The centre z of the proximal term (kap lam/2) ||w - z||^2, and when it moves; a part of a solver's state."""
+    """The centre z of the proximal term (kap lam/2) ||w - z||^2, and when it moves; belongs to a solver's state."""
 
     kap: float  # weight of the centre, in multiples of lam
     lam: float  # regularisation of the original problem
@@ -147,3 +150,85 @@ def new_centre(
     """Return the first centre, ``image`` = A a, chosen at ``step``, with ``period`` steps between new ones at first."""
     z = image.copy()
     return ProximalCentre(kap, lam, period, step + period, z, z if image is w else w.copy(), watch)
+
+
+class Acceleration:
+    """When centres are chosen, and what they change, of a solver with the state of ``bcfw``."""
+
+    _radii_sq = None
+
+    @property
+    def _accelerate(self) -> AccelerateOptions:
+        chosen = self.options.accelerate
+        return AccelerateOptions(**chosen) if isinstance(chosen, dict) else AccelerateOptions()
+
+    @property
+    def inner_lam(self) -> float:
+        """lam of block steps."""
+        return self.lam if self.state.centre is None else self.state.centre.inner_lam
+
+    def choose_centre(self) -> None:
+        """Say when acceleration begins, if that was asked for, or begin it anew if a far larger kap pays at this lam."""
+        if self.options.accelerate is False:
+            return
+        state, kap = self.state, self._strength()
+        if state.centre is None:
+            passes = self._accelerate.start if kap is not None else max(LATE_PASSES, self._accelerate.start)
+            state.first_centre = min(state.first_centre, self.step + round(passes * self.problem.n))
+            if self.step >= state.first_centre:
+                self.begin_acceleration()
+        elif kap is not None and kap >= 2.0 * state.centre.kap:
+            self.begin_acceleration()
+
+    def _strength(self) -> float | None:
+        """Return kap, or None where acceleration seems not to pay at this lam."""
+        kap = self._accelerate.kap
+        if kap == OBSERVED:
+            met = 0.0 if self.sets is None else specialise(active_set.mean_norm_sq, self.problem)(self.sets)
+            return observed_strength(met, self.problem.n, self.lam)
+        if kap is None:
+            self._radii_sq = radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
+            kap = acceleration_strength(self._radii_sq, self.lam)
+        return kap
+
+    @property
+    def centre_refreshes(self) -> bool:
+        """Whether a new centre, which makes all that is known of the gaps stale, has them computed anew."""
+        return self.options.needs_gaps and self._accelerate.refresh
+
+    def begin_acceleration(self) -> None:
+        """Make A a the centre."""
+        state, image = self.state, self.image()
+        kap, period = self._strength() or LATE_STRENGTH, self._accelerate.period
+        period = max(1, round((period_for(kap) if period is None else period) * self.problem.n))
+        projections.set_weights(state.projection, image, state.iterate.w)
+        state.centre = new_centre(kap, self.lam, period, self.step, image, state.iterate.w)
+        state.first_centre = np.inf
+
+    def image(self) -> np.ndarray:
+        """Return A a."""
+        v = projections.unclipped(self.state.projection, self.state.iterate.w)
+        return v if self.state.centre is None else self.state.centre.image(v)
+
+    def move_centre(self) -> None:
+        """Choose a new centre, near w."""
+        state = self.state
+        v = projections.unclipped(state.projection, state.iterate.w)
+        state.centre.move(state.iterate.w, v, lambda: self.total_gap(state.iterate.gaps))
+        projections.set_weights(state.projection, v, state.iterate.w)
+        if self.options.sampling == "gap_perm":
+            self.begin_ordered_pass()
+        if self.centre_refreshes:
+            state.next_refresh = self.step
+
+    def total_gap(self, gaps: np.ndarray) -> float:
+        """Return P(w) - D(a), given the block gaps (times n) at w; with acceleration they sum to that of the centred problem."""
+        gap = float(np.mean(gaps))
+        if self.state.centre is not None:
+            w, image = self.state.iterate.w, self.image()
+            w_a = self.clip(image)  # the w that belongs to a
+            difference = w - w_a
+            gap += 0.5 * self.lam * float(difference @ difference)
+            if w_a is not image:
+                gap += self.lam * float(w @ (w_a - image))
+        return gap

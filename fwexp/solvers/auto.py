@@ -60,12 +60,12 @@ class Auto(BCFW):
 
     @classmethod
     def needs(cls, options):
-        """What is not decided yet will need what the problem has."""
+        """Options that are not decided yet will need what the problem has."""
         return super().needs(options) if isinstance(options, BCFW.Options) else ()
 
     @classmethod
     def available_iterates(cls, options):
-        """What is not decided yet can have all."""
+        """Options that are not decided yet can have all."""
         return super().available_iterates(options) if isinstance(options, BCFW.Options) else cls.iterates
 
     @property

@@ -1,26 +1,21 @@
-"""What a solver is: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
+"""Base class of solvers: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
 
 from abc import abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import ClassVar
 
-from fwexp.driver.process import Point, Process
+from fwexp.driver.iteration import Iteration, Point
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import register_jitable
-from fwexp.options import check_fields
+from fwexp.options import NoOptions, check_fields
+from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original
 
 __all__ = ["Point", "Solver", "check_needs", "check_options", "clipped_step"]
 
 
-@dataclass(frozen=True)
-class NoOptions:
-    """The options of a solver that has none."""
-
-
-class Solver(Process):
+class Solver(Iteration):
     """Base class of the solvers; a subclass is one file that reads like its algorithm.
 
     It has a ``name``, a ``title``, ``Options``, and the methods ``start``, ``advance`` and ``point``; ``step`` and
@@ -41,21 +36,25 @@ class Solver(Process):
     order : int array, optional
         Block indices, one per step, instead of a sampling rule.
     warm_start : Solver, optional
-        A solver of the same class on the same problem, whose dual variables are the start.
+        A solver of the same class on the same problem, whose dual variables are the start; if ``takes_warm_start``.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = (STRUCTURED,)  # of problem, see `fwexp.plugins.KINDS`
     Options: ClassVar[type] = NoOptions
     iterates: ClassVar[tuple[str, ...]] = ("last",)
     stochastic: ClassVar[bool] = False  # whether the seed matters
     takes_order: ClassVar[bool] = False
+    takes_warm_start: ClassVar[bool] = False
     constraints: ClassVar[bool] = False  # whether it keeps weights nonnegative that a problem says must be
     decides: ClassVar[bool] = False  # whether `decide` chooses options, on which the iterates that there are depend
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
+        if warm_start is not None and not self.takes_warm_start:
+            raise OptionError(f"solver {self.name} takes no warm_start")
         self.user_problem, self.lam = problem, lam
         self.options = self.decide(options, problem, lam, iterates, order)
         self.problem = self.view(problem)
@@ -224,9 +223,9 @@ def check_needs(cls: type[Solver], problem, options) -> None:
 
 def _constrained() -> list[str]:
     """Return the names of the solvers that keep weights nonnegative."""
-    from fwexp.solvers import SOLVERS  # which loads them all
+    from fwexp.solvers import of_kind  # which loads them all
 
-    return sorted(name for name, cls in SOLVERS.items() if cls.constraints)
+    return sorted(name for name, cls in of_kind(STRUCTURED).items() if cls.constraints)
 
 
 @register_jitable

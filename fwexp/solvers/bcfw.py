@@ -1,56 +1,115 @@
-"""Block-coordinate Frank-Wolfe for structural SVMs and its variants.
+"""Block-coordinate Frank-Wolfe for structural SVMs: Algorithm 4 of Lacoste-Julien, Jaggi, Schmidt, Pletscher (ICML 2013).
 
-The plain method is Algorithm 4 of Lacoste-Julien, Jaggi, Schmidt, Pletscher (ICML 2013). At step k, for the drawn i,
+    1  w = w_i = 0, ell = ell_i = 0
+    2  for k = 0, 1, ...
+    3      pick i at random
+    4      y* = argmax_y H_i(y; w)
+    5      w_s = psi_i(y*)/(lam n),  ell_s = L_i(y*)/n
+    6      gamma = clip[0,1] (lam (w_i - w_s)'w - ell_i + ell_s) / (lam ||w_i - w_s||^2)   or   2n/(k + 2n)
+    7      w_i <- (1 - gamma) w_i + gamma w_s,  ell_i alike
+    8      w = sum_i w_i,  ell = sum_i ell_i
+    9      (optionally: averages of w)
 
-    y* = argmax_y H_i(y; w),  w_s = psi_i(y*)/(lam n),  ell_s = L_i(y*)/n,
-    gamma = clip[0,1] (lam (w_i - w_s)'w - ell_i + ell_s) / (lam ||w_i - w_s||^2)   or   2n/(k + 2n),
-    w_i <- (1 - gamma) w_i + gamma w_s,  ell_i alike,  w = sum_i w_i,  ell = sum_i ell_i.
+`run_steps` is this loop; lines 5 to 7 are `step_towards` in ``duals``, which keeps the w_i by their parts. All else is a choice
+that is made elsewhere, and by default none of it takes part; most are of Osokin et al. (ICML 2016):
 
-Independent choices, after Osokin et al. (ICML 2016): which example is next (``sampling``), what is done with the corner
-(``step``), whether stored labelings may answer for the oracle (``cache``), how often all block gaps are computed exactly
-(``refresh``), and whether an outer acceleration runs (``accelerate``, see ``acceleration``). The steps are in ``block``.
-
-``sampling`` gap is that of the published code, whose first pass goes through the data in their order: a bad one where examples
-that are alike stand together. Ours, ``gap_perm``, goes through them in random order: at first, after each new centre, and, unless
-``refresh`` is 0, as soon as what is known of the gaps has all but vanished.
-
-Weights that must not be negative are those of w = max(v, 0), where v is the sum above (``projections``); averages are those of v.
-There the published step, exact for the unclipped v, falls short of the maximum of the dual; by default the line search goes on
-to it, along the way of the step (``constrained_search``).
+* which example is next (``sampling``): ``sampling_rule``;
+* whether stored labelings may answer for the oracle (``cache``): ``corners``;
+* what is done with the corner (``step``): ``duals`` and ``active_set``;
+* how often all block gaps are computed exactly (``refresh``): ``gap_refresh``;
+* an outer acceleration (``accelerate``): ``acceleration``;
+* weights that must not be negative, w = max(v, 0) where v is the sum above: ``projections``; the published step, exact for the
+  unclipped v, falls short of the maximum of the dual there, and by default the line search goes on (``constrained_search``);
+* another lam on the way: ``lam_changes``.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.errors import OptionError, ParameterError
-from fwexp.jit.kernels import specialise
-from fwexp.jit.threads import parallel_for
-from fwexp.problems.evaluation import CHUNKS
-from fwexp.problems.protocol import inner, new_weights, radii_sq, workspace
-from fwexp.solvers import active_set, block, corners, duals, gap_tree, projections
-from fwexp.solvers.acceleration import (
-    LATE_PASSES,
-    LATE_STRENGTH,
-    OBSERVED,
-    AccelerateOptions,
-    ProximalCentre,
-    acceleration_strength,
-    new_centre,
-    observed_strength,
-    period_for,
-)
+from fwexp.errors import OptionError
+from fwexp.jit.kernels import njit, specialise
+from fwexp.problems.protocol import inner, new_weights, prefetch_example, scores, workspace
+from fwexp.solvers import active_set, corners, duals, gap_tree, projections
+from fwexp.solvers.acceleration import Acceleration, ProximalCentre
 from fwexp.solvers.active_set import ActiveSets
-from fwexp.solvers.averaging import Averages, averaged, new_averages
+from fwexp.solvers.averaging import Averages, averaged, new_averages, update_averages
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.bcfw_options import CacheOptions, Options
-from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, GAPS_KNOWN, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
-from fwexp.solvers.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
+from fwexp.solvers.constrained_search import extend_step
+from fwexp.solvers.corners import NO_ROOM, find_corner
+from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
+from fwexp.solvers.duals import block_has_room, step_towards
+from fwexp.solvers.gap_refresh import GapRefresh, exact_gaps
+from fwexp.solvers.lam_changes import LamChanges
+from fwexp.solvers.projections import add_change
+from fwexp.solvers.sampling import Draws
+from fwexp.solvers.sampling_rule import Sampling, example_after, gaps_are_spent, next_example, note_gap, note_pass
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 MAX_STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
 FIRST_ROOM = 8  # labelings that an active set has room for at first
-SPENT = 1e-3  # of the sum of all gaps when last looked at: what is less is a reason for ``gap_perm`` to visit all examples
+
+# How a series of steps ended.
+DONE, SET_FULL, BLOCKS_FULL, GAPS_SPENT = 0, 1, 2, 3
+
+
+class Iterate(NamedTuple):
+    """Where the method is: w (shifted if accelerated), ell and what is known of the gaps, G_i = n gap_i."""
+
+    w: np.ndarray  # internal weights
+    losses: np.ndarray  # float64 (n,), n ell_i
+    ell: np.ndarray  # float64 (1,), the sum of ell_i
+    w_sq: np.ndarray  # float64 (1,), ||w||^2, kept up to date by Frank-Wolfe steps on active sets
+    gaps: np.ndarray  # float64 (n,), the last known G_i
+    exact_gap: np.ndarray  # float64 (1,), mean known G_i when all were last computed or visited; before, the largest loss met
+    counts: np.ndarray  # int64 (7,), see `fwexp.solvers.counts`
+
+
+@njit
+def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, averages, work, lam, max_calls, max_steps):
+    """Take steps until the next would exceed ``max_calls`` or ``max_steps``; modifies all that is mutable.
+
+    Returns ``SET_FULL`` before a step whose labeling might find no room in its active set, ``BLOCKS_FULL`` before one that
+    might find none in the blocks, ``GAPS_SPENT`` after one that leaves nothing to choose by, else ``DONE``.
+    """
+    n, counts = problem.n, iterate.counts
+    lam_n = lam * n
+    counts[DRAWS_USED] = 0
+    # 2: for k
+    while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps:
+        k = counts[STEPS_TAKEN]
+        # 3: the example i
+        i = next_example(rule, k, counts[DRAWS_USED])
+        if not block_has_room(dual, problem, i):
+            return BLOCKS_FULL
+        # 4: y* = argmax_y H_i(y; w)
+        scores(problem, i, iterate.w, work.theta)
+        following = example_after(rule, k, counts[DRAWS_USED])
+        if following >= 0:  # its data are on their way while the oracle works
+            prefetch_example(problem, following)
+        slot, hit = find_corner(corners, dual, problem, i, k, iterate, work)
+        if slot == NO_ROOM:
+            return SET_FULL
+        # 5, 6, 7: gamma, w_i, and the changes of w and ell
+        gap, gamma, loss_change, length_sq = step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work)
+        note_gap(rule, i, gap, hit, iterate)
+        # 8: w and ell
+        add_change(projection, problem, i, work.direction, gamma / lam_n, iterate.w)
+        gamma, loss_change = extend_step(
+            projection, dual, problem, i, gamma, loss_change, length_sq, step_rule, lam_n, iterate, work
+        )
+        iterate.losses[i] += loss_change
+        iterate.ell[0] += loss_change / n
+        counts[STEPS_TAKEN] = k + 1
+        counts[DRAWS_USED] += 1
+        # 9: averages
+        update_averages(problem, averages, i, work.direction, gamma / lam_n, loss_change / n, k + 1)
+        note_pass(rule, k + 1, n, iterate)
+        if gaps_are_spent(rule, k + 1, n, iterate):
+            return GAPS_SPENT
+    return DONE
 
 
 @dataclass
@@ -58,7 +117,7 @@ class State:
     """All that a run changes."""
 
     lam: float
-    iterate: block.Iterate
+    iterate: Iterate
     dual: duals.Parts | ActiveSets
     cache: ActiveSets | None  # stored labelings, where the dual variables are vectors of parts and there is a cache
     projection: projections.Unconstrained | projections.Nonnegative
@@ -74,11 +133,12 @@ class State:
     ordered_since: int  # step at which that pass began
 
 
-class BCFW(Solver):
+class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     """Block-coordinate Frank-Wolfe."""
 
     name = "bcfw"
     title = "block-coordinate Frank-Wolfe"
+    takes_warm_start = True
     Options = Options
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
@@ -108,7 +168,7 @@ class BCFW(Solver):
             if isinstance(previous.dual, duals.Parts) != self.keeps_parts:
                 raise OptionError("warm_start must be a result with step=fw if, and only if, this run has step=fw")
             dual, losses = duals.copied(previous.dual, problem), previous.iterate.losses.copy()
-        iterate = block.Iterate(
+        iterate = Iterate(
             w=new_weights(problem),
             losses=losses,
             ell=np.array([losses.mean()]),
@@ -124,29 +184,27 @@ class BCFW(Solver):
             cache=self.new_sets() if options.cache is not False and self.keeps_parts else None,
             projection=projections.new_projection(problem),
             averages=new_averages(problem, iterates),
-            draws=self._draws(seed, order),
-            tree=gap_tree.new_tree(np.zeros(problem.n if self._rule_kind != block.IN_ORDER else 1)),
-            next_refresh=max(1, round(options.refresh_passes * problem.n)) if options.refresh_passes else np.inf,
+            draws=self.new_draws(seed, order),
+            tree=self.new_tree(),
+            next_refresh=self.refresh_steps,
             refreshed=-1,
             centre=None,
             first_centre=np.inf,
-            passes=order_draws("perm" if options.sampling == "gap_perm" else "cyclic", problem.n, seed),
+            passes=self.new_passes(seed),
             ordered=np.empty(0, dtype=np.int64),
             ordered_since=0,
         )
-        if self._rule_kind != block.IN_ORDER:
-            self._begin_ordered_pass()
+        if self.looks_at_gaps:
+            self.begin_ordered_pass()
         if warm_start is not None:
             v, _ = self._from_scratch()
             projections.set_weights(self.state.projection, v, iterate.w)
             iterate.w_sq[0] = inner(problem, iterate.w, iterate.w)
-        self._choose_centre()
+        self.choose_centre()
 
     def prepare(self):
         self.work = workspace(self.problem)
-        self._chunk_work = self._radii_sq = None
-        # C_i is in proportion to R_i^2: the examples of largest G_i^2/C_i are the ideal rule of G16, section 3.1.
-        self._curvature = at_least_some(radii_sq(self.problem)) if self.options.sampling == "max_gain" else np.empty(0)
+        self.prepare_sampling()
 
     def new_dual(self):
         """Return the dual variables of the start, all blocks at their true labelings."""
@@ -180,85 +238,6 @@ class BCFW(Solver):
         chosen = self.options.cache
         return CacheOptions(**chosen) if isinstance(chosen, dict) else CacheOptions()
 
-    @property
-    def _accelerate(self) -> AccelerateOptions:
-        chosen = self.options.accelerate
-        return AccelerateOptions(**chosen) if isinstance(chosen, dict) else AccelerateOptions()
-
-    @property
-    def _rule_kind(self) -> int:
-        rules = {"gap": block.BY_GAP, "gap_perm": block.BY_GAP, "max_gap": block.LARGEST_GAP, "max_gain": block.LARGEST_GAP}
-        return rules.get(self.options.sampling, block.IN_ORDER)
-
-    def _draws(self, seed, order) -> Draws:
-        """Set up the choice of examples; unknown gaps count as infinite, so gap rules visit all examples first."""
-        if order is not None:
-            return fixed_order_draws(order, repeat=self.has_cache)  # cache hits use it up as well
-        if self._rule_kind != block.IN_ORDER:
-            return uniform_draws(seed)
-        if self.options.sampling == "lipschitz":
-            return lipschitz_draws(radii_sq(self.problem), seed)
-        return order_draws(self.options.sampling, self.problem.n, seed)
-
-    def _begin_ordered_pass(self) -> None:
-        """Visit all examples once: in the order of the data, as the published code does in its first pass, or in a random one."""
-        self.state.ordered, self.state.ordered_since = self.state.passes.take(self.problem.n), self.step
-
-    # --- acceleration ---
-
-    def _choose_centre(self) -> None:
-        """Say when acceleration begins, if that was asked for, or begin it anew if a far larger kap pays at this lam."""
-        if self.options.accelerate is False:
-            return
-        state, kap = self.state, self._strength()
-        if state.centre is None:
-            passes = self._accelerate.start if kap is not None else max(LATE_PASSES, self._accelerate.start)
-            state.first_centre = min(state.first_centre, self.step + round(passes * self.problem.n))
-            if self.step >= state.first_centre:
-                self._begin_acceleration()
-        elif kap is not None and kap >= 2.0 * state.centre.kap:
-            self._begin_acceleration()
-
-    def _strength(self) -> float | None:
-        """Return kap, or None where acceleration seems not to pay at this lam."""
-        kap = self._accelerate.kap
-        if kap == OBSERVED:
-            met = 0.0 if self.sets is None else specialise(active_set.mean_norm_sq, self.problem)(self.sets)
-            return observed_strength(met, self.problem.n, self.lam)
-        if kap is None:
-            self._radii_sq = radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
-            kap = acceleration_strength(self._radii_sq, self.lam)
-        return kap
-
-    @property
-    def _centre_refreshes(self) -> bool:
-        """Whether a new centre, which makes all that is known of the gaps stale, has them computed anew."""
-        return self.options.needs_gaps and self._accelerate.refresh
-
-    def _begin_acceleration(self) -> None:
-        """Make A a the centre."""
-        state, image = self.state, self.image()
-        kap, period = self._strength() or LATE_STRENGTH, self._accelerate.period
-        period = max(1, round((period_for(kap) if period is None else period) * self.problem.n))
-        projections.set_weights(state.projection, image, state.iterate.w)
-        state.centre = new_centre(kap, self.lam, period, self.step, image, state.iterate.w)
-        state.first_centre = np.inf
-
-    def image(self) -> np.ndarray:
-        """Return A a."""
-        v = projections.unclipped(self.state.projection, self.state.iterate.w)
-        return v if self.state.centre is None else self.state.centre.image(v)
-
-    def _move_centre(self) -> None:
-        state = self.state
-        v = projections.unclipped(state.projection, state.iterate.w)
-        state.centre.move(state.iterate.w, v, lambda: self.total_gap(state.iterate.gaps))
-        projections.set_weights(state.projection, v, state.iterate.w)
-        if self.options.sampling == "gap_perm":
-            self._begin_ordered_pass()
-        if self._centre_refreshes:
-            state.next_refresh = self.step
-
     # --- steps ---
 
     def advance(self, calls, max_steps):
@@ -267,13 +246,13 @@ class BCFW(Solver):
         state, counts = self.state, self.state.iterate.counts
         while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
             if counts[STEPS_TAKEN] >= state.first_centre:
-                self._begin_acceleration()
+                self.begin_acceleration()
             if state.centre is not None and counts[STEPS_TAKEN] >= state.centre.next_step:
-                self._move_centre()
+                self.move_centre()
             if counts[STEPS_TAKEN] >= state.next_refresh:
                 if counts[ORACLE_CALLS] + self.problem.n > calls:
                     return
-                self._refresh()
+                self.refresh()
                 if self.pauses:
                     return
             elif not self._run(calls, max_steps):
@@ -283,7 +262,7 @@ class BCFW(Solver):
         """Have all kernels compiled that this run may need."""
         self._run(0, 0)
         if self.options.refresh_passes or self.options.needs_gaps:
-            specialise(block.exact_gaps, self.problem)(self.problem, 0, 0, self.state.iterate, self.state.dual, self.work)
+            specialise(exact_gaps, self.problem)(self.problem, 0, 0, self.state.iterate, self.state.dual, self.work)
         if self.sets is not None:
             active_set.copied(self.problem, self.sets)
 
@@ -298,39 +277,35 @@ class BCFW(Solver):
     def _step_rule(self) -> duals.StepRule:
         options = self.options
         constrained = isinstance(self.state.projection, projections.Nonnegative)
-        stretches = constrained and options.line_search and options.constrained_search == "exact"
-        return duals.StepRule(duals.STEP_KINDS[options.step], options.line_search, CORRECTIONS, options.nu, stretches)
+        extends = constrained and options.line_search and options.constrained_search == "exact"
+        return duals.StepRule(duals.STEP_KINDS[options.step], options.line_search, CORRECTIONS, options.nu, extends)
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
-        spent = SPENT if self.options.sampling == "gap_perm" and self.options.refresh_passes else 0.0
-        rule = block.SamplingRule(
-            self._rule_kind, state.ordered, state.ordered_since, np.empty(0), state.tree, self._curvature, state.refreshed, spent
-        )
-        ended = specialise(block.run_steps, self.problem)(
+        ended = specialise(run_steps, self.problem)(
             self.problem,
             state.iterate,
             state.dual,
             state.projection,
             self.corners(),
             self._step_rule,
-            rule._replace(**{"order" if rule.kind == block.IN_ORDER else "uniforms": draws}),
+            self.sampling_rule(draws),
             state.averages,
             self.work,
-            self.lam if state.centre is None else state.centre.inner_lam,
+            self.inner_lam,
             calls,
             counts[STEPS_TAKEN] + len(draws),
         )
         state.draws.drop(int(counts[DRAWS_USED]))
-        if ended == block.SET_FULL:
+        if ended == SET_FULL:
             self._grow_sets()
-        elif ended == block.BLOCKS_FULL:
-            self._grow_blocks()
-        elif ended == block.GAPS_SPENT:
-            self._look_anew()
+        elif ended == BLOCKS_FULL:
+            self.grow_blocks()
+        elif ended == GAPS_SPENT:
+            self.look_anew()
         return len(draws) > 0
 
     def _grow_sets(self) -> None:
@@ -340,106 +315,9 @@ class BCFW(Solver):
         else:
             self.state.cache = grown
 
-    def _grow_blocks(self) -> None:
+    def grow_blocks(self) -> None:
+        """Make room in the blocks for a step of every example."""
         self.state.dual = duals.copied(self.state.dual, self.problem)
-
-    def _look_anew(self) -> None:
-        """Where the known gaps leave nothing to choose by, visit all examples anew, at a new centre if there is one.
-
-        That costs at most the calls of a refresh, and takes a step for each.
-        """
-        if self.state.centre is None:
-            self._begin_ordered_pass()
-        else:
-            self.state.centre.next_step = self.step
-
-    # --- gaps ---
-
-    def _set_exact_gaps(self, iterate) -> None:
-        """Set all G_i of an iterate to their values at w: one oracle call per example, in parallel."""
-        problem, dual = self.problem, self.state.dual
-        if self._chunk_work is None:
-            chunks = min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1
-            self._chunk_work = [workspace(problem) for _ in range(chunks)]
-        kernel, work = specialise(block.exact_gaps, problem), self._chunk_work
-        parallel_for(lambda k, start, end: kernel(problem, start, end, iterate, dual, work[k]), problem.n, len(work))
-
-    def fresh_gaps(self) -> np.ndarray:
-        """Return all G_i at w, exactly, by n oracle calls that are not counted; the run does not notice."""
-        iterate = self.state.iterate._replace(gaps=np.zeros(self.problem.n))
-        self._set_exact_gaps(iterate)
-        return iterate.gaps
-
-    def _refresh(self) -> None:
-        """Compute all block gaps exactly."""
-        problem, state = self.problem, self.state
-        self._set_exact_gaps(state.iterate)
-        self._note_exact_gaps()
-        state.iterate.counts[ORACLE_CALLS] += problem.n
-        state.refreshed = self.step
-        state.next_refresh = np.inf
-        if self.options.refresh_passes:
-            state.next_refresh = self.step + max(1, round(self.options.refresh_passes * problem.n))
-
-    def _note_exact_gaps(self) -> None:
-        iterate = self.state.iterate
-        iterate.exact_gap[0], iterate.counts[GAPS_KNOWN] = iterate.gaps.mean(), 1
-        if self._rule_kind != block.IN_ORDER:
-            worth = iterate.gaps**2 / self._curvature if len(self._curvature) else iterate.gaps
-            gap_tree.fill(self.state.tree, worth)
-
-    def exact_gap(self) -> float:
-        """Compute all block gaps exactly, for n oracle calls, and return the gap P(w) - D(a)."""
-        self._refresh()
-        return self.known_gap
-
-    @property
-    def known_gap(self) -> float:
-        """The gap P(w) - D(a) as the last known block gaps have it: exact if no step was taken since ``exact_gap``."""
-        return self.total_gap(self.state.iterate.gaps)
-
-    def total_gap(self, gaps: np.ndarray) -> float:
-        """Return P(w) - D(a), given the block gaps (times n) at w; with acceleration they sum to that of the centred problem."""
-        gap = float(np.mean(gaps))
-        if self.state.centre is not None:
-            w, image = self.state.iterate.w, self.image()
-            w_a = self.clip(image)  # the w that belongs to a
-            difference = w - w_a
-            gap += 0.5 * self.lam * float(difference @ difference)
-            if w_a is not image:
-                gap += self.lam * float(w @ (w_a - image))
-        return gap
-
-    # --- for paths ---
-
-    def full_step(self) -> None:
-        """Move all blocks to the corners that the oracle finds at the present w; without acceleration only."""
-        problem, state, done = self.problem, self.state, 0
-        while (done := specialise(block.full_step, problem)(problem, done, state.iterate, state.dual, self.work)) < problem.n:
-            self._grow_blocks()
-        state.iterate.ell[0] = state.iterate.losses.mean()
-        projections.set_weights(state.projection, self._from_scratch()[0], state.iterate.w)
-        state.iterate.counts[ORACLE_CALLS] += problem.n
-
-    def change_lam(self, lam: float) -> None:
-        """Go over to a smaller lam, with w as it is (Osokin et al., ICML 2016, Proposition 1).
-
-        With rho = lam'/lam, a step of size 1 - rho towards the true labelings (psi = 0, L = 0) scales all that wrong
-        labelings contribute to w and ell by rho, and A' = A/rho. So w = A' a' is what it was, ell' = rho ell, and
-        gap_i' = gap_i + (1 - rho)(ell_i - lam <w_i, w>).
-        """
-        gamma = 1.0 - lam / self.lam
-        if not 0.0 <= gamma < 1.0:
-            raise ParameterError(f"lam can be changed to positive values up to {self.lam!r} only, got {lam!r}")
-        problem, state = self.problem, self.state
-        specialise(block.shrink_towards_truth, problem)(problem, state.iterate, state.dual, self.work, gamma)
-        state.iterate.ell[0] = state.iterate.losses.mean()
-        if np.isfinite(state.iterate.gaps).all():
-            self._note_exact_gaps()
-        self.lam = state.lam = lam
-        if state.centre is not None:
-            state.centre.change_lam(lam)
-        self._choose_centre()
 
     # --- what is seen from outside ---
 
@@ -462,7 +340,7 @@ class BCFW(Solver):
     @property
     def calls_per_step(self):
         state = self.state
-        moves = state.centre is not None and self.step >= state.centre.next_step and self._centre_refreshes
+        moves = state.centre is not None and self.step >= state.centre.next_step and self.centre_refreshes
         return self.problem.n if moves or self.step >= state.next_refresh else 1
 
     def extras(self):
@@ -486,14 +364,6 @@ class BCFW(Solver):
             w = self.clip(v)
             return Point(w, self.dual_objective(ell, w))
         return Point(last.w, self.dual_objective(ell, self.clip(self.image())))
-
-    @property
-    def known_hinge(self):
-        """Exact block gaps sum up to P(w) - D(a) = H(w) - ell + lam <w, A a>."""
-        if self.state.refreshed != self.step or self.state.centre is not None:
-            return None
-        v, losses = self._from_scratch()
-        return float(self.state.iterate.gaps.mean() + losses.mean() - self.lam * (v @ self.state.iterate.w))
 
     def exact_dual(self):
         v, losses = self._from_scratch()

@@ -1,4 +1,4 @@
-"""Places in the counts of block methods: steps, oracle calls, cache hits, draws used up in this stretch, all gaps known.
+"""Places in the counts of block methods: steps, oracle calls, cache hits, draws used up in this series of steps, all gaps known.
 
 The last two are of steps at which a stored labeling met the local criterion of the cache (F), or the global one (nu).
 """

@@ -22,7 +22,7 @@ from fwexp.problems.protocol import (
     set_direction,
     true_labeling,
 )
-from fwexp.solvers import active_set
+from fwexp.solvers import active_set, weight_steps
 from fwexp.solvers.active_set import ActiveSets
 from fwexp.solvers.base import clipped_step
 
@@ -38,13 +38,13 @@ class Parts(NamedTuple):
 
 
 class StepRule(NamedTuple):
-    """What is done with a corner: the kind of step, and its length."""
+    """Kind and length of the step towards a corner."""
 
     kind: int
     line_search: bool
     corrections: int  # pairwise steps among stored labelings per corrective step
     nu: float  # predefined steps are 2n/(nu k + 2n)
-    stretches: bool  # whether the line search goes on to the maximum of the dual under constraints
+    extends: bool  # whether the line search goes on to the maximum of the dual under constraints
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def block_has_room(dual, problem, i):
 def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     """Take step k towards a corner, given as ``slot`` or in ``work.y``, and the part scores in ``work.theta``.
 
-    Returns the gap G of the corner, the share gamma, the change of n ell_i, and ||F_i' direction||^2, for rules that stretch
+    Returns the gap G of the corner, the share gamma, the change of n ell_i, and ||F_i' direction||^2, for rules that extend it
     only; the block changes by gamma times ``work.direction``.
     """
 
@@ -139,11 +139,14 @@ def _(dual, problem, i):
 
 @step_towards.register(Parts)
 def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
+    # 5: w_s - w_i, which lam n times is F_i' direction, and n (ell_s - ell_i)
     set_direction(problem, i, work.y, dual.blocks, work.direction)
     loss_change = loss(problem, i, work.y) - iterate.losses[i]
+    # 6: gamma
     gap = loss_change - dot(problem, i, work.direction, work.theta)
     length_sq = norm_sq(problem, i, work.direction) if step_rule.line_search else 0.0
     gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
+    # 7: w_i; ell_i follows with ell
     add_to_block(problem, i, work.direction, gamma, dual.blocks)
     return gap, gamma, gamma * loss_change, length_sq
 
@@ -151,17 +154,17 @@ def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
 @step_towards.register(ActiveSets)
 def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     if step_rule.kind == FW:
-        active_set.set_change_towards(i, slot, dual)
+        weight_steps.set_change_towards(i, slot, dual)
         loss_change = active_set.set_change(problem, i, dual, work.direction)
         slope, length_sq = dot(problem, i, work.direction, work.theta), norm_sq(problem, i, work.direction)
         gap = loss_change - slope
         gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
-        active_set.move(i, slot, gamma, dual)
+        weight_steps.move(i, slot, gamma, dual)
         iterate.w_sq[0] += gamma / lam_n * (2.0 * slope + gamma / lam_n * length_sq)
         return gap, gamma, gamma * loss_change, length_sq
     gap = dual.score[slot] - active_set.mean_score(i, dual)
     move_in_set(i, slot, gap, step_rule, lam_n, dual)
-    length_sq = active_set.change_norm_sq(i, dual) if step_rule.stretches else 0.0
+    length_sq = active_set.change_norm_sq(i, dual) if step_rule.extends else 0.0
     return gap, 1.0, active_set.set_change(problem, i, dual, work.direction), length_sq
 
 
@@ -172,7 +175,7 @@ def _(dual, i, step_rule, gamma):
 
 @furthest.register(ActiveSets)
 def _(dual, i, step_rule, gamma):
-    return 1.0 / gamma if step_rule.kind == FW else active_set.furthest(i, dual)
+    return 1.0 / gamma if step_rule.kind == FW else weight_steps.furthest(i, dual)
 
 
 @step_again.register(Parts)
@@ -182,7 +185,7 @@ def _(dual, problem, i, step_rule, gamma, times, work):
 
 @step_again.register(ActiveSets)
 def _(dual, problem, i, step_rule, gamma, times, work):
-    active_set.move_again(i, times * gamma, dual)
+    weight_steps.move_again(i, times * gamma, dual)
 
 
 @corner_gap.register(Parts)
@@ -252,11 +255,11 @@ def move_in_set(i, slot, gap, step_rule, lam_n, sets):
     """Change the weights of example i towards ``slot``, whose block gap is ``gap``."""
     away = active_set.worst_active(i, sets)
     if step_rule.kind == PAIRWISE:
-        active_set.pairwise_step(i, away, slot, lam_n, sets)
+        weight_steps.pairwise_step(i, away, slot, lam_n, sets)
     elif step_rule.kind == CORRECTIVE:
         # The corner of the oracle first, then whichever pair violates optimality most.
         for _ in range(step_rule.corrections):
-            if not active_set.pairwise_step(i, away, slot, lam_n, sets):
+            if not weight_steps.pairwise_step(i, away, slot, lam_n, sets):
                 break
             slot, away = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
     else:
@@ -264,7 +267,7 @@ def move_in_set(i, slot, gap, step_rule, lam_n, sets):
         weight = sets.weight[sets.first[i] + away]
         gap_away = active_set.mean_score(i, sets) - sets.score[away]
         if gap >= gap_away or weight >= 1.0:
-            active_set.scale_step(i, slot, gap, 1.0, lam_n, sets)
+            weight_steps.scale_step(i, slot, gap, 1.0, lam_n, sets)
         else:
-            active_set.scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
-    active_set.normalise(i, sets)
+            weight_steps.scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
+    weight_steps.normalise(i, sets)

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.errors import OptionError
 from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.soft_corner import SoftCorner
+from fwexp.solvers.entropic_oracle import EntropicOracle
 
 
 @dataclass
@@ -45,23 +44,19 @@ class ExcessiveGap(Solver):
         return ("expectations", "bounds")
 
     def prepare(self):
-        self.soft_corner = SoftCorner(self.problem, self.lam)
+        self.entropic_oracle = EntropicOracle(self.problem, self.lam)
         self.calls_per_step = 2 * self.problem.n
 
     def start(self, seed, iterates, order, warm_start):
-        if warm_start is not None:
-            raise OptionError(
-                f"solver {self.name} starts from its prox-centre, the uniform distributions, and from no other result"
-            )
         mu = max(float(np.mean(radii_sq(self.problem))) / self.lam, np.finfo(float).tiny)
-        v, ell = self.soft_corner(new_weights(self.problem), 0.0)
+        v, ell = self.entropic_oracle(new_weights(self.problem), 0.0)
         self.state = State(v.copy(), v, ell, mu)
 
     def advance(self, calls, max_steps):
         state = self.state
         while state.oracle_calls + self.calls_per_step <= calls and state.step < max_steps:
             if state.step == 0:  # the two calls are those for a_0 and a_1
-                state.v, state.ell = self.soft_corner(state.w, 1.0 / state.mu)
+                state.v, state.ell = self.entropic_oracle(state.w, 1.0 / state.mu)
             else:
                 self._take_step()
             state.step += 1
@@ -71,11 +66,11 @@ class ExcessiveGap(Solver):
         state, w, mu = self.state, self.state.w, self.state.mu
         tau = 2.0 / (state.step + 3.0)
         # a^ and w_k+1
-        v, _ = self.soft_corner(w, 1.0 / mu)
+        v, _ = self.entropic_oracle(w, 1.0 / mu)
         v = (1.0 - tau) * state.v + tau * v
         state.w = (1.0 - tau) * w + tau * v
         # a~ : H(w)/mu + tau/((1 - tau) mu) H(v) = 1/((1 - tau) mu) H((1 - tau) w + tau v)
-        v, ell = self.soft_corner(state.w, 1.0 / ((1.0 - tau) * mu))
+        v, ell = self.entropic_oracle(state.w, 1.0 / ((1.0 - tau) * mu))
         # a_k+1
         state.v = (1.0 - tau) * state.v + tau * v
         state.ell += tau * (ell - state.ell)

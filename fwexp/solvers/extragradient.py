@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.errors import OptionError
 from fwexp.options import number_option
 from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.soft_corner import SoftCorner
+from fwexp.solvers.entropic_oracle import EntropicOracle
 
 
 @dataclass(frozen=True)
@@ -63,19 +62,15 @@ class Extragradient(Solver):
         return ("expectations", "bounds")
 
     def prepare(self):
-        self.soft_corner = SoftCorner(self.problem, self.lam)
+        self.entropic_oracle = EntropicOracle(self.problem, self.lam)
         self.calls_per_step = 2 * self.problem.n
         R = max(float(np.sqrt(np.mean(radii_sq(self.problem)))), np.finfo(float).tiny)
         self.eta_w = min(0.5 / self.lam, 0.5 * self.options.scale / (R * np.sqrt(self.lam)))
         self.eta_a = ((1.0 - self.eta_w * self.lam) / R) ** 2 / self.eta_w
 
     def start(self, seed, iterates, order, warm_start):
-        if warm_start is not None:
-            raise OptionError(
-                f"solver {self.name} starts from its prox-centre, the uniform distributions, and from no other result"
-            )
         zero = new_weights(self.problem)
-        v, ell = self.soft_corner(zero, 0.0)
+        v, ell = self.entropic_oracle(zero, 0.0)
         self.state = State(zero, np.zeros_like(zero), 0.0, (v, ell))
 
     def advance(self, calls, max_steps):
@@ -84,10 +79,10 @@ class Extragradient(Solver):
             t = state.step
             # v = T(s): s_w = lam (sum A a - sum w), s_a = sum H(w) = t H(mean w)
             v_w = self.eta_w * self.lam * (state.v - state.w)
-            v_a = self.soft_corner(state.w / t, self.eta_a * t)[0] if t else state.start[0]
+            v_a = self.entropic_oracle(state.w / t, self.eta_a * t)[0] if t else state.start[0]
             # u = T(s - F(v))
             u_w = v_w - self.eta_w * self.lam * (v_w - v_a)
-            u_a, ell = self.soft_corner((state.w + v_w) / (t + 1), self.eta_a * (t + 1))
+            u_a, ell = self.entropic_oracle((state.w + v_w) / (t + 1), self.eta_a * (t + 1))
             state.w = state.w + u_w
             state.v = state.v + u_a
             state.ell += ell

@@ -53,6 +53,7 @@ class FCFW(Solver):
 
     name = "fcfw"
     title = "fully corrective Frank-Wolfe"
+    takes_warm_start = True
     Options = Options
     constraints = True
 

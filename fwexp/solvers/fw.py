@@ -76,6 +76,7 @@ class FW(Solver):
 
     name = "fw"
     title = "batch Frank-Wolfe"
+    takes_warm_start = True
     Options = Options
     iterates = ("last", "wavg", "tavg", "avg")
     constraints = True

@@ -58,7 +58,7 @@ def _combine(rows, count, a, out):
 
 @dataclass
 class Corners:
-    """What a hull changes; a part of a solver's state."""
+    """All that a hull changes; belongs to a solver's state."""
 
     w: np.ndarray  # the best point as of the latest ``maximise``, as internal weights
     ell: float

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
-from fwexp.solvers import active_set
+from fwexp.solvers import active_set, weight_steps
 from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.base import Point, Solver, clipped_step
 from fwexp.solvers.kernel_bcfw import Kernelised, KernelOptions
@@ -37,7 +36,7 @@ def _difference(problem, sets, slots, work, c, difference):
     """Add c sum_i F_i' (p_i(y_i*) - p_i) to ``difference``; return the change of n ell."""
     loss_change = 0.0
     for i in range(problem.n):
-        active_set.set_change_towards(i, slots[i], sets)
+        weight_steps.set_change_towards(i, slots[i], sets)
         loss_change += active_set.set_change(problem, i, sets, work.direction)
         scatter(problem, i, work.direction, c, difference)
     return loss_change
@@ -46,7 +45,7 @@ def _difference(problem, sets, slots, work, c, difference):
 @njit
 def _move_all(problem, sets, slots, gamma):
     for i in range(problem.n):
-        active_set.move(i, slots[i], gamma, sets)
+        weight_steps.move(i, slots[i], gamma, sets)
 
 
 @dataclass
@@ -68,8 +67,6 @@ class KernelFW(Kernelised, Solver):
     Options = KernelOptions
 
     def start(self, seed, iterates, order, warm_start):
-        if warm_start is not None:
-            raise OptionError("solver kernel_fw takes no warm start; accepted: bcfw, fw, kernel_bcfw")
         self.state = State(self.new_sets(), new_weights(self.problem), 0.0)
 
     def prepare(self):

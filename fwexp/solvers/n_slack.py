@@ -36,7 +36,7 @@ import numpy as np
 from fwexp.jit.kernels import njit, specialise
 from fwexp.options import fraction_option, integer_option
 from fwexp.problems.protocol import loss, max_oracle, scatter, scores, workspace
-from fwexp.solvers import active_set
+from fwexp.solvers import active_set, weight_steps
 from fwexp.solvers.acceleration import ProximalCentre, acceleration_strength, new_centre
 from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.base import Point, Solver, clipped_step
@@ -127,11 +127,11 @@ def _correct(problem, working, sets, work, lam_n, corrections, max_steps):
         moved = False
         for _ in range(corrections):
             best, worst = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
-            if not active_set.pairwise_step(i, worst, best, lam_n, sets):
+            if not weight_steps.pairwise_step(i, worst, best, lam_n, sets):
                 break
             moved = True
         if moved:
-            active_set.normalise(i, sets)
+            weight_steps.normalise(i, sets)
             working.losses[i] += active_set.set_change(problem, i, sets, work.direction)
             scatter(problem, i, work.direction, 1.0 / lam_n, working.w)
 
@@ -165,6 +165,7 @@ class NSlack(Solver):
 
     name = "n_slack"
     title = "n-slack cutting plane"
+    takes_warm_start = True
     Options = Options
     has_cache = True  # visits of QPs need no oracle call
 

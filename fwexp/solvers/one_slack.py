@@ -93,6 +93,7 @@ class OneSlack(Solver):
 
     name = "one_slack"
     title = "1-slack cutting plane"
+    takes_warm_start = True
     Options = Options
 
     @classmethod

@@ -162,6 +162,7 @@ class OnlineEG(Solver):
 
     name = "online_eg"
     title = "online exponentiated gradient"
+    takes_warm_start = True
     Options = Options
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True

@@ -7,7 +7,7 @@ Without constraints w = v. Where some weights must not be negative, w = max(v, 0
 for min_{w >= 0} lam/2 ||w||^2 - lam <w, v> is attained there. Block gaps are as before, <w, psi> with this w. Since
 ||max(v + s, 0)||^2 <= ||max(v, 0)||^2 + 2 <max(v, 0), s> + ||s||^2, a step that is exact for the unclipped vectors never
 lowers the dual (the step of the published code of Osokin et al., ICML 2016). It is too short where coordinates are clipped:
-D is piecewise quadratic along a line, and `stretch` says by how much the maximum is further along.
+D is piecewise quadratic along a line; `constrained_search` goes on to its maximum.
 
 With acceleration v is shifted (``acceleration``); that does not matter here. A step costs O(constrained weights) more.
 """
@@ -18,9 +18,6 @@ import numpy as np
 
 from fwexp.jit.kernels import dispatched, register_jitable
 from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
-
-NEWTON_STEPS = 60
-ROUNDING = 1e-14  # a derivative this small, relative to the one at the start, is 0
 
 
 class Unconstrained(NamedTuple):
@@ -151,48 +148,3 @@ def clip_again(projection, w):
     for k in range(len(projection.index)):
         projection.v[k] = w[projection.index[k]]
         w[projection.index[k]] = max(projection.v[k], 0.0)
-
-
-@register_jitable
-def stretch(projection, slope, curvature, limit, lam_n):
-    """Return the t in [0, limit] that maximises D along the latest change.
-
-    Parameters
-    ----------
-    projection : Nonnegative
-        After `add_change`.
-    slope : float
-        n dD/dt before that change, t = 0.
-    curvature : float
-        lam n ||s||^2 of the change s of v, at t = 1.
-    limit : float
-        The largest t, at least 1.
-    lam_n : float
-        lam n.
-    """
-    if slope <= 0.0 or curvature <= 0.0:
-        return 1.0
-    free = curvature
-    for k in range(len(projection.index)):
-        change = projection.v[k] - projection.before[k]
-        free -= lam_n * change * change
-    free = max(free, 0.0)
-    # Newton's method on the derivative, which never rises and is linear but for some corners, within a bracket.
-    low, high, t = 0.0, limit, 1.0
-    for _ in range(NEWTON_STEPS):
-        value, fall = slope - t * free, free
-        for k in range(len(projection.index)):
-            change = projection.v[k] - projection.before[k]
-            value -= lam_n * change * (max(projection.before[k] + t * change, 0.0) - max(projection.before[k], 0.0))
-            if projection.before[k] + t * change > 0.0:
-                fall += lam_n * change * change
-        if abs(value) <= ROUNDING * slope or (t == limit and value > 0.0):
-            break
-        if value > 0.0:
-            low = t
-        else:
-            high = t
-        t = min(t + value / fall, limit) if fall > 0.0 else high
-        if not low < t < high and t != limit:
-            t = 0.5 * (low + high)
-    return t

@@ -14,7 +14,7 @@ from fwexp.problems.arrays import as_array
 
 @dataclass
 class Draws:
-    """A stream of numbers, of which a kernel may use fewer than it was shown; a part of a solver's state.
+    """A stream of numbers, of which a kernel may use fewer than it was shown; belongs to a solver's state.
 
     Attributes
     ----------

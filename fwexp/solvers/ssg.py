@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.protocol import (
     accumulate_psi,
@@ -113,8 +112,6 @@ class SSG(Solver):
     constraints = True
 
     def start(self, seed, iterates, order, warm_start):
-        if warm_start is not None:
-            raise OptionError("solver ssg has no dual variables to start from; accepted: bcfw, fw")
         problem, rule = self.problem, self.options.sampling
         kinds = np.array([KINDS[name] for name in iterates if name in KINDS], dtype=np.int64)
         sums = new_sums(problem, len(kinds) + int(TAVG in kinds))

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from fwexp.errors import UserError
+from fwexp.plugins import STRUCTURED
 from fwexp.problems.tiers import families, tiers_of
-from fwexp.solvers import SOLVERS, Solver, check_options
+from fwexp.solvers import Solver, check_options, of_kind
 
 
 def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type] | None = None) -> str:
@@ -14,7 +15,7 @@ def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type]
     Parameters
     ----------
     solvers : iterable of type, optional
-        Solver classes; by default all by name.
+        Solver classes; by default all for structured SVMs.
     classes : iterable of type, optional
         Classes of problem families; by default those of the package.
 
@@ -25,7 +26,7 @@ def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type]
     """
     classes = families() if classes is None else list(classes)
     rows = [["solver", "tiers it needs", *(f"`{cls.__name__}`" for cls in classes)], ["---"] * (2 + len(classes))]
-    for solver in SOLVERS.values() if solvers is None else solvers:
+    for solver in of_kind(STRUCTURED).values() if solvers is None else solvers:
         for needs, settings in _by_needs(solver).items():
             options = f" with {', '.join(f'`{setting}`' for setting in settings)}" if settings else ""
             runs = ["yes" if _runs(solver, needs, cls) else "no" for cls in classes]
@@ -41,16 +42,16 @@ def _runs(solver: type[Solver], needs: Iterable[str], family: type) -> bool:
 
 def _by_needs(solver: type[Solver]) -> dict[tuple[str, ...], list[str]]:
     """Return for the tiers that are needed the settings of single options that lead there; those of the defaults first."""
-    found = {solver.needs(solver.Options()): []}
-    usual = next(iter(found))
+    by_needs = {solver.needs(solver.Options()): []}
+    usual = next(iter(by_needs))
     for name, value in _settings(solver):
         try:
             needs = solver.needs(check_options(solver, {name: value}))
         except UserError:  # it does not go with the other defaults
             continue
         if needs != usual:
-            found.setdefault(needs, []).append(f"{name}={str(value).lower()}")
-    return found
+            by_needs.setdefault(needs, []).append(f"{name}={str(value).lower()}")
+    return by_needs
 
 
 def _settings(solver: type[Solver]) -> Iterator[tuple[str, object]]:

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from fwexp.files.atomic import replaced, restore
-
 PARTIAL, FAILED, CHECKPOINT = ".partial", "failed", ".checkpoint"
 
 
@@ -74,7 +72,7 @@ def _below(folder: Path, place: tuple[str, ...]) -> Iterator[Entry]:
         if len(place) < 2 or (len(place) == 2 and path.name == FAILED):
             yield from _below(path, (*place, path.name))
         elif len(place) == 2:
-            trouble = "" if restore(path) else "is no folder of a run"
+            trouble = "" if path.is_dir() else "is no folder of a run"
             yield Entry(path, *place, path.name.removesuffix(PARTIAL), trouble)
         else:
             trouble = "" if path.suffix == ".json" else "is no record of a failure"
@@ -84,7 +82,4 @@ def _below(folder: Path, place: tuple[str, ...]) -> Iterator[Entry]:
 def _inside(folder: Path) -> list[Path]:
     if folder.is_symlink() and Path(os.path.realpath(folder.parent)).is_relative_to(os.path.realpath(folder)):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    inside = list(folder.iterdir())
-    found = {path for path in inside if not path.name.startswith(".")}
-    found |= {path for path in replaced(inside) if path not in found and restore(path)}
-    return sorted(found)
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))

@@ -24,8 +24,8 @@ KERNEL_OF_BLAS = (
 def provenance() -> dict:
     """Return what is recorded beside every run, as plain data."""
     return {
+        **software(),
         **build(),
-        "git": git_state(Path(__file__).resolve().parents[2]),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": _cpu(),
         "cpu_features": cpu_features(),
@@ -35,11 +35,21 @@ def provenance() -> dict:
 
 
 @functools.cache
-def build() -> dict:
-    """Return the part of it that a run's bits depend on: versions, and the code that they have for this kind of CPU."""
+def software() -> dict:
+    """Return the part of it that tells the code from other code; the kind of CPU takes numba to find out."""
     return {
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
+        "git": git_state(Path(__file__).resolve().parents[2]),
+    }
+
+
+@functools.cache
+def build() -> dict:
+    """Return the part of it that a run's bits depend on: versions, and the code that they have for this kind of CPU."""
+    return {
+        "python": software()["python"],
+        "versions": software()["versions"],
         "cpu_kind": cpu_kind(),
         "blas": blas(),
     }

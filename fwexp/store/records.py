@@ -10,6 +10,8 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from fwexp.files import atomic
+
 FORMAT, CHECKSUM = "format", "checksum"
 END = b'"\n}\n'  # of a record, after the checksum
 LARGEST = 2**22  # bytes of a record: a thousand times what one has
@@ -20,8 +22,8 @@ class Damaged(Exception):
 
 
 def write(path: Path, record: Mapping) -> None:
-    """Write a record, as `content_of` has it."""
-    path.write_bytes(content_of(record))
+    """Write a record, as `content_of` has it, completely or not at all."""
+    atomic.write({path: content_of(record)})
 
 
 def content_of(record: Mapping) -> bytes:

@@ -1,12 +1,12 @@
 """The store of runs: ``results/runs/<dataset>/<solver>/<key>/``.
 
-A run is there completely or not at all: it is written to a hidden sibling that takes its place at the end
-(`fwexp.files.atomic`). It counts as stored while ``run.json`` is whole and fits its place, and the other files have the sizes that
-it records; their checksums are verified when they are read. So paths and ``run.json`` alone answer
-which runs there are; ``config.yaml`` is for people.
+A run is there completely or not at all: it is its ``run.json``, which is written last (`fwexp.store.commit`). It counts as stored
+while that is whole and fits its place, and the other files have the sizes that it records; their checksums are verified when they
+are read. So paths and ``run.json`` alone answer which runs there are; ``config.yaml`` is for people.
 """
 
 import datetime
+import io
 import math
 import os
 import time
@@ -18,26 +18,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.files import folders
-from fwexp.files.atomic import clean, remove, replacing, replacing_folder, restore
+from fwexp.files import folders, locks
+from fwexp.files.atomic import clean, remove
+from fwexp.methods import is_method
 from fwexp.options import check_flag, check_path
-from fwexp.store import locks, paths, records, traces
+from fwexp.store import commit, paths, records, traces
+from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE
 from fwexp.store.keys import STALE, key_of
 from fwexp.store.provenance import provenance
 from fwexp.store.records import Damaged
-from fwexp.store.stored_run import (
-    CONFIG,
-    MODEL,
-    PATH_COLUMNS,
-    RECORD,
-    RUN_COLUMNS,
-    TRACE,
-    StoredRun,
-    fingerprint,
-    read,
-    verified_trace,
-    version_of,
-)
+from fwexp.store.stored_run import PATH_COLUMNS, RUN_COLUMNS, StoredRun, read, verified_trace
 
 
 def run_dir(results_dir, config: Mapping) -> Path:
@@ -81,15 +71,16 @@ def tidy(results_dir) -> None:
     clean(results_dir)
     for solver in results_dir.glob("runs/*/*/"):
         clean(solver)
-        clean(solver / paths.FAILED)
         locks.clean(solver)
+        for folder in {path.parent for path in solver.glob("[!.]*/.*")}:
+            commit.tidy(folder)
         for partial in solver.glob(f"*{paths.PARTIAL}"):
             final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
-            if _age(partial) > _age(final) >= 0:  # it was finished later
+            if math.inf > _age(partial / RECORD) > _age(final / RECORD) >= 0:  # it was finished later
                 remove(partial)
         for checkpoint in solver.glob(f".*{paths.CHECKPOINT}"):
             final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
-            if _age(checkpoint) > _age(final) >= 0:
+            if _age(checkpoint) > _age(final / RECORD) >= 0:
                 checkpoint.unlink(missing_ok=True)
 
 
@@ -140,31 +131,25 @@ def save(
     final = run_dir(results_dir, config)
     partial = paths.partial_path(final)
     target = partial if result.status == "interrupted" else final
-    trace = result.trace
-    with replacing_folder(target) as folder:
-        (folder / CONFIG).write_text(yaml.safe_dump(config, sort_keys=False))
-        (folder / TRACE).write_bytes(trace.to_parquet(**traces.WRITTEN))  # which would take a path for an address, or as UTF-8
-        np.savez(folder / MODEL, w=result.w)
-        end = trace.iloc[-1] if len(trace) else {}
-        record = {
-            "key": final.name,
-            "status": result.status,
-            "reason": result.reason,
-            "seed": result.seed,
-            "lam": result.lam,
-            "iterate": result.iterate,
-            "primal": result.primal,
-            "dual": result.dual,
-            "gap": result.gap,
-            **{name: end.get(name) for name in ("step", "oracle_calls", "passes", "time")},
-            "data": dict(sources or {}),
-            "published": published,
-            "config": config,
-            "options": result.options,  # of ``auto`` what it chose
-            "files": {name: fingerprint((folder / name).read_bytes()) for name in (CONFIG, TRACE, MODEL)},
-            **_origin(made_by),
-        }
-        records.write(folder / RECORD, record)
+    trace, model = result.trace, io.BytesIO()
+    np.savez(model, w=result.w)
+    contents = {
+        CONFIG: yaml.safe_dump(config, sort_keys=False).encode(),
+        TRACE: trace.to_parquet(**traces.WRITTEN),
+        MODEL: model.getvalue(),
+    }
+    end = trace.iloc[-1] if len(trace) else {}
+    record = {
+        "key": final.name,
+        **{name: getattr(result, name) for name in ("status", "reason", "seed", "lam", "iterate", "primal", "dual", "gap")},
+        **{name: end.get(name) for name in ("step", "oracle_calls", "passes", "time")},
+        "data": dict(sources or {}),
+        "published": published,
+        "config": config,
+        "options": result.options,  # of ``auto`` what it chose
+        **_origin(made_by),
+    }
+    commit.commit(target, contents, record)
     if target is final:
         remove(partial)
         paths.checkpoint_path(final).unlink(missing_ok=True)
@@ -184,15 +169,12 @@ def save_failure(error: BaseException, config: Mapping, results_dir, *, made_by:
         "config": config,
         **_origin(made_by),
     }
-    with replacing(path) as temporary:
-        records.write(temporary, record)
+    records.write(path, record)
     return path
 
 
 def read_run(folder: Path) -> StoredRun:
     """Return the run in a folder, its status ``"missing"`` or ``"damaged"`` where there is none that could be read."""
-    if not restore(folder):
-        return StoredRun(folder, folder.name.removesuffix(paths.PARTIAL), "missing", {}, {})
     return read(paths.entry(folder))
 
 
@@ -234,15 +216,17 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     **filters
         Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam``
         (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, ``max_passes``, ``gap_tol``, ``created``,
-        ``sources``, ``stale``, ``data``, and options, for instance ``**{"solver.sampling": "perm"}``.
+        ``sources``, ``stale``, ``data``, ``method`` (a name in ``conf/solver``), and options, for instance
+        ``**{"solver.sampling": "perm"}``.
 
     Returns
     -------
     DataFrame
         The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
         ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here),
-        ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown), and
-        the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them.
+        ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown),
+        the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them, and ``method``
+        (what figures call it, for instance ``bcpfw_gap_cache``).
 
     Raises
     ------
@@ -280,7 +264,7 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
             warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=3)
     if not found:
         return pd.DataFrame(columns=[*(TRACE_COLUMNS if columns is None else columns), *RUN_COLUMNS])
-    facts = pd.DataFrame([run.columns() for run in found])
+    facts = pd.DataFrame([run.columns() | {"method": run.method} for run in found])
     facts = facts.iloc[np.repeat(np.arange(len(found)), [len(trace) for trace in tables])]
     rows = pyarrow.concat_tables(tables, promote_options="permissive").to_pandas()
     return pd.concat([rows, facts.reset_index(drop=True)], axis=1)
@@ -289,12 +273,11 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
 def _whole(run: StoredRun) -> tuple[StoredRun, bytes]:
     """Return a run and its trace; another version of it if that has just taken its place."""
     while True:
-        version = version_of(run.path)
         try:
             return run, verified_trace(run)
         except Damaged:
             again = read_run(run.path)
-            if again.status == "missing" or (again.record == run.record and version_of(run.path) == version):
+            if again.status == "missing" or again.record == run.record:
                 raise
             run = again
 
@@ -304,17 +287,18 @@ def _all_runs(
 ) -> Iterator[StoredRun]:
     """Yield the runs of a store whose paths have one of the values of each column in ``by_path``."""
     for entry in paths.entries(results_dir):
-        wanted = entry.kind == "finished" or entry.kind in include or (entry.kind == "partial" and "damaged" in include)
+        kind = entry.kind
+        wanted = kind == "finished" or kind in include or (kind == "partial" and "damaged" in include)
         if wanted and all(getattr(entry, name) in values for name, values in by_path.items()):
             run = read(entry)
-            if ("damaged" if run.status == "damaged" else entry.kind) in {"finished", *include}:
+            if run.status != "missing" and ("damaged" if run.status == "damaged" else kind) in {"finished", *include}:
                 yield run
 
 
-def _age(folder: Path) -> float:
-    """Return how long ago a folder was written: infinite if there is none, negative if its date tells nothing."""
+def _age(path: Path) -> float:
+    """Return how long ago a file was written: infinite if there is none, negative if its date tells nothing."""
     try:
-        return time.time() - folder.stat().st_mtime
+        return time.time() - path.stat().st_mtime
     except OSError:
         return math.inf
 
@@ -326,9 +310,12 @@ def _several(value) -> list:
 
 def _matches(run: StoredRun, name: str, values: list) -> bool:
     columns = run.columns()
-    if name not in columns:
-        return run.status == "damaged"  # it might be one of those asked for
-    return any(_equal(name, columns, value) for value in values)
+    if run.status == "damaged" and name not in columns:
+        return True  # it might be one of those asked for
+    if name == "method":
+        solver = run.config["solver"]
+        return any(value == run.method or is_method(value, solver["name"], solver) for value in values)
+    return name in columns and any(_equal(name, columns, value) for value in values)
 
 
 def _equal(name: str, columns: Mapping, value) -> bool:

@@ -4,6 +4,7 @@
 checksum tells damage, not who wrote it: people copy stores. So what a record says has to be of the kinds that we write as well.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -16,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from fwexp.driver.trace import Status
-from fwexp.files.atomic import restore
+from fwexp.methods import method_of
 from fwexp.store import paths, records, staleness
+from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, digest_of, written_path
 from fwexp.store.keys import key_of, task_of
 from fwexp.store.records import Damaged
 
-CONFIG, TRACE, MODEL, RECORD = FILES = ("config.yaml", "trace.parquet", "model.npz", "run.json")
 MOST_MODULES = 1000  # that a record names
 DEPTH = 20  # of a configuration in YAML
 LARGEST_TRACE = 2**31  # bytes
@@ -32,7 +33,7 @@ MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, Recursion
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("max_passes", "gap_tol", "created", "sources", "stale", "data"),
+    *("max_passes", "gap_tol", "created", "sources", "stale", "data", "method"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
@@ -79,8 +80,8 @@ CONFIG_FACTS = {
 class StoredRun:
     """A run in the store: where it is, its canonical configuration and what its ``run.json`` says.
 
-    ``status`` is that of the result, ``"failed"`` (``record`` then has the ``error``) or ``"damaged"`` (``damage`` says what is
-    wrong).
+    ``status`` is that of the result, ``"failed"`` (``record`` then has the ``error``), ``"damaged"`` (``damage`` says what is
+    wrong) or ``"missing"``: there is none, or the first one is being written.
     """
 
     path: Path
@@ -106,6 +107,11 @@ class StoredRun:
         """``"published"`` or ``"other"`` data than that, as `Dataset.is_published` tells; None if that is not known."""
         return {True: "published", False: "other"}.get(self.record.get("published"))
 
+    @property
+    def method(self) -> str | None:
+        """The method as `fwexp.methods.method_of` names it; None if that is not known."""
+        return method_of(self.config["solver"]["name"], self.config["solver"]) if self.config else None
+
     def columns(self) -> dict[str, Any]:
         """Return the values that are the same in all rows of the run, by their column in `load_results`."""
         return dict(self._columns)
@@ -114,7 +120,7 @@ class StoredRun:
         """Return the public weights, float64 (d,); `Damaged` unless they are as they were stored."""
         from fwexp.files.npz import arrays_in
 
-        content = _verified(self.path / MODEL, self.record, math.inf)
+        content = _verified(self, MODEL, math.inf)
         try:
             return arrays_in(io.BytesIO(content))["w"]
         except Exception as error:
@@ -151,37 +157,22 @@ class StoredRun:
 
 def read(entry: paths.Entry) -> StoredRun:
     """Return what a record says of the run in its place, or a damaged run if that cannot be so."""
-    while True:
-        before = version_of(entry.path)
-        run = _read(entry)
-        if run.status != "damaged" or version_of(entry.path) == before:
-            return run  # else another version has just taken its place
-
-
-def version_of(path: Path) -> tuple[int, int] | None:
-    """Return what tells the version of a run, or of a record, that is in its place from those before and after; None for none."""
-    while True:
-        try:
-            found = path.stat()
-        except FileNotFoundError:
-            if not restore(path):
-                return None
-        except OSError:
-            return None
-        else:
-            return found.st_ino, found.st_mtime_ns
+    run = _read(entry)
+    while run.status == "damaged" and (again := _read(entry)) != run:  # another version has just taken its place
+        run = again
+    return run
 
 
 def _read(entry: paths.Entry) -> StoredRun:
-    place = entry.dataset, entry.solver
+    place, kind = (entry.dataset, entry.solver), entry.kind
     try:
         if entry.trouble:
             raise Damaged(f"{entry.path.name} {entry.trouble}")
-        record = records.read(entry.path if entry.kind == "failed" else entry.path / RECORD)
+        record = records.read(entry.path if kind == "failed" else entry.path / RECORD)
         config = record["config"] if "config" in record else _older_config(entry.path, record)
         run = StoredRun(entry.path, entry.key, record["status"], config, record, place=place)
-        kind = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
-        if (record["key"], key_of(config), kind) != (entry.key, entry.key, entry.kind):
+        kind_of_status = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
+        if (record["key"], key_of(config), kind_of_status) != (entry.key, entry.key, kind):
             raise Damaged("its record is that of another run")
         for facts, kinds in ((record, RECORD_FACTS), (config, CONFIG_FACTS)):
             for name in facts.keys() & kinds:
@@ -189,7 +180,7 @@ def _read(entry: paths.Entry) -> StoredRun:
                     raise Damaged(f"its record has a {name} of another kind")
         if place != tuple(run.columns()[name] for name in PATH_COLUMNS[:2]):
             raise Damaged("its record is of another data set or solver")
-        if entry.kind == "failed":
+        if kind == "failed":
             record["error"].split()
         else:
             _check_files(run)
@@ -198,23 +189,53 @@ def _read(entry: paths.Entry) -> StoredRun:
         damage = str(error)
     except MISFITS:
         damage = "its record lacks what a record has"
-    return StoredRun(entry.path, entry.key, "damaged", {}, {}, damage, place)
+    status = "damaged" if entry.trouble or kind == "failed" or _has_files(entry.path) else "missing"
+    return StoredRun(entry.path, entry.key, status, {}, {}, damage, place)
+
+
+def _has_files(folder: Path) -> bool:
+    """Say whether there is more in the folder of a run than what is hidden while its first version is being written."""
+    try:
+        return not all(path.name.startswith(".") for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def _check_files(run: StoredRun) -> None:
     for name in (CONFIG, TRACE, MODEL):
-        size = records.size_of(run.path / name)
-        if isinstance(run.record["files"][name], str):  # an older record, without sizes
-            _verify(run.path / name, run.record)
-        elif size != run.record["files"][name]["size"]:
-            raise Damaged(f"{name} has {size} bytes, {run.record['files'][name]['size']} were stored")
+        stored = run.record["files"][name]
+        if not isinstance(digest_of(run.record, name), str):
+            raise Damaged(f"its record has a checksum of {name} of another kind")
+        if isinstance(stored, str):  # an older record, without sizes
+            _verify(run, name)
+        else:
+            _found(run, name, lambda path, size=stored["size"]: _compare_size(path, size))
+
+
+def _compare_size(path: Path, stored: int) -> None:
+    if (size := records.size_of(path)) != stored:
+        raise Damaged(f"{path.name} has {size} bytes, {stored} were stored")
+
+
+def _found(run: StoredRun, name: str, look: Callable[[Path], Any]):
+    """Return what ``look`` does of a file of a run: under its name, or under that which it has until then."""
+    path = run.path / name
+    try:
+        return look(path)
+    except Damaged:
+        with contextlib.suppress(Damaged):
+            return look(written_path(run.path, name, digest_of(run.record, name)))
+        return look(path)  # it has its name by now, or is damaged
 
 
 def _older_config(folder: Path, record: Mapping) -> dict:
     """Return the configuration of a run that was stored when ``run.json`` did not hold it."""
     import yaml
 
-    content = _verified(folder / CONFIG, record, records.LARGEST)
+    content = records.read_bytes(folder / CONFIG, records.LARGEST)
+    _compare(CONFIG, _sha256(content), record)
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
     try:
         for event in yaml.parse(content, Loader=loader):  # what is nested too deeply ends the C library by a signal
@@ -231,38 +252,41 @@ def verified_trace(run: StoredRun) -> bytes:
     if run.status == "damaged":
         raise Damaged(run.damage)
     for name in (CONFIG, MODEL):
-        _verify(run.path / name, run.record)
-    return _verified(run.path / TRACE, run.record, LARGEST_TRACE)
+        _verify(run, name)
+    return _verified(run, TRACE, LARGEST_TRACE)
 
 
-def _verify(path: Path, record: Mapping) -> None:
+def _verify(run: StoredRun, name: str) -> None:
     """Raise `Damaged` unless a file, of whatever size, is as it was stored."""
-    if records.size_of(path) <= records.LARGEST:
-        _verified(path, record, records.LARGEST)
-        return
-    try:
-        with path.open("rb") as file:
-            _compare(path, hashlib.file_digest(file, "sha256").hexdigest(), record)
-    except OSError as error:
-        raise Damaged(f"{path.name} cannot be read ({error.strerror})") from error
+
+    def look(path: Path) -> None:
+        try:
+            if records.size_of(path) <= records.LARGEST:
+                digest = _sha256(records.read_bytes(path, records.LARGEST))
+            else:
+                with path.open("rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+            _compare(name, digest, run.record)
+        except OSError as error:
+            raise Damaged(f"{name} cannot be read ({error.strerror})") from error
+
+    _found(run, name, look)
 
 
-def _verified(path: Path, record: Mapping, largest: float) -> bytes:
+def _verified(run: StoredRun, name: str, largest: float) -> bytes:
     """Return what a file of at most so many bytes holds; `Damaged` unless that is as it was stored."""
-    content = records.read_bytes(path, largest)
-    _compare(path, _sha256(content), record)
-    return content
+
+    def look(path: Path) -> bytes:
+        content = records.read_bytes(path, largest)
+        _compare(name, _sha256(content), run.record)
+        return content
+
+    return _found(run, name, look)
 
 
-def _compare(path: Path, digest: str, record: Mapping) -> None:
-    stored = record["files"][path.name]
-    if digest != (stored if isinstance(stored, str) else stored["sha256"]):
-        raise Damaged(f"{path.name} is not as it was stored")
-
-
-def fingerprint(content: bytes) -> dict:
-    """Return what ``run.json`` records of a file."""
-    return {"size": len(content), "sha256": _sha256(content)}
+def _compare(name: str, digest: str, record: Mapping) -> None:
+    if digest != digest_of(record, name):
+        raise Damaged(f"{name} is not as it was stored")
 
 
 def _sha256(content: bytes) -> str:

@@ -8,7 +8,7 @@ import inspect
 
 from fwexp import plugins
 from fwexp.driver.settings import CHECKS
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, unknown
 from fwexp.tasks.base import Task
 
 __all__ = ["TASKS", "Task"]
@@ -22,6 +22,9 @@ def _check(cls) -> None:
     for attribute in ("name", "title", "reads"):
         if not hasattr(cls, attribute):
             raise ParameterError(f"it has no {attribute}")
+    for kind in cls.kinds:
+        if kind not in plugins.KINDS:
+            raise ParameterError(unknown("kind of problem", kind, plugins.KINDS))
     for name in cls.reads:
         if name not in CHECKS:
             raise ParameterError(f"it reads {name!r}, which is no setting; there are: {', '.join(CHECKS)}")

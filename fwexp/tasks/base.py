@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,14 +10,10 @@ import numpy as np
 from fwexp.driver import settings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.options import check_fields
+from fwexp.options import NoOptions, check_fields
+from fwexp.plugins import STRUCTURED
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """The options of a task that has none."""
 
 
 class Task(ABC):
@@ -38,8 +33,7 @@ class Task(ABC):
     reads: ClassVar[Mapping[str, Any]]  # those of `fwexp.driver.settings.CHECKS` that it reads, with their defaults
     added_later: ClassVar[tuple[str, ...]] = ()  # settings that are in no key while they have their defaults
     solvers: ClassVar[tuple[str, ...] | None] = ("auto", "bcfw")  # what it can run; None: every solver
-    methods: ClassVar[Mapping[str, type] | None] = None  # what ``solver`` names, where that is no solver of structural SVMs
-    instances: ClassVar[Mapping[str, Any] | None] = None  # what ``dataset`` names, where that is no data set
+    kinds: ClassVar[Mapping[str, str]] = {STRUCTURED: "bcfw"}  # of problem, see `fwexp.plugins.KINDS`, with the usual solver
 
     def __init__(self, options, given: Mapping[str, Any]) -> None:
         self.options, self.given = options, dict(given)
@@ -53,7 +47,7 @@ class Task(ABC):
     @classmethod
     def check_solver(cls, solver: str) -> None:
         """Refuse a solver that the task does not run."""
-        if cls.methods is None and cls.solvers is not None and solver not in cls.solvers:
+        if cls.solvers is not None and solver not in cls.solvers:
             raise OptionError(f"task {cls.name} cannot run solver {solver}; accepted: {', '.join(cls.solvers)}")
 
     @classmethod
@@ -64,9 +58,8 @@ class Task(ABC):
     @classmethod
     def check_problem(cls, problem, solver: str, options: Mapping) -> None:
         """Refuse a problem with which the solver, with these options, cannot do; nothing is compiled or computed for that."""
-        if cls.methods is None:
-            found = get_solver(solver)
-            check_needs(found, problem, check_options(found, options))
+        found = get_solver(solver)
+        check_needs(found, problem, check_options(found, options))
 
     @classmethod
     def check_settings(cls, given: Mapping, solver: str, options: Mapping) -> dict[str, Any]:
@@ -76,8 +69,7 @@ class Task(ABC):
             if name not in cls.reads:
                 raise OptionError(unknown("key", name, cls.reads))
             values[name] = settings.CHECKS[name](value)
-        found = cls.methods[solver] if cls.methods is not None else get_solver(solver)
-        if not found.stochastic:
+        if not get_solver(solver).stochastic:
             values["seed"] = 0
         return values
 

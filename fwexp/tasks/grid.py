@@ -10,7 +10,7 @@ from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_flag, check_names, check_positive, check_positive_scale
 from fwexp.tasks.base import Task
-from fwexp.tasks.walk import OPTIONS, GridWalk, as_frame, check_bounds, check_way, run_walk, walk_result
+from fwexp.tasks.lam_sequence import OPTIONS, GridSequence, as_frame, check_bounds, check_sequence, run_sequence, sequence_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +58,8 @@ def grid_search(
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
     eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
-    walk = GridWalk(problem, options, settings.check_seed(seed), eps, lams, warm)
-    status, rows = run_walk(walk, check_bounds(max_passes, time_limit), "grid", check_flag("verbose", verbose))
+    sequence = GridSequence(problem, options, settings.check_seed(seed), eps, lams, warm)
+    status, rows = run_sequence(sequence, check_bounds(max_passes, time_limit), "grid", check_flag("verbose", verbose))
     frame = as_frame(rows)
     frame.attrs["status"] = str(status)
     return frame
@@ -106,8 +106,8 @@ class Grid(Task):
 
     @classmethod
     def check_problem(cls, problem, solver, options):
-        check_way(problem, options)
+        check_sequence(problem, options)
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
-        walk = GridWalk(problem, dict(options), self.given["seed"], self.options.eps, self.options.lams, self.options.warm)
-        return walk_result(walk, solver, self.given, f"grid to lam={self.options.lams[-1]:.3g}", verbose, checkpoint)
+        sequence = GridSequence(problem, dict(options), self.given["seed"], self.options.eps, self.options.lams, self.options.warm)
+        return sequence_result(sequence, solver, self.given, f"grid to lam={self.options.lams[-1]:.3g}", verbose, checkpoint)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from fwexp.driver import settings
+from fwexp.driver.iteration import Objective, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.process import Objective, Value
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError
@@ -20,7 +20,7 @@ from fwexp.jit.kernels import njit, specialise
 from fwexp.options import check_integer
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, to_public, workspace
-from fwexp.problems.structure import check_problem_type
+from fwexp.problems.signature import check_problem_type
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.bcfw import BCFW
 from fwexp.tasks.base import Task, result_of_rows

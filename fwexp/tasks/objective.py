@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 
-from fwexp.driver.process import Objective, Point, Value
+from fwexp.driver.iteration import Objective, Point, Value
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.options import is_integer, plain
@@ -98,11 +98,11 @@ class SVMObjective(Objective):
         # The loss term rests on w alone, no running sum, so it need not be evaluated again.
         return 0.5 * self.solver.lam * inner(self.solver.problem, point.w, point.w) + value.rest
 
-    def doubt(self, best: np.ndarray, last: np.ndarray) -> str:
-        found = self._evaluate.contradiction(best, [0.0 * last, last, 0.5 * best, 2.0 * best])
-        if found is None:
+    def explain_negative_gap(self, best: np.ndarray, last: np.ndarray) -> str:
+        contradiction = self._evaluate.contradiction(best, [0.0 * last, last, 0.5 * best, 2.0 * best])
+        if contradiction is None:
             return "max_oracle does not maximise, or losses or features change between calls"
-        i, value, better = found
+        i, value, better = contradiction
         return f"max_oracle of example {i} returned a labeling of value {value:.6g}, but knows one of {better:.6g}"
 
     def _checked_metrics(self) -> dict[str, float]:

@@ -25,7 +25,7 @@ from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
 from fwexp.options import check_flag, check_names, check_positive, check_positive_scale
 from fwexp.tasks.base import Task, needed
-from fwexp.tasks.walk import OPTIONS, PathWalk, as_frame, check_bounds, check_way, run_walk, walk_result
+from fwexp.tasks.lam_sequence import OPTIONS, PathSequence, as_frame, check_bounds, check_sequence, run_sequence, sequence_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,14 +154,14 @@ def regularization_path(
     eps, lam_min, exact = check_positive("eps", eps), check_positive_scale("lam_min", lam_min), check_flag("exact", exact)
     kappa = _check_kappa(kappa, exact)
     options = ({} if exact else {"refresh": 0}) | options
-    walk = PathWalk(problem, options, settings.check_seed(seed), exact, eps, lam_min, kappa)
-    status, rows = run_walk(walk, check_bounds(max_passes, time_limit), "path", check_flag("verbose", verbose))
+    sequence = PathSequence(problem, options, settings.check_seed(seed), exact, eps, lam_min, kappa)
+    status, rows = run_sequence(sequence, check_bounds(max_passes, time_limit), "path", check_flag("verbose", verbose))
     frame = as_frame(rows)
     return RegularizationPath(
         lam=frame["lam"].to_numpy(copy=True),
-        weights=np.array(walk.weights),
+        weights=np.array(sequence.weights),
         gap=frame["gap"].to_numpy(copy=True),
-        lam_end=walk.lam_end,
+        lam_end=sequence.lam_end,
         eps=eps,
         certified=exact and bool(frame["certified"].all()),
         status=str(status),
@@ -204,11 +204,11 @@ class Path(Task):
 
     @classmethod
     def check_problem(cls, problem, solver, options):
-        check_way(problem, options)
+        check_sequence(problem, options)
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
         eps, lam_min, exact, kappa = vars(self.options).values()
         if not exact and options.get("refresh") is None:
             options = {**options, "refresh": 0}
-        walk = PathWalk(problem, dict(options), self.given["seed"], exact, eps, lam_min, kappa)
-        return walk_result(walk, solver, self.given, f"path to lam={lam_min:.3g}", verbose, checkpoint)
+        sequence = PathSequence(problem, dict(options), self.given["seed"], exact, eps, lam_min, kappa)
+        return sequence_result(sequence, solver, self.given, f"path to lam={lam_min:.3g}", verbose, checkpoint)

@@ -1,4 +1,4 @@
-"""From the weights of a result to predictions, for problems of the structure trained on and for inputs without labels."""
+"""From the weights of a result to predictions, for problems of the signature trained on and for inputs without labels."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import check_weights, from_public
-from fwexp.problems.structure import check_problem_type, check_structure, is_problem, of_inputs, structure, unlabelled
+from fwexp.problems.signature import check_problem_type, check_signature, is_problem, of_inputs, signature, unlabelled
 
 
 def predict(result, problem, inputs: Mapping) -> list:
@@ -26,7 +26,7 @@ def with_weights(result, problem) -> tuple[Any, np.ndarray]:
     """Return a problem as the weights of a result see it, and the internal weights."""
     check_problem_type(problem)
     if result.structure:  # unless made by hand
-        check_structure("problem", structure(problem), "the one trained on", result.structure)
+        check_signature("problem", signature(problem), "the one trained on", result.structure)
     if of_inputs(result.structure):
         if result.state is None:
             raise ParameterError(f"results of {result.solver} predict with the training inputs, which copies do not have")

@@ -1,4 +1,4 @@
-"""What a run returns."""
+"""Result of a run."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

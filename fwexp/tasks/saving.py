@@ -13,10 +13,10 @@ import numpy as np
 
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
-from fwexp.files.atomic import replacing
+from fwexp.files import atomic
 from fwexp.files.npz import arrays_in
 from fwexp.options import check_path, is_integer
-from fwexp.problems.structure import of_inputs
+from fwexp.problems.signature import of_inputs
 
 FORMAT = "fwexp result 1"
 TEXTS, NUMBERS = ("status", "reason", "iterate", "solver"), ("primal", "dual", "gap", "lam")
@@ -34,8 +34,8 @@ def save(result, path) -> Path:
     columns = {f"trace_{k}": _column(trace.iloc[:, k]) for k in range(trace.shape[1])}
     path = path.resolve()  # what a link names
     try:
-        with replacing(path) as temporary, temporary.open("xb") as file:
-            np.savez(file, header=np.array(json.dumps(header, default=str)), w=np.asarray(result.w, np.float64), **columns)
+        arrays = {"header": np.array(json.dumps(header, default=str)), "w": np.asarray(result.w, np.float64), **columns}
+        atomic.write({path: lambda file: np.savez(file, **arrays)})
     except OSError as error:
         raise ParameterError(
             f"path must be a file that can be written, got {shown(str(path))}: {error.strerror or error}"

@@ -15,8 +15,8 @@ from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.options import check_flag, check_function, check_names
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
-from fwexp.problems.structure import check_labels, check_problem_type, check_structure, structure
-from fwexp.solvers import check_needs, check_options, get_solver
+from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
+from fwexp.solvers import check_needs, check_options, get_method, get_solver
 from fwexp.solvers.base import Solver
 from fwexp.solvers.sampling import check_order
 from fwexp.tasks.base import Task
@@ -54,7 +54,8 @@ def solve(
     problem : problem
         Training set, from a constructor such as ``fwexp.chain_problem``.
     solver : str
-        ``auto`` (the setting that measures best) or the name of a solver.
+        ``auto`` (the setting that measures best), or the name of a solver or of a method in ``conf/solver``, such as
+        ``bcpfw_gap_cache``; options take the place of those that a method states.
     lam : float or "1/n"
         Regularisation; must be given. Where other software has C, in C sum_i H_i(w) beside 1/2 ||w||^2, lam is 1/(C n).
     max_passes : float
@@ -126,7 +127,7 @@ def solve(
     True
     """
     check_problem_type(problem)
-    cls = get_solver(solver)
+    cls, options = get_method(solver, options)
     check_names(f"solver {solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
@@ -153,7 +154,7 @@ def solve(
     check_function("metrics", metrics, optional=True)
     if test is not None:
         check_problem_type(test, "test")
-        check_structure("test", structure(test), "problem", structure(problem))
+        check_signature("test", signature(test), "problem", signature(problem))
     elif metrics is not None:
         raise ParameterError("metrics are computed of a test set: test must be given, got None")
     if order is not None:
@@ -188,7 +189,7 @@ def _check_warm_start(problem, result) -> None:
         got = "got one that was loaded, unpickled or copied, which has no dual variables"
         raise ParameterError(f"warm_start must be a Result on the same problem, {got}")
     if result.state.user_problem is not problem:
-        check_structure("warm_start", result.structure, "problem", structure(problem))
+        check_signature("warm_start", result.structure, "problem", signature(problem))
         raise ParameterError("warm_start must be a Result on the same problem, got one on another (though of the same structure)")
 
 
@@ -269,7 +270,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         options=dict(vars(solver.options)),
         lam=solver.lam,
         seed=seed,
-        structure=structure(solver.user_problem, inputs=solver.refers_to_inputs),
+        structure=signature(solver.user_problem, inputs=solver.refers_to_inputs),
         state=solver,
     )
 
@@ -297,9 +298,9 @@ class Train(Task):
     @classmethod
     def check_settings(cls, given, solver, options):
         values = super().check_settings(given, solver, options)
-        found = get_solver(solver)
-        if not found.decides:  # else the iterates are not known yet
-            values["iterates"] = check_iterates(found, check_options(found, options), values["iterates"], values["iterate"])
+        runs = get_solver(solver)
+        if not runs.decides:  # else the iterates are not known yet
+            values["iterates"] = check_iterates(runs, check_options(runs, options), values["iterates"], values["iterate"])
         return values
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):

@@ -20,9 +20,10 @@ from fwexp.driver.settings import check_lam
 from fwexp.errors import UserError
 from fwexp.problems import tiers
 from fwexp.problems.chain import chain_problem
-from fwexp.problems.structure import check_problem_type
+from fwexp.problems.signature import check_problem_type
 from fwexp.solvers import Solver, check_needs, check_options, get_solver
-from fwexp.testing.problems import PROBLEM_CHECKS, CheckFailed, ProblemProbe
+from fwexp.testing.probe import CheckFailed, ProblemProbe
+from fwexp.testing.problems import PROBLEM_CHECKS
 from fwexp.testing.solvers import SOLVER_CHECKS, SolverProbe
 
 __all__ = ["Check", "CheckFailed", "check_problem", "check_solver", "problem_checks", "solver_checks"]

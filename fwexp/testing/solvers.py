@@ -1,4 +1,4 @@
-"""What must hold of a solver, one short function per promise; the public face is ``fwexp.testing``."""
+"""Checks of a solver, one short function per promise; the public face is ``fwexp.testing``."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import run_solver
-from fwexp.testing.problems import close, require
+from fwexp.testing.probe import close, require
 
 NO_LIMIT = 10**9
 PASSES = 12  # of the runs that are compared
@@ -250,7 +250,7 @@ def averages_are_averages(probe):
         kinds = {"wavg": steps, "avg": 1.0 * (steps > 0), "tavg": 1.0 * (steps >= first), "last": 1.0 * (steps == k)}
         for name in probe.iterates:
             weights = kinds[name] / kinds[name].sum()
-            wanted = [sum(c * point[part] for c, point in zip(weights, path, strict=True)) for part in range(2)]
+            wanted = [sum(c * point[which] for c, point in zip(weights, path, strict=True)) for which in range(2)]
             require(close(probe.weights(solver, name), wanted[0]), f"{name} at step {k} is not the average it should be")
             if probe.cls.has_dual:
                 got = dual_loss(probe, solver, name)

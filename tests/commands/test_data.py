@@ -286,11 +286,7 @@ def test_help(capsys):
     ("args", "kind", "message"),
     [
         (["fetsch"], ParameterError, "unknown action of fwexp data 'fetsch'; accepted: fetch, list, prepare, verify"),
-        (
-            ["fetch", "orc"],
-            ParameterError,
-            "unknown dataset 'orc'; accepted: conll2000, digits, hansards, horses, horseseg, lsp, ocr",
-        ),
+        (["fetch", "orc"], ParameterError, "unknown dataset 'orc'; accepted: ball_game, blocks, "),
         (["list", "data-dir=x"], OptionError, "unknown key of fwexp data 'data-dir'; accepted: data_dir"),
         (["list", "--data_dir", "x"], OptionError, "unknown flag of fwexp data '--data_dir'"),
     ],

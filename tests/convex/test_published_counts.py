@@ -33,7 +33,7 @@ def test_iterations_are_those_that_were_published(n, step, published):
     f = LeastSquares(np.sqrt(2.0) * scipy.sparse.eye_array(n, format="csr"), np.zeros(n))
     iterations = [t for t, _, _ in published]
     calls = [t + 1 for t in iterations]  # a row takes the call of its own certificate
-    found = minimize(f, Simplex(n), method="frank_wolfe", x0=np.eye(n)[0], step=step, gap_tol=0, max_iter=calls[-1], schedule=calls)
-    rows = found.trace.set_index("step").loc[iterations]
+    run = minimize(f, Simplex(n), method="frank_wolfe", x0=np.eye(n)[0], step=step, gap_tol=0, max_iter=calls[-1], schedule=calls)
+    rows = run.trace.set_index("step").loc[iterations]
     np.testing.assert_allclose(rows["primal"], [primal for _, primal, _ in published], rtol=1e-5)
     np.testing.assert_allclose(rows["primal"] - rows["dual"], [gap for _, _, gap in published], rtol=1e-5)

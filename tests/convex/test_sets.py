@@ -185,8 +185,8 @@ def test_the_entropic_projection_onto_matchings_is_that_of_the_definition():
 
     rows = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
     constraint = scipy.optimize.LinearConstraint(rows, -np.inf, 1.0)
-    found = scipy.optimize.minimize(negative, np.full(4, 0.3), constraints=[constraint], bounds=[(1e-9, 1)] * 4, tol=1e-12)
-    assert polytope.soften(theta) == pytest.approx(found.x, abs=1e-5)
+    solution = scipy.optimize.minimize(negative, np.full(4, 0.3), constraints=[constraint], bounds=[(1e-9, 1)] * 4, tol=1e-12)
+    assert polytope.soften(theta) == pytest.approx(solution.x, abs=1e-5)
 
 
 @pytest.mark.parametrize("radius", [1e-10, 1e8])

@@ -138,15 +138,15 @@ def test_what_another_run_saved_is_left(tmp_path):
 
 
 def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
-    """What zip notes of a member beside its content, such as its date, has no meaning here."""
+    """Notes of zip beside the content of a member, such as its date, have no meaning here."""
     checkpoint = saved(tmp_path / "saved")
     whole, wanted = checkpoint.path.read_bytes(), checkpoint.load()
     for place in random.Random(0).sample(range(len(whole)), 150):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << (place % 8)
         checkpoint.path.write_bytes(damaged)
-        found = checkpoint.load()
-        assert found is None or record.same(found, wanted)
+        loaded = checkpoint.load()
+        assert loaded is None or record.same(loaded, wanted)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"\0" * 100])

@@ -10,9 +10,9 @@ import pytest
 from numba.core import event
 
 from fwexp.driver.clock import Clock
+from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.process import Objective, Point, Process, Value
 from fwexp.jit import threads
 
 
@@ -88,7 +88,7 @@ def test_a_clock_goes_on_while_somebody_else_compiles(now):
     assert clock.seconds == now[0] > 3600.0
 
 
-class Late(Process):
+class Late(Iteration):
     """Needs a kernel that nobody has compiled before, in its third pass."""
 
     size, step, oracle_calls = 1, 0, 0
@@ -112,8 +112,8 @@ class One(Objective):
 
 
 def test_a_kernel_that_is_compiled_late_in_a_run_is_on_no_clock(now):
-    process = Late(new_kernel(now))
-    log = Log(process, One())
-    assert drive(process, log, Bounds(max_passes=5, time_limit=1.0), 1.0) == "max_passes"
+    iteration = Late(new_kernel(now))
+    log = Log(iteration, One())
+    assert drive(iteration, log, Bounds(max_passes=5, time_limit=1.0), 1.0) == "max_passes"
     assert [row["time"] for row in log.rows] == [0.0] * 6
     assert now[0] > 3600.0

@@ -249,14 +249,14 @@ def test_damaged_and_hostile_files_are_refused_on_one_line(path, damage):
 
 def test_a_flipped_byte_is_found_or_harmless(path, result):
     content = path.read_bytes()
-    found = 0
+    refused = 0
     for place in np.random.default_rng(0).integers(len(content), size=300):
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x10]) + content[place + 1 :])
         try:
             check_equal(fwexp.load(path), result)
         except ParameterError:
-            found += 1
-    assert found > 200
+            refused += 1
+    assert refused > 200
 
 
 def test_what_a_killed_process_left_is_removed_and_what_is_saved_reaches_the_disk(result, tmp_path, monkeypatch):

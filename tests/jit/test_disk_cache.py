@@ -14,6 +14,7 @@ from pathlib import Path
 import numba
 import pytest
 
+from fwexp.files import locks
 from fwexp.jit import disk_cache, kernels
 
 SOMEBODY = 12345  # no user of this machine
@@ -318,7 +319,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing_behind(kernel):
     new, folder = kernel
     killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], cwd=Path(__file__).parents[2], check=False)
     assert killed.returncode == -signal.SIGXFSZ
-    (cut,) = folder.iterdir()
+    (cut,) = folder.glob("*.nbc")
     assert cut.stat().st_size == 5000
     second = new()
     assert (second(1.0), hits(second)) == (2.5, 0)
@@ -413,7 +414,7 @@ def test_a_process_that_hangs_is_not_waited_for(kernel, monkeypatch):
     new, _ = kernel
     hanging = about_to_compile(new(), numba.float64)
     assert new()(1.0) == 2.5
-    monkeypatch.setattr(disk_cache, "_wait_for", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr(locks, "sleep", lambda _: pytest.fail("it waits"))
     second = new()
     assert (second(1.0), hits(second)) == (2.5, 1)  # what is kept by now is not waited for
     assert (hanging(1.0), hits(hanging)) == (2.5, 1)
@@ -421,7 +422,7 @@ def test_a_process_that_hangs_is_not_waited_for(kernel, monkeypatch):
 
 def test_what_cannot_be_compiled_is_not_waited_for(kernel, monkeypatch):
     """Nor what was interrupted, once its process compiles something else."""
-    monkeypatch.setattr(disk_cache.time, "sleep", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr(locks, "sleep", lambda _: pytest.fail("it waits"))
     new, _ = kernel
     first = new()
     for _ in range(2):
@@ -433,7 +434,7 @@ def test_what_cannot_be_compiled_is_not_waited_for(kernel, monkeypatch):
 
 
 def test_kernels_are_not_waited_for_by_those_of_other_arguments(kernel, monkeypatch):
-    monkeypatch.setattr(disk_cache.time, "sleep", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr(locks, "sleep", lambda _: pytest.fail("it waits"))
     new, _ = kernel
     waiting = about_to_compile(new(), numba.int64)
     assert new()(1.0) == 2.5

@@ -209,7 +209,7 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monk
 
 
 def test_all_that_kernels_call_counts_for_their_cache():
-    """What is called by dispatch lies where those who call it import from, or where all may call; see ``kernels.REACHED``."""
+    """Functions called by dispatch lie where those who call them import from, or where all may call; see ``kernels.REACHED``."""
     for module in pkgutil.walk_packages(fwexp.__path__, "fwexp."):
         importlib.import_module(module.name)
     reached, seen = code_digest.closure(kernels.REACHED), set()
@@ -296,10 +296,10 @@ PLAIN = """
 import numpy as np
 import fwexp
 from fwexp.store.provenance import cpu_kind
-from fwexp.solvers import SOLVERS
+from fwexp.solvers import of_kind
 rng = np.random.default_rng(0)
 problem = fwexp.chain_problem([rng.normal(size=(3, 2)) for _ in range(4)], [[0, 1, 0]] * 4)
-for solver in SOLVERS:
+for solver in of_kind("structured"):
     result = fwexp.solve(problem, solver, lam=0.1, max_passes=2, iterates=["last"], schedule=[])
     print(solver, result.primal, result.gap)
 print(cpu_kind()["name"])

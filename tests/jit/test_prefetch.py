@@ -6,7 +6,7 @@ import pytest
 
 from fwexp.jit import prefetch
 from fwexp.jit.kernels import njit
-from fwexp.solvers import block
+from fwexp.solvers import sampling_rule
 
 
 @njit
@@ -38,17 +38,17 @@ def test_the_request_is_in_the_code():
 @pytest.mark.parametrize(
     ("kind", "order", "since", "k", "used", "following"),
     [
-        (block.IN_ORDER, [4, 2, 3], 0, 7, 0, 2),
-        (block.IN_ORDER, [4, 2, 3], 0, 8, 1, 3),
-        (block.IN_ORDER, [4, 2, 3], 0, 9, 2, -1),  # the last that is known
-        (block.BY_GAP, [4, 2, 3], 10, 10, 5, 2),  # within a pass in order
-        (block.BY_GAP, [4, 2, 3], 10, 12, 0, -1),  # its last step
-        (block.BY_GAP, [4, 2, 3], 10, 13, 0, -1),
-        (block.LARGEST_GAP, [4, 2, 3], 0, 1, 0, 3),
+        (sampling_rule.IN_ORDER, [4, 2, 3], 0, 7, 0, 2),
+        (sampling_rule.IN_ORDER, [4, 2, 3], 0, 8, 1, 3),
+        (sampling_rule.IN_ORDER, [4, 2, 3], 0, 9, 2, -1),  # the last that is known
+        (sampling_rule.BY_GAP, [4, 2, 3], 10, 10, 5, 2),  # within a pass in order
+        (sampling_rule.BY_GAP, [4, 2, 3], 10, 12, 0, -1),  # its last step
+        (sampling_rule.BY_GAP, [4, 2, 3], 10, 13, 0, -1),
+        (sampling_rule.LARGEST_GAP, [4, 2, 3], 0, 1, 0, 3),
     ],
 )
 def test_the_example_after_a_step(kind, order, since, k, used, following):
-    rule = block.SamplingRule(kind, np.array(order), since, np.empty(0), None, np.empty(0), -1, 0.0)
-    assert block.example_after(rule, k, used) == following
+    rule = sampling_rule.SamplingRule(kind, np.array(order), since, np.empty(0), None, np.empty(0), -1, 0.0)
+    assert sampling_rule.example_after(rule, k, used) == following
     if following >= 0:  # and it is the next one
-        assert block.next_example(rule, k + 1, used + 1) == following
+        assert sampling_rule.next_example(rule, k + 1, used + 1) == following

@@ -64,12 +64,12 @@ def test_between_the_maximum_and_that_with_potts_terms_twice(seed, L, whole):
     y, moves = expand(graph)
     assert moves < 5 * L
     optimum = best(graph)
-    found, most = value(y, *graph), value(optimum, *graph)
-    assert found <= most + 1e-9
-    assert found >= most - potts(optimum, *graph[1:]) - 1e-9
-    assert all(value(other, *graph) <= found + 1e-9 for label in range(L) for other in expansions(y, label))
+    reached, most = value(y, *graph), value(optimum, *graph)
+    assert reached <= most + 1e-9
+    assert reached >= most - potts(optimum, *graph[1:]) - 1e-9
+    assert all(value(other, *graph) <= reached + 1e-9 for label in range(L) for other in expansions(y, label))
     start = np.argmax(graph[0], axis=1)
-    assert found >= value(start, *graph) - 1e-12
+    assert reached >= value(start, *graph) - 1e-12
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4), st.booleans())

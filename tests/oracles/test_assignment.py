@@ -78,7 +78,7 @@ def test_full_matchings_as_scipy_has_them(score):
     assert value == pytest.approx((score + 100.0)[linear_sum_assignment(score, maximize=True)].sum(), rel=1e-12)
 
 
-def test_nothing_is_worth_it():
+def test_negative_scores_leave_all_unmatched():
     value, match = matching(-np.ones((4, 3)))
     assert value == 0.0
     assert not match.any()

@@ -54,8 +54,8 @@ def graphs(terminals, capacities):
     def graph(nodes):
         pairs = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda pair: pair[0] != pair[1])
         edge = st.tuples(pairs, st.tuples(capacities, capacities))
-        found = st.lists(edge, max_size=12 if nodes > 1 else 0)
-        return st.tuples(st.lists(terminals, min_size=nodes, max_size=nodes), found).map(
+        edges = st.lists(edge, max_size=12 if nodes > 1 else 0)
+        return st.tuples(st.lists(terminals, min_size=nodes, max_size=nodes), edges).map(
             lambda pair: (pair[0], [edge for edge, _ in pair[1]], [capacity for _, capacity in pair[1]])
         )
 
@@ -99,12 +99,12 @@ def scipy_cut(terminal, edges, capacity):
     graph = sp.csr_array((values.astype(np.int32), (rows, columns)), shape=(nodes + 2, nodes + 2))
     graph.sum_duplicates()
     graph.eliminate_zeros()
-    found = maximum_flow(graph, nodes, nodes + 1)
-    residual = sp.csr_array(graph - found.flow)
+    result = maximum_flow(graph, nodes, nodes + 1)
+    residual = sp.csr_array(graph - result.flow)
     residual.eliminate_zeros()
     side = np.zeros(nodes + 2, dtype=np.int64)
     side[breadth_first_order(residual, nodes, return_predecessors=False)] = 1
-    return found.flow_value, side[:nodes]
+    return result.flow_value, side[:nodes]
 
 
 @pytest.mark.parametrize("shape", ["grid", "random", "parts"])

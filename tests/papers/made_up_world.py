@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from fwexp.methods import method_of, variant_of
 from fwexp.papers.claims.check import needed
-from fwexp.plots import style
 from fwexp.run.config import run_key
 from fwexp.store import StoredRun
 from fwexp.store.keys import task_of
@@ -30,21 +30,21 @@ SPEED = {
     "online_eg": 1,
     "fw": 1,
     "one_slack": 1.2,
-    "bccfw-accelerated": 1e6,
-    "bcfw-gap": 60,
-    "bcfw-cache": 25,
-    "bcfw-gap-cache": 65,
+    "bccfw_accelerated": 1e6,
+    "bcfw_gap": 60,
+    "bcfw_cache": 25,
+    "bcfw_gap_cache": 65,
     "bcpfw": 45,
-    "bcpfw-gap": 90,
-    "bcpfw-cache": 50,
-    "bcpfw-gap-cache": 95,
-    "bcfw-gap-1": 30,
-    "bcfw-gap-5": 52,
-    "bcfw-gap-10": 55,
-    "cache-local": 80,
-    "cache-global": 40,
-    "cache-rare": 30,
-    "cache-eager": 10,
+    "bcpfw_gap": 90,
+    "bcpfw_cache": 50,
+    "bcpfw_gap_cache": 95,
+    "bcfw_gap_1": 30,
+    "bcfw_gap_5": 52,
+    "bcfw_gap_10": 55,
+    "cache_local": 80,
+    "cache_global": 40,
+    "cache_rare": 30,
+    "cache_eager": 10,
 }
 SMALL = {
     "bcfw": 3,
@@ -72,12 +72,12 @@ def speed(variant: str, config) -> float:
 
 def suboptimality(variant: str, config, passes):
     """Distance to the optimum."""
-    if variant == "bcfw-predefined":
+    if variant == "bcfw_predefined":
         return suboptimality("bcfw", config, passes) * (1 + (passes > 0) * (1 + 3 / (1 + passes)))
     dataset = config["dataset"]
     if variant.startswith("bcpfw") and config.get("lam") == LARGEST[dataset.get("size", dataset["name"])]:
         return 0.9 * np.exp(-12 / config["max_passes"] * speed(variant, config) / 45 * passes)
-    if variant == "bcfw-gap-never":
+    if variant == "bcfw_gap_never":
         return np.maximum(0.9 / (1 + 55 * passes), 0.02 - 1e-6 * passes)
     if variant == "bcfw-tavg":
         waves = 1 + 0.5 * np.sin(passes) * (passes > 0)
@@ -85,7 +85,7 @@ def suboptimality(variant: str, config, passes):
     distance = 0.9 / (1 + speed(variant, config) * passes)
     if variant == "bcfw-wavg":  # most superior in the first passes
         return distance * np.where(passes > 0, (1 + passes) / (3 + passes), 1)
-    if (dataset.get("split") == "ocr" or dataset.get("size") == "small") and variant == "bcfw-gap":  # gains less where n is small
+    if (dataset.get("split") == "ocr" or dataset.get("size") == "small") and variant == "bcfw_gap":  # gains less where n is small
         return 0.9 / (1 + 1.5 * speed("bcfw", config) * passes)
     return distance
 
@@ -119,11 +119,10 @@ def _run(config, split_by, change):
     record = {"lam": 1 / N[config["dataset"]["name"]]} if config.get("lam") == "1/n" else {}
     walks = task_of(config) in ("path", "grid")
     facts = StoredRun(None, run_key(config), "converged" if walks else "max_passes", config, record).columns()
-    options = {name.removeprefix("solver."): value for name, value in facts.items()}
-    method = style.method(config["solver"]["name"], options, split_by)
+    method = method_of(config["solver"]["name"], config["solver"], split_by)
     frames = []
     for iterate in config.get("iterates", ["last"]):
-        variant = method if iterate == "last" else f"{method}-{iterate}"
+        variant = variant_of(method, iterate)
         made = columns(variant, iterate, config)
         frames.append(pd.DataFrame((change(variant, config, made) if change else made) | facts))
     return pd.concat(frames, ignore_index=True)

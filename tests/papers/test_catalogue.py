@@ -14,6 +14,7 @@ from matplotlib.text import Text
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES, Kind
 from fwexp.experiments import Figure as DeclaredFigure
+from fwexp.methods import method_of
 from fwexp.papers.figure import PICTURE, save_figure
 from fwexp.plots import icml2013_table, style
 from fwexp.plots.curves import COLUMNS, Chart
@@ -23,7 +24,7 @@ from fwexp.solvers import SOLVERS
 from tests.plots.synthetic_results import make_results
 
 PRESETS = conf_dir() / "experiment"
-EIGHT = {f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "-gap") for cache in ("", "-cache")}
+EIGHT = {f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "_gap") for cache in ("", "_cache")}
 
 
 @functools.cache
@@ -115,7 +116,7 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         assert {config["gap_tol"] for config in configs} == {0}
         seeds = {}
         for config in compared:
-            method = style.method(config["solver"]["name"], config["solver"], split_by)
+            method = method_of(config["solver"]["name"], config["solver"], split_by)
             seeds.setdefault((method, SOLVERS[config["solver"]["name"]].stochastic), []).append(config["seed"])
         assert {tuple(of_method) for (_, random), of_method in seeds.items() if not random} <= {(0,)}
         (of_random,) = {tuple(of_method) for (_, random), of_method in seeds.items() if random}
@@ -261,17 +262,17 @@ def check_texts(picture):
     [
         ("icml2013/fig1", "a", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "online_eg", "fw", "one_slack"}),
         ("icml2013/fig1", "e", {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "fw", "one_slack"}),
-        ("icml2013/fig2", "c", {"bcfw", "bcfw-predefined", "fw", "fw-predefined"}),
+        ("icml2013/fig2", "c", {"bcfw", "bcfw_predefined", "fw", "fw_predefined"}),
         ("icml2013/fig3", "d", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg", "online_eg"}),
         ("icml2013/fig4", "a", {f"{m}{i}" for m in ("bcfw", "ssg") for i in ("", "-wavg", "-tavg")} | {"ssg-avg"}),
-        ("icml2016/fig1", "a", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
-        ("icml2016/fig1", "b", {f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never")}),
-        ("icml2016/fig1", "c", {"bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))}),
-        ("icml2016/fig2", "b", {"bcfw-gap", "cache-local", "cache-global", "cache-rare", "cache-eager"}),
+        ("icml2016/fig1", "a", {"bcfw", *(f"bcfw_gap_{k}" for k in (1, 5, 10, 100, "never"))}),
+        ("icml2016/fig1", "b", {f"bcfw_gap_{k}" for k in (1, 5, 10, 100, "never")}),
+        ("icml2016/fig1", "c", {"bcfw", *(f"bcfw_gap_{k}" for k in (1, 5, 10, 100, "never"))}),
+        ("icml2016/fig2", "b", {"bcfw_gap", "cache_local", "cache_global", "cache_rare", "cache_eager"}),
         ("icml2016/fig3", "d2", EIGHT),
         ("icml2016/fig5", "f3", EIGHT),
         ("icml2016/fig6", "c5", EIGHT),
-        ("icml2016/auto", "e8", {"auto", "bccfw-accelerated", "bcpfw-gap-cache", "bcfw-gap"}),
+        ("icml2016/auto", "e8", {"auto", "bccfw_accelerated", "bcpfw_gap_cache", "bcfw_gap"}),
         ("icml2016/fig4", "d", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
         ("icml2016/fig8", "p", {"path", "heuristic_path", "warm_grid", "cold_grid"}),
     ],

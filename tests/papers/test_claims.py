@@ -29,7 +29,7 @@ def few_seeds(config):
 
 
 def as_if(where=None, **others):
-    """Let variants (with _ for -) run like others, in the runs whose configuration has the given values."""
+    """Let variants (with __ for -) run like others, in the runs whose configuration has the given values."""
     names = {ours.replace("__", "-"): theirs for ours, theirs in others.items()}
 
     def change(variant, config, columns):
@@ -103,7 +103,7 @@ SLOW = lambda d, passes: np.maximum(d, 0.2 * (passes > 0))  # noqa: E731
 # Changes of the papers' world; each decided part of a claim has to fall by one of them at least.
 CONTRADICTIONS = {
     "B13-1": [as_if(bcfw="fw", bcfw__wavg="fw", ssg="fw", ssg__wavg="fw", fw="bcfw", one_slack="bcfw")],
-    "B13-2": [as_if(ssg="bcfw-gap")],
+    "B13-2": [as_if(ssg="bcfw_gap")],
     "B13-3": [
         distance(SLOW, "bcfw"),
         as_if(bcfw__wavg="online_eg"),
@@ -116,10 +116,10 @@ CONTRADICTIONS = {
         altered("test_error", plus(0.05), "ssg-wavg"),
         distance(lambda d, _: d / 100, "ssg-wavg"),
     ],
-    "B13-6": [as_if(bcfw__predefined="bcfw-gap")],
-    "B13-7": [as_if(ssg__avg="bcfw-gap")],
+    "B13-6": [as_if(bcfw_predefined="bcfw_gap")],
+    "B13-7": [as_if(ssg__avg="bcfw_gap")],
     "B13-8": [as_if(bcfw__tavg="ssg")],
-    "B13-9": [as_if(online_eg="bcfw-gap")],
+    "B13-9": [as_if(online_eg="bcfw_gap")],
     "B13-10": [altered("test_error", lambda columns, _: 0.1 + 1 / (1 + columns["passes"]))],
     "B13-11": [altered("gap", lambda columns, config: columns["gap"] * (1.001 if task_of(config) == "improvement" else 1))],
     "B13-13": [distance(lambda d, _: 1.1 * d, "fcfw")],
@@ -127,31 +127,31 @@ CONTRADICTIONS = {
     "B13-17": [altered("gap", lambda columns, config: columns["gap"] * (30 if degraded(config) else 1))],
     "B13-18": [altered("atoms", lambda columns, _: 2 * columns["step"] + 1)],
     "B13-20": [distance(lambda d, _: np.sqrt(d))],
-    "B13-21": [as_if(bcfw__predefined="fw"), as_if(bcfw__predefined="bcfw"), as_if(bcfw__predefined="bcfw-gap")],
+    "B13-21": [as_if(bcfw_predefined="fw"), as_if(bcfw_predefined="bcfw"), as_if(bcfw_predefined="bcfw_gap")],
     "B13-22": [
         altered("test_error", lambda columns, _: 0.1 + 0.1 * np.exp(-columns["passes"] / 30), "bcfw-wavg"),
         altered("test_error", plus(0.5), "ssg-wavg"),
     ],
-    "G16-1": [swapped(("bcfw", "bcfw-gap"), ("bcpfw", "bcpfw-gap"))],
+    "G16-1": [swapped(("bcfw", "bcfw_gap"), ("bcpfw", "bcpfw_gap"))],
     "G16-2": [
-        swapped(("bcfw", "bcfw-cache"), ("bcfw-gap", "bcfw-gap-cache"), ("bcpfw", "bcpfw-cache"), ("bcpfw-gap", "bcpfw-gap-cache")),
+        swapped(("bcfw", "bcfw_cache"), ("bcfw_gap", "bcfw_gap_cache"), ("bcpfw", "bcpfw_cache"), ("bcpfw_gap", "bcpfw_gap_cache")),
         altered("time", lambda columns, _: columns["passes"]),
         altered("time", lambda columns, config: columns["passes"] * (10 if config["solver"].get("cache") else 1)),
     ],
     "G16-3": [
-        swapped(("bcfw", "bcpfw"), ("bcfw-gap", "bcpfw-gap")),
-        distance(lambda d, passes: 0.9 / (1 + passes), "bcpfw", "bcpfw-gap"),
+        swapped(("bcfw", "bcpfw"), ("bcfw_gap", "bcpfw_gap")),
+        distance(lambda d, passes: 0.9 / (1 + passes), "bcpfw", "bcpfw_gap"),
     ],
     "G16-4": [
         altered("gap_estimate", lambda columns, _: columns["gap"] / 1.5),
-        swapped(("bcfw-gap-10", "bcfw-gap-never")),
-        as_if(bcfw__gap__1="bcfw-gap-10", bcfw__gap__5="online_eg"),
+        swapped(("bcfw_gap_10", "bcfw_gap_never")),
+        as_if(bcfw_gap_1="bcfw_gap_10", bcfw_gap_5="online_eg"),
     ],
     "G16-5": [altered("improvement", lambda columns, _: 0.5 * columns["improvement"])],
     "G16-6": [
         altered("cache_hits", lambda columns, _: 0.5 * columns["step"]),
-        as_if(cache__local="cache-rare", cache__rare="cache-local"),
-        as_if(cache__eager="cache-local"),
+        as_if(cache_local="cache_rare", cache_rare="cache_local"),
+        as_if(cache_eager="cache_local"),
     ],
     "G16-7": [
         altered("gap", lambda columns, _: 0.2 + 0 * columns["gap"]),
@@ -162,7 +162,7 @@ CONTRADICTIONS = {
         for cost in ("passes", "time")
         for kind in (0, 1)
     ],
-    "G16-10": [as_if(bcfw__gap="fw"), as_if(bcpfw__gap__cache="fw")],
+    "G16-10": [as_if(bcfw_gap="fw"), as_if(bcpfw_gap_cache="fw")],
     "G16-11": [
         altered("atoms", lambda columns, _: 10_000 + columns["step"]),
         altered("step", lambda columns, _: columns["oracle_calls"]),
@@ -385,7 +385,7 @@ def test_swapping_seeds_changes_nothing_and_scaling_one_curve_does(id):
     before = decide(claim, results)
     seeds = results["seed"].where(~results["seed"].isin([0, 1]) | results["solver"].isin(["fw", "one_slack"]), 1 - results["seed"])
     assert decide(claim, results.assign(seed=seeds)) == before
-    some = {"B13-1": ["ssg"], "B13-7": ["ssg"], "G16-1": ["bcfw-gap"], "G16-3": ["bcpfw", "bcpfw-gap"]}[id]
+    some = {"B13-1": ["ssg"], "B13-7": ["ssg"], "G16-1": ["bcfw_gap"], "G16-3": ["bcpfw", "bcpfw_gap"]}[id]
     scaled = verdict(id, distance(lambda d, passes: np.where(passes > 0, 10 * d, d), *some))
     assert scaled["verdict"] == "holds in part"
     assert scaled["parts"] != before["parts"]

@@ -10,7 +10,7 @@ from fwexp.cli import main
 from fwexp.errors import OptionError, ParameterError
 from fwexp.papers import comparison
 from fwexp.papers.comparison import Side, compare, parse, table
-from fwexp.plots import profiles, style
+from fwexp.plots import profiles
 from fwexp.store import traces
 from tests.plots.synthetic_results import concat, make_run
 
@@ -18,7 +18,7 @@ from tests.plots.synthetic_results import concat, make_run
 def stored(*runs):
     """Results as `comparison.load` gives them."""
     found = concat(*runs).assign(store="results")
-    found = found.assign(method=style.methods(found), problem=comparison._problems(found))
+    found = found.assign(problem=comparison._problems(found))
     return found.assign(highest=found.groupby("problem")["dual"].transform("max"))
 
 

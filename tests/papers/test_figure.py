@@ -197,7 +197,7 @@ def test_a_figure_of_mixed_sources_says_so(made, tmp_path, monkeypatch, request)
             found = digests.get(run.config["solver"]["name"], "a" * 64)
             digest = found.pop() if isinstance(found, list) and len(found) > 1 else found[0]
             run.record["sources"] = {"modules": ["fwexp.api"], "sha256": digest}
-            records.write(run.path / store.RECORD, run.record)
+            records.write(run.path / "run.json", run.record)
         return make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
 
     def note(**digests):

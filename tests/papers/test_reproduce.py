@@ -20,6 +20,7 @@ from fwexp.cli import main
 from fwexp.commands import reproduce
 from fwexp.errors import DataError, OptionError, RunsFailed
 from fwexp.experiments import FIGURES
+from fwexp.files import locks as turns
 from fwexp.files.processes import this_process
 from fwexp.papers import figure, files, origin
 from fwexp.papers.claims.check import save
@@ -31,7 +32,6 @@ from fwexp.plots import style
 from fwexp.plots.overlays import EXTRA, MISSED, RIGHT, SIDES
 from fwexp.run import sweep
 from fwexp.run.config import run_key
-from fwexp.store import locks as turns
 from fwexp.store.provenance import provenance
 from fwexp.store.runs import StoredRun
 from tests.papers.made_up_store import CLAIMS, COMMIT, draw, picture

@@ -57,7 +57,7 @@ def world(monkeypatch):
             raise ZeroDivisionError("by nought")
         return solve(config, *problems, **options)
 
-    def launch(todo, context, config, where):
+    def launch(todo, config, where):
         world.events.append(("run", []))
         done = []
         for each in todo:

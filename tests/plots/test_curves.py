@@ -43,7 +43,7 @@ def test_a_run_on_other_data_or_at_another_lam_changes_nothing():
 def test_a_reference_run_bounds_the_optimum_but_is_not_drawn():
     runs, reference = make_run("bcfw"), make_run("bcfw", sampling="perm", level=1e-3)
     loose = data(runs, [PANEL])
-    tight = data(concat(runs, reference), [PANEL], hidden=["bcfw-perm"])
+    tight = data(concat(runs, reference), [PANEL], hidden=["bcfw_perm"])
     assert set(tight["variant"]) == {"bcfw"}
     gain = reference["dual"].max() - runs["dual"].max()
     assert gain > 0
@@ -167,7 +167,7 @@ def test_a_row_names_the_runs_behind_it():
     ("names", "message"),
     [
         ({"split_by": ["solver.damping"]}, "unknown option to split methods by 'solver.damping'; accepted: .*line_search"),
-        ({"hidden": ["bccfw-acelerated"]}, "unknown method or variant to hide 'bccfw-acelerated'; .*mean 'bccfw-accelerated'"),
+        ({"hidden": ["bccfw_acelerated"]}, "unknown method or variant to hide 'bccfw_acelerated'; .*mean 'bccfw_accelerated'"),
         ({"lowest": ["fv"]}, "unknown solver 'fv'; accepted: .*fw"),
     ],
 )
@@ -181,7 +181,7 @@ def test_names_may_be_absent_from_the_runs():
     assert set(frame["variant"]) == {"bcfw", "ssg", "ssg-wavg", "fw", curves.REFERENCE}
     by_refresh = concat(*[make_run("bcfw", refresh=float(k), sampling="gap") for k in (1, 3, 4)])
     frame = data(by_refresh, [PANEL], split_by=["refresh"])
-    assert set(frame["variant"]) == {"bcfw-gap-1", "bcfw[refresh=3.0][sampling=gap]", "bcfw[refresh=4.0][sampling=gap]"}
+    assert set(frame["variant"]) == {"bcfw_gap_1", "bcfw[refresh=3.0][sampling=gap]", "bcfw[refresh=4.0][sampling=gap]"}
 
 
 @pytest.mark.parametrize(("field", "value"), [("measure", "gapp"), ("axis", "pass")])

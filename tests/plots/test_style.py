@@ -2,12 +2,10 @@ import itertools
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 
-from fwexp.errors import OptionError
+from fwexp.methods import methods
 from fwexp.plots import style
-from tests.plots.synthetic_results import concat, make_run
 
 
 def test_no_two_variants_look_alike():
@@ -15,14 +13,6 @@ def test_no_two_variants_look_alike():
     for variant, line in style.LINES.items():
         lines.setdefault((line.color, line.marker, line.dashes, line.filled), []).append(variant)
     assert [names for names in lines.values() if len(names) > 1] == []
-
-
-def test_no_two_methods_claim_the_same_runs():
-    claims = [(m.solver, tuple(sorted(m.departures.items()))) for m in style.METHODS.values()]
-    assert len(set(claims)) == len(claims)
-    for name, m in style.METHODS.items():
-        plain = style.PLAIN.get(m.solver, {})
-        assert style.method(m.solver, plain | dict(m.departures), split_by=m.departures.keys() - plain.keys()) == name
 
 
 def test_averages_keep_the_hue_and_change_the_line():
@@ -33,52 +23,6 @@ def test_averages_keep_the_hue_and_change_the_line():
             assert averaged.color == line.color
             assert averaged.label == f"{line.label}-{average}"
             assert averaged.dashes != line.dashes
-
-
-@pytest.mark.parametrize(
-    ("solver", "options", "expected"),
-    [
-        ("bcfw", {}, "bcfw"),
-        ("bcfw", {"sampling": "uniform", "line_search": True, "cache": float("nan"), "refresh": 10}, "bcfw"),
-        ("bcfw", {"sampling": "perm", "line_search": True}, "bcfw-perm"),
-        ("bcfw", {"line_search": False}, "bcfw-predefined"),
-        ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}, "bcpfw-gap-cache"),
-        ("bcfw", {"sampling": "gap", "step": "pairwise", "cache.F": 0.25, "cache.nu": 0.01}, "bcpfw-gap-cache"),
-        ("bcfw", {"cache": False, "cache.F": float("nan")}, "bcfw"),
-        ("bcfw", {"sampling": "gap", "line_search": False}, "bcfw[line_search=False][sampling=gap]"),
-        ("fw", {"line_search": False}, "fw-predefined"),
-        ("ssg", {"sampling": "perm"}, "ssg"),
-        ("mine", {"sampling": "perm"}, "mine"),
-    ],
-)
-def test_method_follows_from_solver_and_options(solver, options, expected):
-    assert style.method(solver, options) == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "split_by", "expected"),
-    [
-        ({"sampling": "gap", "refresh": 10.0}, [], "bcfw-gap"),
-        ({"sampling": "gap", "refresh": 10.0}, ["refresh"], "bcfw-gap-10"),
-        ({"sampling": "gap", "refresh": 0.0}, ["refresh"], "bcfw-gap-never"),
-        ({"sampling": "gap", "refresh": None}, ["refresh"], "bcfw-gap"),
-        ({"refresh": float("nan")}, ["refresh"], "bcfw"),
-        ({"refresh": 20.0, "sampling": "gap"}, ["refresh"], "bcfw[refresh=20.0][sampling=gap]"),
-        ({"sampling": "gap", "cache.F": 0.25, "cache.nu": 0.01}, [], "bcfw-gap-cache"),
-        ({"sampling": "gap", "cache.F": 0.25, "cache.nu": 0.01}, ["cache.F", "cache.nu"], "cache-local"),
-    ],
-)
-def test_options_that_a_figure_is_about_split_methods(options, split_by, expected):
-    assert style.method("bcfw", options, split_by) == expected
-
-
-def test_variants_of_a_frame_where_solvers_have_different_options():
-    frame = concat(
-        make_run("bcfw", iterate="wavg", step="fw"),
-        make_run("bcfw", sampling="perm"),
-        make_run("ssg").drop(columns=["solver.line_search"]),
-    )
-    assert list(pd.unique(style.variants(frame))) == ["bcfw-wavg", "bcfw-perm", "ssg"]
 
 
 @pytest.mark.parametrize("others", [[], ["bcfw"], ["zzz", "bcfw-wavg", "ssg"], ["ssg", "fw"]])
@@ -97,27 +41,16 @@ def test_order_is_that_of_the_table_and_unknown_ones_come_last():
         assert style.in_table_order(shuffled) == ["bcfw", "bcfw-wavg", "ssg", "fw", "another", "mine"]
 
 
-@pytest.mark.parametrize("split_by", [["solver.damping"], ["refresh", "dampin"], "refresh", ["solver.refresh"]])
-def test_an_option_that_does_not_exist_is_no_way_to_split(split_by):
-    results = make_run("bcfw", refresh=10.0, damping=0.5)
-    bad = "r" if split_by == "refresh" else split_by[-1]
-    for function in (style.methods, style.variants):
-        with pytest.raises(OptionError, match=f"^unknown option to split methods by '{bad}'; accepted: .*damping"):
-            function(results, split_by)
-    assert set(style.methods(results, ["damping", "refresh"])) == {"bcfw[damping=0.5][refresh=10.0]"}
-    assert set(style.methods(make_run("ssg"), ["cache.F"])) == {"ssg"}  # known, though no run here has it
-
-
 # Least distances in CIELAB, with all cones and without those for red or green; 2 is just noticeable, side by side.
 BESIDE, BESIDE_SAME_DASHES, SAME_DASHES, ANY, SPARE = (20, 10), (23, 13), (16, 7), (12, 0), (20, 12)
 MAIN = ["bcfw", "ssg", "fw", "online_eg", "one_slack"]
 TOGETHER = [  # methods that figures compare, or may
-    [*MAIN, "bcfw-predefined", "fw-predefined", "n_slack", "fcfw"],
-    ["bcfw", *(f"bcfw-gap-{k}" for k in (1, 5, 10, 100, "never"))],
-    ["bcfw-gap", *(f"cache-{regime}" for regime in ("local", "global", "rare", "eager"))],
-    [f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "-gap") for cache in ("", "-cache")],
-    ["bcfw", "bcfw-perm", "bcfw-cyclic", "bcfw-lipschitz", "bcfw-max_gap", "bcfw-gap"],
-    ["bcfw", "bcpfw", "bcafw", "bccfw", "auto", "ssg", "bccfw-accelerated"],
+    [*MAIN, "bcfw_predefined", "fw_predefined", "n_slack", "fcfw"],
+    ["bcfw", *(f"bcfw_gap_{k}" for k in (1, 5, 10, 100, "never"))],
+    ["bcfw_gap", *(f"cache_{regime}" for regime in ("local", "global", "rare", "eager"))],
+    [f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "_gap") for cache in ("", "_cache")],
+    ["bcfw", "bcfw_perm", "bcfw_cyclic", "bcfw_lipschitz", "bcfw_max_gap", "bcfw_gap"],
+    ["bcfw", "bcpfw", "bcafw", "bccfw", "auto", "ssg", "bccfw_accelerated"],
     ["path", "heuristic_path", "warm_grid", "cold_grid"],
 ]
 
@@ -138,7 +71,7 @@ def test_methods_of_a_figure_can_be_told_apart_with_common_kinds_of_color_vision
 def test_all_methods_differ_visibly_most_of_all_from_the_plain_solver():
     for (one, m), (two, other) in itertools.combinations(style.METHODS.items(), 2):
         least = SAME_DASHES if m.dashes == other.dashes else ANY
-        check_distance(m, other, BESIDE if one in style.PLAIN and m.solver == other.solver else least)
+        check_distance(m, other, BESIDE if methods()[two].solver == one else least)
         assert m.marker != other.marker or distances(m.color, other.color)[0] > BESIDE[0], (one, two)
 
 

@@ -1,4 +1,4 @@
-"""What people pass as arrays: copied by every constructor, and one line that names the place and what to do about it."""
+"""Arrays that people pass: copied by every constructor, and one line that names the place and what to do about it."""
 
 import copy
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import CertificateError, ParameterError
 from fwexp.problems import psi_cache
-from fwexp.problems.any_labelings import equal_labelings, snapshot
+from fwexp.problems.python_labelings import equal_labelings, snapshot
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.testing import CheckFailed, check_problem, problem_checks
 from tests import reference as ref
@@ -352,8 +352,8 @@ def silent(max_oracle, y, **changes):
 @pytest.mark.parametrize("check", [False, True])
 @pytest.mark.parametrize("solver", ["auto", "bcfw", "fw", "ssg", "one_slack", "n_slack", "fcfw"])
 def test_an_oracle_that_knows_less_than_other_examples_is_refused_before_the_first_step(name, check, solver):
-    rows, found = [], r"max_oracle\(\d, w\) must .* loss 0, and y\[\d\] has loss\(\d, y\[\d\]\) = [12]; if y\[\d\] is no labeling"
-    with pytest.raises(ParameterError, match=found) as error:
+    rows, message = [], r"max_oracle\(\d, w\) must .* loss 0, and y\[\d\] has loss\(\d, y\[\d\]\) = [12]; if y\[\d\] is no labeling"
+    with pytest.raises(ParameterError, match=message) as error:
         fwexp.solve(silent(SILENT[name], [0, 1, 2]), solver, lam=0.1, check=check, callback=rows.append)
     assert "\n" not in str(error.value)
     assert not rows
@@ -469,9 +469,9 @@ def test_a_dual_above_the_primal_is_an_error_that_names_the_example(solver):
     common = {"lam": 1.0} | ({"order": np.tile([2, 0, 1], 50)} if solver == "bcfw" else {})
     assert fwexp.solve(almost_useless(lambda i, w: 1), solver, **common, schedule=1).status == "converged"
     blind = almost_useless(lambda i, w: int(i != 2 or not w.any()))
-    found = "which cannot be: max_oracle of example 2 returned a labeling of value 0, but knows one of (1|0.999)"
+    message = "which cannot be: max_oracle of example 2 returned a labeling of value 0, but knows one of (1|0.999)"
     for schedule in (1, "default"):
-        with pytest.raises(CertificateError, match=found) as error:
+        with pytest.raises(CertificateError, match=message) as error:
             fwexp.solve(blind, solver, **common, schedule=schedule)
     assert "\n" not in str(error.value)
     calls = [0, 0, 0]

@@ -91,9 +91,9 @@ def test_oracle_against_all_matchings(example):
     X, y, problem, w = example
     for i, x in enumerate(X):
         values = [hamming(x, y[i], links) - w @ (phi(x, y[i]) - phi(x, links)) for links in all_matchings(*x.shape[:2])]
-        found, value = fwexp.max_oracle(problem, i, w)
+        labeling, value = fwexp.max_oracle(problem, i, w)
         assert value == pytest.approx(max(values), abs=1e-12)
-        assert hamming(x, y[i], found) - w @ (phi(x, y[i]) - phi(x, found)) == pytest.approx(value, abs=1e-12)
+        assert hamming(x, y[i], labeling) - w @ (phi(x, y[i]) - phi(x, labeling)) == pytest.approx(value, abs=1e-12)
 
 
 def test_prediction_against_all_matchings(example):

@@ -29,9 +29,9 @@ def random_arrays(rng, n=6, binary=False, edges=True):
     for _ in range(n):
         nodes = int(rng.integers(1, 6))
         pairs.append([(a, b) for a in range(nodes) for b in range(nodes) if edges and a != b and rng.random() < 0.3])
-        for found, rows, p in ((X, nodes, P), (Z, len(pairs[-1]), Q)):
+        for matrices, rows, p in ((X, nodes, P), (Z, len(pairs[-1]), Q)):
             values = rng.random((rows, p))
-            found.append((values < 0.5) * 1.0 if binary else values * (values < 0.7))
+            matrices.append((values < 0.5) * 1.0 if binary else values * (values < 0.7))
         y.append(rng.integers(L, size=nodes))
         sizes.append(rng.integers(1, 9, size=nodes))
     return X if binary else [x - 0.4 * (x > 0) for x in X], pairs, Z, y, sizes
@@ -105,14 +105,14 @@ def test_joint_feature_loss_and_oracles_against_all_labelings(example):
     arrays, problem, w, balanced = example
     predictions = fwexp.predict(problem, w)
     for i in range(problem.n):
-        found, hinge = fwexp.max_oracle(problem, i, w)
+        labeling, hinge = fwexp.max_oracle(problem, i, w)
         most, best, scores, own = 0.0, None, {}, None
         for labels, loss, score, value in values(arrays, i, w, balanced):
             features = phi(arrays[0][i], arrays[1][i], arrays[2][i], labels)
             np.testing.assert_allclose(fwexp.joint_feature(problem, i, labels).toarray()[0], features, atol=1e-12)
             assert fwexp.loss(problem, i, labels) == pytest.approx(loss, abs=1e-14)
             scores[labels] = score
-            own = value if labels == tuple(found.tolist()) else own
+            own = value if labels == tuple(labeling.tolist()) else own
             if best is None or value > most:
                 most, best = value, features
         cut = w[P * L :] @ -best[P * L :]
@@ -147,8 +147,8 @@ def test_where_the_search_misses_the_truth_the_truth_is_taken():
     edges, truth = [(2, 1), (3, 0), (3, 2)], [4, 2, 2, 4]
     problem = fwexp.segmentation_problem([np.eye(4)], [edges], [np.array([[3.0], [3.0], [2.0]])], [truth], num_labels=5)
     w = 10.0 * np.append(score, 1.0)
-    found, hinge = fwexp.max_oracle(problem, 0, w)
-    assert (found.tolist(), hinge) == (truth, 0.0)
+    labeling, hinge = fwexp.max_oracle(problem, 0, w)
+    assert (labeling.tolist(), hinge) == (truth, 0.0)
     assert fwexp.predict(problem, w)[0].tolist() == [2, 1, 1, 1]  # which knows no truth
 
 
@@ -225,9 +225,9 @@ def test_where_there_are_no_edges_it_is_the_multiclass_problem():
     X, y = rng.normal(size=(20, P)), rng.integers(L, size=20)
     nodes = fwexp.segmentation_problem([x[None] for x in X], [[]] * 20, [np.zeros((0, 1))] * 20, y[:, None], num_labels=L)
     exact = fwexp.solve(fwexp.multiclass_problem(X, y, L), "bcfw", lam=0.1, max_passes=500, gap_tol=1e-7)
-    found = fwexp.solve(nodes, "bcfw", lam=0.1, max_passes=500, gap_tol=1e-7)
-    assert found.primal == pytest.approx(exact.primal, abs=1e-5)
-    np.testing.assert_allclose(found.w[:-1], exact.w, atol=1e-2)
+    inexact = fwexp.solve(nodes, "bcfw", lam=0.1, max_passes=500, gap_tol=1e-7)
+    assert inexact.primal == pytest.approx(exact.primal, abs=1e-5)
+    np.testing.assert_allclose(inexact.w[:-1], exact.w, atol=1e-2)
 
 
 def test_ways_through_several_lam_need_certificates():
@@ -243,8 +243,8 @@ def test_ways_through_several_lam_need_certificates():
 def test_prediction_needs_no_labels():
     (train, test), (X, edges, Z) = chains()
     result = fwexp.solve(train, lam=0.01, max_passes=5)
-    found = fwexp.predict(X[30:], result, edges=edges, Z=Z)
-    for labels, wanted in zip(found, result.predict(test), strict=True):
+    predicted = fwexp.predict(X[30:], result, edges=edges, Z=Z)
+    for labels, wanted in zip(predicted, result.predict(test), strict=True):
         assert labels.tolist() == wanted.tolist()
     with pytest.raises(ParameterError, match=r"X must have d = "):
         fwexp.predict([x[:, :2] for x in X[30:]], result, edges=edges, Z=Z)

@@ -67,9 +67,9 @@ def test_joint_feature_loss_and_oracles_against_all_poses():
         scores = [w @ phi(problem, image, pose) for pose in poses(image.shape)]
         truth = w @ phi(problem, image, y[i])
         values = [score + loss(y[i], pose, 1.5) - truth for score, pose in zip(scores, poses(image.shape), strict=True)]
-        found, hinge = fwexp.max_oracle(problem, i, w)
+        pose, hinge = fwexp.max_oracle(problem, i, w)
         assert hinge == pytest.approx(max(values), abs=1e-12)
-        assert w @ phi(problem, image, found) - truth + loss(y[i], found, 1.5) == pytest.approx(hinge, abs=1e-12)
+        assert w @ phi(problem, image, pose) - truth + loss(y[i], pose, 1.5) == pytest.approx(hinge, abs=1e-12)
         assert w @ phi(problem, image, fwexp.predict(problem, w)[i]) == pytest.approx(max(scores), abs=1e-12)
 
 

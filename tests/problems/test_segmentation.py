@@ -24,9 +24,9 @@ def random_arrays(rng, n=6, p=3, q=2, binary=False):
     for _ in range(n):
         nodes = int(rng.integers(1, 6))
         pairs = [(a, b) for a in range(nodes) for b in range(nodes) if a != b and rng.random() < 0.3]
-        for found, shape in ((X, (nodes, p)), (Z, (len(pairs), q))):
+        for matrices, shape in ((X, (nodes, p)), (Z, (len(pairs), q))):
             values = (rng.random(shape) < 0.5) * 1.0 if binary else rng.random(shape) * (rng.random(shape) < 0.7)
-            found.append(values)
+            matrices.append(values)
         if not binary:
             X[-1] = X[-1] - 0.4
         edges.append(pairs)
@@ -107,9 +107,9 @@ def test_joint_feature_loss_and_oracles_against_all_labelings(example):
             score[labels] = w @ features
             value[labels] = loss + score[labels]
         truth = score[tuple(y[i].tolist())]
-        found, hinge = fwexp.max_oracle(problem, i, w)
+        labeling, hinge = fwexp.max_oracle(problem, i, w)
         assert hinge == pytest.approx(max(value.values()) - truth, abs=1e-12)
-        assert value[tuple(found.tolist())] == pytest.approx(max(value.values()), abs=1e-12)
+        assert value[tuple(labeling.tolist())] == pytest.approx(max(value.values()), abs=1e-12)
         assert score[tuple(predictions[i].tolist())] == pytest.approx(max(score.values()), abs=1e-12)
 
 
@@ -120,7 +120,7 @@ def test_oracle_against_all_labelings(seed, scale):
     X, edges, Z, y, sizes = random_arrays(rng, n=1, binary=True)
     problem = build(X, edges, Z, y, sizes)
     w = feasible(problem, scale * rng.integers(-2, 3, size=problem.d))
-    found, hinge = fwexp.max_oracle(problem, 0, w)
+    labeling, hinge = fwexp.max_oracle(problem, 0, w)
     labelings = [protocol.public_labeling(problem, 0, parts) for parts in protocol.all_labelings(problem, 0, 100)]
     values = [hamming(y[0], sizes[0], labels) + w @ (phi(X[0], edges[0], Z[0], labels)) for labels in labelings]
     truth = w @ phi(X[0], edges[0], Z[0], y[0])
@@ -128,7 +128,7 @@ def test_oracle_against_all_labelings(seed, scale):
     predicted = fwexp.predict(problem, w)[0]
     scores = np.array([w @ phi(X[0], edges[0], Z[0], labels) for labels in labelings])
     assert predicted.tolist() == labelings[np.argmax(np.round(scores / scale))].tolist()
-    assert len(found) == len(y[0])
+    assert len(labeling) == len(y[0])
 
 
 @pytest.mark.parametrize("edges", [32767, 32768])
@@ -202,8 +202,8 @@ def test_prediction_needs_no_labels(foreground_only):
     X, edges, Z, y, _ = random_arrays(np.random.default_rng(0))
     problem = fwexp.segmentation_problem(X, edges, Z, y, foreground_only=foreground_only)
     result = fwexp.solve(problem, "bcfw", lam=0.1, max_passes=3)
-    for found, wanted in zip(fwexp.predict(X, result, edges=edges, Z=Z), result.predict(problem), strict=True):
-        assert found.tolist() == wanted.tolist()
+    for predicted, wanted in zip(fwexp.predict(X, result, edges=edges, Z=Z), result.predict(problem), strict=True):
+        assert predicted.tolist() == wanted.tolist()
     with pytest.raises(ParameterError, match="Z must be a list of"):
         fwexp.predict(X, result, edges=edges)
     with pytest.raises(ParameterError, match=r"X must have d = "):
@@ -287,7 +287,7 @@ def test_without_edge_features_every_node_is_for_itself(num_labels):
     problem, X = without_edge_features(num_labels)
     w = np.random.default_rng(num_labels).normal(size=problem.d)
     wanted = [np.argmax(x @ w.reshape(2, num_labels), axis=1) for x in X]
-    assert [found.tolist() for found in fwexp.predict(problem, w)] == [labels.tolist() for labels in wanted]
+    assert [predicted.tolist() for predicted in fwexp.predict(problem, w)] == [labels.tolist() for labels in wanted]
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol, sparse_parts, tiers
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.chain import ChainProblem
-from fwexp.solvers import SOLVERS, check_needs
+from fwexp.solvers import SOLVERS, check_needs, of_kind
 from fwexp.solvers.auto import rule
 from fwexp.solvers.ssg import SSG
 from fwexp.solvers.table import table
@@ -368,41 +368,41 @@ def test_sparse_vectors_of_parts_change_nothing(monkeypatch, options):
 
 
 @numba.njit(error_model="numpy")
-def call_all(problem, w, labelings, blocks, total, storage, work, found):
+def call_all(problem, w, labelings, blocks, total, storage, work, out):
     """Call every function that kernels call, and write down what they return."""
     for i in range(problem.n):
         y, direction, theta = work.y, work.direction, work.theta
         protocol.prefetch_example(problem, i)
         protocol.scores(problem, i, w, theta)
         protocol.decode(problem, i, theta, y, work.scratch)
-        found[i, 0] = protocol.loss(problem, i, y) * protocol.loss_weight(problem, i, y)
-        found[i, 1] = protocol.max_oracle(problem, i, theta, y, work.scratch)
-        found[i, 2] = protocol.psi_score(problem, i, y, theta)
+        out[i, 0] = protocol.loss(problem, i, y) * protocol.loss_weight(problem, i, y)
+        out[i, 1] = protocol.max_oracle(problem, i, theta, y, work.scratch)
+        out[i, 2] = protocol.psi_score(problem, i, y, theta)
         protocol.store_labeling(problem, i, y, labelings)
         for t in range(protocol.labeling_ptr(problem)[i + 1] - protocol.labeling_ptr(problem)[i]):
             storage[t] = y[t]
-        found[i, 3] = protocol.same_labeling(problem, i, protocol.stored_labeling(problem, i, labelings), storage, 0)
+        out[i, 3] = protocol.same_labeling(problem, i, protocol.stored_labeling(problem, i, labelings), storage, 0)
         protocol.clear(problem, i, direction)
         protocol.add_psi(problem, i, y, 2.0, direction)
         protocol.close(problem, i, direction)
-        found[i, 4] = protocol.dot(problem, i, direction, theta)
+        out[i, 4] = protocol.dot(problem, i, direction, theta)
         protocol.accumulate(problem, i, direction, 0.5, total)
         protocol.accumulate_psi(problem, i, y, 3.0, total)
         protocol.scatter(problem, i, direction, 0.1, w)
         protocol.scatter_psi(problem, i, y, 0.2, w)
         protocol.gram_scores(problem, i, direction, work.image)
-        found[i, 5] = protocol.psi_score(problem, i, y, work.image)
-        found[i, 6] = protocol.has_room(problem, i, blocks)
+        out[i, 5] = protocol.psi_score(problem, i, y, work.image)
+        out[i, 6] = protocol.has_room(problem, i, blocks)
         protocol.set_direction(problem, i, y, blocks, direction)
-        found[i, 7] = protocol.norm_sq(problem, i, direction)
+        out[i, 7] = protocol.norm_sq(problem, i, direction)
         protocol.add_to_block(problem, i, direction, 0.7, blocks)
         protocol.true_labeling(problem, i, y)
-        found[i, 8] = protocol.same_labeling(problem, i, y, storage, 0)
+        out[i, 8] = protocol.same_labeling(problem, i, y, storage, 0)
         protocol.set_direction(problem, i, y, blocks, direction)
-        found[i, 9] = protocol.norm_sq(problem, i, direction)
+        out[i, 9] = protocol.norm_sq(problem, i, direction)
         protocol.scatter_block(problem, i, blocks, 0.3, w)
         protocol.rescale(problem, i, -2.0, theta)
-        found[i, 10] = protocol.psi_score(problem, i, protocol.stored_labeling(problem, i, labelings), theta)
+        out[i, 10] = protocol.psi_score(problem, i, protocol.stored_labeling(problem, i, labelings), theta)
     protocol.scatter_sum(problem, total, 0.01, w)
 
 
@@ -417,20 +417,20 @@ def test_functions_of_families_and_derived_ones_compile_to_what_they_are_in_plai
     results = []
     for function in (call_all, call_all.py_func):
         problem, rng = multilabel(lengths=(1, 4, 2, 3)), np.random.default_rng(0)
-        w, found = rng.normal(size=problem.d), np.full((problem.n, 11), np.nan)
+        w, out = rng.normal(size=problem.d), np.full((problem.n, 11), np.nan)
         blocks = protocol.copy_blocks(problem, protocol.new_blocks(problem))
         storage, labelings = protocol.new_storage(problem, 4), protocol.new_labelings(problem)
         work, (total,) = protocol.workspace(problem), protocol.new_sums(problem, 1)
-        function(problem, w, labelings, blocks, total, storage, work, found)
-        results.append((found, w, protocol.blocks_to_weights(problem, blocks, 1.0)))
-    for here, there in zip(*results):
-        np.testing.assert_allclose(here, there, rtol=1e-12, atol=1e-12)
+        function(problem, w, labelings, blocks, total, storage, work, out)
+        results.append((out, w, protocol.blocks_to_weights(problem, blocks, 1.0)))
+    for compiled_to, plain in zip(*results):
+        np.testing.assert_allclose(compiled_to, plain, rtol=1e-12, atol=1e-12)
     assert len(np.unique(results[0][0])) > 3 * problem.n
 
 
 @pytest.mark.parametrize("name", ["psi_score", "gram_scores", "norm_sq", "scatter_psi"])
 def test_derived_functions_equal_those_of_a_family(name):
-    """What goes through R^d equals what a family computes in its parts, or the plain formula."""
+    """Ways through R^d equal what a family computes in its parts, or the plain formula."""
     problem, other, rng = multilabel(), multilabel(WithSets), np.random.default_rng(1)
     work, y, direction = (
         protocol.workspace(problem),
@@ -608,4 +608,4 @@ def test_the_table_says_where_weights_that_must_not_be_negative_are_refused(solv
 def test_readme_has_the_table():
     readme = Path(__file__).parents[2].joinpath("README.md").read_text()
     assert table() in readme
-    assert all(f"| `{name}` " in table() for name in SOLVERS)
+    assert all(f"| `{name}` " in table() for name in of_kind("structured"))

@@ -16,7 +16,7 @@ from .problem import curvature_bound
 
 
 class BlockRun(NamedTuple):
-    """What `block_fw` did.
+    """Record of `block_fw`.
 
     ``run.last.w`` holds the iterates w (the primal candidates); ``point`` the points A a of the original problem and
     ``run.last.ell`` their b'a (the dual candidates) - the same as w unless accelerated. ``blocks``, ``hits`` and

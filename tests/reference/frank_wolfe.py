@@ -19,7 +19,7 @@ def clipped_step(numerator, denominator, upper=1.0):
 
 
 class Query(NamedTuple):
-    """What an approximate oracle may look at: step, example, iterate and the block's own point."""
+    """All that an approximate oracle may look at: step, example, iterate and the block's own point."""
 
     k: int
     i: int

@@ -7,11 +7,11 @@ from hydra.types import RunMode
 
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
+from fwexp.methods import methods
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
-from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, run_key, to_overrides
+from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
 from fwexp.solvers import SOLVERS
-from fwexp.tasks.convex import Convex
 from fwexp.tasks.train import Train
 
 BASE = {"dataset": {"name": "ocr"}, "solver": {"name": "bcfw"}, "lam": 0.01, "seed": 3}
@@ -82,16 +82,30 @@ def test_lam_as_a_number_and_as_1_over_n_are_different_runs():
     assert run_key(changed(lam="1/n")) != run_key(changed(lam=1 / 6251))
 
 
-@pytest.mark.parametrize(("group", "name"), [("dataset", name) for name in DATASETS] + [("solver", name) for name in SOLVERS])
+KINDS = {
+    "structured": BASE,
+    "convex": {"dataset": {"name": "blocks"}, "solver": {"name": "pairwise"}},
+    "saddle": {"dataset": {"name": "ball_game"}, "solver": {"name": "sp_fw"}},
+}
+EVERY = [("dataset", name) for name in DATASETS] + [("solver", name) for name in SOLVERS]
+
+
+def with_one(group, name, **options):
+    """A configuration with a data set or a solver, and others that fit."""
+    (kind,) = [DATASETS[name].kind] if group == "dataset" else SOLVERS[name].kinds
+    return KINDS[kind] | {group: {"name": name, **options}}
+
+
+@pytest.mark.parametrize(("group", "name"), EVERY)
 def test_every_option_with_choices_changes_the_key(group, name):
     options = {"dataset": DATASETS, "solver": SOLVERS}[group][name].Options
-    base = run_key(changed(**{group: {"name": name}}))
+    base = run_key(with_one(group, name))
     others = []
     for field in dataclasses.fields(options):
         for choice in field.metadata.get("choices", ()):
             if choice != field.default:
                 try:
-                    others.append(run_key(changed(**{group: {"name": name, field.name: choice}})))
+                    others.append(run_key(with_one(group, name, **{field.name: choice})))
                 except OptionError:
                     continue  # goes with other options only
     assert base not in others
@@ -99,9 +113,7 @@ def test_every_option_with_choices_changes_the_key(group, name):
 
 
 def test_every_solver_and_data_set_has_keys_of_its_own():
-    keys = [run_key(changed(solver={"name": name})) for name in SOLVERS]
-    keys += [run_key(changed(dataset={"name": name})) for name in DATASETS]
-    assert len(set(keys)) == len(SOLVERS) + len(DATASETS) - 1  # BASE is in both lists
+    assert len({run_key(with_one(*each)) for each in EVERY}) == len(EVERY) - len(KINDS)  # each of KINDS is there twice
 
 
 def test_an_option_that_is_added_later_keeps_the_keys_of_stored_runs(monkeypatch):
@@ -202,11 +214,12 @@ def test_wrong_places_are_named(changes, message):
 
 @pytest.mark.parametrize("group", ["solver", "dataset"])
 def test_every_name_composes_and_no_other_is_offered(group):
-    names = {"solver": {"auto", *SOLVERS, *Convex.methods}, "dataset": {*DATASETS, *Convex.instances}}[group]
+    names = {"solver": {*SOLVERS, *methods()}, "dataset": set(DATASETS)}[group]
     with sweep.hydra_loader() as loader:
         assert set(loader.get_group_options(group)) == names == config_module.names(group)
         for name in names:
-            assert loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group].name == name
+            called = methods()[name].solver if group == "solver" else name
+            assert loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group].name == called
 
 
 @pytest.mark.slow
@@ -216,23 +229,11 @@ def test_every_option_of_every_group_composes(group):
     known = {"solver": SOLVERS, "dataset": DATASETS}[group]
     for name in known:
         defaults = dataclasses.asdict(known[name].Options())
-        changes = {group: {"name": name, **defaults}}
-        (form,) = sweep.expand(to_overrides(canonical(changed(**changes))))
-        assert form == canonical(changed(**changes))
-        (plain,) = sweep.expand([f"{group}={name}"])
-        assert plain[group] == form[group]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("group", "known"), [("solver", Convex.methods), ("dataset", Convex.instances)])
-def test_so_does_every_option_of_methods_and_instances(group, known):
-    for name in known:
-        defaults = dataclasses.asdict(known[name].Options())
-        config = {"task": {"name": "convex"}, "dataset": {"name": "lasso"}, "solver": {"name": "pairwise"}}
-        config |= {group: {"name": name, **defaults}}
-        (form,) = sweep.expand(to_overrides(canonical(config)))
-        assert form == canonical(config)
-        (plain,) = sweep.expand(["task=convex", f"{group}={name}"])
+        config = canonical(with_one(group, name, **defaults))
+        chosen = [f"dataset={config['dataset']['name']}", f"{group}={name}"]
+        (form,) = sweep.expand([*chosen, *(f"{group}.{key}={quote(value)}" for key, value in defaults.items())])
+        assert form[group] == config[group]
+        (plain,) = sweep.expand(chosen)
         assert plain[group] == form[group]
 
 
@@ -241,7 +242,7 @@ def test_overrides_compose_to_what_they_came_from(text):
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     value = {"key": [text, 1, 0.5, None, True, {"small": 1e-300}]}
-    override = OverridesParser.create().parse_override(f"x={config_module.quote(value)}")
+    override = OverridesParser.create().parse_override(f"x={quote(value)}")
     assert override.value() == value
 
 
@@ -264,7 +265,7 @@ def conf(tmp_path, monkeypatch):
         ("config.yaml", "lamb: 1", [], r"conf/config.yaml: unknown key 'lamb'; accepted: .*did you mean 'lam'"),
         (
             "solver/bcfw.yaml",
-            "name: bcfw\nsamplng: perm",
+            "samplng: perm",
             ["solver=bcfw"],
             r"bcfw.yaml: unknown key 'solver.samplng'; .*solver.sampling",
         ),
@@ -340,7 +341,6 @@ def test_a_typo_in_any_file_is_found(conf, monkeypatch, file, line, overrides, m
 
 
 def test_a_file_may_name_a_setting_of_a_solver(conf):
-    (conf / "solver").mkdir()
-    (conf / "solver" / "mine.yaml").write_text("defaults:\n  - /hydra/fwexp/solver/bcfw@_here_\n  - _self_\nsampling: perm\n")
+    (conf / "solver" / "mine.yaml").write_text("name: bcfw\nsampling: perm\n")
     (form,) = sweep.expand(["solver=mine"])
     assert form["solver"] == canonical(changed(solver={"name": "bcfw", "sampling": "perm"}))["solver"]

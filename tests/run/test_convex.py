@@ -1,4 +1,6 @@
-"""Methods on convex sets, run, stored and read as solvers are."""
+"""Methods on convex sets and for saddle points are solvers, what they are run on are data sets; kinds say what fits together."""
+
+import dataclasses
 
 import numpy as np
 import pytest
@@ -6,17 +8,20 @@ import pytest
 import fwexp
 from fwexp import store
 from fwexp.convex import minimize
-from fwexp.convex.instances import INSTANCES
+from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError
-from fwexp.run import runner, sweep
+from fwexp.plugins import CONVEX, KINDS, SADDLE, STRUCTURED
+from fwexp.run import catalogues, runner, sweep
 from fwexp.run.config import canonical, run_key
+from fwexp.solvers import of_kind
+from fwexp.tasks import TASKS
 from fwexp.tasks.convex import Convex
 
 LASSO = {"task": {"name": "convex"}, "dataset": {"name": "lasso", "n": 30, "d": 10}, "solver": {"name": "away"}, "max_passes": 50}
 
 
 def test_a_sweep_is_stored_and_read_like_any_other(tmp_path):
-    choices = ["task=convex", "dataset=lasso", "dataset.n=30", "dataset.d=10", "solver=away,pairwise", "max_passes=50"]
+    choices = ["dataset=lasso", "dataset.n=30", "dataset.d=10", "solver=away,pairwise", "max_passes=50"]
     configs = sweep.expand(choices)
     assert len(configs) == 2
     sweep.execute(configs, results_dir=tmp_path)
@@ -24,7 +29,7 @@ def test_a_sweep_is_stored_and_read_like_any_other(tmp_path):
     assert set(results["solver"]) == {"away", "pairwise"}
     assert set(results["dataset.d"]) == {10}
     assert set(results["task"]) == {"convex"}
-    problem, _ = INSTANCES["lasso"].load(INSTANCES["lasso"].check_options({"n": 30, "d": 10}))
+    problem, _ = fwexp.load_dataset("lasso", n=30, d=10)
     alone = minimize(problem.f, problem.set, method="away", max_iter=50)
     stored = results[results["solver"] == "away"]["primal"]
     assert stored.to_list() == alone.trace["primal"].to_list()
@@ -41,15 +46,12 @@ def test_the_key_knows_what_changes_numbers():
         assert run_key(LASSO | changes) != key
 
 
-@pytest.mark.parametrize("name", INSTANCES)
-def test_every_instance_can_be_solved(name):
-    instance = INSTANCES[name]
-    problem, test = instance.load(instance.check_options({"d": 4} if "d" in instance.Options.__dataclass_fields__ else {}))
+@pytest.mark.parametrize("name", DATASETS.where(lambda dataset: dataset.kind in Convex.kinds))
+def test_every_problem_can_be_solved(name):
+    problem, test = fwexp.load_dataset(name, **({"d": 4} if "d" in DATASETS[name].Options.__dataclass_fields__ else {}))
     assert test is None
-    for method in Convex.methods:
-        saddle, blocks = hasattr(problem, "X"), hasattr(getattr(problem, "set", None), "factors")
-        if saddle != (method in ("dual_extragradient", "sp_fw", "sp_away")):
-            continue
+    blocks = hasattr(getattr(problem, "set", None), "factors")
+    for method in of_kind(DATASETS[name].kind):
         if (method.startswith("block") and not blocks) or (method == "random_away" and problem.set.inspected is None):
             continue
         # Polytopes of parts have entropic projections alone.
@@ -59,16 +61,39 @@ def test_every_instance_can_be_solved(name):
         assert result.gap >= -1e-9
 
 
+def test_all_there_is_has_a_kind_and_something_for_every_kind():
+    assert {dataset.kind for dataset in DATASETS.values()} == {kind for task in TASKS.values() for kind in task.kinds} == set(KINDS)
+    assert all(task.kinds[kind] in of_kind(kind) for task in TASKS.values() for kind in task.kinds)
+    assert set(of_kind(SADDLE)) == {"dual_extragradient", "sp_away", "sp_fw"}
+
+
+@pytest.mark.parametrize(("dataset", "solver"), [("norm", "pairwise"), ("matrix_game", "dual_extragradient")])
+def test_a_dataset_brings_task_and_solver(dataset, solver):
+    plain, chosen = sweep.expand([f"dataset={dataset}"]), sweep.expand([f"dataset={dataset}", "task=convex", f"solver={solver}"])
+    assert plain == chosen == [canonical({"dataset": {"name": dataset}, "solver": {"name": solver}})]
+
+
+def test_what_fits_is_told_by_kind():
+    assert catalogues.fitting("task", [STRUCTURED]) == ["grid", "improvement", "path", "train"]
+    paragraphs = catalogues.overview().split("\n  task=")
+    assert [text.splitlines()[-3] for text in paragraphs[:-1]] == ["structured SVMs:", "convex problems:", "saddle points:"]
+    assert "  solver=away,block,block_descent,corrective,frank_wolfe,pairwise,random_away" in paragraphs[1].splitlines()
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"dataset": {"name": "digits"}}, ParameterError, r"dataset digits is for task=grid, .*; accepted .*: ball_game, "),
-        ({"solver": {"name": "bcfw"}}, ParameterError, r"solver bcfw is for task=grid, .*; accepted for task=convex: away, "),
-        ({"solver": {"name": "auto"}}, ParameterError, r"solver auto is for task=grid, .*; accepted for task=convex: away, "),
+        ({"dataset": {"name": "digits"}}, ParameterError, r"task convex is for convex .*; for dataset digits: grid, .*, train$"),
+        ({"solver": {"name": "auto"}}, ParameterError, r"solver auto is for structured SVMs \(.*; for dataset lasso: away, "),
+        (
+            {"solver": {"name": "sp_fw"}},
+            ParameterError,
+            r"solver sp_fw is for saddle points \(ball_game, .*; for dataset lasso: away, ",
+        ),
         ({"solver": {"name": "away", "eta": 1}}, OptionError, r"solver away: unknown option 'eta'; accepted: step"),
         ({"dataset": {"name": "lasso", "d": 0}}, ParameterError, r"d must be an integer >= 1, got 0"),
         ({"lam": 0.1}, OptionError, r"unknown key of task convex 'lam'"),
-        ({"task": {"name": "train"}}, ParameterError, r"dataset lasso is for task=convex with solver=frank_wolfe, away, "),
+        ({"task": {"name": "train"}}, ParameterError, r"task train is for structured SVMs \(.*; for dataset lasso: convex$"),
     ],
 )
 def test_what_does_not_fit_is_one_line(changes, error, message):
@@ -76,14 +101,25 @@ def test_what_does_not_fit_is_one_line(changes, error, message):
         canonical(LASSO | changes)
 
 
-def test_a_method_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(OptionError, match=r"^solver sp_fw cannot do with a function on a set; accepted: frank_wolfe, "):
-        runner.run(canonical(LASSO | {"solver": {"name": "sp_fw"}}), tmp_path, verbose=False)
+def test_functions_for_one_kind_refuse_solvers_for_another():
+    problem, _ = fwexp.load_dataset("lasso", n=3, d=2)
+    with pytest.raises(ParameterError, match=r"^unknown method 'bcfw'; accepted: away, block, "):
+        minimize(problem.f, problem.set, method="bcfw")
+    with pytest.raises(ParameterError, match=r"^unknown solver 'away'; accepted: approx_bcfw, auto, "):
+        fwexp.solve(fwexp.load_dataset("digits")[0], "away", lam=1.0)
 
 
-@pytest.mark.parametrize(("dataset", "solver"), [("lasso", "sp_fw"), ("ball_game", "away"), ("lasso", "block")])
-def test_a_sweep_does_not_start_with_a_method_of_another_kind(tmp_path, dataset, solver):
-    one = canonical(LASSO | {"dataset": {"name": dataset}, "solver": {"name": solver}})
-    with pytest.raises((OptionError, ParameterError), match=f"{solver} (cannot do with|needs a)"):
+def test_a_sweep_does_not_start_with_a_method_that_cannot_do_with_the_problem(tmp_path):
+    one = canonical(LASSO | {"solver": {"name": "block"}})
+    with pytest.raises(ParameterError, match="block needs a"):
         sweep.execute([canonical(LASSO), one], results_dir=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [CONVEX, SADDLE])
+def test_a_dataset_that_gives_another_kind_than_it_says_is_named(monkeypatch, tmp_path, kind):
+    false = dataclasses.replace(DATASETS["digits"], kind=kind)
+    monkeypatch.setitem(DATASETS.loaded, "digits", false)
+    config = canonical({"dataset": {"name": "digits"}, "solver": {"name": Convex.kinds[kind]}})
+    with pytest.raises(ParameterError, match=r"^task convex needs a Minimisation or Bilinear of fwexp\.convex, got ChainProblem$"):
+        runner.run(config, tmp_path, verbose=False)

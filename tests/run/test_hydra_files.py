@@ -1,16 +1,11 @@
 """Configurations that are read once: compositions do not see what others made of them."""
 
-import pickle
-import sys
-
 import pytest
 from hydra._internal.config_repository import ConfigRepository
-from hydra.core.config_store import ConfigStore
 from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from fwexp.run.hydra_files import registered_pickled_once
 from fwexp.run.sweep import hydra_loader
 
 
@@ -56,19 +51,3 @@ def test_folders_of_one_composition_are_not_those_of_the_next(tmp_path):
         assert composed(loader, there, "+experiment=mine").lam == 0.25
         with pytest.raises(ConfigCompositionException):
             composed(loader, "+experiment=mine")
-
-
-def test_what_is_registered_is_pickled_once_and_only_meanwhile():
-    registered = ConfigStore.instance()
-    with hydra_loader(), registered_pickled_once():
-        first, second = (pickle.loads(pickle.dumps(registered)) for _ in range(2))
-    assert first is second
-    assert first is not registered
-    assert first.repo.keys() == registered.repo.keys()
-    assert "__reduce__" not in vars(ConfigStore)
-
-
-def test_workers_need_no_cloudpickle(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cloudpickle", None)
-    with registered_pickled_once():
-        assert "__reduce__" not in vars(ConfigStore)

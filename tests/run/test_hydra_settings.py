@@ -1,10 +1,6 @@
 """Configurations name nothing that is called, imported or unpickled: one line says so, and nothing has happened."""
 
-import os
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -115,27 +111,6 @@ def test_logging_calls_and_imports_nothing(refused, kind, text, message, mode):
     line = refused(*mode, f"hydra/{kind}=evil", **{group: f"version: 1\nroot: {{handlers: [x]}}\n{text}\n"})
     assert message in line
     assert kind in line
-
-
-def test_a_file_that_bears_the_name_of_a_solver_is_looked_at_for_jobs(tmp_path):
-    """The grid names another file of the same solver; jobs are composed from the name of the solver."""
-    (tmp_path / "conf" / "solver").mkdir(parents=True)
-    (tmp_path / "conf" / "solver" / "harmless.yaml").write_text("name: ssg\n")
-    evil = f"hydra: {{job_logging: {{handlers: {{x: {{(): {CALLS}, {ARGUMENTS}}}}}}}}}"
-    (tmp_path / "conf" / "solver" / "ssg.yaml").write_text(f"# @package _global_\nsolver: {{name: ssg}}\n{evil}\n")
-    script = f"""
-from pathlib import Path
-from fwexp import plugins
-plugins.configurations = lambda: [Path({str(tmp_path / "conf")!r})]  # as of another package
-from fwexp.cli import main
-raise SystemExit(main(["run", "-m", "solver=harmless", "max_passes=0.1"]))
-"""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    options = {"capture_output": True, "text": True, "check": False}
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, **options)
-    assert done.returncode == 2, done.stderr
-    assert done.stderr == f"fwexp: hydra.job_logging.handlers.x.() cannot be set, got '{CALLS}': configurations call nothing\n"
-    assert not (tmp_path / "called").exists()
 
 
 @pytest.mark.parametrize("flag", ["--experimental-rerun", "--experimental-re"])

@@ -103,7 +103,7 @@ def test_what_was_saved_of_a_finished_run_is_tidied_away(tmp_path, killed):
     checkpoint(tmp_path, killed).write_bytes(saved)
     store.tidy(tmp_path)
     assert checkpoint(tmp_path, killed).exists()  # it may be that of a run with force=true
-    final, future = store.run_dir(tmp_path, killed), time.time() + 10**6
+    final, future = store.run_dir(tmp_path, killed) / "run.json", time.time() + 10**6
     os.utime(checkpoint(tmp_path, killed), (0, 0))
     os.utime(final, (future, future))
     store.tidy(tmp_path)

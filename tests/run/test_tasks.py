@@ -10,7 +10,7 @@ import fwexp
 from fwexp import store
 from fwexp.errors import OptionError, ParameterError
 from fwexp.run import runner, sweep
-from fwexp.run.config import canonical, run_key, to_overrides
+from fwexp.run.config import canonical, run_key
 from fwexp.tasks import TASKS
 from fwexp.tasks.improvement import improvement_along_run
 
@@ -87,10 +87,15 @@ def test_a_key_holds_what_the_task_reads_and_no_more():
 
 
 @pytest.mark.parametrize(
-    "each", [config("path", {"lam_min": 1.0}), config("grid", {"warm": False}), config("improvement", lam=0.5)]
+    ("overrides", "expected"),
+    [
+        (["task=path", "task.lam_min=1"], config("path", {"lam_min": 1.0})),
+        (["task=grid", "task.warm=false"], config("grid", {"warm": False})),
+        (["task=improvement", "lam=0.5"], config("improvement", lam=0.5)),
+    ],
 )
-def test_the_overrides_of_a_task_compose_to_it(each):
-    assert sweep.expand(to_overrides(each)) == [each]
+def test_a_task_is_composed_with_its_settings(overrides, expected):
+    assert sweep.expand(overrides) == [expected]
 
 
 def test_tasks_are_swept(tmp_path):

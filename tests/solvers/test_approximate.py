@@ -180,7 +180,7 @@ def test_bad_options_are_named_on_one_line(options, text):
     assert "\n" not in str(error.value)
 
 
-def too_many_labelings():
+def too_mpython_labelings():
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(10, 3)) for _ in range(6)]
     yield "chain", fwexp.chain_problem(X, [rng.integers(2, size=10) for _ in X], 2)
@@ -189,7 +189,7 @@ def too_many_labelings():
 
 
 @pytest.mark.parametrize(("nu", "delta"), ERRORS)
-@pytest.mark.parametrize("problem", [pytest.param(problem, id=name) for name, problem in too_many_labelings()])
+@pytest.mark.parametrize("problem", [pytest.param(problem, id=name) for name, problem in too_mpython_labelings()])
 def test_without_enumeration_the_certificate_bounds_the_gap(monkeypatch, problem, nu, delta):
     compile_chains_only(monkeypatch, problem)
     if not isinstance(problem, ChainProblem):

@@ -5,7 +5,7 @@ import pytest
 
 import fwexp
 from fwexp.problems.protocol import radii_sq, to_public
-from fwexp.solvers import SOLVERS, active_set, bcfw, check_options, gap_tree
+from fwexp.solvers import SOLVERS, active_set, check_options, gap_tree, sampling_rule
 from fwexp.solvers.acceleration import LATE_PASSES, LATE_STRENGTH, PIECE, new_centre
 from tests import reference as ref
 from tests.small_problems import steps_before_a_tie
@@ -109,9 +109,9 @@ def permutations(n, seed):
 
 @pytest.mark.parametrize("lam", [0.02, 0.2, 20.0])  # strengths of 10, 4 and 1
 @pytest.mark.parametrize("step", ["fw", "corrective"])
-@pytest.mark.parametrize(("accelerated", "spent"), [(True, bcfw.SPENT), (True, 0.3), (False, 0.3)])
+@pytest.mark.parametrize(("accelerated", "spent"), [(True, sampling_rule.SPENT), (True, 0.3), (False, 0.3)])
 def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, monkeypatch):
-    monkeypatch.setattr(bcfw, "SPENT", spent)
+    monkeypatch.setattr(sampling_rule, "SPENT", spent)
     compared, strengths = 0, set()
     for seed in (0, 2, 3, 4, 5, 6, 7, 8):
         tp, problem = tiny(seed)
@@ -141,10 +141,10 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
                 break
             solver.advance(BIG, k)
             ell, image = wanted.run.last.ell[k], wanted.point[k]
-            here, there = (solver.state.iterate.ell[0], solver.exact_dual()), (ell, ell - 0.5 * lam * (image @ image))
-            if k > tie and here != pytest.approx(there, abs=1e-9):
+            known, wanted_now = (solver.state.iterate.ell[0], solver.exact_dual()), (ell, ell - 0.5 * lam * (image @ image))
+            if k > tie and known != pytest.approx(wanted_now, abs=1e-9):
                 break
-            assert here == pytest.approx(there, abs=1e-9)
+            assert known == pytest.approx(wanted_now, abs=1e-9)
             # A refresh that is due after this step has not happened here.
             assert solver.oracle_calls == wanted.calls[k - 1] - (tp.n if solver.state.next_refresh <= k else 0)
             compared += 1

@@ -42,7 +42,7 @@ def optimum(psi, losses, lam, nonnegative, weights=None):
     A, b = np.array(rows), np.concatenate(losses)
     low = np.full(d + n, -np.inf)
     low[nonnegative] = 0.0
-    found = scipy.optimize.minimize(
+    solution = scipy.optimize.minimize(
         lambda z: 0.5 * lam * z[:d] @ z[:d] + c @ z[d:] / n,
         np.concatenate((np.zeros(d), [values.max() for values in losses])),
         jac=lambda z: np.concatenate((lam * z[:d], c / n)),
@@ -51,8 +51,8 @@ def optimum(psi, losses, lam, nonnegative, weights=None):
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 2000},
     )
-    assert found.success
-    return found.x[:d], primal(psi, losses, np.where(low[:d] == 0.0, np.maximum(found.x[:d], 0.0), found.x[:d]), lam, c)
+    assert solution.success
+    return solution.x[:d], primal(psi, losses, np.where(low[:d] == 0.0, np.maximum(solution.x[:d], 0.0), solution.x[:d]), lam, c)
 
 
 def primal(psi, losses, w, lam, c=None):
@@ -211,7 +211,7 @@ def test_no_other_length_of_a_step_has_a_higher_dual(step, cache):
     for search in ("exact", "published"):
         options = {"step": step, "cache": cache, "sampling": "perm", "constrained_search": search}
         solver = cls(problem, LAM, check_options(cls, options), 0)
-        before, stretched = dual_variables(solver, psi), 0
+        before, short_steps = dual_variables(solver, psi), 0
         for k in range(1, 10 * problem.n):
             solver.advance(BIG, k)
             after = dual_variables(solver, psi)
@@ -225,11 +225,11 @@ def test_no_other_length_of_a_step_has_a_higher_dual(step, cache):
                 for t in np.linspace(0, furthest, 200)
             ]
             short = max(values, default=0.0) - dual_at(after, psi, losses)
-            stretched += short > 1e-6
+            short_steps += short > 1e-6
             if search == "exact":
                 assert short <= 1e-12
             before = after
-        assert search == "exact" or stretched > 3
+        assert search == "exact" or short_steps > 3
         ends[search] = dual_at(before, psi, losses)
     if step == "fw":
         assert ends["exact"] > ends["published"]
@@ -357,7 +357,7 @@ def test_the_clipped_quadratic_program_is_solved(seed, scale):
     def dual(a):
         return b @ a - 0.5 * lam * ((W.T @ a) @ (W.T @ a) + np.sum(np.maximum(rows.T @ a, 0.0) ** 2))
 
-    found = scipy.optimize.minimize(
+    solution = scipy.optimize.minimize(
         lambda a: -dual(a),
         np.full(m, 1.0 / m),
         bounds=[(0.0, 1.0)] * m,
@@ -369,7 +369,7 @@ def test_the_clipped_quadratic_program_is_solved(seed, scale):
     assert qp.accuracy >= gap
     assert a.min() >= 0.0
     assert a.sum() == pytest.approx(1.0, abs=1e-12)
-    assert dual(a) == pytest.approx(-found.fun, abs=1e-7)
+    assert dual(a) == pytest.approx(-solution.fun, abs=1e-7)
 
 
 def test_the_line_search_is_exact():

@@ -15,7 +15,7 @@ import fwexp
 from fwexp import store
 from fwexp.cli import main
 from fwexp.papers import comparison
-from fwexp.store import records, stored_run
+from fwexp.store import commit, records
 from fwexp.store.keys import key_of
 
 LONG = 10**400
@@ -32,7 +32,7 @@ def folder(tmp_path, config, make_result):
 def forge(folder, **changes):
     """Write a record anew with the checksums of the files as they are; a run of another configuration gets its place."""
     record = records.read(folder / "run.json") | changes
-    record["files"] = {name: stored_run.fingerprint((folder / name).read_bytes()) for name in record["files"]}
+    record["files"] = {name: commit.fingerprint((folder / name).read_bytes()) for name in record["files"]}
     if "config" in changes:
         record["key"] = key_of(record["config"])
         folder = folder.rename(folder.with_name(record["key"]))

@@ -11,15 +11,10 @@ import fwexp
 from fwexp import store
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError, ParameterError
-from fwexp.files import atomic
 from fwexp.run.config import canonical, run_key
-from fwexp.store import paths, records, stored_run
+from fwexp.store import commit, paths, records, stored_run
 
 FILES = ["config.yaml", "model.npz", "run.json", "trace.parquet"]
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 def files(folder):
@@ -107,26 +102,45 @@ def test_a_misspelt_filter_is_refused(tmp_path, config, make_result):
         store.load_results(tmp_path, **{"solver.samplng": "perm"})
 
 
-def test_a_process_killed_before_the_rename_leaves_no_run(tmp_path, config, make_result, monkeypatch):
-    def die(*_):
-        raise Killed
+def save_until(function, *arguments):
+    """Store a run in a process that is killed when it calls a function of the store."""
+    if (child := os.fork()) == 0:
+        setattr(*function, lambda *_: os._exit(1))
+        store.save(*arguments)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
-    with monkeypatch.context() as patch:
-        patch.setattr(atomic, "_put", die)
-        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # nobody cleans up after a killed process
-        with pytest.raises(Killed):
-            store.save(make_result(level=1), config, tmp_path)
-    assert len(files(tmp_path)) == len(FILES)  # all was written, under another name
+
+def test_a_process_killed_before_the_record_is_written_leaves_no_run(tmp_path, config, make_result):
+    save_until((records, "write"), make_result(level=1), config, tmp_path)
+    assert len([name for name in files(tmp_path) if "claim" not in name]) == len(FILES) - 1  # hidden
     assert not store.is_stored(tmp_path, config)
+    assert store.read_run(store.run_dir(tmp_path, config)).status == "missing"
     assert store.find_runs(tmp_path, include={"partial", "failed", "damaged"}) == []
     store.save(make_result(level=2), config, tmp_path)
     assert set(store.load_results(tmp_path)["primal"]) == {2}
+    assert len(files(tmp_path)) == len(FILES)
+
+
+def test_the_run_is_that_of_the_record_whatever_names_its_files_have(tmp_path, config, make_result):
+    old, new = make_result(level=1), make_result(level=2)
+    folder = store.save(old, config, tmp_path)
+    names = files(folder)
+    save_until((records, "write"), new, config, tmp_path)
+    assert set(store.load_results(tmp_path)["primal"]) == {1}
+    save_until((commit, "_settle"), new, config, tmp_path)
+    (run,) = store.find_runs(tmp_path)
+    assert set(store.load_results(tmp_path)["primal"]) == {2}
+    np.testing.assert_array_equal(run.weights(), new.w)
+    store.tidy(tmp_path)
+    assert files(folder) == names
+    assert set(pd.read_parquet(folder / "trace.parquet")["primal"]) == {2}
+    np.testing.assert_array_equal(np.load(folder / "model.npz")["w"], new.w)
 
 
 @pytest.mark.parametrize("written", range(4))
 def test_a_write_that_fails_leaves_nothing(tmp_path, config, make_result, monkeypatch, written):
     """The error comes while the file of that number is written."""
-    writers = [("write_text", Path), ("to_parquet", pd.DataFrame), ("savez", np), ("write", records)]
+    writers = [("write_bytes", Path), ("to_parquet", pd.DataFrame), ("savez", np), ("write", records)]
     name, owner = writers[written]
 
     def fail(*_, **__):
@@ -135,8 +149,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, config, make_result, monkey
     monkeypatch.setattr(owner, name, fail)
     with pytest.raises(OSError, match="no space left"):
         store.save(make_result(), config, tmp_path)
-    assert files(tmp_path) == []
-    assert list((tmp_path / "runs" / "digits" / "bcfw").iterdir()) == []
+    assert list(tmp_path.rglob("*/bcfw/*")) == []
 
 
 def flip(path, at=20, bit=0):

@@ -33,10 +33,10 @@ class Need:
     preset : str
         A name in ``conf/experiment``, mostly that of a figure.
     methods : tuple of str
-        Methods as in `plots.style.METHODS`; all where it is empty. The reference run of the preset, which bounds the optimum,
-        is always among them.
+        Names of methods, as in ``conf/solver``; all where it is empty. The reference run of the preset, which bounds the
+        optimum, is always among them.
     split_by : tuple of str
-        Options in which methods differ there, as in `plots.style.method`.
+        Options in which methods differ there, as in `fwexp.methods.method_of`.
     where : mapping
         Values that the configuration has: ``{"dataset": "ocr", "lam": 0.01}``; a tuple is one of several values.
     """

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
-from fwexp.files.atomic import clean, replacing
+from fwexp.files import atomic
 from fwexp.files.folders import check_folder
+from fwexp.methods import method_of
 from fwexp.papers.catalogue import papers_by_id
 from fwexp.papers.claims.catalogue import Claim, Need, all_claims
 from fwexp.papers.claims.runs import Runs
@@ -150,13 +151,10 @@ def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> l
         if not here:
             continue
         path = claims_path(results_dir, paper, preset)
-        clean(path.parent)  # what writing left that was killed
         kept = {id: record for id, record in read(path).items() if id in all_claims()} | here
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            order = sorted(kept, key=lambda id: int(id.rpartition("-")[2]))
-            content = {id: kept[id] for id in order}
-            temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        content = {id: kept[id] for id in sorted(kept, key=lambda id: int(id.rpartition("-")[2]))}
+        atomic.write({path: f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()})
         written.append(path)
     return written
 
@@ -176,17 +174,13 @@ def read(path: Path) -> dict[str, dict]:
 
 
 def _configs_of(need: Need, preset: str) -> list[dict]:
-    from fwexp.plots import curves, style
+    from fwexp.plots.curves import REFERENCE
 
     found = []
     for config in _expanded(need.preset, preset):
-        options = dict(_flat(config["solver"]))
+        solver = config["solver"]["name"], config["solver"]
         same = all(_equal(config, name, value) for name, value in dict(need.where).items())
-        if same and (
-            not need.methods
-            or style.method(config["solver"]["name"], options, need.split_by) in need.methods
-            or style.method(config["solver"]["name"], options) == curves.REFERENCE
-        ):
+        if same and (not need.methods or method_of(*solver, need.split_by) in need.methods or method_of(*solver) == REFERENCE):
             found.append(config)
     return found
 

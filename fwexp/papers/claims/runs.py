@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
+from fwexp.methods import variants
 from fwexp.papers.claims.verdict import Undecided
 from fwexp.plots import curves, style
 
@@ -115,6 +115,8 @@ class Curves:
 
 def interval(values: Sequence[float]) -> Rate:
     """The mean of values, one per seed, with Student's 95 % interval; one value is its own."""
+    from scipy.special import stdtrit
+
     values = np.asarray(values, dtype=float)
     wide = stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return Rate(values.mean(), values.mean() - wide, values.mean() + wide)
@@ -188,7 +190,7 @@ class Runs:
     """
 
     def __init__(self, results: pd.DataFrame, split_by: Sequence[str] = ()) -> None:
-        self.results = curves.suboptimality(results).assign(variant=style.variants(results, split_by))
+        self.results = curves.suboptimality(results).assign(variant=variants(results, split_by))
         by = [name for name in ("key", "variant", "iterate") if name in self.results]
         self._heads = self.results.drop_duplicates(by, ignore_index=True)  # what rows are chosen by is as in the first with these
         group = self.results.groupby(by, sort=False, dropna=False).ngroup().to_numpy()

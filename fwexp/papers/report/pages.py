@@ -19,7 +19,7 @@ from fwexp.papers.report.figures import Drawn, curves
 TITLE, OTHERS = "fwexp: the papers, run here", "others"
 """The title of the first page, and the name of the page of figures that belong to no paper of the list."""
 
-SIDES = ("bcfw", "bccfw-accelerated", "auto")
+SIDES = ("bcfw", "bccfw_accelerated", "auto")
 
 IN_THE_PAPERS = {
     "ocr": "2013, 2016: n 6251 (or 626), d 4028 as printed; its features are 4082",
@@ -213,7 +213,7 @@ def index(pages: Mapping[str, Mapping], records: Mapping[str, Mapping], runs: Se
         "datasets": _datasets(),
         "statuses": ", ".join(f"{count} {status}" for status, count in sorted(Counter(run.status for run in runs).items())),
         "runs": _runs(runs),
-        "regimes": {name: method.label for name, method in METHODS.items() if name.startswith("cache-")},
+        "regimes": {name: method.label for name, method in METHODS.items() if name.startswith("cache_")},
         "environment": _environment(),
     }
 

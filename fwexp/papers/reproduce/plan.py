@@ -88,14 +88,15 @@ def plan(results_dir, preset: str = "full") -> list[Step]:
     runs = store.find_runs(results_dir)
     durations, done = Durations(runs), {run.key for run in runs}
     steps = []
-    for name, figure in experiments():
-        configs = sweep.expand([f"+experiment={name}"], preset=preset)
-        missing = {key_of(config): config for config in configs if key_of(config) not in done}
-        done |= set(missing)
-        times = [durations.of(config) for config in missing.values()]
-        guess = SMOKE_GUESS if preset == "smoke" else figure.seconds if figure else GUESS
-        seconds = sum(guess if time is None else time for time in times)
-        steps.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
+    with sweep.hydra_loader():  # for all of them, so that each file is read once
+        for name, figure in experiments():
+            configs = sweep.expand([f"+experiment={name}"], preset=preset)
+            missing = {key_of(config): config for config in configs if key_of(config) not in done}
+            done |= set(missing)
+            times = [durations.of(config) for config in missing.values()]
+            guess = SMOKE_GUESS if preset == "smoke" else figure.seconds if figure else GUESS
+            seconds = sum(guess if time is None else time for time in times)
+            steps.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
     return steps
 
 

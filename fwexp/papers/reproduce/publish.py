@@ -11,7 +11,6 @@ import io
 import json
 import re
 import shutil
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ import pandas as pd
 
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, unknown
+from fwexp.files import locks
 from fwexp.files.atomic import clean, replacing_folder
 from fwexp.papers.catalogue import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.claims import all_claims, check_all
@@ -30,7 +30,6 @@ from fwexp.papers.origin import commit_of
 from fwexp.papers.peers.contests import CONTESTS
 from fwexp.papers.report.figures import Drawn, drawn
 from fwexp.papers.reproduce.check import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, is_current, read_json
-from fwexp.store import locks as turns
 from fwexp.store.records import Damaged
 
 POINTS = 12
@@ -122,16 +121,11 @@ def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
 @contextlib.contextmanager
 def _turn(folder: Path) -> Iterator[None]:
     """Have the folder to oneself: who publishes another part meanwhile comes before or after."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        with turns.claimed(folder) as mine:
-            if mine:
-                clean(folder.parent)  # what publishing left that was killed
-                yield
-                return
-        if time.monotonic() > end:
+    with locks.claimed(folder, PATIENCE) as mine:
+        if not mine:
             raise OptionError(f"published={folder} is being written by another process; repeat the command when that has ended")
-        time.sleep(0.05)
+        clean(folder.parent)  # what publishing left that was killed
+        yield
 
 
 def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:

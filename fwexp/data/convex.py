@@ -1,0 +1,218 @@
+"""Convex problems and saddle points to compare methods on: what the review's experiments need, computed from options."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fwexp.data.dataset import Dataset
+from fwexp.options import integer_option, number_option
+from fwexp.plugins import CONVEX, SADDLE
+
+
+def count(default: int, name: str, least: int = 1):
+    """Return the field of an option that is a number of something."""
+    return field(default=default, metadata={"check": integer_option(name, least)})
+
+
+def positive(default: float, name: str):
+    """Return the field of an option that is a positive number."""
+    return field(default=default, metadata={"check": number_option(name, "a positive finite number", above=0.0)})
+
+
+@dataclass(frozen=True)
+class LassoOptions:
+    """Gaussian A, ``nonzeros`` of d coefficients, noise of size 0.1; ``radius`` times the l1 norm of the coefficients."""
+
+    n: int = count(500, "n")
+    d: int = count(200, "d")
+    nonzeros: int = count(20, "nonzeros")
+    radius: float = positive(0.9, "radius")
+    instance: int = count(0, "instance", 0)
+
+
+def _lasso(o):
+    from fwexp.convex.objectives import LeastSquares, Minimisation
+    from fwexp.convex.sets import L1Ball
+
+    rng = np.random.default_rng(o.instance)
+    A, x = rng.standard_normal((o.n, o.d)), np.zeros(o.d)
+    x[rng.choice(o.d, min(o.nonzeros, o.d), replace=False)] = rng.standard_normal(min(o.nonzeros, o.d))
+    return Minimisation(LeastSquares(A, A @ x + 0.1 * rng.standard_normal(o.n)), L1Ball(o.d, o.radius * np.abs(x).sum()))
+
+
+@dataclass(frozen=True)
+class TriangleOptions:
+    """Corners (0, 0), (-1, 0), (cos t, sin t) with t = pi/``divisor``; the optimum at an edge or inside."""
+
+    divisor: float = positive(4.0, "divisor")
+    optimum: str = field(default="edge", metadata={"choices": ("edge", "inside")})
+
+
+def _triangle(o):
+    from fwexp.convex.objectives import LeastSquares, Minimisation
+    from fwexp.convex.polytopes import Hull
+
+    t = math.pi / o.divisor
+    corners = np.array([[0.0, 0.0], [-1.0, 0.0], [math.cos(t), math.sin(t)]])
+    edge = corners[2] - corners[1]
+    normal = np.array([-edge[1], edge[0]]) / np.linalg.norm(edge)
+    target = corners[1] + 0.3 * edge + 0.5 * normal if o.optimum == "edge" else corners.mean(axis=0)
+    return Minimisation(LeastSquares(np.eye(2), target), Hull(corners))
+
+
+@dataclass(frozen=True)
+class NormOptions:
+    """||x||^2 over the simplex of dimension ``d``."""
+
+    d: int = count(100, "d")
+
+
+def _norm(o):
+    from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.sets import Simplex
+
+    return Minimisation(Quadratic(2.0 * np.eye(o.d)), Simplex(o.d))
+
+
+@dataclass(frozen=True)
+class BlockOptions:
+    """A random strongly convex quadratic on ``blocks`` simplices and as many boxes, ``d`` coordinates each."""
+
+    blocks: int = count(5, "blocks")
+    d: int = count(5, "d")
+    instance: int = count(0, "instance", 0)
+
+
+def _blocks(o):
+    from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.sets import Box, Product, Simplex
+
+    rng = np.random.default_rng(o.instance)
+    dim = 2 * o.blocks * o.d
+    A = rng.standard_normal((2 * dim, dim)) / math.sqrt(dim)
+    ones = np.ones(o.d)
+    product = Product([factor for _ in range(o.blocks) for factor in (Simplex(o.d), Box(-ones, ones))])
+    return Minimisation(Quadratic(A.T @ A, rng.standard_normal(dim)), product)
+
+
+@dataclass(frozen=True)
+class ChainOptions:
+    """Noisy sequences of hidden states: ``n`` of ``length`` positions, ``num_states`` labels, ``features`` inputs."""
+
+    n: int = count(20, "n")
+    length: int = count(4, "length")
+    num_states: int = count(3, "num_states")
+    features: int = count(4, "features")
+    lam: float = positive(0.05, "lam")
+    instance: int = count(0, "instance", 0)
+
+
+def _chains(o):
+    from fwexp.problems.chain import chain_problem
+
+    rng = np.random.default_rng(o.instance)
+    centres, sticky = rng.standard_normal((o.num_states, o.features)), np.eye(o.num_states) + 0.5
+    X, y = [], []
+    for _ in range(o.n):
+        labels = [int(rng.integers(o.num_states))]
+        while len(labels) < o.length:
+            row = sticky[labels[-1]]
+            labels.append(int(rng.choice(o.num_states, p=row / row.sum())))
+        y.append(labels)
+        X.append(centres[labels] + rng.standard_normal((o.length, o.features)))
+    return chain_problem(X, y, o.num_states)
+
+
+def _chain_dual(o):
+    """The dual of the structural SVM with every labeling enumerated: lam/2 ||A a||^2 - b'a over a product of simplices."""
+    from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.sets import Product, Simplex
+    from fwexp.convex.structured import svm_game
+
+    problem = _chains(o)
+    game = svm_game(problem, 1.0)
+    columns, losses, factors = [], [], []
+    F = game.matrix.A.toarray() * problem.n
+    for polytope, block in zip(game.Y.factors, game.Y.blocks, strict=True):
+        K, T = polytope.num_states, polytope.length
+        labelings = np.array(np.unravel_index(np.arange(K**T), (K,) * T)).T
+        parts = np.zeros((len(labelings), polytope.dim))
+        for t in range(T):
+            parts[np.arange(len(labelings)), K * K + t * K + labelings[:, t]] = 1.0
+            if t:
+                np.add.at(parts, (np.arange(len(labelings)), labelings[:, t - 1] * K + labelings[:, t]), 1.0)
+        features, cost = parts @ F[:, block].T, parts @ (-game.q[block] * problem.n)
+        right = int(np.argmin(cost))  # the true labeling alone loses nothing
+        order = np.r_[right, np.delete(np.arange(len(cost)), right)]
+        columns.append((features[right] - features[order]) / (o.lam * problem.n))
+        losses.append(cost[order] / problem.n)
+        factors.append(Simplex(len(cost)))
+    A = np.vstack(columns).T
+    return Minimisation(Quadratic(o.lam * A.T @ A, -np.concatenate(losses)), Product(factors))
+
+
+@dataclass(frozen=True)
+class ChainGameOptions(ChainOptions):
+    """The same sequences with ||w|| <= ``radius`` instead of a regulariser."""
+
+    radius: float = positive(2.0, "radius")
+
+
+def _chain_game(o):
+    from fwexp.convex.structured import svm_game
+
+    return svm_game(_chains(o), o.radius)
+
+
+@dataclass(frozen=True)
+class GameOptions:
+    """A ``d`` x ``d`` matrix, uniform in [-1, 1], on two simplices."""
+
+    d: int = count(100, "d")
+    instance: int = count(0, "instance", 0)
+
+
+def _matrix_game(o):
+    from fwexp.convex.games import Bilinear
+    from fwexp.convex.sets import Simplex
+
+    return Bilinear(np.random.default_rng(o.instance).uniform(-1.0, 1.0, (o.d, o.d)), Simplex(o.d), Simplex(o.d))
+
+
+@dataclass(frozen=True)
+class BallOptions:
+    """A rotation on two unit balls, plus ``offset`` (x_1 - y_1).
+
+    Where ``offset`` > 1 gradients are at least ``offset`` - 1 long; below, the saddle point is inside both balls.
+    """
+
+    d: int = count(20, "d")
+    offset: float = field(default=3.0, metadata={"check": number_option("offset", "a number >= 0", least=0.0)})
+    instance: int = count(0, "instance", 0)
+
+
+def _ball_game(o):
+    from fwexp.convex.games import Bilinear
+    from fwexp.convex.sets import L2Ball
+
+    M = np.linalg.qr(np.random.default_rng(o.instance).standard_normal((o.d, o.d)))[0]
+    p = np.zeros(o.d)
+    p[0] = o.offset
+    return Bilinear(M, L2Ball(o.d), L2Ball(o.d), p, p)
+
+
+def _dataset(kind: str, name: str, title: str, shape: str, make: Callable, options: type) -> Dataset:
+    """Return a data set without files, whose problem ``make(options)`` computes."""
+    return Dataset(name, title, shape, files=(), read=lambda values, _: (make(values), None), Options=options, kind=kind)
+
+
+LASSO = _dataset(CONVEX, "lasso", "least squares on the l1 ball", "d = 200", _lasso, LassoOptions)
+TRIANGLE = _dataset(CONVEX, "triangle", "the distance to a point, on a triangle", "d = 2", _triangle, TriangleOptions)
+NORM = _dataset(CONVEX, "norm", "||x||^2 on the simplex", "d = 100", _norm, NormOptions)
+BLOCKS = _dataset(CONVEX, "blocks", "a quadratic on a product of simplices and boxes", "d = 50", _blocks, BlockOptions)
+CHAIN_DUAL = _dataset(CONVEX, "chain_dual", "the dual of a chain SVM, enumerated", "20 simplices", _chain_dual, ChainOptions)
+CHAIN_GAME = _dataset(SADDLE, "chain_game", "a chain SVM as a saddle point", "n = 20", _chain_game, ChainGameOptions)
+MATRIX_GAME = _dataset(SADDLE, "matrix_game", "a matrix game", "100 x 100", _matrix_game, GameOptions)
+BALL_GAME = _dataset(SADDLE, "ball_game", "a bilinear game on two balls", "20 x 20", _ball_game, BallOptions)

@@ -1,0 +1,179 @@
+"""Claims, the one kind of lock: who does or writes something has it alone, and what the dead held is free.
+
+Whoever runs something, for instance, holds a file beside it, ``.<key>.claim-<number>``. It is made as a hard link to a complete
+file, which either succeeds or finds the name taken, also on NFS, and its owner touches it every few seconds. A claim whose process
+is gone, or that nobody touched while this process watched it for long, is taken over with the next number, which again one taker
+gets; the highest number counts. What times the file has does not matter, only whether they change: clocks of hosts need not agree,
+nor go right.
+"""
+
+import contextlib
+import os
+import platform
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic, sleep
+
+from fwexp.files.atomic import hidden
+from fwexp.files.processes import is_gone, this_process
+
+HEARTBEAT = 5.0  # seconds between two touches
+STALE = 120.0  # seconds without one; clients of NFS may see a touch a minute late
+POLL = 0.01  # seconds between two looks at a claim that is waited for
+NAME = re.compile(r"\.(?P<key>.+)\.claim-(?P<number>\d+)")
+
+_watched: dict[Path, tuple[object, float]] = {}  # claims: what tells one touch from the next, and since when it has been so
+
+
+class Claim:
+    """The right to do something alone, such as to run and store what has a key; `release` gives it back."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._done = path, threading.Event()
+        threading.Thread(target=self._touch, daemon=True).start()
+
+    def _touch(self) -> None:
+        while not self._done.wait(HEARTBEAT):
+            with contextlib.suppress(OSError):
+                os.utime(self._path)
+
+    def release(self) -> None:
+        """Let others run it; claims that were taken over go first, so that they never count again."""
+        self._done.set()
+        older = [path for path in _claims(self._path) if _number(path) < _number(self._path)]
+        for path in [*older, self._path]:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def take(final: Path) -> Claim | None:
+    """Return the claim on the run whose folder is ``final``, or None while somebody else has it."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    found, is_held = _look(final)
+    if is_held:
+        return None
+    path = _path(final, _number(found[-1]) + 1 if found else 0)
+    complete = hidden(path)
+    try:
+        complete.write_text(_owner(), encoding="utf-8")
+        _link(complete, path)
+    except FileExistsError:
+        return None
+    finally:
+        complete.unlink(missing_ok=True)
+    if any(other != path and not _is_stale(other) for other in _claims(path)):  # made since we looked: one of us has to give up
+        path.unlink(missing_ok=True)
+        return None
+    return Claim(path)
+
+
+@contextlib.contextmanager
+def claimed(final: Path, patience: float = 0.0) -> Iterator[bool]:
+    """Hold the claim on something; yields False where somebody else has it, and has had it for so many seconds."""
+    end = monotonic() + patience
+    while (claim := take(final)) is None and monotonic() < end:
+        sleep(POLL)
+    try:
+        yield claim is not None
+    finally:
+        if claim is not None:
+            claim.release()
+
+
+def held(final: Path) -> bool:
+    """Say whether somebody has a run in work."""
+    return _look(final)[1]
+
+
+def lost(final: Path) -> bool:
+    """Say whether a process of this machine died while it ran this."""
+    held = _claims(_path(final, 0))
+    return bool(held) and is_gone(_read(held[-1])[0])
+
+
+def drop(final: Path) -> None:
+    """Remove the claim of a process that has died, or seems so: another process would have to watch it as long again."""
+    if claim := take(final):
+        claim.release()
+
+
+def described(final: Path) -> str:
+    """Return who has a run in work, for people: the host and the file; nothing if nobody has."""
+    held = _claims(_path(final, 0))
+    return f"{_read(held[-1])[1] or 'an unknown host'} ({held[-1]})" if held else ""
+
+
+def clean(folder: Path) -> None:
+    """Remove the claims in the folder of a data set and solver that nobody holds any more."""
+    for key in {match["key"] for match in map(NAME.fullmatch, _names(folder)) if match}:
+        drop(folder / key)
+
+
+def _look(final: Path) -> tuple[list[Path], bool]:
+    """Return the claims on a run, all of which are watched from now on, and whether somebody holds the last one."""
+    found = _claims(_path(final, 0))
+    stale = [_is_stale(path) for path in found]
+    return found, bool(found) and not stale[-1]
+
+
+def _link(complete: Path, path: Path) -> None:
+    try:
+        os.link(complete, path)
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links here
+        with path.open("x", encoding="utf-8") as file:
+            file.write(_owner())
+
+
+def _owner() -> str:
+    return f"{this_process()} {platform.node()}"
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:
+        return []
+
+
+def _path(final: Path, number: int) -> Path:
+    return final.with_name(f".{final.name}.claim-{number}")
+
+
+def _number(path: Path) -> int:
+    return int(NAME.fullmatch(path.name)["number"])
+
+
+def _claims(path: Path) -> list[Path]:
+    """Return the claims on the same run as ``path``, the one that counts last."""
+    prefix = path.name.rpartition("-")[0]
+    found = [path.with_name(name) for name in _names(path.parent) if name.startswith(f"{prefix}-") and NAME.fullmatch(name)]
+    return sorted(found, key=_number)
+
+
+def _read(path: Path) -> tuple[str, str]:
+    """Return the process and the host of a claim, empty where it does not say so."""
+    try:
+        content = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""  # to open a pipe would wait for ever
+    except OSError:
+        return "", ""
+    process, _, host = content.partition(" ")
+    return process, "".join(filter(str.isprintable, host))[:100]
+
+
+def _is_stale(path: Path) -> bool:
+    if is_gone(_read(path)[0]):
+        return True
+    try:
+        found = path.lstat()
+    except OSError:  # released just now
+        return False
+    touch, now = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns), monotonic()
+    before, since = _watched.get(path, (None, now))
+    if touch != before:
+        _watched[path] = touch, now
+        return False
+    return now - since > STALE

@@ -1,0 +1,8 @@
+"""Bounds on features, for steps and orders that look at curvatures."""
+
+from fwexp.jit.kernels import dispatched
+
+
+@dispatched
+def radii_sq(problem):
+    """Return upper bounds on max_y ||psi_i(y)||^2, float64 (n,) (plain Python)."""

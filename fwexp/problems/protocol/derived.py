@@ -1,0 +1,194 @@
+"""Functions that follow from those of the tiers for every family: what it registers here only serves speed.
+
+Those without a default beside them have it in ``fwexp.problems.labelings`` or ``fwexp.problems.dense_parts``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp.jit.kernels import dispatched
+
+
+class Workspace(NamedTuple):
+    """Buffers of one thread. What a vector of parts is, and what the oracle needs, is the family's business."""
+
+    theta: np.ndarray  # float64, part scores F_i w
+    direction: np.ndarray  # a vector of parts: a float64 array, or what the family keeps instead
+    image: np.ndarray  # float64, part scores of a vector of parts (``gram_scores``)
+    y: np.ndarray  # a labeling: int32, or what the family keeps instead
+    scratch: np.ndarray  # float64
+
+
+def original(problem):
+    """Return the problem whose examples are weighted (``weighted``), and any other as it is."""
+    return getattr(problem, "unweighted", problem)
+
+
+# --- examples -------------------------------------------------------------------------------------------------------
+
+
+@dispatched
+def workspace(problem):
+    """Return a fresh ``Workspace``, large enough for every example (plain Python, not for kernels)."""
+
+
+@dispatched
+def rescale(problem, i, c, theta):
+    """Multiply ``theta`` by c: the part scores under c w."""
+
+
+@dispatched
+def prefetch_example(problem, i):
+    """Ask the processor for the data of example i, which comes next; a family may leave it out, for only time depends on it."""
+
+
+@prefetch_example.register(object)
+def _(problem, i):
+    pass
+
+
+@dispatched
+def costly_oracle(problem):
+    """Whether an oracle call costs so much more than the step around it that a run must go easy on them (plain Python).
+
+    Then the log evaluates rarely by default, and time limits are in wall time.
+    """
+
+
+@costly_oracle.register(object)
+def _(problem):
+    return False
+
+
+@dispatched
+def exact_oracle(problem):
+    """Whether ``max_oracle`` finds the maximum, up to rounding (plain Python).
+
+    With an inexact oracle the dual objective is still a lower bound on the optimum, since the labelings found are labelings;
+    but what it returns as H_i(w) is none on H_i(w), so that primal and gap are too low and certify nothing.
+    """
+
+
+@exact_oracle.register(object)
+def _(problem):
+    return True
+
+
+@dispatched
+def loss_weight(problem, i, y):
+    """Return how much L_i(y) counts in the mean loss of predictions: 1, unless the error of a set is a ratio of two sums."""
+
+
+@loss_weight.register(object)
+def _(problem, i, y):
+    return 1.0
+
+
+# --- labelings ------------------------------------------------------------------------------------------------------
+
+
+@dispatched
+def true_labeling(problem, i, y):
+    """Write the true labeling of example i to y."""
+
+
+@dispatched
+def new_labelings(problem):
+    """Return storage for one labeling per example (plain Python)."""
+
+
+@dispatched
+def store_labeling(problem, i, y, labelings):
+    """Copy y to position i of ``labelings``."""
+
+
+@dispatched
+def stored_labeling(problem, i, labelings):
+    """Return position i of ``labelings``, usable as a y."""
+
+
+# --- vectors of parts -----------------------------------------------------------------------------------------------
+
+
+@dispatched
+def new_blocks(problem):
+    """Return zero part vectors of all examples, the start of a dual variable (plain Python)."""
+
+
+@dispatched
+def copy_blocks(problem, blocks):
+    """Return a copy that has room for a step of every example (plain Python)."""
+
+
+@dispatched
+def has_room(problem, i, blocks):
+    """Whether a step of example i towards any corner fits; if not, go on with ``copy_blocks``."""
+
+
+@has_room.register(object)
+def _(problem, i, blocks):
+    return True
+
+
+@dispatched
+def set_direction(problem, i, y, blocks, direction):
+    """Set ``direction`` to p_i(y) minus block i: the way from the block to the corner y."""
+
+
+@dispatched
+def clear(problem, i, direction):
+    """Begin a vector of parts of example i at 0; finish it with ``close`` before other functions see it."""
+
+
+@dispatched
+def close(problem, i, direction):
+    """Finish a vector that was begun with ``clear``."""
+
+
+@dispatched
+def dot(problem, i, direction, theta):
+    """Return <direction, theta>, that is <F_i' direction, w>."""
+
+
+@dispatched
+def norm_sq(problem, i, direction):
+    """Return ||F_i' direction||^2."""
+
+
+@dispatched
+def add_to_block(problem, i, direction, c, blocks):
+    """Add c times ``direction`` to block i."""
+
+
+@dispatched
+def scatter_psi(problem, i, y, c, w):
+    """Add c psi_i(y) to the internal weights w."""
+
+
+@dispatched
+def scatter_block(problem, i, blocks, c, w):
+    """Add c times F_i' (block i) to the internal weights w."""
+
+
+# --- running sums of psi vectors, for averaged iterates ---------------------------------------------------------------
+
+
+@dispatched
+def new_sums(problem, count):
+    """Return ``count`` empty sums of vectors F_i' direction, a sequence of float64 arrays (plain Python)."""
+
+
+@dispatched
+def accumulate(problem, i, direction, c, total):
+    """Add c F_i' direction to the sum, at a cost that does not depend on the number of features."""
+
+
+@dispatched
+def accumulate_psi(problem, i, y, c, total):
+    """Add c psi_i(y) to the sum, likewise."""
+
+
+@dispatched
+def scatter_sum(problem, total, c, w):
+    """Add c times the sum to the internal weights w; O(size of the data)."""

@@ -1,0 +1,30 @@
+"""Distributions over labelings, which are kept as ``potentials``: log-potentials by parts, as many numbers as ``theta``.
+
+Zeros are the uniform distribution.
+"""
+
+from fwexp.jit.kernels import dispatched
+
+
+@dispatched
+def tilt(problem, i, theta, c, potentials):
+    """Add c H_i(y; w), up to a constant, to the log-potential of every labeling y of example i, in ``potentials``."""
+
+
+@dispatched
+def expectation_oracle(problem, i, potentials, mean, scratch):
+    """Find log-partition and expectations of the distribution in proportion to exp(log-potential), given its ``potentials``.
+
+    Sets ``mean`` to the expectation of p_i(y), of which ``set_dense`` makes a vector of parts; ``scratch`` is that of
+    `expectation_scratch`. Returns the log-partition and the expectation of L_i(y).
+    """
+
+
+@dispatched
+def expectation_scratch(problem):
+    """Return the buffer that ``expectation_oracle`` needs (plain Python)."""
+
+
+@dispatched
+def set_dense(problem, i, values, direction):
+    """Set ``direction`` to the vector of parts with these ``values``, one for every part score in ``theta``."""

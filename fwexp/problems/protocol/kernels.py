@@ -1,0 +1,21 @@
+"""Inputs that can be exchanged, for kernelised methods."""
+
+from fwexp.jit.kernels import dispatched
+
+
+@dispatched
+def with_inputs(problem, x, num_features):
+    """Return the same examples with other inputs, one row each where there was one (plain Python).
+
+    ``x`` has rows of length ``num_features``, as `fwexp.problems.features` keeps them.
+    """
+
+
+@dispatched
+def inner(problem, u, v):
+    """Return <u, v> of internal weights (plain Python); the plain product unless a family says otherwise."""
+
+
+@inner.register(object)
+def _(problem, u, v):
+    return float(u @ v)

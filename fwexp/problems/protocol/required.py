@@ -1,0 +1,54 @@
+"""Oracles, loss and features: the functions that every family registers, and all that most solvers need."""
+
+from fwexp.jit.kernels import dispatched
+
+
+@dispatched
+def scores(problem, i, w, theta):
+    """Set ``theta`` to the part scores of example i under the internal weights w, without loss."""
+
+
+@dispatched
+def max_oracle(problem, i, theta, y, scratch):
+    """Write a labeling y that maximises L_i(y) - <theta, p_i(y)>: the loss-augmented decoding.
+
+    Returns the maximum, H_i(w) >= 0, in units of the loss.
+    """
+
+
+@dispatched
+def decode(problem, i, theta, y, scratch):
+    """Write the prediction y, a labeling of highest score without loss."""
+
+
+@dispatched
+def loss(problem, i, y):
+    """Return the task loss L_i(y) >= 0, 0 at the true labeling."""
+
+
+@dispatched
+def add_psi(problem, i, y, c, direction):
+    """Add c p_i(y) to a vector of parts that was begun with ``clear``."""
+
+
+@dispatched
+def scatter(problem, i, direction, c, w):
+    """Add c F_i' direction to the internal weights w."""
+
+
+@dispatched
+def as_labeling(problem, i, y):
+    """Return a y from outside, whatever people pass, as the oracle would have written it (plain Python).
+
+    Raises ``ParameterError`` where it is no labeling of example i.
+    """
+
+
+@dispatched
+def public_labeling(problem, i, y):
+    """Return the labeling of example i in y as people see it, which the family documents (plain Python)."""
+
+
+@dispatched
+def joint_feature(problem, i, y):
+    """Return phi(x_i, y) in the order of the public w, a ``scipy.sparse.csr_array`` (1, d) (plain Python)."""

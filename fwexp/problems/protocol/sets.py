@@ -1,0 +1,31 @@
+"""Labelings that are kept and compared, for active sets and caches."""
+
+from fwexp.jit.kernels import dispatched
+
+
+@dispatched
+def labeling_ptr(problem):
+    """Return where the labeling of every example begins where there is one of each, and where the last one ends.
+
+    In int64 (n + 1,): a labeling of example i has ``labeling_ptr[i + 1] - labeling_ptr[i]`` entries.
+    """
+
+
+@dispatched
+def new_storage(problem, size):
+    """Return storage for labelings of ``size`` entries in all, int32 or what the family keeps (plain Python)."""
+
+
+@dispatched
+def same_labeling(problem, i, y, storage, start):
+    """Whether the labeling in ``storage`` (of `new_storage`) from index ``start`` on is y."""
+
+
+@dispatched
+def psi_score(problem, i, y, theta):
+    """Return <theta, p_i(y)>, that is <w, psi_i(y)>."""
+
+
+@dispatched
+def gram_scores(problem, i, direction, theta):
+    """Set ``theta`` to F_i F_i' direction, so that ``psi_score`` with it gives <psi_i(y), F_i' direction>."""

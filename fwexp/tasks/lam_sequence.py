@@ -1,0 +1,304 @@
+"""Lam sequences, iterations through several lam: the regularisation path and grids (see ``path``)."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from fwexp.driver import settings
+from fwexp.driver.iteration import Iteration, Objective, Point, Value
+from fwexp.driver.log import Log
+from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.progress import Progress
+from fwexp.driver.trace import Status
+from fwexp.errors import OptionError
+from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
+from fwexp.problems.signature import check_problem_type
+from fwexp.solvers import check_needs, check_options
+from fwexp.solvers.auto import rule
+from fwexp.solvers.bcfw import BCFW
+from fwexp.tasks.base import result_of_rows
+from fwexp.tasks.objective import believed
+from fwexp.tasks.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("lam", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "certified")
+OPTIONS = [field.name for field in fields(BCFW.Options)]
+CHECKS_PER_PASS = 10  # of the known gap
+START_PASSES = 3  # oracle calls / n that a path needs before its first break point
+
+
+def check_sequence(problem, options: Mapping) -> BCFW.Options:
+    """Return the options of bcfw, those of ``auto`` where none are given, if it can go through several lam with them here."""
+    checked = check_options(BCFW, rule(problem) | dict(options))
+    check_needs(BCFW, problem, checked)
+    if not exact_oracle(problem):
+        family = type(original(problem)).__name__
+        what = f"a way through several lam goes by certified gaps, and the oracle of {family} is not exact"
+        raise OptionError(f"{what}; train at one lam instead, with fwexp.solve")
+    if not checked.line_search:
+        raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
+    return checked
+
+
+class LamSequence(Iteration):
+    """A solver on its way from a large lam to small ones; at some of them there is a row.
+
+    Parameters
+    ----------
+    problem : problem
+    options : dict
+        Options of bcfw, instead of those of ``auto``.
+    seed : int
+    exact : bool
+        Whether a gap counts only when computed exactly.
+    """
+
+    certifies = False  # not across several lam: the rows have gaps of their own
+    changes: ClassVar[tuple[str, ...]] = (
+        "weights",
+        "gap",
+        "event",
+        "finished",
+        "_before",
+        "_target",
+        "_next_check",
+    )  # beside the solver
+
+    def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
+        check_problem_type(problem)
+        self.options = check_sequence(problem, options)
+        self.problem, self.exact, self.seed = problem, exact, seed
+        self.size, self.costly, self.has_cache = problem.n, costly_oracle(problem), self.options.cache is not False
+        self.solver: BCFW | None = None
+        self.weights: list[np.ndarray] = []  # public ones, at the rows so far
+        self.gap, self.event, self.finished = math.inf, False, False
+        self._before = np.zeros(3, dtype=np.int64)  # steps, oracle calls and cache hits of solvers before this one
+        self._target: float | None = None  # the gap to be reached at the present lam
+        self._next_check = 0  # step at which the gap is checked next
+
+    @property
+    def state(self):
+        solver = None if self.solver is None else (self.solver.lam, self.solver.state)
+        return {name: getattr(self, name) for name in self.changes} | {"solver": solver}
+
+    def restore(self, state):
+        if state["solver"] is not None:
+            lam, inner = state["solver"]
+            self.solver = BCFW(self.problem, lam, self.options, self.seed)
+            self.solver.restore(inner)
+        for name in self.changes:
+            setattr(self, name, state[name])
+
+    @abstractmethod
+    def next_lam(self) -> None:
+        """Go to the next lam with `reach`, or set ``finished``; called at the start and where the gap has been reached."""
+
+    def _total(self, k: int, name: str) -> int:
+        return int(self._before[k]) + (getattr(self.solver, name) if self.solver is not None else 0)
+
+    @property
+    def step(self):
+        return self._total(0, "step")
+
+    @property
+    def oracle_calls(self):
+        return self._total(1, "oracle_calls")
+
+    @property
+    def cache_hits(self):
+        return self._total(2, "cache_hits")
+
+    @property
+    def calls_per_step(self):
+        if self.solver is None:
+            return START_PASSES * self.size
+        # At another lam the gap may be small enough at once, or a new centre may ask for all gaps.
+        checks = self._target is None or (self.exact and self.solver.step >= self._next_check)
+        return max(self.size if checks else 1, self.solver.calls_per_step)
+
+    def advance(self, calls, max_steps):
+        """Go on to the next row at most; the start may exceed ``calls``."""
+        if max_steps == 0:
+            self._compile()
+            return
+        self.event = False
+        while not (self.event or self.finished):
+            if self._target is None:
+                self.next_lam()
+            elif not self._reduce_gap(calls, max_steps):
+                return
+
+    def _reduce_gap(self, calls: int, max_steps: int) -> bool:
+        """Take steps up to the next check of the gap, or check it; return whether there was room for it."""
+        solver, before = self.solver, (self.step, self.oracle_calls)
+        if solver.step >= self._next_check:
+            self.gap = solver.known_gap
+            if self.exact and self.gap <= self._target:
+                if self.oracle_calls + self.size > calls:
+                    return False
+                self.gap = solver.exact_gap()
+            self._next_check = solver.step + -(-self.size // CHECKS_PER_PASS)
+            if self.gap <= self._target:
+                self._target = None
+                self.arrive()
+            return True
+        room = calls - int(self._before[1]), min(max_steps - int(self._before[0]), self._next_check)
+        solver.advance(*room)
+        return (self.step, self.oracle_calls) != before
+
+    def reach(self, target: float) -> None:
+        """Have the gap brought down to ``target`` at the present lam."""
+        self._target, self._next_check = target, self.solver.step
+
+    def arrive(self) -> None:
+        """Take note of the weights, for a row."""
+        self.weights.append(to_public(self.problem, self.solver.state.iterate.w))
+        self.event = True
+
+    def begin(self, lam: float, options=None, warm_start: BCFW | None = None) -> None:
+        """Go on with a new solver: at w = 0, or at the dual variables of ``warm_start``."""
+        if self.solver is not None:
+            self._before += [self.solver.step, self.solver.oracle_calls, self.solver.cache_hits]
+        self.solver = BCFW(self.problem, lam, options or self.options, self.seed, warm_start=warm_start)
+
+    def _compile(self) -> None:
+        """Take each kind of step once, off the clock."""
+        solver = BCFW(self.problem, 1.0, self.options, self.seed)
+        solver.advance(0, 0)
+        solver.exact_gap()
+        solver.change_lam(0.5)
+        solver.full_step()
+        BCFW(self.problem, 1.0, self.options, self.seed, warm_start=solver)
+        Evaluator(self.problem)(solver.state.iterate.w, error=False)
+
+    def point(self, iterate):
+        if self.solver is None:
+            return Point(np.empty(0), math.nan)
+        return self.solver.point("last")
+
+    def extras(self):
+        return {"lam": self.solver.lam if self.solver is not None else math.nan}
+
+
+class PathSequence(LamSequence):
+    """The regularisation path, from lam_inf down to ``lam_min``."""
+
+    changes = (*LamSequence.changes, "lam_end")
+
+    def __init__(self, problem, options, seed, exact, eps: float, lam_min: float, kappa: float) -> None:
+        super().__init__(problem, options, seed, exact)
+        self.eps, self.lam_min, self.kappa = eps, lam_min, kappa
+        self.lam_end = math.inf  # where the weights of the last break point end to serve
+
+    def next_lam(self):
+        if self.solver is None:
+            self._start_at_corners()
+            return
+        # The gap grows to eps at lam_end = rho lam.
+        delta, room = self._growth(), self.eps - self.gap
+        self.lam_end = 0.0 if delta <= room else self.solver.lam * (1.0 - max(room, 0.0) / delta)
+        if self.lam_end <= self.lam_min:
+            self.finished = True
+            return
+        self.solver.change_lam(self.lam_end)
+        self.reach(self.kappa * self.eps)
+
+    def _start_at_corners(self) -> None:
+        """Begin at lam_inf and a_inf, or at lam_min where that is larger."""
+        self.begin(1.0, options=replace(self.options, accelerate=False))
+        self.solver.full_step()  # at w = 0; with lam = 1 the result is psi~
+        psi = self.solver.point("last").w
+        norm_sq = float(psi @ psi)
+        lam = norm_sq and (norm_sq + self._widest(psi)) / self.eps
+        self.begin(max(lam, self.lam_min), warm_start=self.solver)
+        self.gap = self.solver.exact_gap()
+        self.arrive()
+
+    def _widest(self, psi: np.ndarray) -> float:
+        """Return 1/n sum_i max_y -<psi, psi_i(y)>, or a little more.
+
+        The max-oracle finds it, for max_y -<w, psi_i(y)> <= H_i(w), and losses do not matter where w is long.
+        """
+        scale = 1e6 / float(psi @ psi)
+        self._before[1] += self.size
+        return Evaluator(self.problem)(scale * psi, error=False).hinge / scale
+
+    def _growth(self) -> float:
+        """Return Delta, by which the gap would grow on the way to lam = 0."""
+        point = self.solver.point("last")
+        return point.dual - 0.5 * self.solver.lam * float(point.w @ point.w)
+
+
+class GridSequence(LamSequence):
+    """A grid of lam, the largest first, each from the w of the one before (``warm``) or from w = 0."""
+
+    changes = (*LamSequence.changes, "left")
+
+    def __init__(self, problem, options, seed, eps: float, lams: Sequence[float], warm: bool) -> None:
+        super().__init__(problem, options, seed, exact=True)
+        self.eps, self.warm = eps, warm
+        self.left = sorted(lams)
+
+    def next_lam(self):
+        if not self.left:
+            self.finished = True
+        elif self.warm and self.solver is not None:
+            self.solver.change_lam(self.left.pop())
+            self.reach(self.eps)
+        else:
+            self.begin(self.left.pop())
+            self.reach(self.eps)
+
+
+class SequenceObjective(Objective):
+    """Dual and gap, exact or not, as a sequence knows them itself at its rows; nothing is evaluated."""
+
+    def __init__(self, sequence: LamSequence) -> None:
+        self.sequence = sequence
+
+    def __call__(self, point, stop=None):
+        sequence = self.sequence
+        if not sequence.event:
+            return None
+        primal = point.dual + sequence.gap
+        return Value(primal, {"gap": sequence.gap, "certified": sequence.exact and believed(sequence.problem, primal)})
+
+
+def run_sequence(sequence: LamSequence, bounds: Bounds, label: str, verbose: bool, checkpoint=None) -> tuple[Status, list[dict]]:
+    """Drive a sequence to one of its ends; return how it ended and its rows."""
+    progress = Progress(None, verbose, label)
+    log = Log(sequence, SequenceObjective(sequence), progress=progress)
+    status = drive(sequence, log, bounds, (), progress, checkpoint)
+    progress.close(str(status))
+    return status, log.rows
+
+
+def check_bounds(max_passes, time_limit) -> Bounds:
+    """Return the bounds of a sequence."""
+    return Bounds(settings.check_max_passes(max_passes), 0.0, settings.check_time_limit(time_limit))
+
+
+def as_frame(rows: list[dict]) -> "pd.DataFrame":
+    """Return the rows of a sequence."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def sequence_result(sequence: LamSequence, solver: str, given: Mapping, label: str, verbose: bool, checkpoint=None) -> Result:
+    """Drive a sequence and return what is stored of it: its rows, and the last weights with the lam that they are for."""
+    status, rows = run_sequence(sequence, Bounds(given["max_passes"], 0.0, given["time_limit"]), label, verbose, checkpoint)
+    lam = rows[-1]["lam"] if rows else math.nan
+    for row in rows:
+        row["at_lam"] = row.pop("lam")
+        if not row.pop("certified"):  # what a heuristic path knows are estimates
+            row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
+    w = sequence.weights[-1] if rows else np.zeros(sequence.problem.d)
+    return result_of_rows(rows, w, status, lam, solver, vars(sequence.options), given["seed"])
