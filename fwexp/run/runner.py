@@ -15,7 +15,7 @@ from fwexp.errors import DataError, UserError
 from fwexp.files import locks
 from fwexp.run import catalogues
 from fwexp.store import paths, staleness
-from fwexp.store.keys import GROUPS, TRAIN
+from fwexp.store.keys import GROUPS, TRAIN, task_of
 from fwexp.store.provenance import build
 
 STALE_NOTE = ", but made by another version of the code; force=stale runs it again"
@@ -125,9 +125,10 @@ def check(configs: Iterable[Mapping], data_dir=None) -> None:
     from fwexp.tasks import TASKS
 
     for config in {tuple(_text(config.get(group)) for group in GROUPS): config for config in configs}.values():
+        catalogues.check_kinds(task_of(config), config["dataset"]["name"], config["solver"]["name"])
         train, _ = load(config["dataset"], data_dir)
         options = dict(config["solver"])
-        TASKS[config.get("task", {}).get("name", TRAIN)].check_problem(train, options.pop("name"), options)
+        TASKS[task_of(config)].check_problem(train, options.pop("name"), options)
 
 
 def load(dataset: Mapping, data_dir=None):

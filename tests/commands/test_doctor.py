@@ -125,6 +125,7 @@ def test_results(examine, tmp_path):
     (tmp_path / "results" / "runs").mkdir(parents=True)
     (tmp_path / "results" / "runs" / "notes").write_text("")
     (tmp_path / "results" / "runs" / "digits" / "bcfw" / "stray").mkdir(parents=True)
+    (tmp_path / "results" / "runs" / "digits" / "bcfw" / "stray" / "trace.parquet").write_bytes(b"")
     assert examine()[1]["results"] == [
         "results: 0 finished, 0 partial, 0 failed",
         "WRONG: results/runs/digits/bcfw/stray: run.json is missing; move it away",
