@@ -11,7 +11,8 @@ import pytest
 
 from fwexp import __version__, store
 from fwexp.cli import COMMANDS, main
-from fwexp.run import runner
+from fwexp.run import catalogues, runner
+from fwexp.store import staleness
 
 SADDLE = ("away", "fw", "fw_adaptive", "fw_linear_rate")
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
@@ -483,7 +484,8 @@ def test_ls_is_a_table(fwexp, tmp_path):
     fwexp("run", "-m", "max_passes=0.1", "solver=ssg,bcfw", "lam=0.1,1/n")
     paths = store.find_runs("results", solver="bcfw")
     configs = {path.config["lam"]: path.config for path in paths}
-    store.save_failure(ValueError("two\nlines"), configs[0.1] | {"seed": 5}, "results")
+    made_by = staleness.made_by(catalogues.modules(configs[0.1]))
+    store.save_failure(ValueError("two\nlines"), configs[0.1] | {"seed": 5}, "results", made_by=made_by)
     (store.run_dir("results", configs["1/n"]) / "model.npz").unlink()
     code, out, err = fwexp("ls")
     assert (code, err) == (0, "")

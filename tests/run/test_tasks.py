@@ -159,7 +159,7 @@ def test_a_sweep_does_not_start_with_what_its_task_cannot_do(task, tmp_path):
     [
         ("path", {"eps": 1e-3, "lam_min": 1e-5}, {}),
         ("grid", {"eps": 1e-3, "lam_min": 1e-5, "warm": False}, {}),
-        ("improvement", {}, {"lam": 1e-5, "schedule": 1, "gap_tol": 1e-3}),
+        ("improvement", {}, {"lam": 1e-5, "schedule": 1, "gap_tol": 0}),
     ],
 )
 def test_an_interrupted_task_keeps_what_it_has(task, options, settings, train):
