@@ -90,14 +90,15 @@ class Place:
         Those of the iteration's clock, and wall seconds.
     reached : int
         The point of the schedule that was logged last, in oracle calls.
-    hits : int
-        Cache hits when a row was logged last.
+    hits, row_hits : int
+        Cache hits at that point, and those at which the next row is due.
     """
 
     seconds: float = 0.0
     spent: float = 0.0
     reached: int = 0
     hits: int = 0
+    row_hits: int = 0
 
 
 def drive(
@@ -137,11 +138,12 @@ def drive(
     n, clock, progress = iteration.size, Clock(), progress or Progress(None, False)
     max_calls = settings.max_calls(bounds.max_passes, n)
     max_steps = settings.MAX_STEPS_PER_CALL * max(max_calls, 1)
+    chosen = isinstance(schedule, tuple)
     rarely = iteration.pauses = iteration.costly and schedule == "default"
     if not iteration.costly:  # else there is nothing to compile, and iterations would call the oracle to do so
         iteration.advance(0, 0)
     saved = checkpoint.load() if checkpoint is not None else None
-    place = saved["place"] if saved else Place()
+    place = saved["place"] if saved else Place(row_hits=n)
     limit = TimeLimit(bounds.time_limit, clock, log, place.spent)
     log.stop = limit.met
     if saved:
@@ -185,7 +187,7 @@ def drive(
                 before = (iteration.step, iteration.oracle_calls, clock.seconds)
                 portion = max(int(rate * CHUNK_SECONDS), iteration.calls_per_step)
                 # Steps without oracle calls are logged too, after n of them exactly: runs must not depend on the clock.
-                steps = iteration.step + n - (iteration.cache_hits - place.hits) if iteration.has_cache else max_steps
+                steps = iteration.step + place.row_hits - iteration.cache_hits if iteration.has_cache else max_steps
                 with clock, quiet():
                     iteration.advance(min(target, iteration.oracle_calls + portion), min(steps, max_steps))
                 if iteration.event:
@@ -196,16 +198,17 @@ def drive(
                 progress.update(iteration.oracle_calls / n, log.gap, clock.seconds)
                 if rarely:
                     log.write_known(clock.seconds)
-                if iteration.cache_hits - place.hits >= n:
+                if iteration.cache_hits >= place.row_hits:
                     if not rarely or log.affordable:
                         log.write(clock.seconds)
-                    place.hits = iteration.cache_hits
+                    # A row costs n oracle calls: between points that were given one by one it takes twice as many hits as before.
+                    place.row_hits = iteration.cache_hits + (iteration.cache_hits - place.hits if chosen else n)
                 if saves and checkpoint.due:
                     save()
             if not rarely or log.affordable or target == max_calls or ended() is not None:
                 log.write(clock.seconds)
             if (status := ended()) is not None:
                 return status
-            place.reached, place.hits = target, iteration.cache_hits
+            place.reached, place.hits, place.row_hits = target, iteration.cache_hits, iteration.cache_hits + n
         # A sweep must hear of an interrupt, also where the run was about to end.
         return stopped() or Status.MAX_PASSES

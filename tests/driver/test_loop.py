@@ -215,12 +215,13 @@ def test_diverges_when_an_objective_is_not_finite(problem, bad):
     assert (result.w.tolist(), result.primal) == ([0.0], 1.0)
 
 
-def test_steps_without_oracle_calls_are_logged_every_n_and_capped(problem):
+@pytest.mark.parametrize(("schedule", "first"), [(1.0, [0, 7, 14, 21, 28, 35]), ((1.0,), [0, 7, 14, 28, 56])])
+def test_steps_without_oracle_calls_are_logged_every_n_or_ever_less_and_capped(problem, schedule, first):
     solver, log = scripted(problem, hits=True)
-    result = run(solver, log, max_passes=1, schedule=())
+    result = run(solver, log, max_passes=1, schedule=schedule)
     steps = result.trace.step.tolist()
     assert steps == sorted(set(steps))
-    assert steps[:3] == [0, 7, 14]  # n = 4 hits or more since the last row
+    assert steps[: len(first)] == first  # n = 4 hits or more since the last row, or twice as many since the point of the schedule
     assert solver.oracle_calls == 4
     assert solver.step < 100 * 4 + 7
 
