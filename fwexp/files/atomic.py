@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -73,51 +73,26 @@ def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
                     content(file)
             else:
                 temporary[path].write_bytes(content)
-            _flush(temporary[path])
+            flush(temporary[path])
         for path, new in temporary.items():
             new.replace(path)
     except BaseException as error:
         for left in temporary.values():
             left.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno:  # of a full disk it does not say which file
-            error.filename, error.filename2 = str(path), None
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     for folder in {path.parent for path in contents}:
-        _flush(folder)
+        flush(folder)
 
 
-@contextlib.contextmanager
-def replacing_folder(folder: Path) -> Iterator[Path]:
-    """Yield a hidden folder, whose files take the places of those of ``folder`` at the end, the others there go.
-
-    Each file is moved in one step, sorted by path; a kill just then leaves old and new ones, and the next writer replaces all.
-    """
-    clean(folder.parent)
-    temporary = hidden(folder)
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        files = sorted(path.relative_to(temporary) for path in temporary.rglob("*") if path.is_file())
-        for file in files:
-            _flush(temporary / file)
-        for file in files:
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (temporary / file).replace(folder / file)
-        for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder before it
-            if path.is_symlink() or not path.is_dir():
-                if path.relative_to(folder) not in files:
-                    path.unlink()
-            elif not any(path.iterdir()):
-                path.rmdir()
-    finally:
-        discard(temporary)
-    _flush(folder)
-
-
-def _flush(path: Path) -> None:
-    """Have a file, or the names in a folder, reach the disk."""
+def flush(path: Path) -> None:
+    """Have a file reach the disk, or the names in a folder, where its file system can do that."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError:
+        if not path.is_dir():
+            raise
     finally:
         os.close(descriptor)

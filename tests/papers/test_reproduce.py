@@ -20,7 +20,6 @@ from fwexp.cli import main
 from fwexp.commands import reproduce
 from fwexp.errors import DataError, OptionError, RunsFailed
 from fwexp.experiments import FIGURES
-from fwexp.files import locks as turns
 from fwexp.files.processes import this_process
 from fwexp.papers import figure, files, origin
 from fwexp.papers.claims.check import save
@@ -414,14 +413,6 @@ def test_parts_that_are_published_at_once_are_all_there(drawn, published, tmp_pa
         list(pool.map(lambda part: publish.publish(drawn, tmp_path / "there", [part]), ["quickstart", "icml2013"]))
     about = json.loads((tmp_path / "there/provenance.json").read_text())
     assert sorted(part for each in about["since"] for part in each["parts"]) == ["icml2013", "quickstart"]
-    assert faults(tmp_path / "there") == []
-
-
-def test_publishing_waits_for_another_one_only_so_long(drawn, published, tmp_path, monkeypatch):
-    monkeypatch.setattr(publish, "PATIENCE", 0.1)
-    shutil.copytree(published, tmp_path / "there")
-    with turns.claimed(tmp_path / "there"), pytest.raises(OptionError, match=r"published=.*there is being written by another"):
-        publish.publish(drawn, tmp_path / "there", ["peers"])
     assert faults(tmp_path / "there") == []
 
 

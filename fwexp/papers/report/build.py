@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fwexp.errors import OptionError, not_installed
-from fwexp.files.atomic import clean, replacing_folder
 from fwexp.files.folders import check_folder
+from fwexp.files.replacing import replacing_folder
 from fwexp.papers.catalogue import PAPERS
 from fwexp.papers.claims import all_claims, check_all
 from fwexp.papers.claims.check import save
@@ -43,7 +43,6 @@ def build(results_dir="results") -> Path:
     from fwexp.papers.report import pages
 
     results_dir = check_folder("results_dir", results_dir)
-    clean(results_dir)  # what a report left that was killed
     figures = drawn(results_dir)
     results = store.load_results(results_dir)
     records = check_all(all_claims(), results_dir, results=results)

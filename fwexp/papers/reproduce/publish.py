@@ -5,14 +5,13 @@ commits, four digits, and at most `POINTS` positions per curve, the first and th
 have the first 12 digits of keys, which ``fwexp ls key=...`` takes.
 """
 
-import contextlib
 import datetime
 import io
 import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +19,7 @@ import pandas as pd
 
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, unknown
-from fwexp.files import locks
-from fwexp.files.atomic import clean, replacing_folder
+from fwexp.files.replacing import replacing_folder
 from fwexp.papers.catalogue import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.claims import all_claims, check_all
 from fwexp.papers.claims.check import read, save, tally
@@ -33,7 +31,6 @@ from fwexp.papers.reproduce.check import DIGITS, DROPPED, KEPT, PEERS_PART, comm
 from fwexp.store.records import Damaged
 
 POINTS = 12
-PATIENCE = 60.0  # seconds for somebody else to write to the same folder
 
 
 def parts() -> list[str]:
@@ -85,7 +82,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
         raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
     records = check_all(claims, results_dir)
     about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
-    with _turn(folder.resolve()), replacing_folder(folder.resolve()) as temporary:
+    with replacing_folder(folder) as temporary:
         before = _keep(folder, temporary, wanted) if chosen else None
         for each in figures:
             write_figure(each, temporary / "figures" / each.figure.name)
@@ -116,16 +113,6 @@ def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
             else:
                 found[name] = contents, {entry: record[entry] for entry in KEPT}
     return found
-
-
-@contextlib.contextmanager
-def _turn(folder: Path) -> Iterator[None]:
-    """Have the folder to oneself: who publishes another part meanwhile comes before or after."""
-    with locks.claimed(folder, PATIENCE) as mine:
-        if not mine:
-            raise OptionError(f"published={folder} is being written by another process; repeat the command when that has ended")
-        clean(folder.parent)  # what publishing left that was killed
-        yield
 
 
 def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
