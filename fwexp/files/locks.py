@@ -59,8 +59,10 @@ def take(final: Path) -> Claim | None:
     try:
         complete.write_text(_owner(), encoding="utf-8")
         _link(complete, path)
-    except FileExistsError:
+    except (FileExistsError, FileNotFoundError):  # somebody was faster, or has removed the folder, which was empty
         return None
+    except OSError as error:  # of a full disk it does not say where
+        raise OSError(error.errno, error.strerror, str(final.parent)) from error
     finally:
         complete.unlink(missing_ok=True)
     if any(other != path and not _is_stale(other) for other in _claims(path)):  # made since we looked: one of us has to give up

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
-from fwexp.files.atomic import HIDDEN, hidden
+from fwexp.files.atomic import HIDDEN, hidden, write
 
 SECONDS = 0.2  # between two readings
 SWEEP = "sweep.json"
@@ -33,10 +33,8 @@ def read(folder: str) -> dict:
 
 def leave_line(folder: Path, name: str, line: str) -> None:
     """Leave a line for the parent; in vain if that is gone."""
-    hidden = folder / f".{name}"
     with contextlib.suppress(OSError):
-        hidden.write_text(line, encoding="utf-8")
-        hidden.rename(folder / f"{name}.line")
+        write({folder / f"{name}.line": line.encode(errors="replace")})
 
 
 @contextlib.contextmanager
@@ -45,7 +43,6 @@ def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
     folder = hidden(Path(results_dir) / "sweep")
     missing = [path for path in folder.parents if not path.exists()]
     folder.mkdir(parents=True)
-    (folder / SWEEP).write_text(json.dumps(sweep), encoding="utf-8")
     done = threading.Event()
 
     def watch() -> None:
@@ -55,6 +52,7 @@ def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
+        write({folder / SWEEP: json.dumps(sweep).encode()})
         yield folder
     finally:
         done.set()

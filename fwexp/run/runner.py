@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fwexp import store
 from fwexp.driver.checkpoint import Checkpoint
+from fwexp.driver.clock import uninterrupted
 from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
 from fwexp.files import locks
@@ -59,9 +60,9 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
     UserError
         What the user got wrong; nothing has been written.
     """
-    store.check_writable(results_dir)
     if there := _already(config, results_dir, data_dir, force):
         return there
+    store.check_writable(results_dir)
     made_by = staleness.made_by(catalogues.modules(config))  # as they were loaded; they may be edited before the run is stored
     check([config], data_dir)
     data = _data(config["dataset"], data_dir)
@@ -92,7 +93,8 @@ def _run(config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir
     except Exception as error:
         return fail(error, config, results_dir)
     try:
-        path = store.save(result, config, results_dir, made_by=made_by, sources=data.checksums, published=data.published)
+        with uninterrupted():  # Ctrl-C just now loses nothing
+            path = store.save(result, config, results_dir, made_by=made_by, sources=data.checksums, published=data.published)
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
     end = result.trace.iloc[-1]

@@ -196,7 +196,6 @@ def hydra_loader() -> Iterator:
 
 
 def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint) -> list:
-    store.check_writable(results_dir)
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
     results_dir = folders.check_folder("results_dir", results_dir).absolute()
     data_dir = data_dir and folders.check_folder("data_dir", data_dir).absolute()
@@ -215,6 +214,8 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint)
         errors.append(error)
     if None not in errors:
         return errors
+    if due:
+        store.check_writable(results_dir)
     _announce(there, due, sum(key in tried for key, run in there.items() if run is None))
     broken = None
     if due:
@@ -335,7 +336,7 @@ def _run(config: dict, where: dict, *, verbose=False) -> Outcome:
     try:
         with without_summaries():
             return runner.run(config, **where, verbose=verbose)
-    except UserError as error:
+    except (UserError, OSError) as error:
         return runner.fail(error, config, where["results_dir"])
 
 

@@ -64,7 +64,7 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> None:
         try:
             returned = launch(batch)
         except Exception as error:  # a worker was killed, for instance
-            broken, found = error, _after_a_loss(batch, results_dir)
+            broken, found = error, [_in_store(each, results_dir) for each in batch]
         else:
             broken, found = None, [_status(done) for done in returned]
         for each, status in zip(batch, found, strict=True):
@@ -98,11 +98,6 @@ def _status(done) -> str:
         return done.return_value.status
     print_line(f"failed: {done._return_value!r}")  # the public property writes and raises
     return "failed"
-
-
-def _after_a_loss(pending: Sequence[Todo], results_dir) -> list[str]:
-    """Return what became of runs whose launcher broke, as far as the store tells."""
-    return [_in_store(each, results_dir) for each in pending]
 
 
 def _in_store(each: Todo, results_dir) -> str:

@@ -7,7 +7,7 @@ again. Until then readers find them under the hidden ones.
 
 import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fwexp.files import atomic, locks
@@ -54,26 +54,33 @@ def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):  # what a link names is somebody's own
         atomic.remove(folder)
     files = {name: fingerprint(content) for name, content in contents.items()}
-    try:
-        with locks.claimed(folder / RECORD, PATIENCE) as mine:
-            if not mine:
-                raise OSError(f"another process writes to {folder}")
-            _make_room(folder / RECORD)
-            try:
-                atomic.write({written_path(folder, name, files[name]["sha256"]): content for name, content in contents.items()})
-                records.write(folder / RECORD, {**record, "files": files})
-            finally:
-                _settle(folder)
-    finally:
-        with contextlib.suppress(OSError):  # there is something in it
-            folder.rmdir()
+    with _claimed(folder, PATIENCE) as mine:
+        if not mine:
+            raise OSError(f"another process writes to {folder}")
+        _make_room(folder / RECORD)
+        try:
+            atomic.write({written_path(folder, name, files[name]["sha256"]): content for name, content in contents.items()})
+            records.write(folder / RECORD, {**record, "files": files})
+        finally:
+            _settle(folder)
 
 
 def tidy(folder: Path) -> None:
     """Give the files of a run their names, and remove what else was left by who was killed while he wrote here."""
-    with locks.claimed(folder / RECORD) as mine:
+    with _claimed(folder) as mine:
         if mine:
             _settle(folder)
+
+
+@contextlib.contextmanager
+def _claimed(folder: Path, patience: float = 0.0) -> Iterator[bool]:
+    """Hold the right to write to the folder of a run, as `locks.claimed` does; if it is empty in the end it goes."""
+    try:
+        with locks.claimed(folder / RECORD, patience) as mine:
+            yield mine
+    finally:
+        with contextlib.suppress(OSError):  # there is something in it
+            folder.rmdir()
 
 
 def _settle(folder: Path) -> None:

@@ -5,6 +5,7 @@ while that is whole and fits its place, and the other files have the sizes that 
 are read. So paths and ``run.json`` alone answer which runs there are; ``config.yaml`` is for people.
 """
 
+import contextlib
 import datetime
 import io
 import math
@@ -66,22 +67,27 @@ def failure(results_dir, config: Mapping) -> StoredRun | None:
 
 
 def tidy(results_dir) -> None:
-    """Remove what processes left behind that were killed while they wrote here or ran something."""
+    """Remove what processes left behind that were killed while they wrote here or ran something, as far as that can be done."""
     results_dir = folders.check_folder("results_dir", results_dir)
     clean(results_dir)
     for solver in results_dir.glob("runs/*/*/"):
-        clean(solver)
-        locks.clean(solver)
-        for folder in {path.parent for path in solver.glob("[!.]*/.*")}:
-            commit.tidy(folder)
-        for partial in solver.glob(f"*{paths.PARTIAL}"):
-            final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
-            if math.inf > _age(partial / RECORD) > _age(final / RECORD) >= 0:  # it was finished later
-                remove(partial)
-        for checkpoint in solver.glob(f".*{paths.CHECKPOINT}"):
-            final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
-            if _age(checkpoint) > _age(final / RECORD) >= 0:
-                checkpoint.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is somebody else's, or the disk is full
+            _tidy(solver)
+
+
+def _tidy(solver: Path) -> None:
+    clean(solver)
+    locks.clean(solver)
+    for folder in {path.parent for path in solver.glob("[!.]*/.*")}:
+        commit.tidy(folder)
+    for partial in solver.glob(f"*{paths.PARTIAL}"):
+        final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
+        if math.inf > _age(partial / RECORD) > _age(final / RECORD) >= 0:  # it was finished later
+            remove(partial)
+    for checkpoint in solver.glob(f".*{paths.CHECKPOINT}"):
+        final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
+        if _age(checkpoint) > _age(final / RECORD) >= 0:
+            checkpoint.unlink(missing_ok=True)
 
 
 def is_due(run: StoredRun | None, force) -> bool:

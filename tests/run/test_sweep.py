@@ -1,4 +1,9 @@
+import errno
 import json
+import os
+import re
+import signal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -6,8 +11,8 @@ import pytest
 
 from fwexp import store
 from fwexp.data.dataset import Dataset
-from fwexp.errors import DataError, OptionError, RunsFailed, UserError
-from fwexp.files import atomic
+from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
+from fwexp.files import locks
 from fwexp.run import runner, sweep
 from fwexp.run.config import run_key
 from tests.test_cli import letters
@@ -202,14 +207,51 @@ def test_a_diverged_run_is_a_result(tmp_path, solved):
 
 
 def test_a_store_that_cannot_take_the_run_is_a_failure(tmp_path, solved, monkeypatch, capsys):
-    def fail(*_):
-        raise OSError("no space left")
+    write = Path.write_bytes
 
-    monkeypatch.setattr(atomic, "write", fail)
+    def full(path, data):
+        if ".model.npz." in path.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(RunsFailed):
         sweep.execute(expand(), results_dir=tmp_path)
-    assert "failed: cannot store the run: no space left" in capsys.readouterr().err
+    message = r"failed: cannot store the run: \[Errno 28\] No space left on device: '.*model\.npz.*'$"
+    assert re.search(message, capsys.readouterr().err, re.MULTILINE)
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
+
+
+def test_a_store_without_room_for_a_claim_fails_runs(tmp_path, solved, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(locks, "_owner", full)
+    with pytest.raises(RunsFailed, match="2 of 2 runs failed"):
+        sweep.execute(expand("seed=0,1"), results_dir=tmp_path)
+    assert solved.calls == []
+    assert "[1/2] digits bcfw lam=0.01 seed=0: failed: OSError: [Errno 28]" in capsys.readouterr().err
+
+
+def test_what_is_stored_can_be_had_from_a_store_that_cannot_be_written(tmp_path, solved, monkeypatch):
+    configs = expand("seed=0,1")
+    sweep.execute(configs[:1], results_dir=tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    sweep.execute(configs[:1], results_dir=tmp_path)
+    assert runner.run(configs[0], tmp_path).status == "stored"
+    for run in (lambda: sweep.execute(configs, results_dir=tmp_path), lambda: runner.run(configs[1], tmp_path)):
+        with pytest.raises(ParameterError, match="results_dir must be a folder that can be written"):
+            run()
+    assert len(solved.calls) == 1
+
+
+def test_an_interrupt_while_a_run_is_stored_comes_afterwards(tmp_path, solved, monkeypatch):
+    (config,) = expand()
+    commit = store.commit.commit
+    monkeypatch.setattr(store.commit, "commit", lambda *given: (os.kill(os.getpid(), signal.SIGINT), commit(*given)))
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(config, tmp_path, verbose=False)
+    assert store.is_stored(tmp_path, config)
 
 
 def test_missing_data_are_found_before_the_first_run(tmp_path, solved):

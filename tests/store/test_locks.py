@@ -1,10 +1,13 @@
 """Claims: one holder at a time, whatever dies; and sweeps that share their runs by them."""
 
+import errno
 import os
+import re
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +84,22 @@ def test_a_claim_from_elsewhere_is_taken_over_when_nobody_touches_it(final, monk
     assert not locks.held(final)
     locks.drop(final)
     assert list(final.parent.iterdir()) == []
+
+
+def test_a_folder_that_is_removed_meanwhile_is_no_error_and_a_full_disk_is_named(final, monkeypatch):
+    look = locks._look
+    monkeypatch.setattr(locks, "_look", lambda path: (look(path), path.parent.rmdir())[0])
+    below = final / "run.json"
+    assert locks.take(below) is None
+    monkeypatch.setattr(locks, "_look", look)
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match=re.escape(f"No space left on device: '{final}'")):
+        locks.take(below)
+    assert list(final.iterdir()) == []
 
 
 def test_who_is_waited_for_is_named(final):

@@ -1,6 +1,8 @@
+import errno
 import json
 import os
 import shutil
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,10 @@ import fwexp
 from fwexp import store
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError, ParameterError
+from fwexp.files import locks
 from fwexp.run.config import canonical, run_key
 from fwexp.store import commit, paths, records, stored_run
+from tests.store.test_locks import GONE
 
 FILES = ["config.yaml", "model.npz", "run.json", "trace.parquet"]
 
@@ -343,6 +347,37 @@ def test_a_failure_leaves_a_record_until_the_run_succeeds(tmp_path, config, make
     assert (run.status, run.columns()["solver"]) == ("failed", "bcfw")
     store.save(make_result(), config, tmp_path)
     assert store.find_runs(tmp_path, include={"failed"}) == store.find_runs(tmp_path)
+
+
+def test_file_systems_that_cannot_flush_folders_will_do(tmp_path, config, make_result, monkeypatch):
+    fsync = os.fsync
+
+    def of_files(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", of_files)
+    store.save(make_result(), config, tmp_path)
+    assert store.is_stored(tmp_path, config)
+
+
+def test_tidying_does_what_it_can_and_makes_nothing(tmp_path, config, make_result, monkeypatch):
+    place = store.save(make_result(), config, tmp_path)
+    left, clean = place.with_name(f".{place.name}.claim-0"), locks.clean
+    left.write_text(GONE)
+    (tmp_path / "runs" / "digits" / "another").mkdir()
+
+    def refuse_another(folder):
+        if folder.name == "another":
+            raise PermissionError("somebody else's")
+        clean(folder)
+
+    monkeypatch.setattr(locks, "clean", refuse_another)
+    store.tidy(tmp_path)
+    assert not left.exists()
+    commit.tidy(place.with_name("gone"))  # removed since it was seen
+    assert list(place.parent.iterdir()) == [place]
 
 
 def test_a_store_that_cannot_be_written_is_refused(tmp_path):
