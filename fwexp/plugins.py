@@ -4,13 +4,14 @@ What is found can be used by its name. What cannot be - it does not import, it i
 and one line on standard error says why; the rest works.
 """
 
+import dataclasses
 import importlib
 import inspect
 import logging
 import pkgutil
 import re
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -122,27 +123,28 @@ class Catalogue(Named):
 
     def _discovered(self) -> dict[str, Definition]:
         if self._definitions is None:
-            self._definitions = {}
-            self._take(self._own())
+            definitions: dict[str, Definition] = {}  # other threads see all of them, or look themselves
+            self._take(definitions, self._own())
             points = entry_points(group=GROUPS[self._kind])
-            self._take([(point.name, Definition(point.module, _described(point), point.load)) for point in points])
+            self._take(definitions, [(point.name, Definition(point.module, _described(point), point.load)) for point in points])
+            self._definitions = definitions
         return self._definitions
 
-    def _take(self, found: Iterable[tuple[str, Definition]]) -> None:
-        """Keep what has a name that nothing else has, neither among ``found`` nor among what was taken before."""
+    def _take(self, definitions: dict[str, Definition], found: Iterable[tuple[str, Definition]]) -> None:
+        """Add what has a name that nothing else has, neither among ``found`` nor among the ``definitions`` so far."""
         by_name: dict[str, list[Definition]] = {}
         for name, definition in found:
             by_name.setdefault(name if isinstance(name, str) else shown(name), []).append(definition)
-        for name, definitions in by_name.items():
-            what = f"{self._kind} {name!r} of {' and '.join(definition.described for definition in definitions)}"
+        for name, those in by_name.items():
+            what = f"{self._kind} {name!r} of {' and '.join(definition.described for definition in those)}"
             if not self._pattern.fullmatch(name):
                 warn_left_out(what, ParameterError("that is no name for one"))
-            elif name in self._definitions:
-                warn_left_out(what, ParameterError(f"{self._definitions[name].described} has one of that name"))
-            elif len(definitions) > 1:
+            elif name in definitions:
+                warn_left_out(what, ParameterError(f"{definitions[name].described} has one of that name"))
+            elif len(those) > 1:
                 warn_left_out(what, ParameterError("they share the name"))
             else:
-                (self._definitions[name],) = definitions
+                (definitions[name],) = those
 
 
 class Selection(Named):
@@ -161,6 +163,23 @@ class Selection(Named):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
+    """Refuse options that are no dataclass, or have a field that cannot be told from what stands beside them.
+
+    Parameters
+    ----------
+    cls : type
+        The options of a solver, a data set or a task.
+    taken : collection of str
+        What is given along with such options, in configurations and in Python, beside the ``name``.
+    """
+    if not dataclasses.is_dataclass(cls):
+        raise ParameterError("its Options are no dataclass")
+    for field in dataclasses.fields(cls):
+        if field.name == "name" or field.name in taken:
+            raise ParameterError(f"its option {field.name!r} is called as something else that is given along with it")
 
 
 def warn_left_out(what: str, error: BaseException) -> None:

@@ -1,18 +1,23 @@
 """Finding of files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
 
+import inspect
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import fwexp.data
 import fwexp.solvers
 from fwexp import plugins
+from fwexp.convex import minimize, saddle_point
 from fwexp.data import DATASETS
 from fwexp.papers.catalogue import FIGURES, figures_of
 from fwexp.run.config import names
@@ -111,6 +116,30 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
 
 
 @pytest.mark.slow
+def test_a_method_of_another_package_runs_on_convex_sets(place):
+    """By its name, as a method with options, in a sweep with workers, and from Python; it fits no data of other kinds."""
+    place.fwexp("run", "-m", "dataset=norm", "solver=lazy_fw,lazier_fw,frank_wolfe", "max_passes=50", "hydra/launcher=joblib")
+    rows = [row.split() for row in place.fwexp("ls", "dataset=norm").splitlines()[1:]]
+    assert sorted((row[1], row[-1]) for row in rows) == [
+        ("frank_wolfe", "task=convex"),
+        ("lazy_fw", "solver.share=0.1"),
+        ("lazy_fw", "solver.share=0.5"),
+    ]
+    code = """
+import numpy as np
+from fwexp.convex import Quadratic, Simplex, minimize
+print(minimize(Quadratic(np.eye(3)), Simplex(3), method="lazy_fw", share=1.0, gap_tol=0.01).status)
+minimize(Quadratic(np.eye(3)), Simplex(3), method="lazy_fw", share=2)
+"""
+    done = place.python(code)
+    assert done.stdout == "converged\n"
+    assert done.stderr.endswith("ParameterError: share must be a number > 0 and <= 1, got 2\n")
+    done = place.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "dataset=tags", "solver=lazy_fw")
+    assert done.returncode == 2
+    assert "solver lazy_fw is for convex problems" in done.stderr
+
+
+@pytest.mark.slow
 def test_a_family_of_another_package_needs_the_required_functions_only(place):
     """Tiers that a solver needs are named before anything is compiled."""
     folder = Path(place.fwexp("run", "dataset=bits", "solver=fw", "lam=0.1", "max_passes=30").strip())
@@ -174,6 +203,7 @@ def install(site, name, points, **modules):
 
 SOUND = """
 from dataclasses import dataclass, field
+from fwexp.data import Dataset
 from fwexp.solvers.fw import FW
 
 class Mine(FW):
@@ -196,6 +226,20 @@ class Odd(FW):
 @dataclass(frozen=True)
 class Demanding:
     value: object
+
+@dataclass(frozen=True)
+class Clashing:
+    seed: int = 3
+
+class Clash(FW):
+    name = "clash"
+    Options = Clashing
+
+@dataclass(frozen=True)
+class Called:
+    name: str = "mine"
+
+DATA = Dataset("called", "its option is a name", "none", (), print, Called)
 
 class Bare(FW):
     name = "bare"
@@ -221,6 +265,7 @@ bcfw = sound:Same
 auto = sound:Mine
 odd = sound:Odd
 bare = sound:Bare
+clash = sound:Clash
 number = sound:number
 absent = sound:absent
 gone = no_such_module:X
@@ -229,6 +274,7 @@ quits = quits:X
 
 [fwexp.datasets]
 wrong = sound:Mine
+called = sound:DATA
 
 [fwexp.papers]
 wrong = sound:Mine
@@ -243,6 +289,8 @@ REASONS = {
     "solver 'auto'": "fwexp.solvers.auto has one of that name",
     "solver 'odd'": "UnsupportedValueType: Value 'object' is not a supported primitive type",
     "solver 'bare'": "missing 1 required positional argument: 'value'",
+    "solver 'clash'": "its option 'seed' is called as something else that is given along with it",
+    "dataset 'called'": "its option 'name' is called as something else that is given along with it",
     "solver 'number'": "it is no subclass of fwexp.solvers.Solver",
     "solver 'absent'": "AttributeError: module 'sound' has no attribute 'absent'",
     "solver 'gone'": "ModuleNotFoundError: No module named 'no_such_module'",
@@ -333,6 +381,24 @@ def test_one_file_adds_a_solver(add):
     names, complaints = add(fwexp.solvers, SOLVERS, mine="from fwexp.solvers.fw import FW\nclass Mine(FW):\n    name = 'mine'\n")
     assert (sorted(names), complaints) == (sorted([*before, "mine"]), [])
     assert SOLVERS.module("mine") == "fwexp.solvers.mine"
+
+
+def test_options_are_not_called_as_what_is_given_along_with_them():
+    calls = {plugins.STRUCTURED: fwexp.solve, plugins.CONVEX: minimize, plugins.SADDLE: saddle_point}
+    for kind, call in calls.items():
+        assert {*fwexp.solvers.ARGUMENTS[kind], "options"} == set(inspect.signature(call).parameters)
+
+
+def test_threads_that_look_at_once_find_the_same():
+    def slowly():
+        for name in ("first", "second", "third"):
+            time.sleep(0.05)
+            yield name, plugins.Definition("module", "a test", lambda name=name: SimpleNamespace(name=name))
+
+    catalogue = plugins.Catalogue("solver", slowly, lambda _: None)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda delay: time.sleep(delay) or "third" in catalogue, (0.0, 0.02, 0.07, 0.12)))
+    assert found == 4 * [True]
 
 
 def test_one_file_adds_a_dataset(add):

@@ -5,7 +5,6 @@ other packages, by entry points of the group ``fwexp.datasets`` whose names are 
 imported before a data set is read.
 """
 
-import dataclasses
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -23,8 +22,7 @@ def _check(dataset) -> None:
         raise ParameterError("it is no fwexp.data.Dataset")
     if not (isinstance(dataset.files, tuple) and all(isinstance(file, DataFile) for file in dataset.files)):
         raise ParameterError("its files are no tuple of DataFile")
-    if not dataclasses.is_dataclass(dataset.Options):
-        raise ParameterError("its Options are no dataclass")
+    plugins.check_options_class(dataset.Options, ["data_dir"])
     dataset.Options()
     if dataset.kind not in plugins.KINDS:
         raise ParameterError(unknown("kind of problem", dataset.kind, plugins.KINDS))

@@ -3,18 +3,26 @@
 Another package offers a solver by an entry point of the group ``fwexp.solvers``, whose name is that of the solver.
 """
 
-import dataclasses
 import inspect
 from collections.abc import Mapping
 
 from fwexp import plugins
 from fwexp.driver.iteration import Iteration
+from fwexp.driver.settings import CHECKS
 from fwexp.errors import ParameterError, unknown
 from fwexp.methods import methods
 from fwexp.solvers.base import Solver, check_needs, check_options
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_method", "get_solver", "of_kind"]
 
+# By the kind of problem, what `fwexp.solve`, `minimize` and `saddle_point` take beside the options of a solver.
+_COMMON = ("callback", "verbose", "checkpoint")
+_SADDLE = ("game", "method", "max_iter", "gap_tol", "time_limit", "schedule", *_COMMON)
+ARGUMENTS = {
+    plugins.STRUCTURED: ("problem", "solver", "test", "metrics", "order", "warm_start", *CHECKS, *_COMMON),
+    plugins.CONVEX: ("f", "set", "x0", "seed", *_SADDLE[1:]),
+    plugins.SADDLE: _SADDLE,
+}
 FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: methods on convex sets stand above this layer
 
 
@@ -26,12 +34,11 @@ def _check(cls) -> None:
     for attribute in ("name", "title", "Options"):
         if not hasattr(cls, attribute):
             raise ParameterError(f"it has no {attribute}")
-    if not dataclasses.is_dataclass(cls.Options):
-        raise ParameterError("its Options are no dataclass")
-    cls.Options()
     for kind in cls.kinds:
         if kind not in plugins.KINDS:
             raise ParameterError(unknown("kind of problem", kind, plugins.KINDS))
+        plugins.check_options_class(cls.Options, ARGUMENTS[kind])
+    cls.Options()
 
 
 def _classes(module) -> list[type[Iteration]]:

@@ -3,7 +3,6 @@
 Another package offers a task by an entry point of the group ``fwexp.tasks``, whose name is that of the task.
 """
 
-import dataclasses
 import inspect
 
 from fwexp import plugins
@@ -28,8 +27,7 @@ def _check(cls) -> None:
     for name in cls.reads:
         if name not in CHECKS:
             raise ParameterError(f"it reads {name!r}, which is no setting; there are: {', '.join(CHECKS)}")
-    if not dataclasses.is_dataclass(cls.Options):
-        raise ParameterError("its Options are no dataclass")
+    plugins.check_options_class(cls.Options)
 
 
 TASKS = plugins.Catalogue(

@@ -1,1 +1,1 @@
-"""A solver, a family of problems, two data sets and a figure that fwexp finds."""
+"""Solvers, a family of problems, two data sets and a figure that fwexp finds."""
