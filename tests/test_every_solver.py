@@ -56,6 +56,14 @@ def test_solvers_keep_their_promises(name, options):
     check_solver(name, small_chains(), **options)
 
 
+@pytest.mark.parametrize("name", SOLVER_OPTIONS)
+def test_without_features_there_is_nothing_to_learn(name):
+    for problem in (fwexp.multiclass_problem(np.zeros((4, p)), [0, 1, 0, 1]) for p in (0, 2)):
+        result = fwexp.solve(problem, name, lam=1.0, max_passes=3)
+        assert result.primal == pytest.approx(1.0)
+        assert not result.w.any()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bcfw", "ssg"])
 def test_solvers_keep_their_promises_on_functions(name):

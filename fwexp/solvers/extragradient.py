@@ -64,7 +64,7 @@ class Extragradient(Solver):
     def prepare(self):
         self.entropic_oracle = EntropicOracle(self.problem, self.lam)
         self.calls_per_step = 2 * self.problem.n
-        R = max(float(np.sqrt(np.mean(radii_sq(self.problem)))), np.finfo(float).tiny)
+        R = float(np.sqrt(np.mean(radii_sq(self.problem)))) or 1.0  # without features there is no w to find
         self.eta_w = min(0.5 / self.lam, 0.5 * self.options.scale / (R * np.sqrt(self.lam)))
         self.eta_a = ((1.0 - self.eta_w * self.lam) / R) ** 2 / self.eta_w
 

@@ -68,7 +68,7 @@ class Kernelised:
     def view(self, problem):
         """Return the problem with kernelised inputs, on coefficients of the training inputs."""
         options, train = self.options, self.user_problem
-        gamma = options.gamma if options.gamma is not None else 1.0 / original(train).num_features
+        gamma = options.gamma if options.gamma is not None else 1.0 / max(original(train).num_features, 1)
         return kernelised(problem, train, Kernel(KINDS.index(options.kernel), options.degree, gamma, options.coef0))
 
     def new_sets(self):
