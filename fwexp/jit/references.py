@@ -6,17 +6,18 @@ those without memory of their own, and numba leaves out counts that are about no
 somewhere, in what they return or in a list or an object that they are given, count as usual. An exception must not hold one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from numba.core import types
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import register_pass
+from numba.core.datamodel import default_manager
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
 from fwexp.jit.inner import pipeline_with
 
-__all__ = ["KernelCompiler"]
+__all__ = ["KernelCompiler", "leaves_arrays"]
 
 
 def _leaves(kind: types.Type) -> Iterator[types.Type]:
@@ -28,16 +29,22 @@ def _leaves(kind: types.Type) -> Iterator[types.Type]:
         yield kind
 
 
+def leaves_arrays(given: Iterable[types.Type], returned: types.Type) -> bool:
+    """Return whether a kernel of these types can leave an array that it is given behind; if not, it borrows them."""
+    if isinstance(returned, types.Generator):
+        return True
+    places = [returned, *(leaf for kind in given for leaf in _leaves(kind) if not isinstance(leaf, types.Array))]
+    return any(default_manager[place].contains_nrt_meminfo() for place in places)
+
+
 class _BorrowingLower(Lower):
     """numba's translation to LLVM, of a function that borrows its arrays."""
 
     def extract_function_arguments(self) -> list:
         """Return the arguments, without owners of arrays where no array can be left behind."""
         super().extract_function_arguments()
-        kinds, returned = self.fndesc.argtypes, self.fndesc.restype
-        places = [returned, *(leaf for kind in kinds for leaf in _leaves(kind) if not isinstance(leaf, types.Array))]
-        counted = any(self.context.data_model_manager[place].contains_nrt_meminfo() for place in places)
-        if not counted and not isinstance(returned, types.Generator):
+        kinds = self.fndesc.argtypes
+        if not leaves_arrays(kinds, self.fndesc.restype):
             self.fnargs = [self._borrowed(kind, value) for kind, value in zip(kinds, self.fnargs, strict=True)]
         return self.fnargs
 

@@ -10,9 +10,10 @@ from functools import cache
 from fwexp.files import code_digest
 
 COMMON = ("fwexp.driver", "fwexp.oracles", "fwexp.problems")
-# Modules that list others or show something, and change no number: else a run would depend on all solvers and data sets.
+# Modules that list others, show something or look after files, and change no number: else a run would depend on all there is.
 LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", "fwexp.tasks")
-SHOWS = ("fwexp.plugins", "fwexp.files.code_digest", "fwexp.driver.progress", "fwexp.errors")
+SHOWS = ("fwexp.plugins", "fwexp.driver.progress", "fwexp.errors")
+KEEPS = tuple(f"fwexp.files.{name}" for name in ("atomic", "code_digest", "folders", "locks", "private", "processes"))
 
 
 def made_by(modules: Iterable[str]) -> dict:
@@ -30,4 +31,4 @@ def is_stale(record: Mapping) -> bool:
 @cache
 def current(modules: tuple[str, ...]) -> str:
     """Return the digest of modules, and all they import, as their sources are now."""
-    return code_digest.digest(modules, without={*LISTS, *SHOWS} - set(modules), deferred=True)
+    return code_digest.digest(modules, without={*LISTS, *SHOWS, *KEEPS} - set(modules), deferred=True)

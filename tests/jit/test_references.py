@@ -1,17 +1,21 @@
 """Kernels borrow the arrays that they are given, and nothing is freed too early or too late for it."""
 
+import ast
 import itertools
 import re
 import sys
 import weakref
+from pathlib import Path
 from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
+from numba import types
 from numba.core.runtime import _nrt_python, rtsys
 
-from fwexp.jit import kernels
+import fwexp
+from fwexp.jit import kernels, references
 
 
 @kernels.register_jitable
@@ -213,6 +217,46 @@ def test_arrays_that_are_left_somewhere_live_on():
         del values
         assert known() is not None
         np.testing.assert_array_equal(left(), np.arange(2.0, 9.0))
+
+
+ARRAY = numba.float64[::1]
+HOLDERS = [ARRAY, types.Optional(ARRAY), types.List(ARRAY), Box.class_type.instance_type]
+
+
+def test_by_its_types_a_kernel_is_known_to_leave_an_array_behind():
+    """In what it returns, or in what it is given beside arrays, through tuples."""
+    pair = types.Tuple((types.intp, ARRAY))
+    for kind in HOLDERS:
+        assert references.leaves_arrays([ARRAY], kind)
+        assert references.leaves_arrays([], types.Tuple((types.intp, kind)))
+        assert references.leaves_arrays([types.Tuple((ARRAY, kind))], types.none) == (kind is not ARRAY)
+    for kind in (types.none, types.float64, types.boolean, types.Tuple((types.float64, types.intp))):
+        assert not references.leaves_arrays([ARRAY, pair, types.Tuple((pair, types.float64))], kind)
+
+
+def compiled_functions():
+    """Return the functions of the package that numba compiles, as they are written: kernels, and what these call."""
+    found = {}  # by the words of a decorator
+    for path in Path(fwexp.__file__).parent.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for decorator in getattr(function, "decorator_list", ()):
+                words = tuple(re.findall(r"\w+", ast.unparse(decorator).partition("(")[0]))
+                found.setdefault(words, []).append(function)
+    stubs = found[("dispatched",)]
+    dispatched = {stub.name for stub in stubs if "(plain Python" not in ast.get_docstring(stub)}
+    kernels = [found[(name,)] for name in ("njit", "array_kernel", "register_jitable")]
+    parts = [functions for words, functions in found.items() if words[-1] == "register" and words[0] in dispatched]
+    return [function for functions in (*kernels, *parts) for function in functions]
+
+
+def test_what_kernels_of_ours_raise_holds_no_array():
+    """It would be one that its kernel has borrowed, and live on."""
+    functions = compiled_functions()
+    raised = [node.exc for function in functions for node in ast.walk(function) if isinstance(node, ast.Raise)]
+    assert len(functions) > 200
+    assert raised
+    for error in raised:
+        assert all(isinstance(argument, ast.Constant) for argument in error.args), ast.unparse(error)
 
 
 def test_all_that_is_taken_from_python_is_given_back():

@@ -51,6 +51,8 @@ PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": 
         ("fwexp.problems.chain_parts", ALL),
         ("fwexp.driver.loop", ALL),
         ("fwexp.driver.progress", set()),
+        ("fwexp.files.atomic", set()),
+        ("fwexp.files.npz", ALL),
         ("fwexp.tasks.path", {"path"}),
         ("fwexp.tasks.improvement", set()),
         ("fwexp.data.digits", ALL - {"conll2000"}),
