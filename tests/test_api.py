@@ -210,6 +210,7 @@ def test_warm_start_beats_a_cold_one(problem):
         ("bcfw", lambda p: fwexp.solve(chain("dense", 0)[1], "bcfw", lam=1, max_passes=1), ParameterError, "the same problem"),
         ("fw", lambda p: fwexp.solve(p, "bcfw", lam=1, max_passes=1), OptionError, "fw cannot start from .* bcfw; accepted: fw"),
         ("bcfw", lambda p: fwexp.solve(p, "fw", lam=1, max_passes=1), OptionError, "bcfw cannot start from .* fw; accepted: bcfw"),
+        ("approx_bcfw", lambda p: fwexp.solve(p, "bcfw", lam=1, max_passes=1), OptionError, "from the dual variables of bcfw"),
         ("ssg", lambda p: fwexp.solve(p, "ssg", lam=1, max_passes=1), OptionError, "solver ssg takes no warm_start"),
     ],
 )

@@ -1,4 +1,7 @@
-"""The references are checked against definitions, certificates and each other; the package itself is not involved."""
+"""The references are checked against definitions and certificates; the package itself is not involved.
+
+What the package's own tests show of it is not shown again of the transcriptions whose steps it takes.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from tests import reference as ref
-from tests.reference.examples import chain, multiclass, order_of
+from tests.reference.examples import chain, multiclass
 
 SEEDS = range(3)
 LAMS = (1.0, 0.1, 0.01)
@@ -16,10 +19,6 @@ LAMS = (1.0, 0.1, 0.01)
 
 def random_dual(tp, rng):
     return [rng.dirichlet(np.full(len(L), 0.3)) for L in tp.loss]
-
-
-def dual_path(run, lam):
-    return np.array([ref.dual_value(w, ell, lam) for w, ell in zip(run.last.w, run.last.ell, strict=True)])
 
 
 # Decoding and problems ---------------------------------------------------------------------------------------------
@@ -155,27 +154,8 @@ def test_averages_equal_their_other_forms():
         np.testing.assert_allclose(ref.tavg(x)[k], lazy, atol=1e-13)
         np.testing.assert_allclose(ref.avg(x)[k], sum(x[1 : k + 1]) / k, atol=1e-13)
     assert [ref.last_power_of_two(k) for k in (0, 1, 2, 3, 4, 7, 8, 9)] == [0, 1, 2, 2, 4, 4, 8, 8]
-    for average in (ref.wavg, ref.tavg, ref.avg, ref.suffix):
+    for average in (ref.wavg, ref.tavg, ref.avg):
         np.testing.assert_array_equal(average(x)[0], x[0])
-    np.testing.assert_allclose(ref.suffix(x)[5], x[3:6].mean(axis=0))
-
-
-def test_ssg_is_a_sum_of_subgradients_and_its_averages_follow():
-    tp, lam = chain(0), 0.1
-    order = order_of(tp, 6)
-    run = ref.ssg(tp, lam, order)
-    psi = np.array([tp.psi[i][tp.argmax(i, w)] for i, w in zip(order, run.last.w, strict=False)])
-    S, U, K = np.zeros(tp.d), np.zeros(tp.d), len(order)
-    H = np.concatenate([[0], np.cumsum(1 / np.arange(1, K + 1))])
-    for k in range(1, K + 1):
-        S, U = S + psi[k - 1], U + k * psi[k - 1]
-        np.testing.assert_allclose(run.last.w[k], S / (lam * k), atol=1e-11)
-        np.testing.assert_allclose(run.wavg.w[k], 2 * ((k + 1) * S - U) / (lam * k * (k + 1)), atol=1e-11)
-        np.testing.assert_allclose(run.avg.w[k], (H[k] * S - H[:k] @ psi[:k]) / (lam * k), atol=1e-11)
-        K0 = ref.last_power_of_two(k)
-        tail = sum(((H[k] - H[s - 1]) * psi[s - 1] for s in range(K0 + 1, k + 1)), np.zeros(tp.d))
-        tavg = ((H[k] - H[K0 - 1]) * psi[:K0].sum(axis=0) + tail) / (lam * (k - K0 + 1))
-        np.testing.assert_allclose(run.tavg.w[k], tavg, atol=1e-11)
 
 
 # Frank-Wolfe -------------------------------------------------------------------------------------------------------
@@ -188,78 +168,35 @@ def test_batch_frank_wolfe_is_the_subgradient_method():
     np.testing.assert_allclose(ref.subgradient(tp, lam, betas), run.last.w, atol=1e-12)
 
 
-@pytest.mark.parametrize("line_search", [True, False])
-@pytest.mark.parametrize("lam", LAMS)
-def test_algorithm_4_is_algorithm_3(lam, line_search):
-    tp = chain(2)
-    order = order_of(tp, 6)
-    run = ref.bcfw(tp, lam, order, line_search)
-    for k, alpha in enumerate(ref.bcfw_dual(tp, lam, order, line_search)):
-        np.testing.assert_allclose(run.last.w[k], ref.weights(tp, alpha, lam), atol=1e-11)
-        assert run.last.ell[k] == pytest.approx(ref.loss_term(tp, alpha), abs=1e-12)
-        if k < len(order):
-            assert run.gaps[k] == pytest.approx(ref.block_gaps(tp, alpha, lam)[order[k]], abs=1e-11)
+# Other methods -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lam", LAMS)
-def test_line_search_never_decreases_the_dual_and_gaps_certify(lam):
-    tp = chain(0)
-    for run in (ref.fw(tp, lam, 40), ref.bcfw(tp, lam, order_of(tp, 10))):
-        assert np.diff(dual_path(run, lam)).min() >= -1e-14
-        best = ref.qp_optimum(tp, lam)
-        for path in (run.last, run.wavg, run.tavg, run.avg):  # averages of dual points are dual points
-            for w, ell in zip(path.w, path.ell, strict=True):
-                assert ref.dual_value(w, ell, lam) <= best.dual + 1e-12 <= ref.primal(tp, w, lam) + 2e-12
-    batch = ref.fw(tp, lam, 40)
-    gaps = [ref.primal(tp, w, lam) - dual for w, dual in zip(batch.last.w, dual_path(batch, lam), strict=True)]
-    np.testing.assert_allclose(batch.gaps, gaps[:-1], atol=1e-12)
-    assert gaps[0] == pytest.approx(np.mean([L.max() for L in tp.loss]))  # P(0) - D(a_0), D(a_0) = 0
+def test_cutting_planes_reach_the_optimum(lam):
+    for tp in (chain(0), ref.tiny_multiclass(*multiclass(0), 3)):
+        best, cuts = ref.qp_optimum(tp, lam), ref.one_slack(tp, lam)
+        assert (cuts.dual[-1], cuts.primal[-1]) == pytest.approx((best.dual, best.dual), abs=1e-7)
+        assert np.diff(cuts.dual).min() >= -1e-11
+    rough = ref.one_slack(tp, lam, 0.01)
+    assert 1e-8 < rough.primal[-1] - rough.dual[-1] <= 0.01
 
 
-def test_one_example_makes_block_and_batch_the_same():
-    tp = chain(0, n=1, lengths=(3,))
-    for line_search in (True, False):
-        block, batch = ref.bcfw(tp, 0.1, np.zeros(30, int), line_search), ref.fw(tp, 0.1, 30, line_search)
-        np.testing.assert_allclose(block.last.w, batch.last.w, atol=1e-12)
-        np.testing.assert_allclose(block.wavg.ell, batch.wavg.ell, atol=1e-12)
+def test_one_slack_qp_satisfies_its_constraints():
+    tp, lam = chain(0), 0.1
+    cuts, planes, losses = ref.one_slack(tp, lam), [np.zeros(tp.d)], [0.0]
+    for w, value, xi in zip(cuts.w, cuts.dual, cuts.xi, strict=True):
+        slack = np.array(losses) - np.array(planes) @ w
+        assert slack.max() == pytest.approx(xi, abs=1e-9)
+        assert lam / 2 * w @ w + xi == pytest.approx(value, abs=1e-9)  # the QP's own primal equals its dual
+        labels = [tp.argmax(i, w) for i in range(tp.n)]
+        planes.append(np.mean([psi[j] for psi, j in zip(tp.psi, labels, strict=True)], axis=0))
+        losses.append(np.mean([L[j] for L, j in zip(tp.loss, labels, strict=True)]))
 
 
-def test_the_degraded_oracle_is_exact_without_error():
-    tp = chain(0)
-    order = order_of(tp, 20)
-    same = ref.bcfw(tp, 0.5, order, oracle=ref.degraded_oracle())
-    np.testing.assert_allclose(same.last.w, ref.bcfw(tp, 0.5, order).last.w, atol=1e-12)
-
-
-@pytest.mark.parametrize(("nu", "delta"), [(0.5, 0.0), (1.0, 2.0), (0.7, 1.0)])
-def test_the_degraded_oracle_is_as_bad_as_allowed_and_still_converges(nu, delta):
-    tp, lam, worse = chain(0), 0.5, []
-    curvature, oracle = ref.block_curvature(tp, lam), ref.degraded_oracle(nu, delta, ref.block_curvature(tp, lam))
-
-    def checked(tp, query):
-        j, n = oracle(tp, query), tp.n
-        gaps = np.array(
-            [
-                query.lam * (query.w_i - tp.corner(query.i, c, lam)[0]) @ query.w - query.ell_i + tp.corner(query.i, c, lam)[1]
-                for c in range(len(tp.loss[query.i]))
-            ]
-        )
-        gamma = 2 * n / (nu * query.k + 2 * n)
-        least = nu * gaps.max() - delta * gamma * curvature[query.i] / 2  # eq. (13)
-        assert gaps[j] == pytest.approx(min(gap for gap in gaps if gap >= least - 1e-13), abs=1e-12)
-        worse.append(gaps[j] < gaps.max() - 1e-6)
-        return j
-
-    run = ref.bcfw(tp, lam, order_of(tp, 100), oracle=checked, nu=nu)
-    assert any(worse)
-    best, k = ref.qp_optimum(tp, lam).dual, np.arange(len(run.last.w))
-    bound = 2 * tp.n / (nu * k + 2 * tp.n) * (curvature.sum() * (1 + delta) / nu + best)  # Theorem C.1, h_0 = D*
-    assert np.all(best - dual_path(run, lam) <= bound)
-
-
-def test_predefined_steps_grow_with_a_multiplicative_error():
-    tp = chain(0, n=2)
-    w = ref.bcfw(tp, 1.0, [0, 0], line_search=False, nu=0.5).last.w
-    w_s = tp.corner(0, tp.argmax(0, w[1]), 1.0)[0]
-    gamma = 2 * 2 / (0.5 * 1 + 2 * 2)
-    np.testing.assert_allclose(w[2], (1 - gamma) * w[1] + gamma * w_s)
+def test_the_first_eg_update_is_the_formula():
+    tp, lam = chain(0), 10.0
+    result = ref.online_eg(tp, lam, [2])
+    scores = tp.scores(2, result.run.last.w[0])
+    expected = np.exp(0.5 * scores) / np.exp(0.5 * scores).sum()
+    assert result.calls[-1] == 1
+    np.testing.assert_allclose(result.alpha[2], expected, rtol=1e-12)

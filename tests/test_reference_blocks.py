@@ -25,38 +25,6 @@ def test_the_block_solver_in_its_plain_setting_is_bcfw():
     np.testing.assert_array_equal(ours.calls[::15], [1, 16 + tp.n, 31 + 2 * tp.n])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lam", [1.0, 0.2])
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("cache", [None, (0.25, 0.01)])
-@pytest.mark.parametrize("accelerate", [None, (3.0, 2)])
-def test_every_combination_reaches_the_optimum(lam, step, cache, accelerate):
-    tp = chain(1)
-    best, u = ref.qp_optimum(tp, lam), draws_of(tp, 300)
-    result = ref.block_fw(tp, lam, len(u), "gap", u, step, cache, 20, 5, accelerate)
-    duals = [ref.dual_value(w, ell, lam) for w, ell in zip(result.point, result.run.last.ell, strict=True)]
-    primals = [ref.primal(tp, w, lam) for w in result.run.last.w]
-    assert max(duals) <= best.dual + 1e-12 <= min(primals) + 2e-12
-    assert best.dual - max(duals) <= (1e-3 if step == "fw" else 1e-8)
-    if accelerate is None:
-        assert np.diff(duals).min() >= -1e-14
-
-
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("accelerate", [None, (3.0, 2)])
-def test_stored_weights_reproduce_the_point(step, accelerate):
-    tp, lam = chain(2), 0.1
-    u = draws_of(tp, 60)
-    result = ref.block_fw(tp, lam, len(u), "uniform", u, step, size=None if step == "fw" else 5, accelerate=accelerate)
-    np.testing.assert_allclose(ref.weights(tp, result.alpha, lam), result.point[-1], atol=1e-10)
-    assert ref.loss_term(tp, result.alpha) == pytest.approx(result.run.last.ell[-1], abs=1e-12)
-    for alpha in result.alpha:
-        assert alpha.sum() == pytest.approx(1, abs=1e-12)
-        assert alpha.min() >= 0
-    if step != "fw":  # drop steps leave exact zeros behind
-        assert any(weight == 0 for stored in result.stored for weight in stored.values())
-
-
 def test_a_pairwise_step_is_the_best_one_on_its_segment():
     tp, lam = chain(3), 0.1
     state = ref.State(tp, lam)
@@ -277,12 +245,3 @@ def test_without_a_centre_nothing_is_accelerated():
     zero = ref.block_fw(tp, lam, len(order), "order", order, "pairwise", accelerate=(0.0, 1))
     plain = ref.block_fw(tp, lam, len(order), "order", order, "pairwise")
     np.testing.assert_allclose(zero.run.last.w, plain.run.last.w, atol=1e-12)
-
-
-def test_acceleration_helps():
-    tp, lam = chain(0), 0.2
-    order = order_of(tp, 100, seed=1)
-    best = ref.qp_optimum(tp, lam).dual
-    plain = ref.block_fw(tp, lam, len(order), "order", order, "corrective")
-    fast = ref.block_fw(tp, lam, len(order), "order", order, "corrective", accelerate=(3.0, 2))
-    assert ref.primal(tp, fast.run.last.w[-1], lam) - best < 0.1 * (ref.primal(tp, plain.run.last.w[-1], lam) - best)

@@ -1,11 +1,10 @@
 """Segmentation into more than two classes, against brute force over all labelings: what an inexact oracle still promises."""
 
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,57 +13,16 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from fwexp.problems.multilabel_graph import MultiLabelProblem
 from fwexp.problems.oracle_check import OracleCheck
 from fwexp.testing import CheckFailed, check_problem
+from tests import small_graphs
+from tests.small_graphs import FORMS, KINDS, P, Q, feasible, hamming
 
-KINDS = {"dense": DenseFeatures, "sparse": SparseFeatures, "binary": BinaryFeatures}
-L, P, Q = 3, 3, 2
-
-
-def random_arrays(rng, n=6, binary=False, edges=True):
-    """Graphs of at most 5 nodes, some without edges, and labels of which examples have some."""
-    X, pairs, Z, y, sizes = [], [], [], [], []
-    for _ in range(n):
-        nodes = int(rng.integers(1, 6))
-        pairs.append([(a, b) for a in range(nodes) for b in range(nodes) if edges and a != b and rng.random() < 0.3])
-        for matrices, rows, p in ((X, nodes, P), (Z, len(pairs[-1]), Q)):
-            values = rng.random((rows, p))
-            matrices.append((values < 0.5) * 1.0 if binary else values * (values < 0.7))
-        y.append(rng.integers(L, size=nodes))
-        sizes.append(rng.integers(1, 9, size=nodes))
-    return X if binary else [x - 0.4 * (x > 0) for x in X], pairs, Z, y, sizes
-
-
-def build(X, edges, Z, y, sizes, kind="dense", **options):
-    if kind != "dense":
-        X, Z = [sp.csr_array(x) for x in X], [sp.csr_array(z) for z in Z]
-    return fwexp.segmentation_problem(X, edges, Z, y, sizes, num_labels=L, **options)
-
-
-def phi(x, edges, z, labels):
-    W = np.zeros((P, L))
-    for row, label in zip(x, labels, strict=True):
-        W[:, label] += row
-    cut = sum((row for (a, b), row in zip(edges, z, strict=True) if labels[a] != labels[b]), start=np.zeros(Q))
-    return np.concatenate((W.ravel(), -cut))
-
-
-def hamming(truth, sizes, labels, balanced=False):
-    """The loss, from its definition."""
-    truth, sizes, wrong = np.asarray(truth), np.asarray(sizes), np.asarray(labels) != np.asarray(truth)
-    classes = [truth == k for k in range(L) if (truth == k).any()] if balanced else [truth >= 0]
-    return np.mean([sizes[of_one] @ wrong[of_one] / sizes[of_one].sum() for of_one in classes])
-
-
-def feasible(problem, w):
-    w = w.copy()
-    w[public_indices(problem)] = np.abs(w[public_indices(problem)])
-    return w
-
-
-FORMS = ["dense", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "dense")]  # each is compiled
+L = 3
+random_arrays, build, phi = (
+    partial(each, num_labels=L) for each in (small_graphs.random_arrays, small_graphs.build, small_graphs.phi)
+)
 
 
 @pytest.fixture(params=[*FORMS, "balanced"])

@@ -12,57 +12,9 @@ import fwexp
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
+from fwexp.problems.features import BinaryFeatures
 from fwexp.testing import CheckFailed, check_problem, problem_checks
-
-KINDS = {"dense": DenseFeatures, "sparse": SparseFeatures, "binary": BinaryFeatures}
-
-
-def random_arrays(rng, n=6, p=3, q=2, binary=False):
-    """Graphs of at most 5 nodes, some without edges, and labels."""
-    X, edges, Z, y, sizes = [], [], [], [], []
-    for _ in range(n):
-        nodes = int(rng.integers(1, 6))
-        pairs = [(a, b) for a in range(nodes) for b in range(nodes) if a != b and rng.random() < 0.3]
-        for matrices, shape in ((X, (nodes, p)), (Z, (len(pairs), q))):
-            values = (rng.random(shape) < 0.5) * 1.0 if binary else rng.random(shape) * (rng.random(shape) < 0.7)
-            matrices.append(values)
-        if not binary:
-            X[-1] = X[-1] - 0.4
-        edges.append(pairs)
-        y.append(rng.integers(2, size=nodes))
-        sizes.append(rng.integers(1, 9, size=nodes))
-    return X, edges, Z, y, sizes
-
-
-def build(X, edges, Z, y, sizes, kind="dense", **options):
-    if kind != "dense":
-        X, Z = [sp.csr_array(x) for x in X], [sp.csr_array(z) for z in Z]
-    return fwexp.segmentation_problem(X, edges, Z, y, sizes, **options)
-
-
-def phi(x, edges, z, labels, foreground_only=False):
-    W = np.zeros((x.shape[1], 2))
-    for row, label in zip(x, labels, strict=True):
-        W[:, label] += row
-    cut = sum((row for (a, b), row in zip(edges, z, strict=True) if labels[a] != labels[b]), start=np.zeros(z.shape[1]))
-    return np.concatenate((W[:, 1] if foreground_only else W.ravel(), -cut))
-
-
-def hamming(truth, sizes, labels, balanced=False):
-    """The loss, from its definition."""
-    truth, sizes, wrong = np.asarray(truth), np.asarray(sizes), np.asarray(labels) != np.asarray(truth)
-    classes = [truth == k for k in (0, 1) if (truth == k).any()] if balanced else [truth >= 0]
-    return np.mean([sizes[of_one] @ wrong[of_one] / sizes[of_one].sum() for of_one in classes])
-
-
-def feasible(problem, w):
-    w = w.copy()
-    w[public_indices(problem)] = np.abs(w[public_indices(problem)])
-    return w
-
-
-FORMS = ["dense", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "dense")]  # each is compiled
+from tests.small_graphs import FORMS, KINDS, build, feasible, hamming, phi, random_arrays
 
 
 @pytest.fixture(params=[*FORMS, "foreground only", "balanced"])
@@ -100,7 +52,7 @@ def test_joint_feature_loss_and_oracles_against_all_labelings(example):
     for i, x in enumerate(X):
         score, value = {}, {}
         for labels in product((0, 1), repeat=len(x)):
-            features = phi(x, edges[i], Z[i], labels, options["foreground_only"])
+            features = phi(x, edges[i], Z[i], labels, foreground_only=options["foreground_only"])
             loss = hamming(y[i], sizes[i], labels, options["loss"] == "balanced")
             np.testing.assert_allclose(fwexp.joint_feature(problem, i, labels).toarray()[0], features, atol=1e-12)
             assert fwexp.loss(problem, i, labels) == pytest.approx(loss, abs=1e-14)

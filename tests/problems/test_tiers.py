@@ -26,33 +26,22 @@ from fwexp.solvers.ssg import SSG
 from fwexp.solvers.table import table
 from fwexp.testing import CheckFailed, check_problem
 from tests import reference as ref
+from tests.plugin.fwexp_plugin.bits import BitsProblem
 from tests.small_problems import chain, run_in_plain_python
 
 # --- a family from outside: several yes/no labels per example ---------------------------------------------------------
 
 
-class Multilabel(NamedTuple):
-    """Every example has bits y; psi_i(y) holds (y_i - y)_l x_i in row l, the loss is the share of wrong bits."""
-
-    n: int
-    d: int
-    num_weights: int
-    part_ptr: np.ndarray
-    label_ptr: np.ndarray
-    labels: np.ndarray
-    x: np.ndarray  # (n, p)
+class Multilabel(BitsProblem):
+    """The family of tests/plugin: it registers what is required, and no more."""
 
 
-class WithSets(NamedTuple):
+class WithSets(BitsProblem):
     """The same with functions of its own for active sets."""
 
-    n: int
-    d: int
-    num_weights: int
-    part_ptr: np.ndarray
-    label_ptr: np.ndarray
-    labels: np.ndarray
-    x: np.ndarray
+
+class Sparse(BitsProblem):
+    """The same with entries as vectors of parts."""
 
 
 class Unlabelled(NamedTuple):
@@ -63,18 +52,6 @@ class Unlabelled(NamedTuple):
     num_weights: int
     part_ptr: np.ndarray
     bits: np.ndarray  # int32 (n, L)
-    x: np.ndarray
-
-
-class Sparse(NamedTuple):
-    """The same with entries as vectors of parts."""
-
-    n: int
-    d: int
-    num_weights: int
-    part_ptr: np.ndarray
-    label_ptr: np.ndarray
-    labels: np.ndarray
     x: np.ndarray
 
 
@@ -94,53 +71,8 @@ def truth(problem, i):
     return problem.bits[i] if isinstance(problem, Unlabelled) else problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
 
 
-@protocol.scores.register(*FAMILIES)
-def _(problem, i, w, theta):
-    p = problem.x.shape[1]
-    for label in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
-        theta[label] = 0.0
-        for f in range(p):
-            theta[label] += w[label * p + f] * problem.x[i, f]
-
-
-@protocol.decode.register(*FAMILIES)
-def _(problem, i, theta, y, scratch):
-    for label in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
-        y[label] = theta[label] > 0.0
-
-
-@protocol.scatter.register(Multilabel, WithSets, Unlabelled)
-def _(problem, i, direction, c, w):
-    p = problem.x.shape[1]
-    for label in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
-        for f in range(p):
-            w[label * p + f] += c * direction[label] * problem.x[i, f]
-
-
-@protocol.max_oracle.register(Multilabel, WithSets, Sparse)
-def _(problem, i, theta, y, scratch):
-    start, size, value = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i], 0.0
-    for label in range(size):
-        true = problem.labels[start + label]
-        gain = 1.0 / size - (2 * true - 1) * theta[label]
-        y[label] = 1 - true if gain > 0.0 else true
-        value += max(gain, 0.0)
-    return value
-
-
-@protocol.loss.register(Multilabel, WithSets, Sparse)
-def _(problem, i, y):
-    start, size, wrong = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i], 0
-    for label in range(size):
-        wrong += y[label] != problem.labels[start + label]
-    return wrong / size
-
-
-@protocol.add_psi.register(Multilabel, WithSets)
-def _(problem, i, y, c, direction):
-    start = problem.label_ptr[i]
-    for label in range(problem.label_ptr[i + 1] - start):
-        direction[label] += c * (problem.labels[start + label] - y[label])
+for function in (protocol.scores, protocol.decode, protocol.scatter):
+    function.register(Unlabelled)(function.implementations[BitsProblem])
 
 
 @protocol.max_oracle.register(Unlabelled)

@@ -4,23 +4,15 @@ Nothing here imports the package under test. Problems are enumerated (`TinyProbl
 every iterate is stored, and every random choice is an argument.
 """
 
+# ruff: noqa: F401
+
 from .active_set import STEP_FUNCTIONS, State
-from .averages import Path, Run, avg, last_power_of_two, make_run, suffix, tavg, wavg, wavg_explicit
+from .averages import Path, Run, avg, last_power_of_two, make_run, tavg, wavg, wavg_explicit
 from .binary import dual_coordinate_descent, prox_sdca
 from .block_solver import BlockRun, block_fw, cached_corner, chi, improvement_factor, inverse_cdf
-from .cutting_plane import Cuts, fcfw, n_slack, one_slack
+from .cutting_plane import Cuts, one_slack
 from .exponentiated_gradient import EGRun, online_eg
-from .frank_wolfe import (
-    Query,
-    bcfw,
-    bcfw_dual,
-    clipped_step,
-    degraded_oracle,
-    exact_oracle,
-    fw,
-    ssg,
-    subgradient,
-)
+from .frank_wolfe import Query, bcfw, bcfw_dual, clipped_step, degraded_oracle, exact_oracle, fw, ssg, subgradient
 from .kernel import KernelRun, chain_kernel, kernel_bcfw, kernel_fw, multiclass_kernel, psi_gram
 from .path import change_lam, gap_slope, lam_infinity
 from .problem import (
@@ -48,74 +40,3 @@ from .problem import (
     weights,
 )
 from .qp import Optimum, qp_optimum, simplex_qp
-
-__all__ = [
-    "STEP_FUNCTIONS",
-    "BlockRun",
-    "Cuts",
-    "EGRun",
-    "KernelRun",
-    "Optimum",
-    "Path",
-    "Query",
-    "Run",
-    "State",
-    "TinyProblem",
-    "avg",
-    "bcfw",
-    "bcfw_dual",
-    "block_curvature",
-    "block_fw",
-    "block_gaps",
-    "brute_force",
-    "cached_corner",
-    "chain_feature",
-    "chain_kernel",
-    "chain_labelings",
-    "chain_potentials",
-    "change_lam",
-    "chi",
-    "clipped_step",
-    "curvature_bound",
-    "degraded_oracle",
-    "dual",
-    "dual_coordinate_descent",
-    "dual_matrices",
-    "dual_value",
-    "exact_oracle",
-    "fcfw",
-    "from_features",
-    "fw",
-    "gap_slope",
-    "improvement_factor",
-    "inverse_cdf",
-    "kernel_bcfw",
-    "kernel_fw",
-    "lam_infinity",
-    "last_power_of_two",
-    "loss_term",
-    "make_run",
-    "multiclass_kernel",
-    "n_slack",
-    "one_slack",
-    "online_eg",
-    "primal",
-    "prox_sdca",
-    "psi_gram",
-    "qp_optimum",
-    "random_chains",
-    "simplex_qp",
-    "slack_rescaled",
-    "ssg",
-    "start",
-    "subgradient",
-    "suffix",
-    "tavg",
-    "tiny_binary",
-    "tiny_chain",
-    "tiny_multiclass",
-    "viterbi",
-    "wavg",
-    "wavg_explicit",
-    "weights",
-]

@@ -63,8 +63,3 @@ def last_power_of_two(k):
 def avg(x):
     """Uniform average of x_1 ... x_k; x_0 for k = 0."""
     return np.array([x[0]] + [x[1 : k + 1].mean(axis=0) for k in range(1, len(x))])
-
-
-def suffix(x, mu=0.5):
-    """Eq. (15): uniform average of the last (1 - mu)-fraction, x_t for t = ceil(mu k) ... k."""
-    return np.array([x[int(np.ceil(mu * k)) : k + 1].mean(axis=0) for k in range(len(x))])

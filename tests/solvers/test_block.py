@@ -328,17 +328,6 @@ def test_tree_draws_like_the_cumulative_sum_and_finds_the_largest():
         assert values[gap_tree.argmax(tree)] == values.max()
 
 
-def test_warm_start_at_another_lam_keeps_the_dual_variables():
-    _, problem = tiny(7)
-    for options in ({}, {"step": "corrective"}, {"step": "pairwise", "accelerate": True}):
-        first = fwexp.solve(problem, "bcfw", lam=0.5, max_passes=20, gap_tol=0, **options)
-        again = fwexp.solve(problem, "bcfw", lam=0.25, max_passes=1, gap_tol=0, warm_start=first, **options)
-        w = first.state._from_scratch()[0]
-        ell = first.state.state.iterate.losses.mean()
-        assert again.trace.dual[0] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-12)
-        assert again.trace.dual.max() >= again.trace.dual[0]
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
