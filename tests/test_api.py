@@ -1,8 +1,5 @@
 """The functions that people call: results, warm starts, orders, and one line about everything that can be wrong."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -392,9 +389,3 @@ def test_public_names_are_found_where_they_live():
     assert fwexp.Result is Result
     with pytest.raises(AttributeError, match="module 'fwexp' has no attribute 'slove'"):
         fwexp.slove  # noqa: B018
-
-
-def test_import_loads_nothing_heavy():
-    code = "import fwexp, sys; print(sorted({'numba', 'numpy', 'scipy', 'pandas', 'hydra', 'matplotlib'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

@@ -2,8 +2,6 @@ import dataclasses
 import gzip
 import hashlib
 import http.server
-import subprocess
-import sys
 import threading
 from functools import partial
 
@@ -16,6 +14,7 @@ from fwexp.data.files import check_text
 from fwexp.errors import OptionError, ParameterError
 from fwexp.files.atomic import hidden
 from fwexp.files.processes import this_process
+from tests.store.test_locks import GONE
 
 TEXT = b"".join(b"line %d of a small text\n" % j for j in range(1000))
 PACKED = gzip.compress(TEXT)
@@ -148,23 +147,13 @@ def test_fetch_keeps_what_was_there_when_it_fails(server, tmp_path):
 
 def test_fetch_cleans_up_after_fetches_that_were_killed(server, tmp_path):
     target = tmp_path / "conll2000" / "train.txt.gz"
-    dead = target.parent / hidden(target).name.replace(this_process(), dead_process())
+    dead = target.parent / hidden(target).name.replace(this_process(), GONE)
     alive = hidden(target)
     for folder in (dead, alive):
         folder.mkdir(parents=True)
         (folder / "half").write_text("half")
     assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
     assert sorted(path.name for path in target.parent.iterdir()) == sorted([alive.name, target.name])
-
-
-def dead_process():
-    done = subprocess.run(
-        [sys.executable, "-c", "from fwexp.files.processes import this_process; print(this_process())"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
 
 
 def test_fetch_when_the_connection_breaks(server, tmp_path, capsys):
@@ -236,10 +225,6 @@ def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
     assert "8 letters in 4 words, expected 52152 letters in 6877 words" in lines[-1]
 
 
-def test_verify_fails_where_a_file_is_missing(tmp_path):
-    assert main(["verify", "digits", "ocr", f"data_dir={tmp_path}"]) == 1
-
-
 def test_prepare(letter_file, tmp_path, capsys):
     letter_file.write(tmp_path)
     assert main(["prepare", "ocr", "digits", f"data_dir={tmp_path}"]) == 0
@@ -275,11 +260,6 @@ def test_the_environment_names_the_folder(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("FWEXP_DATA", str(tmp_path))
     assert main(["list", "ocr"]) == 0
     assert str(tmp_path) in capsys.readouterr().out
-
-
-def test_help(capsys):
-    assert main(["--help"]) == 0
-    assert capsys.readouterr().out.startswith("usage: fwexp data")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
 import hashlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,12 +7,6 @@ from fwexp.data import DATASETS, check_options, load_dataset, resolve_data_dir
 from fwexp.errors import OptionError, ParameterError
 
 ACCEPTED = ", ".join(sorted(DATASETS))
-
-
-def test_import_is_light():
-    code = "import sys, fwexp.data; print([m for m in ('numba', 'scipy', 'pandas', 'pooch') if m in sys.modules])"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "[]"
 
 
 def test_defaults():

@@ -109,8 +109,3 @@ def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeyp
     assert message in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_help_tells_the_flags(capsys):
-    assert main(["claims", "--help"]) == 0
-    assert "--strict" in capsys.readouterr().out
