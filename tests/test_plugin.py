@@ -85,10 +85,7 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
     assert single.parts[:4] == ("results", "runs", "tags", "subgradient")
     place.fwexp(*run, "-m", "solver=subgradient,timid,bcfw", "hydra/launcher=joblib")
     rows = place.fwexp("ls", "dataset=tags").splitlines()[1:]
-    assert [row.split()[:3] for row in rows] == [
-        ["max_passes", "bcfw", "tags"],
-        *[["max_passes", "subgradient", "tags"]] * 3,
-    ]
+    assert [row.split()[:3] for row in rows] == [["max_passes", "bcfw", "tags"], *[["max_passes", "subgradient", "tags"]] * 3]
     assert {row.split()[-1] for row in rows[1:]} == {"solver.offset=1", "solver.offset=10", "solver.offset=2"}
     out = place.fwexp("figure", "elsewhere/fig1", "hydra/launcher=basic")
     assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
@@ -340,9 +337,7 @@ print(fwexp.solve(train, "mine", lam=1.0, max_passes=1).solver)
     done = broken.python("import sys; from fwexp.cli import main; sys.exit(main())", "figure")
     assert done.returncode == 0
     assert "icml2013/fig1" in done.stdout
-    assert done.stderr.splitlines() == [
-        "fwexp: left out figure 'wrong/fig1' of package faulty: it is no fwexp.experiments.Figure",
-    ]
+    assert done.stderr.splitlines() == ["fwexp: left out figure 'wrong/fig1' of package faulty: it is no fwexp.experiments.Figure"]
 
 
 @pytest.mark.slow

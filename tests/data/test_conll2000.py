@@ -143,27 +143,9 @@ def reference_columns(train, test):
         def p(offset):
             return describe(sentence, t + offset, "p")
 
-        return [
-            w(-2),
-            w(-1),
-            w(0),
-            w(1),
-            w(2),
-            (w(-1), w(0)),
-            (w(0), w(1)),
-            p(-2),
-            p(-1),
-            p(0),
-            p(1),
-            p(2),
-            (p(-2), p(-1)),
-            (p(-1), p(0)),
-            (p(0), p(1)),
-            (p(1), p(2)),
-            (p(-2), p(-1), p(0)),
-            (p(-1), p(0), p(1)),
-            (p(0), p(1), p(2)),
-        ]
+        words = [w(-2), w(-1), w(0), w(1), w(2), (w(-1), w(0)), (w(0), w(1))]
+        tags = [p(-2), p(-1), p(0), p(1), p(2), (p(-2), p(-1)), (p(-1), p(0)), (p(0), p(1)), (p(1), p(2))]
+        return [*words, *tags, *((p(k - 2), p(k - 1), p(k)) for k in range(3))]
 
     rows = {
         part: [attributes(sentence, t) for sentence in sentences for t in range(len(sentence))]

@@ -19,12 +19,7 @@ def test_defaults():
     [
         ("orc", {}, ParameterError, f"unknown dataset 'orc'; accepted: {ACCEPTED} (did you mean 'ocr'?)"),
         (None, {}, ParameterError, f"unknown dataset 'None'; accepted: {ACCEPTED}"),
-        (
-            "ocr",
-            {"split": "ocr3"},
-            ParameterError,
-            "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr'?)",
-        ),
+        ("ocr", {"split": "ocr3"}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr'?)"),
         ("ocr", {"split": None}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got None"),
         ("ocr", {"split": ["ocr"]}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got ['ocr']"),
         ("ocr", {"spilt": "ocr"}, OptionError, "dataset ocr: unknown option 'spilt'; accepted: n, split"),

@@ -144,10 +144,7 @@ def test_token_accuracy():
 
 @pytest.mark.parametrize(
     ("predictions", "message"),
-    [
-        ([[0, 1]], "predictions must hold 2 sequences, got 1"),
-        ([[0, 1], [1]], r"predictions\[0\] must have length 3, got 2"),
-    ],
+    [([[0, 1]], "predictions must hold 2 sequences, got 1"), ([[0, 1], [1]], r"predictions\[0\] must have length 3, got 2")],
 )
 def test_token_accuracy_of_what_is_no_prediction(predictions, message):
     problem = fwexp.chain_problem([np.eye(3), np.eye(3)[:1]], [[0, 1, 1], [1]])

@@ -13,7 +13,6 @@ import pytest
 
 import fwexp
 from fwexp.driver import loop as driver
-from fwexp.driver.clock import Clock
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
@@ -113,11 +112,7 @@ costly_oracle.register(Cheap)(lambda problem: False)
 def constant(cls=fwexp.CallbackProblem):
     """P(w) = lam/2 w^2 + 1, four examples."""
     return cls(
-        [0] * 4,
-        features=lambda i, y: np.zeros(1),
-        loss=lambda i, y: float(y),
-        max_oracle=lambda i, w: 1,
-        decode=lambda i, w: 1,
+        [0] * 4, features=lambda i, y: np.zeros(1), loss=lambda i, y: float(y), max_oracle=lambda i, w: 1, decode=lambda i, w: 1
     )
 
 
@@ -508,36 +503,16 @@ def test_certificates_never_get_worse(solver, options):
     assert (np.diff(gaps) <= 1e-13).all()
 
 
-@pytest.mark.parametrize("solver", ["bcfw", "fw", "ssg"])
-def test_every_status_is_reached(solver):
-    _, problem = chain("dense", 4)
-    common = {"lam": LAM, "schedule": 1, "gap_tol": 0}
-    statuses = [
-        fwexp.solve(problem, solver, **common, max_passes=2).status,
-        fwexp.solve(problem, solver, **common, time_limit=1e-9).status,
-        fwexp.solve(problem, solver, **common, callback=interrupt_at(1)).status,
-        fwexp.solve(problem, solver, **common | {"gap_tol": 0.9}).status,
-        # w has entries of 1e200, and its norm overflows
-        fwexp.solve(huge(), solver, **common, **({} if solver == "ssg" else {"line_search": False})).status,
-    ]
-    assert statuses == ["max_passes", "time_limit", "interrupted", "max_passes" if solver == "ssg" else "converged", "diverged"]
+@pytest.mark.parametrize(("solver", "options"), [("bcfw", {"line_search": False}), ("fw", {"line_search": False}), ("ssg", {})])
+def test_a_norm_that_overflows_has_diverged(solver, options):
+    """Weights have entries of 1e200; `fwexp.testing.check_solver` sees that all other statuses are reached."""
+    assert fwexp.solve(huge(), solver, lam=LAM, schedule=1, gap_tol=0, **options).status == "diverged"
 
 
 def huge():
     """Inputs that no constructor takes, whose psi do not cancel."""
     problem = fwexp.multiclass_problem(np.array([[1.0], [3.0]]), [0, 1])
     return problem._replace(x=DenseFeatures(problem.x.values * 1e200), norm_sq=problem.norm_sq * np.inf)
-
-
-def test_clock_adds_up(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
-    clock = Clock()
-    for seconds in (1.0, 2.5):
-        with clock:
-            now[0] += seconds
-        now[0] += 100.0
-    assert clock.seconds == 3.5
 
 
 # --- costly oracles -------------------------------------------------------------------------------------------------

@@ -59,13 +59,7 @@ def test_labelings_may_be_any_objects():
 
 def test_features_may_be_lists_rows_and_empty_sparse_rows():
     """A sparse row without entries is 0, not an error."""
-    forms = [
-        lambda v: v,
-        lambda v: np.array(v),
-        lambda v: np.array([v]),
-        lambda v: sp.csr_array([v]),
-        lambda v: sp.coo_matrix([v]),
-    ]
+    forms = [lambda v: v, lambda v: np.array(v), lambda v: np.array([v]), lambda v: sp.csr_array([v]), lambda v: sp.coo_matrix([v])]
     results = []
     for form in forms:
         problem = fwexp.CallbackProblem(

@@ -24,10 +24,7 @@ def functions(x, size=1.0):
         return int(np.argmax([w @ np.kron(np.eye(3)[k], x[i]) + size * (k != Y[i]) for k in range(3)]))
 
     return fwexp.CallbackProblem(
-        Y,
-        features=lambda i, k: np.kron(np.eye(3)[k], x[i]),
-        loss=lambda i, k: size * (k != Y[i]),
-        max_oracle=oracle,
+        Y, features=lambda i, k: np.kron(np.eye(3)[k], x[i]), loss=lambda i, k: size * (k != Y[i]), max_oracle=oracle
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fwexp
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.features import BinaryFeatures
@@ -218,12 +218,6 @@ def test_wrong_labelings(y):
     problem = fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS)
     with pytest.raises(ParameterError, match=r"y must hold 3 labels|labels in y must be 0 or 1"):
         fwexp.loss(problem, 0, y)
-
-
-@pytest.mark.parametrize("solver", ["n_slack", "online_eg"])
-def test_solvers_that_do_not_keep_weights_nonnegative_refuse(solver):
-    with pytest.raises(OptionError, match=solver):
-        fwexp.solve(fwexp.segmentation_problem(NODES, EDGES, FEATURES, LABELS), solver, lam=1.0)
 
 
 def without_edge_features(num_labels):

@@ -271,8 +271,7 @@ def test_a_family_from_outside_trains(monkeypatch, family, solver, options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("family", "solver", "options"),
-    [(Sparse, "bcfw", {"sampling": "gap", "refresh": 5}), (Unlabelled, "fw", {})],
+    ("family", "solver", "options"), [(Sparse, "bcfw", {"sampling": "gap", "refresh": 5}), (Unlabelled, "fw", {})]
 )
 def test_a_family_from_outside_trains_compiled(family, solver, options):
     with compiled() as recorder:

@@ -12,7 +12,7 @@ from fwexp.errors import ParameterError
 from fwexp.problems import tiers
 from fwexp.problems.weighted import Weighted
 from fwexp.solvers import SOLVERS, of_kind
-from fwexp.testing import check_problem, problem_checks
+from fwexp.testing import check_problem
 from tests.small_problems import run_in_plain_python
 from tests.solvers.test_constraints import NONNEGATIVE, functions, optimum, outputs, primal
 
@@ -237,8 +237,3 @@ def test_what_cannot_be_weighted_is_refused():
     weighted = fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), [1, 0, 0, 0, 0])
     with pytest.raises(ParameterError, match="had a weight before"):
         fwexp.weighted_problem(weighted, [0, 1, 1, 1, 1])
-
-
-def test_checks_of_single_promises_have_names():
-    names = [str(check) for check in problem_checks(fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), WEIGHTS))]
-    assert "parts_have_the_inner_products_of_features" in names

@@ -56,22 +56,6 @@ def test_the_same_with_the_binary_features_written_out(lam):
     np.testing.assert_allclose(u, ref.dual_coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
 
 
-@pytest.mark.slow
-def test_both_forms_have_the_same_optimum():
-    X, y = data(3)
-    lam = 1.0
-    tp = ref.tiny_binary(X, y)
-    best = ref.qp_optimum(tp, lam)
-    result = fwexp.solve(two_classes(X, y), "bcfw", lam=2.0 * lam, step="pairwise", max_passes=2000, gap_tol=1e-10)
-    assert result.primal == pytest.approx(best.primal, abs=1e-9)
-    w = result.w.reshape(-1, 2)
-    np.testing.assert_allclose(w[:, 1] - w[:, 0], best.w, atol=1e-4)
-    # the binary objective itself, with C = 1/(lam n) before the sum of the hinge losses
-    u = w[:, 1] - w[:, 0]
-    hinge = np.maximum(0.0, 1.0 - y * (X @ u))
-    assert lam * (u @ u / 2 + 1.0 / (lam * len(y)) * hinge.sum()) == pytest.approx(best.primal, abs=1e-9)
-
-
 @pytest.mark.parametrize("lam", LAMS)
 def test_the_kernelised_method_takes_the_same_steps(monkeypatch, lam):
     run_in_plain_python(monkeypatch)

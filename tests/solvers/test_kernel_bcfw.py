@@ -7,9 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
-from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.kernel_features import KernelFeatures
 from fwexp.solvers import SOLVERS, active_set, check_options, kernel_bcfw
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
@@ -228,24 +226,6 @@ def test_warm_start_keeps_the_dual_variables_under_another_lam_and_kernel():
         assert again.exact_dual() == pytest.approx(again.point("last").dual, abs=1e-10)
     same = start(problem, lam=0.5 * LAM, warm_start=first, kernel="poly", degree=2)
     assert same.state.iterate.w_sq[0] == pytest.approx(4.0 * first.state.iterate.w_sq[0], rel=1e-10)
-
-
-def test_the_problem_itself_is_not_touched():
-    problem = chain("dense", 9)[1]
-    solver = start(problem, kernel="rbf")
-    solver.advance(BIG, 20)
-    assert solver.user_problem is problem
-    assert isinstance(solver.problem.x, KernelFeatures)
-    assert not isinstance(problem.x, KernelFeatures)
-
-
-@pytest.mark.parametrize("name", ["kernel_bcfw", "kernel_fw"])
-def test_problems_without_inputs_are_refused(name):
-    tp, functions = chain("functions", 0)
-    for problem in (functions, fwexp.enumerated_problem(tp.psi, tp.loss)):
-        with pytest.raises(OptionError, match=rf"{name}.*with_inputs.*{type(problem).__name__}") as error:
-            fwexp.solve(problem, name, lam=1.0)
-        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

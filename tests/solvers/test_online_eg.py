@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.errors import OptionError
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options, online_eg
@@ -130,10 +129,3 @@ def test_starts_at_the_uniform_distribution_without_calls():
     np.testing.assert_allclose(to_public(problem, solver.point("last").w), ref.weights(tp, uniform, 0.5), atol=1e-12)
     assert solver.point("last").dual == pytest.approx(ref.dual(tp, uniform, 0.5), abs=1e-12)
     assert solver.oracle_calls == 0
-
-
-def test_problems_without_an_expectation_oracle_are_refused():
-    _, problem = chain("functions", 0)
-    with pytest.raises(OptionError, match=r"online_eg.*expectation_oracle.*CallbackProblem") as error:
-        fwexp.solve(problem, "online_eg", lam=1.0)
-    assert "\n" not in str(error.value)

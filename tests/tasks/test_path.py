@@ -228,11 +228,6 @@ def test_names_of_other_software_lead_to_those_of_paths(theirs, ours):
         fwexp.regularization_path(tiny_chain()[1], lam_min=0.1, **{theirs: 0.1})
 
 
-def test_predefined_steps_are_refused():
-    with pytest.raises(OptionError, match="accepted here: true"):
-        fwexp.grid_search(tiny_chain()[1], line_search=False, step="fw")
-
-
 @pytest.mark.slow
 @pytest.mark.data
 def test_path_on_handwriting():
