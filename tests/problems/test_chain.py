@@ -11,7 +11,7 @@ from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem, chain_from_arrays
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
-from fwexp.testing import problem_checks
+from fwexp.testing import check_problem
 from tests import reference as ref
 from tests.small_problems import ARRAYS, as_form, inputs
 
@@ -87,8 +87,7 @@ def test_joint_feature_and_loss_equal_their_definitions(case):
 @pytest.mark.parametrize("form", ARRAYS)
 def test_family_keeps_the_promises_of_the_protocol(form, K):
     problem = as_form(form, *inputs(form, 0, K=K, p=5, lengths=(1, 2, 4)), K)
-    for check in problem_checks(problem):
-        check()
+    check_problem(problem)
 
 
 @pytest.mark.parametrize("form", ARRAYS)

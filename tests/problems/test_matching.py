@@ -13,7 +13,7 @@ from fwexp.data.metrics import alignment_error_rate
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
-from fwexp.testing import problem_checks
+from fwexp.testing import check_problem
 
 KINDS = {"dense": DenseFeatures, "sparse": SparseFeatures, "binary": BinaryFeatures}
 
@@ -69,8 +69,7 @@ def example(request):
 
 
 def test_keeps_the_promises_of_the_protocol(example):
-    for check in problem_checks(example[2]):
-        check()
+    check_problem(example[2])
 
 
 def test_size(example):

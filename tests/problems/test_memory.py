@@ -13,7 +13,7 @@ from fwexp.problems import chain, protocol, sparse_parts
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.active_set import ActiveSets
-from fwexp.testing import problem_checks
+from fwexp.testing import check_problem
 from tests.small_problems import ARRAYS, as_form, inputs, run_in_plain_python
 
 LENGTHS = (1, 2, 3, 5)
@@ -50,8 +50,7 @@ def one_long_one(form, T, n, K, p=6, seed=0):
 def test_long_sequences_keep_the_promises_of_the_protocol(monkeypatch, form, K):
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
     problem = as_form(form, *inputs(form, 0, K=K, p=5, lengths=LENGTHS if K < 9 else (1, 2, 3)), K)
-    for check in problem_checks(problem):
-        check()
+    check_problem(problem)
 
 
 @pytest.mark.slow
@@ -104,8 +103,7 @@ def test_kernels_need_no_gram_either(monkeypatch, kind):
 def test_a_sequence_without_any_nonzero_input_needs_no_columns(monkeypatch):
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
     problem = fwexp.chain_problem([sp.csr_array((4, 3)), sp.csr_array(np.eye(3))], [[0, 1, 1, 0], [0, 1, 1]])
-    for check in problem_checks(problem):
-        check()
+    check_problem(problem)
     assert fwexp.solve(problem, lam=0.1, max_passes=200, gap_tol=1e-6).status == "converged"
 
 

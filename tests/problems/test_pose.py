@@ -12,7 +12,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
 from fwexp.solvers import check_needs, check_options, get_solver
-from fwexp.testing import problem_checks
+from fwexp.testing import check_problem
 from tests.small_problems import run_in_plain_python
 from tests.solvers.test_constraints import METHODS, optimum
 
@@ -52,8 +52,7 @@ def build(X, y, **options):
 
 def test_keeps_the_promises_of_the_protocol():
     X, y = random_arrays(np.random.default_rng(0), n=4)
-    for check in problem_checks(build(X, y)):
-        check()
+    check_problem(build(X, y))
 
 
 def test_joint_feature_loss_and_oracles_against_all_poses():

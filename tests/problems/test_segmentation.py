@@ -13,7 +13,7 @@ from fwexp.errors import ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.features import BinaryFeatures
-from fwexp.testing import CheckFailed, check_problem, problem_checks
+from fwexp.testing import CheckFailed, check_problem
 from tests.small_graphs import FORMS, KINDS, build, feasible, hamming, phi, random_arrays
 
 
@@ -34,8 +34,7 @@ def example(request):
 
 
 def test_keeps_the_promises_of_the_protocol(example):
-    for check in problem_checks(example[1]):
-        check()
+    check_problem(example[1])
 
 
 def test_size(example):
