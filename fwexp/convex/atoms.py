@@ -143,6 +143,10 @@ class ActiveSet:
             if self.weights[k] <= 0.0:
                 self.drop(k)
 
+    def alone(self, k: int) -> bool:
+        """Whether an atom has all the weight, up to rounding: then there is no way to go away from it."""
+        return self.size == 1 or self.weights[k] >= 1.0
+
     def dots(self, g: np.ndarray) -> np.ndarray:
         """Return <atom, g> of each atom."""
         values = self.values[: self.size]

@@ -348,19 +348,19 @@ class SaddleAway(SaddleFrankWolfe):
         dots_x, dots_y = of_x.dots(a["gx"]), of_y.dots(-a["gy"])
         j, k = int(np.argmax(dots_x)), int(np.argmax(dots_y))
         away = float(dots_x[j] + dots_y[k]) - float(a["gx"] @ a["x"]) + float(a["gy"] @ a["y"])
-        if gap >= away or of_x.size == of_y.size == 1:
+        if gap >= away or (of_x.alone(j) and of_y.alone(k)):
             gamma = min(self._length(sx, sy, gap), 1.0)
             self._go(sx, sy, gamma)
             of_x.mix(of_x.row(sx), gamma)
             of_y.mix(of_y.row(sy), gamma)
             return gap
         # A player with one active atom stays where it is: x - v = 0.
-        weights = [float(active.weights[row]) for active, row in ((of_x, j), (of_y, k)) if active.size > 1]
+        weights = [float(active.weights[row]) for active, row in ((of_x, j), (of_y, k)) if not active.alone(row)]
         most = min(weight / (1.0 - weight) for weight in weights)
         gamma = min(self._length(sx, sy, away), most)
         self._go(of_x.copy_of(j), of_y.copy_of(k), -gamma)
         for active, row in ((of_x, j), (of_y, k)):
-            if active.size == 1:
+            if active.alone(row):
                 continue
             weight = float(active.weights[row])
             active.mix(row, -gamma)

@@ -108,12 +108,13 @@ class Active(LinearMinimisation):
         worst, weight = active.atom(k), float(active.weights[k])
         dz = self.f.image_of(atom) - self.f.image_of(worst)
         gamma = self._gamma(gv - gs, weight, lambda: atom.direction_from(worst.dense(self.f.dim)), dz, view)
-        if gamma <= 0.0:
+        best = active.row(atom) if gamma > 0.0 else k
+        if best == k:  # rounding errors alone make a slope from an atom to itself
             return
         atom.add_to(state.x, gamma)
         worst.add_to(state.x, -gamma)
         state.z += gamma * dz
-        active.move(active.row(atom), k, gamma)
+        active.move(best, k, gamma)
         if gamma == weight:
             active.drop(k)
             state.drops += 1
@@ -126,7 +127,7 @@ class Away(Active):
 
     def _take_step(self, view):
         k, gv = self._away(view)
-        if view.gap >= gv - view.gx or self.state.active.size == 1:
+        if view.gap >= gv - view.gx or self.state.active.alone(k):
             self._step_towards(view)
         else:
             self._step_away(k, gv, view)

@@ -321,6 +321,17 @@ def test_the_best_gap_keeps_its_bound():
         assert (trace["gap"].cummin() <= 2 * 27 / 8 * curvature / (trace["step"] + 2)).all()
 
 
+def test_weights_sum_to_one_where_the_optimum_is_an_atom():
+    """There rounding errors may make a slope from that atom to itself."""
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        dim, m = rng.integers(3, 12), rng.integers(3, 9)
+        corners, A = rng.normal(size=(m, dim)), rng.normal(size=(dim, dim))
+        result = minimize(LeastSquares(A, 30.0 * rng.normal(size=dim)), Hull(corners), gap_tol=0.0, max_iter=40, schedule=40)
+        assert result.atoms.weights.sum() == pytest.approx(1.0)
+        assert result.atoms.weights @ result.atoms.points == pytest.approx(result.x)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("function", ["quadratic", "logistic"])
 def test_a_run_goes_on_bit_for_bit_from_its_state(method, function):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import fwexp
 from fwexp import record
 from fwexp.convex import SADDLE_METHODS, Bilinear, Box, L2Ball, Simplex, saddle_point, svm_game
+from fwexp.convex.atoms import single
 from fwexp.convex.saddle import DualExtragradient, ExtragradientOptions
 
 METHODS = [
@@ -103,6 +104,20 @@ def test_the_memory_efficient_form_takes_the_same_steps():
     process = DualExtragradient(game, ExtragradientOptions(geometry="entropic", memory="efficient"))
     process.advance(10, 100)
     assert {np.size(array) for array in process.state.arrays.values()} == {4, 1}  # of the size of x
+
+
+def test_a_player_whose_atom_has_all_the_weight_but_for_rounding_stays():
+    game = Bilinear([[0.0, -1.0], [0.0, 0.0]], Simplex(2), Simplex(2), p=[0.11, 0.0])
+    method = SADDLE_METHODS["sp_away"](game, SADDLE_METHODS["sp_away"].Options())
+    x, y = weights = np.array([1.0, 1e-17]), np.array([0.9, 0.1])
+    for active, chosen in zip(method.state.active, weights, strict=True):
+        active.row(single(1, 1.0))
+        active.weights[:2] = chosen
+    method.state.arrays = {"x": x, "y": y, "gx": game.gradient_x(y), "gy": game.gradient_y(x)}
+    method.advance(1, 1)
+    assert method.state.arrays["x"].tolist() == [1.0, pytest.approx(0.0)]
+    assert method.state.arrays["y"].tolist() == [1.0, 0.0]
+    assert [active.size for active in method.state.active] == [2, 1]
 
 
 @pytest.mark.parametrize("name", SADDLE_METHODS)
