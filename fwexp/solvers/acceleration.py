@@ -29,6 +29,7 @@ from fwexp.jit.kernels import specialise
 from fwexp.options import check_flag, number_option
 from fwexp.problems.protocol import radii_sq
 from fwexp.solvers import active_set, projections
+from fwexp.solvers.counts import steps_of
 
 POSITIVE = "a positive number"
 OBSERVED = "observed"
@@ -174,7 +175,7 @@ class Acceleration:
         state, kap = self.state, self._strength()
         if state.centre is None:
             passes = self._accelerate.start if kap is not None else max(LATE_PASSES, self._accelerate.start)
-            state.first_centre = min(state.first_centre, self.step + round(passes * self.problem.n))
+            state.first_centre = min(state.first_centre, self.step + steps_of(passes, self.problem.n))
             if self.step >= state.first_centre:
                 self.begin_acceleration()
         elif kap is not None and kap >= 2.0 * state.centre.kap:
@@ -200,7 +201,7 @@ class Acceleration:
         """Make A a the centre."""
         state, image = self.state, self.image()
         kap, period = self._strength() or LATE_STRENGTH, self._accelerate.period
-        period = max(1, round((period_for(kap) if period is None else period) * self.problem.n))
+        period = max(1, steps_of(period_for(kap) if period is None else period, self.problem.n))
         projections.set_weights(state.projection, image, state.iterate.w)
         state.centre = new_centre(kap, self.lam, period, self.step, image, state.iterate.w)
         state.first_centre = np.inf

@@ -6,7 +6,7 @@ from fwexp.jit.kernels import njit, specialise
 from fwexp.jit.threads import parallel_for
 from fwexp.problems.evaluation import CHUNKS
 from fwexp.problems.protocol import max_oracle, scores, workspace
-from fwexp.solvers.counts import GAPS_KNOWN, ORACLE_CALLS
+from fwexp.solvers.counts import GAPS_KNOWN, ORACLE_CALLS, steps_of
 from fwexp.solvers.duals import block_gap
 
 
@@ -28,7 +28,7 @@ class GapRefresh:
     def refresh_steps(self) -> float:
         """Steps between exact computations of all block gaps, infinitely many if there are none."""
         passes = self.options.refresh_passes
-        return max(1, round(passes * self.problem.n)) if passes else np.inf
+        return max(1, steps_of(passes, self.problem.n)) if passes else np.inf
 
     def _set_exact_gaps(self, iterate) -> None:
         """Set all G_i of an iterate to their values at w: one oracle call per example, in parallel."""

@@ -175,6 +175,13 @@ def test_strength_is_observed_of_labelings_that_are_stored():
     assert sets.state.centre.kap == 10.0
 
 
+def test_passes_may_be_more_than_anyone_takes():
+    _, problem = tiny(2)
+    solver = start(problem, sampling="gap", refresh=1e308, accelerate={"kap": 1.0, "period": 1e308})
+    late = start(problem, accelerate={"kap": 1.0, "start": 1e308})
+    assert solver.state.next_refresh == solver.state.centre.next_step == late.state.first_centre == 2**52
+
+
 def test_where_it_seems_not_to_pay_acceleration_begins_late():
     tp, problem = tiny(2)
     lam, best = 5.0, ref.qp_optimum(tp, 5.0)
