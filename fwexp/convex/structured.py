@@ -22,6 +22,7 @@ from fwexp.oracles.viterbi import viterbi
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import row_entries
 from fwexp.problems.matching import MatchingProblem
+from fwexp.problems.signature import check_labels
 
 
 class ChainPolytope(ConvexSet):
@@ -175,6 +176,9 @@ def svm_game(problem, radius: float) -> Bilinear:
     True
     """
     radius = check_positive("radius", radius)
+    check_labels(problem)
+    if len(getattr(problem, "nonnegative", ())):
+        raise OptionError("a saddle point keeps no weights nonnegative; build the problem without nonnegative")
     if isinstance(problem, ChainProblem):
         F, truth, losses, polytopes, constant = _chain(problem)
     elif isinstance(problem, MatchingProblem):
