@@ -287,7 +287,7 @@ BAD_ARGUMENTS = [
     ({"metrics": 3}, ParameterError, "metrics must be a function or None, got 3"),
     ({"solver": None}, ParameterError, "unknown solver 'None'; accepted: "),
     ({"iterates": 3}, ParameterError, "iterates must be a list of last, .*, got 3"),
-    ({"cache": {"F": 10**400}}, ParameterError, "solver.cache.F of bcfw must be a number >= 0, got 1000"),
+    ({"cache": {"F": 10**400}}, ParameterError, "solver bcfw: cache.F must be a number >= 0, got 1000"),
     ({"warm_start": np.zeros(21)}, ParameterError, r"on the same problem, got ndarray \(bare weights are not dual feasible\)"),
 ]
 

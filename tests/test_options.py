@@ -9,7 +9,7 @@ import pytest
 from fwexp.data import DATASETS
 from fwexp.data import check_options as check_dataset_options
 from fwexp.errors import OptionError, ParameterError
-from fwexp.options import check_fields, fraction_option, integer_option, number_option, switch_option
+from fwexp.options import check_fraction, check_integer, check_number, check_switch, choice, make_options, option
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.acceleration import AccelerateOptions
 from fwexp.solvers.bcfw_options import CacheOptions, Options
@@ -84,13 +84,11 @@ def test_every_option_says_what_it_accepts():
 
 @dataclasses.dataclass(frozen=True)
 class Some:
-    kind: str = dataclasses.field(default="plain", metadata={"choices": ("plain", "fancy")})
-    count: int = dataclasses.field(default=1, metadata={"check": integer_option("count", 1)})
-    size: float | None = dataclasses.field(
-        default=None, metadata={"check": number_option("size", "a number > 0", optional=True, above=0)}
-    )
-    part: float = dataclasses.field(default=0.5, metadata={"check": fraction_option("part")})
-    cache: typing.Any = dataclasses.field(default=False, metadata={"check": switch_option("cache", CacheOptions)})
+    kind: str = choice("plain", "fancy")
+    count: int = option(1, check_integer, 1)
+    size: float | None = option(None, check_number, "a number > 0", above=0, optional=True)
+    part: float = option(0.5, check_fraction)
+    cache: typing.Any = option(False, check_switch, CacheOptions)
 
 
 @pytest.mark.parametrize(
@@ -98,30 +96,26 @@ class Some:
     [
         ({"kind": "fancier"}, "here: kind must be one of plain, fancy; got 'fancier' (did you mean 'fancy'?)"),
         ({"kind": 1}, "here: kind must be one of plain, fancy; got 1"),
-        ({"count": True}, "count must be an integer >= 1, got True"),
-        ({"count": np.float64(1)}, "count must be an integer >= 1, got 1.0"),
-        ({"count": np.int64(0)}, "count must be an integer >= 1, got 0"),
-        ({"size": np.bool_(True)}, "size must be a number > 0, got True"),
-        ({"size": np.nan}, "size must be a number > 0, got nan"),
-        ({"part": 1}, "part must be a number >= 0 and < 1, got 1"),
-        ({"cache": 3}, "cache must be true, false or a mapping of F, nu, size; got 3"),
-        ({"cache": {"size": 1.5}}, "solver.cache.size of bcfw must be an integer >= 2, got 1.5"),
+        ({"count": True}, "here: count must be an integer >= 1, got True"),
+        ({"count": np.float64(1)}, "here: count must be an integer >= 1, got 1.0"),
+        ({"count": np.int64(0)}, "here: count must be an integer >= 1, got 0"),
+        ({"size": np.bool_(True)}, "here: size must be a number > 0, got True"),
+        ({"size": np.nan}, "here: size must be a number > 0, got nan"),
+        ({"part": 1}, "here: part must be a number >= 0 and < 1, got 1"),
+        ({"cache": 3}, "here: cache must be true, false or a mapping of F, nu, size; got 3"),
+        ({"cache": {"size": 1.5}}, "here: cache.size must be an integer >= 2, got 1.5"),
     ],
 )
 def test_what_is_no_value_is_named(options, message):
     with pytest.raises(ParameterError) as caught:
-        check_fields("here", Some, options)
+        make_options("here", Some, options)
     assert str(caught.value) == message
 
 
 def test_names_and_defaults():
-    assert check_fields("here", Some, {"size": None, "cache": np.True_}) == {
-        "kind": "plain",
-        "count": 1,
-        "size": None,
-        "part": 0.5,
-        "cache": True,
-    }
-    assert check_fields("here", Some, {"count": np.int8(2)}, defaults=False) == {"count": 2}
+    assert make_options("here", Some, {"size": None, "cache": np.True_}) == Some(size=None, cache=True)
+    assert make_options("here", Some, {"count": np.int8(2)}) == Some(count=2)
     with pytest.raises(OptionError, match=r"^here: unknown option 'cuont'; accepted: .*did you mean 'count'"):
-        check_fields("here", Some, {"cuont": 2})
+        make_options("here", Some, {"cuont": 2})
+    with pytest.raises(OptionError, match=r"^here: cache: unknown option 'siz'; accepted: F, nu, size .*'size'"):
+        make_options("here", Some, {"cache": {"siz": 2}})

@@ -164,11 +164,11 @@ def test_warm_start_keeps_the_dual_variables():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"nu": 0}, "nu of approx_bcfw must be a number > 0 and <= 1, got 0"),
+        ({"nu": 0}, "solver approx_bcfw: nu must be a number > 0 and <= 1, got 0"),
         ({"nu": 1.1}, "got 1.1"),
         ({"nu": float("nan")}, "got nan"),
         ({"nu": True}, "got True"),
-        ({"delta": -1}, "delta of approx_bcfw must be a number >= 0, got -1"),
+        ({"delta": -1}, "solver approx_bcfw: delta must be a number >= 0, got -1"),
         ({"delta": float("inf")}, "got inf"),
         ({"sampling": "gap"}, "sampling must be one of uniform, perm, cyclic; got 'gap'"),
     ],

@@ -252,11 +252,11 @@ def test_problems_without_inputs_are_refused(name):
     ("options", "text"),
     [
         ({"kernel": "cosine"}, "kernel must be one of linear, poly, rbf; got 'cosine'"),
-        ({"degree": 0}, "degree of the kernel must be an integer >= 1, got 0"),
+        ({"degree": 0}, "solver kernel_bcfw: degree must be an integer >= 1, got 0"),
         ({"degree": 2.0}, "got 2.0"),
-        ({"gamma": 0}, "gamma of the kernel must be a positive number"),
+        ({"gamma": 0}, "solver kernel_bcfw: gamma must be a positive number"),
         ({"gamma": "scale"}, "got 'scale'"),
-        ({"coef0": -1}, "coef0 of the kernel must be a number >= 0, got -1"),
+        ({"coef0": -1}, "solver kernel_bcfw: coef0 must be a number >= 0, got -1"),
     ],
 )
 def test_bad_options_are_named_on_one_line(options, text):
