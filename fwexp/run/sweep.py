@@ -34,8 +34,8 @@ from fwexp.files.processes import this_process
 from fwexp.run import grids, interrupts, relay, runner, work
 from fwexp.run.config import conf_dir, conf_dirs, execution_settings, literal, quote, register_schema
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_files import is_ours, remember
-from fwexp.run.hydra_settings import SWEEPER, check_hydra
+from fwexp.run.hydra_files import Loader, started_by_us
+from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
 from fwexp.store.keys import GROUPS, STALE, key_of
@@ -63,7 +63,6 @@ class GridSweeper(Sweeper):
 
     def setup(self, *, hydra_context, task_function, config) -> None:
         """Take what Hydra hands over."""
-        remember(hydra_context.config_loader)
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
@@ -166,7 +165,6 @@ def execute_together(
     tried = {} if tried is None else tried
     with hydra_loader() as loader:
         config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
-        check_hydra(config)
         return _execute(groups, tried, config, **execution_settings(where))
 
 
@@ -182,15 +180,15 @@ def hydra_loader() -> Iterator:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    if GlobalHydra.instance().is_initialized() and is_ours(loader := GlobalHydra.instance().config_loader()):
+    if GlobalHydra.instance().is_initialized() and isinstance(loader := GlobalHydra.instance().config_loader(), Loader):
         yield loader
         return
     register()
     try:
-        with initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp"):
-            loader = GlobalHydra.instance().config_loader()
-            remember(loader)
-            yield loader
+        with started_by_us(RunMode.RUN):
+            started = initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp")
+        with started:
+            yield GlobalHydra.instance().config_loader()
     except COMPOSING as error:
         raise explain(error) from error
 
