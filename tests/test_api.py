@@ -258,7 +258,7 @@ BAD_ARGUMENTS = [
     ({"iterates": ["last"], "iterate": "wavg"}, ParameterError, "unknown iterate 'wavg'; accepted: best, last"),
     ({"linesearch": True}, OptionError, r"solver bcfw: unknown option 'linesearch'.*\(did you mean 'line_search'\?\)"),
     ({"sampling": "unifrom"}, ParameterError, "solver bcfw: sampling must be one of uniform, perm, .*; got 'unifrom'"),
-    ({"line_search": 1}, ParameterError, "line_search must be one of true, false; got 1"),
+    ({"accelerate": True, "iterates": ["last", "wavg"]}, ParameterError, "solver bcfw has no iterate 'wavg' here; accepted: last"),
     ({"solver": "ssg", "line_search": True}, OptionError, "solver ssg: unknown option 'line_search'; accepted: sampling"),
     ({"order": [0], "sampling": "perm"}, OptionError, "order excludes sampling"),
     ({"order": [0], "solver": "fw"}, OptionError, "order excludes solver fw"),

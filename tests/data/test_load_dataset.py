@@ -33,10 +33,7 @@ def test_defaults():
             ParameterError,
             "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr'?)",
         ),
-        ("ocr", {"split": None}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got None"),
-        ("ocr", {"split": ["ocr"]}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got ['ocr']"),
         ("ocr", {"spilt": "ocr"}, OptionError, "dataset ocr: unknown option 'spilt'; accepted: n, split"),
-        ("digits", {"split": "ocr"}, OptionError, "dataset digits: unknown option 'split'; accepted: none"),
     ],
 )
 def test_wrong_names_and_options(name, options, kind, message, tmp_path):

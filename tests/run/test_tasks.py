@@ -120,14 +120,9 @@ def test_tasks_are_swept(tmp_path):
             "task path cannot run solver ssg; accepted: auto, bcfw",
         ),
         ("path", {}, {}, ParameterError, "task path: lam_min must be given, got null"),
-        ("path", {"lam_min": 1, "eps": 0}, {}, ParameterError, "task path: eps must be a positive finite number, got 0"),
-        ("path", {"lam_min": 1, "kappa": 1}, {}, ParameterError, "task path: kappa must be a number > 0 and < 1, got 1"),
-        ("path", {"lam_min": 1, "exact": "yes"}, {}, ParameterError, "task path: exact must be one of true, false; got 'yes'"),
         ("path", {"lam_mi": 1}, {}, OptionError, r"'lam_mi'; accepted: .*\(did you mean 'lam_min'\?\)"),
         ("path", {"lam_min": 1}, {"lam": 0.1}, OptionError, "unknown key of task path 'lam'; accepted: "),
         ("path", {"lam_min": 1}, {"gap_tol": 0.1}, OptionError, "unknown key of task path 'gap_tol'; accepted: "),
-        ("grid", {"lam_min": 5, "lam_max": 7}, {}, ParameterError, "power of two between .* got 5.0 and 7.0"),
-        ("grid", {"warm": 1}, {}, ParameterError, "task grid: warm must be one of true, false; got 1"),
         (
             "improvement",
             {},
@@ -135,7 +130,6 @@ def test_tasks_are_swept(tmp_path):
             OptionError,
             "unknown key of task improvement 'iterates'; accepted: ",
         ),
-        ("improvement", {"eps": 1}, {"lam": 0.1}, OptionError, "eps"),
     ],
 )
 def test_what_a_task_cannot_do_is_named_on_one_line(task, options, more, error, message, tmp_path):

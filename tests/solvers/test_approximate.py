@@ -161,25 +161,6 @@ def test_warm_start_keeps_the_dual_variables():
         fwexp.solve(problem, "approx_bcfw", lam=0.5, warm_start=fwexp.solve(problem, "bcfw", lam=0.5, max_passes=1))
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"nu": 0}, "solver approx_bcfw: nu must be a number > 0 and <= 1, got 0"),
-        ({"nu": 1.1}, "got 1.1"),
-        ({"nu": float("nan")}, "got nan"),
-        ({"nu": True}, "got True"),
-        ({"delta": -1}, "solver approx_bcfw: delta must be a number >= 0, got -1"),
-        ({"delta": float("inf")}, "got inf"),
-        ({"sampling": "gap"}, "sampling must be one of uniform, perm, cyclic; got 'gap'"),
-    ],
-)
-def test_bad_options_are_named_on_one_line(options, text):
-    _, problem = chain("dense", 0)
-    with pytest.raises(ValueError, match=text) as error:
-        fwexp.solve(problem, "approx_bcfw", lam=1.0, **options)
-    assert "\n" not in str(error.value)
-
-
 def too_mpython_labelings():
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(10, 3)) for _ in range(6)]

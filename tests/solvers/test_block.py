@@ -337,28 +337,3 @@ def test_warm_start_at_another_lam_keeps_the_dual_variables():
         ell = first.state.state.iterate.losses.mean()
         assert again.trace.dual[0] == pytest.approx(ell - 0.5 * 0.25 * (2 * w) @ (2 * w), abs=1e-12)
         assert again.trace.dual.max() >= again.trace.dual[0]
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"sampling": "gaps"}, "sampling must be one of"),
-        ({"step": "newton"}, "step must be one of"),
-        ({"cache": "yes"}, "cache"),
-        ({"cache": {"F": -1}}, "F"),
-        ({"cache": {"size": 1}}, "size"),
-        ({"cache": {"G": 1}}, "unknown option 'G'"),
-        ({"accelerate": {"kap": 0}}, "solver bcfw: accelerate.kap must be a positive number, null or observed, got 0"),
-        ({"accelerate": {"kap": "seen"}}, "solver bcfw: accelerate.kap must be a positive number, null or observed, got 'seen'"),
-        ({"accelerate": {"refresh": 1}}, "solver bcfw: accelerate.refresh must be true or false, got 1"),
-        ({"accelerate": {"period": float("nan")}}, "period"),
-        ({"refresh": -1}, "refresh"),
-        ({"step": "away", "line_search": False}, "line_search"),
-        ({"accelerate": True, "iterates": ["last", "wavg"]}, "no iterate 'wavg'"),
-    ],
-)
-def test_bad_options_are_named_on_one_line(options, text):
-    _, problem = tiny()
-    with pytest.raises((ValueError, TypeError), match=text) as error:
-        fwexp.solve(problem, "bcfw", lam=1.0, **options)
-    assert "\n" not in str(error.value)

@@ -246,20 +246,3 @@ def test_problems_without_inputs_are_refused(name):
         with pytest.raises(OptionError, match=rf"{name}.*with_inputs.*{type(problem).__name__}") as error:
             fwexp.solve(problem, name, lam=1.0)
         assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"kernel": "cosine"}, "kernel must be one of linear, poly, rbf; got 'cosine'"),
-        ({"degree": 0}, "solver kernel_bcfw: degree must be an integer >= 1, got 0"),
-        ({"degree": 2.0}, "got 2.0"),
-        ({"gamma": 0}, "solver kernel_bcfw: gamma must be a positive number"),
-        ({"gamma": "scale"}, "got 'scale'"),
-        ({"coef0": -1}, "solver kernel_bcfw: coef0 must be a number >= 0, got -1"),
-    ],
-)
-def test_bad_options_are_named_on_one_line(options, text):
-    with pytest.raises(ValueError, match=text) as error:
-        fwexp.solve(chain("dense", 0)[1], "kernel_bcfw", lam=1.0, **options)
-    assert "\n" not in str(error.value)
