@@ -88,12 +88,8 @@ def register() -> None:
     register_schema()
     ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
     for plugin in (GridSweeper, SearchPath):
-        module = plugin.__module__
-        try:  # Hydra takes plugins from modules of this name only
-            plugin.__module__ = "hydra_plugins.fwexp"
-            Plugins.instance().register(plugin)
-        finally:
-            plugin.__module__ = module
+        Plugins.instance().register(plugin)
+    Plugins.instance().class_name_to_class[SWEEPER] = GridSweeper  # Hydra takes plugins from a package of this name only
 
 
 def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
