@@ -25,7 +25,7 @@ from fwexp.files import folders
 from fwexp.run import runner, sweep, work
 from fwexp.run.config import canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_files import started_by_us
+from fwexp.run.hydra_loader import started_by_us
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 

@@ -34,7 +34,7 @@ from fwexp.files.processes import this_process
 from fwexp.run import grids, interrupts, relay, runner, work
 from fwexp.run.config import conf_dir, conf_dirs, execution_settings, literal, quote, register_schema
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_files import Loader, started_by_us
+from fwexp.run.hydra_loader import Loader, started_by_us
 from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
