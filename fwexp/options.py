@@ -1,7 +1,7 @@
 """Scalars and options that people pass: one test of what is a number, an integer, a flag, a name, wherever one is asked for.
 
-numpy's scalars count as Python's. A flag is no number, and no number is a flag. Options of solvers and of data sets are the
-fields of a dataclass, whose metadata say what is accepted; `check_fields` checks them all.
+numpy's scalars count as Python's. A flag is no number, and no number is a flag. Options of solvers, tasks and data sets are the
+fields of a dataclass, which `option` and `choice` declare with what is accepted; `make_options` checks them all.
 """
 
 import dataclasses
@@ -111,53 +111,19 @@ def check_choice(kind: str, value, accepted: Collection[str]) -> str:
     return str(value)
 
 
-def number_option(name: str, accepted: str, *, optional: bool = False, **bounds: float) -> Callable:
-    """Return the check of an option that is a number within the bounds of `check_number`, or None where it is optional."""
-
-    def check(value) -> float | None:
-        return None if optional and value is None else check_number(name, value, accepted, **bounds)
-
-    return check
+def check_fraction(name: str, value) -> float:
+    """Return a part of something, or a tolerance relative to it."""
+    return check_number(name, value, "a number >= 0 and < 1", least=0.0, below=1.0)
 
 
-def integer_option(name: str, least: int, *, optional: bool = False) -> Callable:
-    """Return the check of an option that is an integer >= ``least``, or None where it is optional."""
-
-    def check(value) -> int | None:
-        return None if optional and value is None else check_integer(name, value, least)
-
-    return check
-
-
-def fraction_option(name: str) -> Callable:
-    """Return the check of an option that is a part of something, or a tolerance relative to it."""
-    return number_option(name, "a number >= 0 and < 1", least=0.0, below=1.0)
-
-
-def switch_option(name: str, options: type) -> Callable:
-    """Return the check of an option that is false, true, or a mapping of fields of ``options``.
-
-    That comes back complete, but for fields that were added later and have their default.
-    """
-
-    def check(value) -> bool | dict:
-        if isinstance(value, bool):
-            return value
-        if not isinstance(value, Mapping):
-            fields = ", ".join(field.name for field in dataclasses.fields(options))
-            raise ParameterError(f"{name} must be true, false or a mapping of {fields}; got {shown(value)}")
-        return without_later_defaults(check_fields(name, options, value), options)
-
-    return check
-
-
-def without_later_defaults(values: dict, options: type) -> dict:
-    """Return the values of an options dataclass without those of fields that were added later and have their default.
-
-    They are in no key of a run, so that the keys of runs that were stored before remain.
-    """
-    later = {field.name: field.default for field in dataclasses.fields(options) if field.metadata.get("added_later")}
-    return {name: value for name, value in values.items() if name not in later or value != later[name]}
+def check_switch(name: str, value, options: type) -> bool | dict:
+    """Return false, true, or a complete mapping of fields of ``options``, but for those `without_later_defaults` leaves out."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, Mapping):
+        fields = ", ".join(field.name for field in dataclasses.fields(options))
+        raise ParameterError(f"{name} must be true, false or a mapping of {fields}; got {shown(value)}")
+    return without_later_defaults(vars(make_options(name, options, value, joint=".")), options)
 
 
 def check_function(name: str, value, *, optional: bool = False):
@@ -226,28 +192,54 @@ def check_names(owner: str, given: Mapping, accepted: Collection[str], others: C
             raise OptionError(f"{owner}: {message}" + (f" (here it is {serves})" if serves else ""))
 
 
-def check_fields(owner: str, options: type, given: Mapping, *, defaults: bool = True, others: Collection[str] = ()) -> dict:
-    """Return a mapping of the fields of an options dataclass, with every value checked; numpy's scalars become Python's.
+def option(default, check: Callable, *accepted, optional: bool = False, added_later: bool = False, **bounds):
+    """Return the field of an options dataclass whose values are checked.
 
-    A field's metadata may list the accepted values (``choices``) or hold a function that returns the checked value
-    (``check``).
+    Parameters
+    ----------
+    default : object
+    check : callable
+        ``check(name, value, *accepted, **bounds)`` returns the checked value; the name is as messages say it.
+    optional : bool
+        Whether None is a value as well.
+    added_later : bool
+        Whether the field is in no key of a run while it has its default, so that the keys of runs stored before remain.
+    """
+
+    def checked(name: str, value):
+        return None if optional and value is None else check(name, value, *accepted, **bounds)
+
+    return dataclasses.field(default=default, metadata={"check": checked, "added_later": added_later})
+
+
+def choice(*values):
+    """Return the field of an options dataclass that is one of the values, all texts or all flags; the first is its default."""
+    return dataclasses.field(default=values[0], metadata={"choices": values})
+
+
+def check_field(name: str, value, field: dataclasses.Field):
+    """Return the checked value of a field: ``metadata`` has what is accepted, `choice` and `option` say how."""
+    value = plain(value)
+    if "choices" in field.metadata:
+        _check_listed(name, value, field.metadata["choices"])
+    return field.metadata["check"](name, value) if "check" in field.metadata else value
+
+
+def make_options(owner: str, options: type, given: Mapping, others: Collection[str] = (), joint: str = ": "):
+    """Return an options dataclass with the given values, each of them checked; numpy's scalars become Python's.
 
     Parameters
     ----------
     owner : str
         Whose options they are, as messages say it.
     options : type
-        The dataclass.
+        The dataclass, of fields made by `option` and `choice`.
     given : mapping
         Names and values.
-    defaults : bool
-        Whether fields that are not given come back with their defaults; else they are left out.
     others : collection of str
         Further names that the same call takes; suggested for misspelt ones.
-
-    Returns
-    -------
-    dict
+    joint : str
+        What stands between the owner and the name of an option.
 
     Raises
     ------
@@ -256,15 +248,15 @@ def check_fields(owner: str, options: type, given: Mapping, *, defaults: bool = 
     ParameterError
         A value that the field does not accept.
     """
-    known = {field.name: field for field in dataclasses.fields(options)}
-    checked = {name: field.default for name, field in known.items()} if defaults else {}
-    check_names(owner, given, known, others)
-    for name, value in given.items():
-        value, metadata = plain(value), known[name].metadata
-        if "choices" in metadata:
-            _check_listed(f"{owner}: {name}", value, metadata["choices"])
-        checked[name] = metadata["check"](value) if "check" in metadata else value
-    return checked
+    fields = {field.name: field for field in dataclasses.fields(options)}
+    check_names(owner, given, fields, others)
+    return options(**{name: check_field(f"{owner}{joint}{name}", value, fields[name]) for name, value in given.items()})
+
+
+def without_later_defaults(values: dict, options: type) -> dict:
+    """Return the values of an options dataclass without those of fields that were added later and have their default."""
+    later = {field.name: field.default for field in dataclasses.fields(options) if field.metadata.get("added_later")}
+    return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 
 def _check_listed(name: str, value, choices: tuple) -> None:

@@ -56,13 +56,13 @@ def children(pid: int) -> list[int]:
 
 def contents(results_dir) -> dict:
     """Return what the finished runs of a store hold, times aside, by their keys."""
-    found = {}
+    by_key = {}
     for run in store.find_runs(results_dir):
         with np.load(run.path / "model.npz") as arrays:
             weights = arrays["w"].tobytes()
         trace = pd.read_parquet(run.path / "trace.parquet").drop(columns=OWN_TIMES)
-        found[run.key] = (run.config, run.status, run.record["dual"], weights, trace.to_csv())
-    return found
+        by_key[run.key] = (run.config, run.status, run.record["dual"], weights, trace.to_csv())
+    return by_key
 
 
 def check(results_dir, before: set) -> None:
@@ -225,12 +225,12 @@ def bits(step: int, rng, folder: Path) -> None:
             damaged = bytearray(whole)
             damaged[place] ^= 1 << rng.randrange(8)
             file.write_bytes(damaged)
-            with warnings.catch_warnings(record=True) as found:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 frame = store.load_results(folder)
             flips += 1
             assert set(frame["key"]) == {other.key}, (file.name, place)
-            assert [str(run.path) in str(warning.message) for warning in found] == [True], (file.name, place)
+            assert [str(run.path) in str(warning.message) for warning in caught] == [True], (file.name, place)
         file.write_bytes(whole)
     damaged = bytearray((run.path / "run.json").read_bytes())
     damaged[len(damaged) // 2] ^= 1

@@ -1,7 +1,7 @@
-"""Options of solvers and of data sets are checked in one place, and numpy's scalars count as Python's in all of them."""
+"""Options of solvers, data sets and tasks are checked in one place, and numpy's scalars count as Python's in all of them."""
 
 import dataclasses
-import typing
+import re
 
 import numpy as np
 import pytest
@@ -9,10 +9,10 @@ import pytest
 from fwexp.data import DATASETS
 from fwexp.data import check_options as check_dataset_options
 from fwexp.errors import OptionError, ParameterError
-from fwexp.options import check_fields, fraction_option, integer_option, number_option, switch_option
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.acceleration import AccelerateOptions
-from fwexp.solvers.bcfw_options import CacheOptions, Options
+from fwexp.solvers.bcfw_options import SAMPLING, CacheOptions, Options
+from fwexp.tasks import TASKS
 
 # Of options that may be None, as all of ``auto``: a value, since their default says nothing of the kind.
 VALUES = {field.name: field.default for field in dataclasses.fields(Options)}
@@ -43,24 +43,21 @@ def options_of(options: type):
         yield from ((field.name, exact(value)) for value in field.metadata.get("choices", (default,)))
 
 
-TABLE = [
-    *((f"solver {name}", name, check_options, *option) for name in SOLVERS for option in options_of(SOLVERS[name].Options)),
-    *(
-        (f"dataset {name}", name, check_dataset_options, *option)
-        for name in DATASETS
-        for option in options_of(DATASETS[name].Options)
-    ),
-]
+CATALOGUES = {"solver": SOLVERS, "dataset": DATASETS, "task": TASKS}
+CHECKS = {
+    "solver": lambda name, given: check_options(SOLVERS[name], given),
+    "dataset": check_dataset_options,
+    "task": lambda name, given: TASKS[name].check_options(given),
+}
+OWNERS = [(kind, name, catalogue[name].Options) for kind, catalogue in CATALOGUES.items() for name in catalogue]
+TABLE = [(kind, name, *option) for kind, name, options in OWNERS if kind != "task" for option in options_of(options)]
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "check", "option", "value"), TABLE, ids=lambda part: str(part) if isinstance(part, str) else ""
-)
-def test_numpy_scalars_are_options_like_pythons(owner, name, check, option, value):
-    subject = name if owner.startswith("dataset") else SOLVERS[name]
-    plain = getattr(check(subject, {option: value}), option)
+@pytest.mark.parametrize(("kind", "name", "option", "value"), TABLE)
+def test_numpy_scalars_are_options_like_pythons(kind, name, option, value):
+    plain = getattr(CHECKS[kind](name, {option: value}), option)
     for scalar in numpy_scalars(value):
-        taken = getattr(check(subject, {option: scalar}), option)
+        taken = getattr(CHECKS[kind](name, {option: scalar}), option)
         assert taken == plain
         assert type(taken) is type(plain)
 
@@ -77,51 +74,56 @@ def test_numpy_scalars_are_fields_of_mappings_like_pythons(option):
 
 def test_every_option_says_what_it_accepts():
     """Choices or a check: nothing is stored as people passed it."""
-    classes = [*(SOLVERS[name].Options for name in SOLVERS), *(DATASETS[name].Options for name in DATASETS), *MAPPINGS.values()]
+    classes = [*(options for _, _, options in OWNERS), *MAPPINGS.values()]
     fields = [(cls.__module__, field) for cls in classes for field in dataclasses.fields(cls)]
     assert [(module, field.name) for module, field in fields if not {"choices", "check"} & set(field.metadata)] == []
 
 
-@dataclasses.dataclass(frozen=True)
-class Some:
-    kind: str = dataclasses.field(default="plain", metadata={"choices": ("plain", "fancy")})
-    count: int = dataclasses.field(default=1, metadata={"check": integer_option("count", 1)})
-    size: float | None = dataclasses.field(
-        default=None, metadata={"check": number_option("size", "a number > 0", optional=True, above=0)}
-    )
-    part: float = dataclasses.field(default=0.5, metadata={"check": fraction_option("part")})
-    cache: typing.Any = dataclasses.field(default=False, metadata={"check": switch_option("cache", CacheOptions)})
+REFUSED = [
+    ("solver bcfw", {"sampling": "gaps"}, f"sampling must be one of {', '.join(SAMPLING)}; got 'gaps' (did you mean 'gap'?)"),
+    ("solver bcfw", {"step": 1}, "step must be one of fw, pairwise, away, corrective; got 1"),
+    ("solver bcfw", {"line_search": 1}, "line_search must be one of true, false; got 1"),
+    ("solver bcfw", {"line_search": False, "step": "away"}, "line_search=false goes with step=fw only, got step=away"),
+    ("solver bcfw", {"refresh": -1}, "refresh must be a number of passes >= 0 (0 = never), got -1"),
+    ("solver bcfw", {"cache": "yes"}, "cache must be true, false or a mapping of F, nu, size; got 'yes'"),
+    ("solver bcfw", {"cache": {"F": -1}}, "cache.F must be a number >= 0, got -1"),
+    ("solver bcfw", {"cache": {"size": 1.5}}, "cache.size must be an integer >= 2, got 1.5"),
+    ("solver bcfw", {"cache": {"siz": 2}}, "cache: unknown option 'siz'; accepted: F, nu, size (did you mean 'size'?)"),
+    ("solver bcfw", {"accelerate": {"kap": 0}}, "accelerate.kap must be a positive number, null or observed, got 0"),
+    ("solver bcfw", {"accelerate": {"kap": "seen"}}, "accelerate.kap must be a positive number, null or observed, got 'seen'"),
+    ("solver bcfw", {"accelerate": {"period": np.nan}}, "accelerate.period must be a positive number, got nan"),
+    ("solver bcfw", {"accelerate": {"refresh": 1}}, "accelerate.refresh must be true or false, got 1"),
+    ("solver auto", {"cache": {"size": 1}}, "cache.size must be an integer >= 2, got 1"),
+    ("solver n_slack", {"batch": True}, "batch must be an integer >= 1, got True"),
+    ("solver n_slack", {"batch": np.float64(1)}, "batch must be an integer >= 1, got 1.0"),
+    ("solver n_slack", {"batch": np.int64(0)}, "batch must be an integer >= 1, got 0"),
+    ("solver n_slack", {"qp_tol": 1}, "qp_tol must be a number >= 0 and < 1, got 1"),
+    ("solver kernel_bcfw", {"kernel": "cosine"}, "kernel must be one of linear, poly, rbf; got 'cosine'"),
+    ("solver kernel_bcfw", {"degree": 2.0}, "degree must be an integer >= 1, got 2.0"),
+    ("solver kernel_bcfw", {"gamma": "scale"}, "gamma must be a positive number or null (1/number of features), got 'scale'"),
+    ("solver kernel_bcfw", {"coef0": -1}, "coef0 must be a number >= 0, got -1"),
+    *(("solver approx_bcfw", {"nu": x}, f"nu must be a number > 0 and <= 1, got {x}") for x in (0, 1.1, np.nan, np.bool_(True))),
+    *(("solver approx_bcfw", {"delta": x}, f"delta must be a number >= 0, got {x}") for x in (-1, np.inf)),
+    ("solver approx_bcfw", {"sampling": "max"}, "sampling must be one of uniform, perm, cyclic; got 'max'"),
+    *(("dataset ocr", {"split": x}, f"split must be one of ocr2, ocr; got {x}") for x in (None, ["ocr"])),
+    *(("dataset ocr", {"n": x}, f"n must be an integer >= 1, got {x}") for x in (0, -1, 1.5, True)),
+    ("dataset ocr", {"spilt": "ocr"}, "unknown option 'spilt'; accepted: n, split (did you mean 'split'?)"),
+    ("dataset digits", {"split": "ocr"}, "unknown option 'split'; accepted: none"),
+    ("dataset hansards", {"aligner": "giza"}, "aligner must be one of hmm, eflomal; got 'giza'"),
+    ("dataset horses", {"loss": "area"}, "loss must be one of hamming, balanced; got 'area'"),
+    ("task path", {}, "lam_min must be given, got null"),
+    ("task path", {"lam_min": 1, "eps": 0}, "eps must be a positive finite number, got 0"),
+    ("task path", {"lam_min": 1, "kappa": 1}, "kappa must be a number > 0 and < 1, got 1"),
+    ("task path", {"lam_min": 1, "exact": "yes"}, "exact must be one of true, false; got 'yes'"),
+    ("task grid", {"warm": 1}, "warm must be one of true, false; got 1"),
+    ("task grid", {"lam_min": 5, "lam_max": 7}, "there must be a power of two between lam_min and lam_max, got 5.0 and 7.0"),
+    ("task improvement", {"eps": 1}, "unknown option 'eps'; accepted: none"),
+]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"kind": "fancier"}, "here: kind must be one of plain, fancy; got 'fancier' (did you mean 'fancy'?)"),
-        ({"kind": 1}, "here: kind must be one of plain, fancy; got 1"),
-        ({"count": True}, "count must be an integer >= 1, got True"),
-        ({"count": np.float64(1)}, "count must be an integer >= 1, got 1.0"),
-        ({"count": np.int64(0)}, "count must be an integer >= 1, got 0"),
-        ({"size": np.bool_(True)}, "size must be a number > 0, got True"),
-        ({"size": np.nan}, "size must be a number > 0, got nan"),
-        ({"part": 1}, "part must be a number >= 0 and < 1, got 1"),
-        ({"cache": 3}, "cache must be true, false or a mapping of F, nu, size; got 3"),
-        ({"cache": {"size": 1.5}}, "solver.cache.size of bcfw must be an integer >= 2, got 1.5"),
-    ],
-)
-def test_what_is_no_value_is_named(options, message):
-    with pytest.raises(ParameterError) as caught:
-        check_fields("here", Some, options)
-    assert str(caught.value) == message
-
-
-def test_names_and_defaults():
-    assert check_fields("here", Some, {"size": None, "cache": np.True_}) == {
-        "kind": "plain",
-        "count": 1,
-        "size": None,
-        "part": 0.5,
-        "cache": True,
-    }
-    assert check_fields("here", Some, {"count": np.int8(2)}, defaults=False) == {"count": 2}
-    with pytest.raises(OptionError, match=r"^here: unknown option 'cuont'; accepted: .*did you mean 'count'"):
-        check_fields("here", Some, {"cuont": 2})
+@pytest.mark.parametrize(("owner", "options", "message"), REFUSED)
+def test_what_is_refused_is_named(owner, options, message):
+    kind, name = owner.split()
+    with pytest.raises(OptionError if re.search("unknown option|goes with", message) else ParameterError) as caught:
+        CHECKS[kind](name, options)
+    assert str(caught.value) == f"{owner}: {message}"

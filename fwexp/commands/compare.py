@@ -83,7 +83,7 @@ def main(given: Arguments) -> int:
 
 def _numbers(flag: str, text: str) -> list[float]:
     """The positive numbers in a list."""
-    found = []
+    numbers = []
     for part in text.split(","):
         try:
             number = float(part)
@@ -91,5 +91,5 @@ def _numbers(flag: str, text: str) -> list[float]:
             number = math.nan
         if not (number > 0 and math.isfinite(number)):
             raise ParameterError(f"{flag} takes positive numbers with commas between, got {text!r}")
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers

@@ -67,11 +67,12 @@ def _query_hydra(before: list[str], word: str) -> None:
     from hydra.plugins.completion_plugin import CompletionPlugin
 
     from fwexp.run import catalogues, sweep
-    from fwexp.run.command import hydra_arguments
+    from fwexp.run.command import read_arguments
 
     (bash,) = (plugin for plugin in Plugins.instance().discover(CompletionPlugin) if plugin.provides() == "bash")
-    os.environ["COMP_LINE"] = " ".join(["fwexp", *before, word])
-    with contextlib.suppress(UserError), hydra_arguments([]), sweep.hydra_loader() as loader:
+    with contextlib.suppress(UserError, SystemExit), sweep.hydra_loader() as loader:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
+            _, flags = read_arguments([*before, word] if word else before)
+            os.environ["COMP_LINE"] = " ".join(["fwexp", *["-m"] * flags.multirun, *flags.overrides, *([] if word else [""])])
             bash(loader).query(sweep.CONFIG_NAME)
         print(*catalogues.that_fit(printed.getvalue().split(), before))

@@ -153,9 +153,9 @@ def _data(data_dir: str | None) -> Found:
         yield False, f"{folder} is no folder: make it, or name another with FWEXP_DATA or data_dir="
     states, damaged = {}, []
     for name in DATASETS.where(lambda dataset: dataset.kind == STRUCTURED):  # the others are computed
-        found = [(file, file.find(folder)) for file in DATASETS[name].files]
-        states[name] = "complete" if all(path for _, path in found) else "missing"
-        for file, path in found:
+        files = [(file, file.find(folder)) for file in DATASETS[name].files]
+        states[name] = "complete" if all(path for _, path in files) else "missing"
+        for file, path in files:
             try:
                 if path:
                     file.verify(path)

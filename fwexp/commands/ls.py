@@ -100,10 +100,10 @@ def _keys(text: str, stored: list[Entry]) -> list[str]:
     """Return the keys that begin as the parts of a text do, as far as there are such."""
     known, keys = {entry.key for entry in stored}, []
     for part in text.split(","):
-        found = [part] if part in known else sorted(key for key in known if part and key.startswith(part))
-        if len(found) > 1:
-            raise ParameterError(f"key must be the beginning of one key, got {part!r}, that of {', '.join(found[:5])}")
-        keys += found
+        matching = [part] if part in known else sorted(key for key in known if part and key.startswith(part))
+        if len(matching) > 1:
+            raise ParameterError(f"key must be the beginning of one key, got {part!r}, that of {', '.join(matching[:5])}")
+        keys += matching
     return keys
 
 

@@ -52,9 +52,9 @@ def main(given: Arguments) -> int:
     for needed in {needed for name in chosen for needed in known[name][1]}:
         module(needed)
     data = {name: known[name][0](keys.get("data_dir")) for name in chosen}
-    for name, found in data.items():
+    for name, group in data.items():
         rows = []
-        for contest in found:
+        for contest in group:
             print(contest.problem, file=sys.stderr)
             rows += contest.measure(rounds)
         numbers, origin = frame(rows), Origin(f"peers/{name}", f"fwexp beside {name}")

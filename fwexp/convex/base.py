@@ -18,6 +18,7 @@ from fwexp.convex.sets import ConvexSet, Product, vector
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import quiet
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
+from fwexp.options import choice
 from fwexp.plugins import CONVEX
 
 REFRESH = 500  # steps after which running sums are computed anew
@@ -34,7 +35,7 @@ class StepOptions:
         ``auto`` is ``line_search`` for quadratic functions and ``adaptive`` for others.
     """
 
-    step: str = field(default="auto", metadata={"choices": ("auto", "line_search", "adaptive")})
+    step: str = choice("auto", "line_search", "adaptive")
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class OpenLoopOptions:
         ``auto``, ``line_search``, ``adaptive`` or ``open_loop``: 2/(t+2), for n blocks 2n/(t+2n).
     """
 
-    step: str = field(default="auto", metadata={"choices": steps.STEPS})
+    step: str = choice(*steps.STEPS)
 
 
 @dataclass

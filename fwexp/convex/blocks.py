@@ -1,7 +1,7 @@
 """Methods on products of sets that change one block at a time (Lacoste-Julien et al. 2013, algorithms 3 and C.1)."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.base import Method, OpenLoopOptions, View
 from fwexp.convex.sets import ConvexSet, Product
 from fwexp.errors import OptionError, ParameterError
-from fwexp.options import integer_option
+from fwexp.options import check_integer, choice, option
 
 RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
 
@@ -29,9 +29,9 @@ class BlockOptions(OpenLoopOptions):
         Passes after which all gaps are computed anew, with rule ``gap``; 0 for never.
     """
 
-    rule: str = field(default="uniform", metadata={"choices": RULES})
-    direction: str = field(default="fw", metadata={"choices": ("fw", "pairwise")})
-    refresh: int = field(default=10, metadata={"check": integer_option("refresh", 0)})
+    rule: str = choice(*RULES)
+    direction: str = choice("fw", "pairwise")
+    refresh: int = option(10, check_integer, 0)
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class DescentOptions:
         ``uniform``, ``permuted`` or ``cyclic``.
     """
 
-    rule: str = field(default="uniform", metadata={"choices": RULES[:3]})
-    step: str = field(default="auto", metadata={"choices": ("auto",)})
+    rule: str = choice(*RULES[:3])
+    step: str = choice("auto")
 
 
 class BlockMethod(Method):

@@ -17,7 +17,7 @@ from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
-from fwexp.options import check_choice, check_fields, check_flag, check_function, check_positive
+from fwexp.options import check_choice, check_flag, check_function, check_positive, make_options
 from fwexp.plugins import CONVEX, SADDLE
 from fwexp.solvers import of_kind
 
@@ -149,7 +149,7 @@ def minimize(
     """
     if not isinstance(set, ConvexSet):
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
-    iteration = new_method(as_function(f, set.dim), set, method, x0, settings.check_seed(seed), gap_tol, options)
+    iteration = new_method(as_function(f, set.dim), set, method, x0, settings.check("seed", seed), gap_tol, options)
     log, status = _run(iteration, Evaluation(iteration), max_iter, time_limit, schedule, callback, verbose, checkpoint)
     if isinstance(iteration.f, UserFunction):
         iteration.check_gradient()
@@ -159,8 +159,8 @@ def minimize(
 def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, options) -> Method:
     """Return a method at its start."""
     cls = METHODS[check_choice("method", method, METHODS)]
-    checked = cls.Options(**check_fields(f"method {method}", cls.Options, options))
-    return cls(f, convex_set, checked, x0, seed, settings.check_gap_tol(gap_tol))
+    checked = make_options(f"method {method}", cls.Options, options)
+    return cls(f, convex_set, checked, x0, seed, settings.check("gap_tol", gap_tol))
 
 
 def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
@@ -284,16 +284,16 @@ def saddle_point(
 def new_saddle_method(game, method: str, gap_tol: float, options) -> SaddleMethod:
     """Return a method at its start."""
     cls = SADDLE_METHODS[check_choice("method", method, SADDLE_METHODS)]
-    checked = cls.Options(**check_fields(f"method {method}", cls.Options, options))
-    return cls(game, checked, settings.check_gap_tol(gap_tol))
+    checked = make_options(f"method {method}", cls.Options, options)
+    return cls(game, checked, settings.check("gap_tol", gap_tol))
 
 
 def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose, checkpoint) -> tuple[Log, Status]:
     check_function("callback", callback, optional=True)
-    bounds = Bounds(check_positive("max_iter", max_iter), iteration.gap_tol, settings.check_time_limit(time_limit))
+    bounds = Bounds(check_positive("max_iter", max_iter), iteration.gap_tol, settings.check("time_limit", time_limit))
     progress = Progress(bounds.max_passes, check_flag("verbose", verbose), iteration.name)
     log = Log(iteration, objective, callback=callback, progress=progress)
-    status = drive(iteration, log, bounds, settings.check_schedule(schedule), progress, checkpoint)
+    status = drive(iteration, log, bounds, settings.check("schedule", schedule), progress, checkpoint)
     progress.close(str(status))
     return log, status
 

@@ -15,7 +15,7 @@ from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.games import Bilinear, Pair
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.errors import OptionError
-from fwexp.options import number_option
+from fwexp.options import check_positive, choice, option
 from fwexp.plugins import SADDLE
 
 
@@ -127,10 +127,10 @@ class ExtragradientOptions:
         ``full``, or ``efficient``: only vectors of the size of x are kept, and the last y is computed from them when needed.
     """
 
-    geometry: str = field(default="euclidean", metadata={"choices": ("euclidean", "entropic")})
-    eta: float | None = field(default=None, metadata={"check": number_option("eta", "a positive number", optional=True, above=0.0)})
-    ratio: float = field(default=1.0, metadata={"check": number_option("ratio", "a positive number", above=0.0)})
-    memory: str = field(default="full", metadata={"choices": ("full", "efficient")})
+    geometry: str = choice("euclidean", "entropic")
+    eta: float | None = option(None, check_positive, optional=True)
+    ratio: float = option(1.0, check_positive)
+    memory: str = choice("full", "efficient")
 
 
 class DualExtragradient(SaddleMethod):
@@ -243,13 +243,9 @@ class SaddleOptions:
         gradients.
     """
 
-    step: str = field(default="open_loop", metadata={"choices": ("open_loop", "adaptive", "linear_rate")})
-    beta: float | None = field(
-        default=None, metadata={"check": number_option("beta", "a positive number", optional=True, above=0.0)}
-    )
-    delta: float | None = field(
-        default=None, metadata={"check": number_option("delta", "a positive number", optional=True, above=0.0)}
-    )
+    step: str = choice("open_loop", "adaptive", "linear_rate")
+    beta: float | None = option(None, check_positive, optional=True)
+    delta: float | None = option(None, check_positive, optional=True)
 
 
 @dataclass(frozen=True)
@@ -262,7 +258,7 @@ class SaddleAwayOptions:
         ``adaptive``, as for `SaddleFrankWolfe`.
     """
 
-    step: str = field(default="adaptive", metadata={"choices": ("adaptive",)})
+    step: str = choice("adaptive")
 
 
 class SaddleFrankWolfe(SaddleMethod):

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from fwexp.convex.atoms import Atom
 from fwexp.convex.base import Method, OpenLoopOptions, StepOptions, View
 from fwexp.convex.objectives import EVERYWHERE
 from fwexp.convex.sets import Product
-from fwexp.options import number_option
+from fwexp.options import check_number, option
 from fwexp.solvers.simplex_qp import SimplexQP
 
 
@@ -213,8 +213,7 @@ class RandomOptions(StepOptions):
         The part of all atoms that is inspected in each iteration, beside the active ones.
     """
 
-    accepted = "a number > 0 and <= 1"
-    eta: float = field(default=0.1, metadata={"check": number_option("eta", accepted, above=0.0, most=1.0)})
+    eta: float = option(0.1, check_number, "a number > 0 and <= 1", above=0.0, most=1.0)
 
 
 class RandomAway(Away):

@@ -12,7 +12,7 @@ from fwexp import plugins
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
 from fwexp.errors import ParameterError, unknown
-from fwexp.options import check_fields, check_path
+from fwexp.options import check_path, make_options
 
 __all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "check_options", "load_dataset", "resolve_data_dir"]
 
@@ -80,5 +80,4 @@ def check_options(name: str, options: Mapping | None = None, others: Collection[
     OptionError
         Unknown option.
     """
-    cls = DATASETS.find(name).Options
-    return cls(**check_fields(f"dataset {name}", cls, options or {}, defaults=False, others=others))
+    return make_options(f"dataset {name}", DATASETS.find(name).Options, options or {}, others)

@@ -15,7 +15,7 @@ Labels are the chunk tags in the order of first occurrence in the training text;
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +28,7 @@ from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
 from fwexp.data.sampling import sample
 from fwexp.errors import DataError, ParameterError
-from fwexp.options import integer_option
+from fwexp.options import check_integer, option
 
 # What is looked at, and at which positions relative to the token.
 TEMPLATE = (
@@ -73,9 +73,7 @@ class Text(NamedTuple):
 class Options:
     """The options of ``conll2000``; with ``n``, training is on a random sample of so many sentences, with the features of all."""
 
-    n: int | None = field(
-        default=None, metadata={"check": integer_option("n of dataset conll2000", 1, optional=True), "added_later": True}
-    )
+    n: int | None = option(None, check_integer, 1, optional=True, added_later=True)
 
 
 def read(options: Options, data_dir: Path):

@@ -2,34 +2,34 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fwexp.data.dataset import Dataset
-from fwexp.options import integer_option, number_option
+from fwexp.options import check_integer, check_number, check_positive, choice, option
 from fwexp.plugins import CONVEX, SADDLE
 
 
-def count(default: int, name: str, least: int = 1):
+def count(default: int, least: int = 1):
     """Return the field of an option that is a number of something."""
-    return field(default=default, metadata={"check": integer_option(name, least)})
+    return option(default, check_integer, least)
 
 
-def positive(default: float, name: str):
+def positive(default: float):
     """Return the field of an option that is a positive number."""
-    return field(default=default, metadata={"check": number_option(name, "a positive finite number", above=0.0)})
+    return option(default, check_positive)
 
 
 @dataclass(frozen=True)
 class LassoOptions:
     """Gaussian A, ``nonzeros`` of d coefficients, noise of size 0.1; ``radius`` times the l1 norm of the coefficients."""
 
-    n: int = count(500, "n")
-    d: int = count(200, "d")
-    nonzeros: int = count(20, "nonzeros")
-    radius: float = positive(0.9, "radius")
-    instance: int = count(0, "instance", 0)
+    n: int = count(500)
+    d: int = count(200)
+    nonzeros: int = count(20)
+    radius: float = positive(0.9)
+    instance: int = count(0, 0)
 
 
 def _lasso(o):
@@ -46,8 +46,8 @@ def _lasso(o):
 class TriangleOptions:
     """Corners (0, 0), (-1, 0), (cos t, sin t) with t = pi/``divisor``; the optimum at an edge or inside."""
 
-    divisor: float = positive(4.0, "divisor")
-    optimum: str = field(default="edge", metadata={"choices": ("edge", "inside")})
+    divisor: float = positive(4.0)
+    optimum: str = choice("edge", "inside")
 
 
 def _triangle(o):
@@ -66,7 +66,7 @@ def _triangle(o):
 class NormOptions:
     """||x||^2 over the simplex of dimension ``d``."""
 
-    d: int = count(100, "d")
+    d: int = count(100)
 
 
 def _norm(o):
@@ -80,9 +80,9 @@ def _norm(o):
 class BlockOptions:
     """A random strongly convex quadratic on ``blocks`` simplices and as many boxes, ``d`` coordinates each."""
 
-    blocks: int = count(5, "blocks")
-    d: int = count(5, "d")
-    instance: int = count(0, "instance", 0)
+    blocks: int = count(5)
+    d: int = count(5)
+    instance: int = count(0, 0)
 
 
 def _blocks(o):
@@ -101,12 +101,12 @@ def _blocks(o):
 class ChainOptions:
     """Noisy sequences of hidden states: ``n`` of ``length`` positions, ``num_states`` labels, ``features`` inputs."""
 
-    n: int = count(20, "n")
-    length: int = count(4, "length")
-    num_states: int = count(3, "num_states")
-    features: int = count(4, "features")
-    lam: float = positive(0.05, "lam")
-    instance: int = count(0, "instance", 0)
+    n: int = count(20)
+    length: int = count(4)
+    num_states: int = count(3)
+    features: int = count(4)
+    lam: float = positive(0.05)
+    instance: int = count(0, 0)
 
 
 def _chains(o):
@@ -157,7 +157,7 @@ def _chain_dual(o):
 class ChainGameOptions(ChainOptions):
     """The same sequences with ||w|| <= ``radius`` instead of a regulariser."""
 
-    radius: float = positive(2.0, "radius")
+    radius: float = positive(2.0)
 
 
 def _chain_game(o):
@@ -170,8 +170,8 @@ def _chain_game(o):
 class GameOptions:
     """A ``d`` x ``d`` matrix, uniform in [-1, 1], on two simplices."""
 
-    d: int = count(100, "d")
-    instance: int = count(0, "instance", 0)
+    d: int = count(100)
+    instance: int = count(0, 0)
 
 
 def _matrix_game(o):
@@ -188,9 +188,9 @@ class BallOptions:
     Where ``offset`` > 1 gradients are at least ``offset`` - 1 long; below, the saddle point is inside both balls.
     """
 
-    d: int = count(20, "d")
-    offset: float = field(default=3.0, metadata={"check": number_option("offset", "a number >= 0", least=0.0)})
-    instance: int = count(0, "instance", 0)
+    d: int = count(20)
+    offset: float = option(3.0, check_number, "a number >= 0", least=0.0)
+    instance: int = count(0, 0)
 
 
 def _ball_game(o):

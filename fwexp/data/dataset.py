@@ -103,7 +103,7 @@ class Dataset:
     read : callable
         ``read(options, data_dir: Path) -> (train, test)``; test is None where there is none.
     Options : type
-        Frozen dataclass of its options; ``metadata["choices"]`` of a field lists the accepted values.
+        Frozen dataclass of its options, whose fields `fwexp.options.choice` and `fwexp.options.option` make.
     scorer : callable, optional
         ``scorer(data_dir)`` returns the function of predictions for the test problem that computes what the field reports of
         them, a dict of numbers.

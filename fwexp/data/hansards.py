@@ -23,7 +23,7 @@ test sentences, too (without links). Alignment error rates on the test set, in p
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError
-from fwexp.options import check_fields
+from fwexp.options import choice, make_options
 
 LONGEST = 60  # words
 NUM_TRAIN = 5000
@@ -50,7 +50,7 @@ LINK = re.compile(rb"(\d{1,9}) (\d{1,9}) (\d{1,9}) ([SP])")
 class Options:
     """The options of ``hansards``."""
 
-    aligner: str = field(default="hmm", metadata={"choices": ("hmm", "eflomal")})
+    aligner: str = choice("hmm", "eflomal")
 
 
 class Gold(NamedTuple):
@@ -123,7 +123,7 @@ def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[s
         For the aligner's two directions, their intersection and union, and matchings by Dice coefficient.
     """
     folder = resolve_data_dir(data_dir)
-    arrays = _parsed(Options(**check_fields("dataset hansards", Options, options)), folder)
+    arrays = _parsed(make_options("dataset hansards", Options, options), folder)
     score = scorer(folder)
     return {name: score(_split(arrays, name)) for name in BASELINES}
 

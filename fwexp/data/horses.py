@@ -9,7 +9,7 @@ Graphs and features are computed once, with scikit-image (extra ``images``), and
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from fwexp.data.files import resolve_data_dir
 from fwexp.data.parsed import cache_folder, parsed_arrays
 from fwexp.errors import DataError
 from fwexp.jit.threads import parallel_map
+from fwexp.options import choice
 
 PARTS = ("train", "test")
 COUNTS = {"train": 278, "test": 49}  # images of the whole data set
@@ -35,8 +36,8 @@ SOURCE = (
 class Options:
     """The options of ``horses``."""
 
-    loss: str = field(default="hamming", metadata={"choices": ("hamming", "balanced")})
-    pairwise: bool = field(default=True, metadata={"choices": (True, False)})  # without, nodes are classified one by one
+    loss: str = choice("hamming", "balanced")
+    pairwise: bool = choice(True, False)  # without, nodes are classified one by one
 
 
 class Picture(NamedTuple):

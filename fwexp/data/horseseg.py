@@ -15,7 +15,7 @@ of that form. The larger sets of the paper, 6121 and 25438 images with dense fea
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy as np
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import resolve_data_dir
 from fwexp.errors import DataError, ParameterError, not_installed
+from fwexp.options import choice
 
 URL = "http://www.di.ens.fr/sierra/research/gapBCFW/release"
 FIELDS = {"patterns": ("features", "features_pairwise", "edge_structure"), "labels": ("labels", "superpixel_size")}
@@ -32,7 +33,7 @@ FIELDS = {"patterns": ("features", "features_pairwise", "edge_structure"), "labe
 class Options:
     """The options of ``horseseg``."""
 
-    loss: str = field(default="hamming", metadata={"choices": ("hamming", "balanced")})
+    loss: str = choice("hamming", "balanced")
 
 
 def read(options: Options, data_dir: Path):

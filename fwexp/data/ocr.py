@@ -11,7 +11,7 @@ Features of a letter are its 128 pixels and a constant 1; K = 26 and d = 26 * 12
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import read_lines
 from fwexp.data.sampling import sample
 from fwexp.errors import DataError
-from fwexp.options import integer_option
+from fwexp.options import check_integer, choice, option
 
 NUM_PIXELS = 128
 NUM_STATES = 26
@@ -56,10 +56,8 @@ class Options:
         Train on a random sample of this many words, in the order of the file; a larger sample contains the smaller ones.
     """
 
-    split: str = field(default="ocr2", metadata={"choices": ("ocr2", "ocr")})
-    n: int | None = field(
-        default=None, metadata={"check": integer_option("n of dataset ocr", 1, optional=True), "added_later": True}
-    )
+    split: str = choice("ocr2", "ocr")
+    n: int | None = option(None, check_integer, 1, optional=True, added_later=True)
 
 
 class Letters(NamedTuple):

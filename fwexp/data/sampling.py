@@ -15,7 +15,7 @@ def sample(examples: np.ndarray, n: int, dataset: str, what: str) -> np.ndarray:
     """
     chosen = np.flatnonzero(examples)
     if n > len(chosen):
-        raise ParameterError(f"n of dataset {dataset} must be at most {len(chosen)}, the number of training {what}, got {n}")
+        raise ParameterError(f"dataset {dataset}: n must be at most {len(chosen)}, the number of training {what}, got {n}")
     mask = np.zeros_like(examples)
     mask[np.random.default_rng(0).permutation(chosen)[:n]] = True
     return mask

@@ -14,7 +14,7 @@ Everything is drawn by taking raw 64-bit outputs of PCG64, whose stream numpy ke
 one stream per image; the methods of ``Generator`` may change between versions.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from fwexp.data.dataset import Dataset
 from fwexp.errors import ParameterError
-from fwexp.options import integer_option
+from fwexp.options import check_integer, choice, option
 
 SIZES = {"small": 147, "medium": 6121, "large": 25438}
 NUM_TEST = 241
@@ -40,12 +40,9 @@ NUM_PAIRWISE = 1 + LEVELS * COMPARISONS
 class Options:
     """The options of ``synthetic_horseseg``; with ``n``, training is on the first so many images of that size."""
 
-    size: str = field(default="small", metadata={"choices": tuple(SIZES)})
-    loss: str = field(default="hamming", metadata={"choices": ("hamming", "balanced")})
-    n: int | None = field(
-        default=None,
-        metadata={"check": integer_option("n of dataset synthetic_horseseg", 1, optional=True), "added_later": True},
-    )
+    size: str = choice(*SIZES)
+    loss: str = choice("hamming", "balanced")
+    n: int | None = option(None, check_integer, 1, optional=True, added_later=True)
 
 
 class Image(NamedTuple):
@@ -64,7 +61,7 @@ def read(options: Options, data_dir: Path):
     if options.n is not None:
         if options.n > count:
             size = f"{count}, that of size={options.size}"
-            raise ParameterError(f"n of dataset synthetic_horseseg must be at most {size}, got {options.n}")
+            raise ParameterError(f"dataset synthetic_horseseg: n must be at most {size}, got {options.n}")
         count = options.n
     return _problem(0, count, options.loss), _problem(SIZES["large"], NUM_TEST, options.loss)
 

@@ -2,32 +2,23 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
-from fwexp.errors import ParameterError, shown, unknown
+from fwexp.errors import ParameterError, shown
 from fwexp.options import as_real, check_choice, check_flag, check_integer, check_number, check_positive, check_scale
 
 ITERATES = ("last", "wavg", "tavg", "avg")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
 
 
-def check_lam(value, n: int | None = None) -> float | str:
+def check_lam(name: str, value, n: int | None = None) -> float | str:
     """Return lam as a float, or exactly ``"1/n"`` (with ``n`` given: its value)."""
     if isinstance(value, str) and value.replace(" ", "") == "1/n":
         return "1/n" if n is None else 1.0 / n
-    return check_scale("lam", check_number("lam", value, 'a positive finite number or "1/n"', above=0.0))
-
-
-def check_seed(value) -> int:
-    """Return a nonnegative integer."""
-    return check_integer("seed", value, 0)
-
-
-def check_max_passes(value) -> float:
-    """Return a positive finite number of passes."""
-    return check_positive("max_passes", value)
+    return check_scale(name, check_number(name, value, 'a positive finite number or "1/n"', above=0.0))
 
 
 def max_calls(max_passes: float, n: int) -> int:
@@ -35,40 +26,36 @@ def max_calls(max_passes: float, n: int) -> int:
     return math.floor(min(max_passes * n + 1e-9, 2.0**52))  # for kernels, counts are 64-bit integers
 
 
-def check_gap_tol(value) -> float:
+def check_gap_tol(name: str, value) -> float:
     """Return a nonnegative finite gap."""
-    return check_number("gap_tol", value, "a finite number >= 0", least=0.0) + 0.0  # -0.0 is 0.0
+    return check_number(name, value, "a finite number >= 0", least=0.0) + 0.0  # -0.0 is 0.0
 
 
-def check_time_limit(value) -> float | None:
+def check_time_limit(name: str, value) -> float | None:
     """Return a positive number of solver seconds, or None where there is no limit."""
     if value is None:
         return None
     seconds = as_real(value)
     if not seconds > 0:
-        raise ParameterError(f"time_limit must be a positive number of seconds or None (null), got {shown(value)}")
+        raise ParameterError(f"{name} must be a positive number of seconds or None (null), got {shown(value)}")
     return None if seconds == math.inf else seconds
 
 
-def check_iterate(value) -> str:
-    """Return the name of the iterate to end with."""
-    return check_choice("iterate", value, ("best", *ITERATES))
-
-
-def check_iterates(value) -> tuple[str, ...]:
-    """Return the iterates to log, without repetition, ``last`` first."""
+def check_iterates(name: str, value) -> tuple[str, ...] | None:
+    """Return the iterates to log, without repetition, ``last`` first; None where that is left open."""
+    if value is None:
+        return None
     names = [value] if isinstance(value, str) else list(value) if _is_list(value) else []
     if not names:
-        raise ParameterError(f"iterates must be a list of {', '.join(ITERATES)}, got {shown(value)}")
-    for name in names:
-        if not isinstance(name, str) or name not in ITERATES:
-            raise ParameterError(unknown("iterate", name, ITERATES))
-    return tuple(name for name in ITERATES if name in names)
+        raise ParameterError(f"{name} must be a list of {', '.join(ITERATES)}, got {shown(value)}")
+    for iterate in names:
+        check_choice("iterate", iterate, ITERATES)
+    return tuple(iterate for iterate in ITERATES if iterate in names)
 
 
-def check_schedule(value) -> str | float | tuple[float, ...]:
+def check_schedule(name: str, value) -> str | float | tuple[float, ...]:
     """Return ``"default"``, a period in passes, or increasing pass counts."""
-    message = f'schedule must be "default", a positive number of passes or an increasing list of them, got {shown(value)}'
+    message = f'{name} must be "default", a positive number of passes or an increasing list of them, got {shown(value)}'
     if isinstance(value, str) and value == "default":
         return "default"
     if _is_list(value):
@@ -82,19 +69,24 @@ def check_schedule(value) -> str | float | tuple[float, ...]:
     return period
 
 
-# The settings of a run, all of them arguments of `fwexp.solve`, by the function that checks a value.
+# The settings of a run, all of them arguments of `fwexp.solve`, by the function of a name and a value that checks the value.
 CHECKS = {
     "lam": check_lam,
-    "seed": check_seed,
-    "max_passes": check_max_passes,
+    "seed": partial(check_integer, least=0),
+    "max_passes": check_positive,
     "gap_tol": check_gap_tol,
     "time_limit": check_time_limit,
-    "iterates": lambda value: None if value is None else check_iterates(value),
-    "iterate": check_iterate,
+    "iterates": check_iterates,
+    "iterate": lambda name, value: check_choice(name, value, ("best", *ITERATES)),
     "schedule": check_schedule,
-    "train_error": lambda value: check_flag("train_error", value),
-    "check": lambda value: check_flag("check", value),
+    "train_error": check_flag,
+    "check": check_flag,
 }
+
+
+def check(name: str, value):
+    """Return the value of a setting, checked."""
+    return CHECKS[name](name, value)
 
 
 def _is_list(value) -> bool:

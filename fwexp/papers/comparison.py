@@ -54,13 +54,13 @@ class Side:
         if self.store is not None:
             return results[results["store"] == str(self.store)]
         if self.method:
-            found = results[of_results(results, stated(self.method)) == self.method]
+            rows = results[of_results(results, stated(self.method)) == self.method]
         else:
-            found = results[results["solver"] == self.solver]
+            rows = results[results["solver"] == self.solver]
         for option, value in self.options.items():
-            column = found.get(f"solver.{option}")
-            found = found[column.astype(str) == str(value)] if column is not None else found.iloc[:0]
-        return found
+            column = rows.get(f"solver.{option}")
+            rows = rows[column.astype(str) == str(value)] if column is not None else rows.iloc[:0]
+        return rows
 
 
 def parse(text: str) -> Side:
@@ -109,7 +109,7 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     heads = [run.columns() | {"store": folder} for folder, run in whole]
     heads = comparable(pd.DataFrame(heads).assign(dual=np.array(duals, dtype=float)))
     meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else ()
-    read = [whole[k] for k in sorted(meant)] + [each for each in runs if each[1].status == "damaged"]
+    read = [whole[k] for k in sorted(meant)] + [(folder, run) for folder, run in runs if run.status == "damaged"]
     frames = [store.read_results([run for other, run in read if other == name], TRACED).assign(store=name) for name in folders]
     results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
     if results.empty:
@@ -168,23 +168,23 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
     ParameterError
         A side has no runs, or they have no problem in common.
     """
-    found = {side.name: side.rows(results) if len(results) else results for side in sides}
-    found = {name: rows[[column for column in READ if column in rows]] for name, rows in found.items()}
-    for name, rows in found.items():
+    by_side = {side.name: side.rows(results) if len(results) else results for side in sides}
+    by_side = {name: rows[[column for column in READ if column in rows]] for name, rows in by_side.items()}
+    for name, rows in by_side.items():
         if rows.empty:
             raise ParameterError(f"there are no stored runs of {name} to compare")
     stores = all(side.store is not None for side in sides)
     if stores:  # method by method, as far as both have it
-        found = {name: rows.assign(problem=rows["problem"] + ", " + rows["method"]) for name, rows in found.items()}
-    common = set.intersection(*(set(rows["problem"].unique()) for rows in found.values()))
+        by_side = {name: rows.assign(problem=rows["problem"] + ", " + rows["method"]) for name, rows in by_side.items()}
+    common = set.intersection(*(set(rows["problem"].unique()) for rows in by_side.values()))
     if not common:
-        raise ParameterError(f"{' and '.join(found)} have no data set and lam in common")
-    curves = {name: _curves(runs) for name, runs in found.items()}
+        raise ParameterError(f"{' and '.join(by_side)} have no data set and lam in common")
+    curves = {name: _curves(runs) for name, runs in by_side.items()}
     rows = [
-        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(each[problem], gap)}
+        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(by_problem[problem], gap)}
         for problem in sorted(common)
         for gap in gaps
-        for name, each in curves.items()
+        for name, by_problem in curves.items()
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -193,11 +193,11 @@ def _curves(runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
     """The certified gap against passes and time of one run per seed, by problem and key: the longest, where they differ."""
     ends = runs.groupby(["problem", "seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
     keys = ends.drop_duplicates(["problem", "seed"], keep="last").sort_values(["problem", "seed"])
-    each = _certified(runs[runs["key"].isin(keys["key"])])
-    found: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    certified = _certified(runs[runs["key"].isin(keys["key"])])
+    curves: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for problem, key in zip(keys["problem"], keys["key"], strict=True):
-        found.setdefault(problem, {})[key] = each[key]
-    return found
+        curves.setdefault(problem, {})[key] = certified[key]
+    return curves
 
 
 def _certified(runs) -> dict[str, dict[str, np.ndarray]]:
@@ -217,8 +217,8 @@ def _certified(runs) -> dict[str, dict[str, np.ndarray]]:
 def _costs(curves, gap):
     """Passes and time to a gap, over the seeds."""
     reached = {name: [first(run[name], run["gap"], gap) for run in curves.values()] for name in AXES}
-    there = int(np.isfinite(reached["passes"]).sum())
-    costs = {"seeds": len(curves), "reached": there, "keys": " ".join(sorted(curves))}
+    arrived = int(np.isfinite(reached["passes"]).sum())
+    costs = {"seeds": len(curves), "reached": arrived, "keys": " ".join(sorted(curves))}
     for name, values in reached.items():
         costs |= {name: np.median(values), f"{name}_low": min(values), f"{name}_high": max(values)}
     return costs
@@ -240,8 +240,8 @@ def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
     """How a side stands to the best of the others in ``passes`` or ``time``, problem by problem, in a sentence."""
     medians = costs.pivot(index="problem", columns="side", values=cost)
     own, best = medians[side], medians.drop(columns=side).min(axis=1)
-    there = np.isfinite(medians).any(axis=1)
-    ratios = (own / best).where(own != best, 1.0)[there]  # also where both cost nothing
+    solved = np.isfinite(medians).any(axis=1)
+    ratios = (own / best).where(own != best, 1.0)[solved]  # also where both cost nothing
     if ratios.empty:
         return f"{side}, {cost}: no method gets to any gap"
     worst = ratios.idxmax()

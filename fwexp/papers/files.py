@@ -33,9 +33,9 @@ def write(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> list[Pa
     """Write what a figure's files hold, by their suffixes, and what its JSON says, with the checksums of these files."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     sums = {suffix: _sha256(content) for suffix, content in contents.items()}
-    found = paths(stem, [*contents, ".json"])
-    atomic.write(dict(zip(found, [*contents.values(), records.content_of({**record, "files": sums})], strict=True)))
-    return found
+    targets = paths(stem, [*contents, ".json"])
+    atomic.write(dict(zip(targets, [*contents.values(), records.content_of({**record, "files": sums})], strict=True)))
+    return targets
 
 
 def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
@@ -106,8 +106,8 @@ def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, not
 
 def _panels(picture) -> dict:
     """The title and the axes of every panel, by the key that its title begins with."""
-    found = [(re.match(r"\((\w+)\) (.*)", ax.get_title(loc="left")), ax) for ax in picture.axes]
-    return {title[1]: (title[2], ax) for title, ax in found if title}
+    titles = [(re.match(r"\((\w+)\) (.*)", ax.get_title(loc="left")), ax) for ax in picture.axes]
+    return {title[1]: (title[2], ax) for title, ax in titles if title}
 
 
 def _axis(axis) -> list:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.errors import ParameterError, shown
-from fwexp.options import check_choice, check_integer
+from fwexp.options import check_choice, check_flag, check_integer
 from fwexp.problems.arrays import as_list, check_num_labels
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.graphs import (
@@ -115,8 +115,7 @@ def segmentation_problem(
     """
     num_labels = check_integer("num_labels", num_labels, 2)
     loss = check_choice("loss", loss, LOSSES)
-    if not isinstance(foreground_only, bool | np.bool_):
-        raise ParameterError(f"foreground_only must be true or false, got {shown(foreground_only)}")
+    foreground_only = check_flag("foreground_only", foreground_only)
     if foreground_only and num_labels > 2:
         raise ParameterError(f"foreground_only must be false where num_labels is not 2, got true and {shown(num_labels)} labels")
     X = node_features(X)

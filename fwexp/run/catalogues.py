@@ -51,7 +51,7 @@ def default_task(dataset: str) -> str:
 
 def that_fit(words: Iterable[str], others: Iterable[str]) -> list[str]:
     """Return the choices ``group=name`` among words that fit those among the others, and all words that are no choices."""
-    chosen = [found for word in others if (found := _kinds_of_choice(word))]
+    chosen = [kinds_of for word in others if (kinds_of := _kinds_of_choice(word))]
     return [word for word in words if not (own := _kinds_of_choice(word)) or all(own & other for other in chosen)]
 
 

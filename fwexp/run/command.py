@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hydra
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.hydra import Hydra
+from hydra import version
+from hydra._internal.utils import _run_hydra, get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 
@@ -25,7 +25,9 @@ from fwexp.files import folders
 from fwexp.run import runner, sweep, work
 from fwexp.run.config import canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_settings import check_hydra
+from fwexp.run.hydra_loader import started_by_us
+
+FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
 def main(arguments: list[str]) -> int:
@@ -36,18 +38,47 @@ def main(arguments: list[str]) -> int:
         composed.append((config, HydraConfig.get().sweeper))
 
     sweep.register()
-    with hydra_arguments([_plain_folder(argument) for argument in arguments]), _checked():
-        try:
-            hydra.main(config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME, version_base="1.3")(remember)()
-            return _run(*composed[0]) if composed else 0
-        except COMPOSING as error:
+    version.setbase("1.3")
+    try:
+        parser, flags = read_arguments([_plain_folder(argument) for argument in arguments])
+        mode = RunMode.MULTIRUN if flags.multirun else RunMode.RUN
+        with _as_a_command(), started_by_us(mode):
+            _run_hydra(flags, parser, remember, str(conf_dir()), sweep.CONFIG_NAME)
+        return _run(*composed[0]) if composed else 0
+    except COMPOSING as error:
+        raise explain(error) from error
+    except ValueError as error:
+        if _raised_by_hydra(error):
             raise explain(error) from error
-        except ValueError as error:
-            if _raised_by_hydra(error):
-                raise explain(error) from error
-            raise
-        except SystemExit as end:  # of --help and the like
-            return int(end.code or 0)
+        raise
+    except SystemExit as end:  # of --help and the like
+        return int(end.code or 0)
+
+
+def read_arguments(arguments: list[str]) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+    """Return Hydra's parser and what it reads, in any order; what it cannot read is one line."""
+
+    def refuse(message: str) -> None:
+        raise OptionError(f"{message} (see fwexp run --help)")
+
+    parser = get_args_parser()
+    parser.error = refuse
+    flags = parser.parse_intermixed_args(arguments)
+    if flags.experimental_rerun is not None:  # unpickles a file
+        raise OptionError("--experimental-rerun is not supported: stored runs are run again with force=true")
+    return parser, flags
+
+
+@contextlib.contextmanager
+def _as_a_command() -> Iterator[None]:
+    """Let Hydra call itself ``fwexp run`` in its help, and raise errors instead of printing them."""
+    argv, full = sys.argv, os.environ.get(FULL_ERROR)
+    sys.argv, os.environ[FULL_ERROR] = ["fwexp run"], "1"
+    try:
+        yield
+    finally:
+        sys.argv = argv
+        os.environ.pop(FULL_ERROR) if full is None else os.environ.update({FULL_ERROR: full})
 
 
 def _run(config, sweeper) -> int:
@@ -84,73 +115,3 @@ def _plain_folder(argument: str) -> str:
         return argument
     key, name = match.groups()
     return key + quote(folders.folder_argument(key.strip("+="), name))
-
-
-@contextlib.contextmanager
-def _checked() -> Iterator[None]:
-    """Check whatever Hydra composes before it makes use of it: it sets up logging before anybody else sees a configuration."""
-    load = ConfigLoaderImpl.load_configuration
-
-    def checked(*arguments, **options):
-        config = load(*arguments, **options)
-        check_hydra(config)
-        return config
-
-    with _replaced(ConfigLoaderImpl, "load_configuration", checked):
-        yield
-
-
-@contextlib.contextmanager
-def _replaced(owner, name: str, value) -> Iterator[None]:
-    """Give something another attribute for a while; `unittest.mock` would take longer to import than most commands to start."""
-    before = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
-
-
-@contextlib.contextmanager
-def _environment(**variables: str) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-@contextlib.contextmanager
-def hydra_arguments(arguments: list[str]) -> Iterator[None]:
-    """Let Hydra find its arguments in any order, raise its errors instead of printing them, and be brief about unknown flags.
-
-    The flag -m alone says whether this is a sweep: Hydra would compose everything once more to ask the configuration.
-    """
-    parsed_flags = []
-
-    def refuse(parser: argparse.ArgumentParser, message: str) -> None:
-        raise OptionError(f"{message} (see fwexp run --help)")
-
-    def parse(parser: argparse.ArgumentParser, *args, **options) -> argparse.Namespace:
-        parsed = parser.parse_intermixed_args(*args, **options)
-        if getattr(parsed, "experimental_rerun", None) is not None:  # unpickles a file
-            raise OptionError("--experimental-rerun is not supported: stored runs are run again with force=true")
-        parsed_flags.append(parsed)
-        return parsed
-
-    def mode(*_, **__) -> RunMode:
-        return RunMode.MULTIRUN if parsed_flags[-1].multirun else RunMode.RUN
-
-    with (
-        _replaced(sys, "argv", ["fwexp run", *arguments]),
-        _environment(HYDRA_FULL_ERROR="1"),
-        _replaced(argparse.ArgumentParser, "error", refuse),
-        _replaced(argparse.ArgumentParser, "parse_args", parse),
-        _replaced(Hydra, "get_mode", mode),
-    ):
-        yield

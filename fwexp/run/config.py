@@ -80,9 +80,9 @@ def canonical(config: Mapping) -> dict:
     task = TASKS.find(name)
     own = _values(task.check_options(options))
     method, options = _name_and_options("solver", config.pop("solver", None))
-    found = get_solver(method)
+    cls = get_solver(method)
     catalogues.check_kinds(name, data, method)
-    solver = {"name": method} | _values(check_options(found, options))
+    solver = {"name": method} | _values(check_options(cls, options))
     task.check_solver(method)
     for key in config:
         if key not in task.reads:
@@ -149,10 +149,10 @@ def register_schema() -> None:
     store = ConfigStore.instance()
     nodes = []
     for group in GROUPS:
-        for name, found in list((catalogue := catalogues.catalogue(group)).items()):
+        for name, entry in list((catalogue := catalogues.catalogue(group)).items()):
             try:
-                node = _schema(name, {"name": name} | _defaults(found.Options))
-                nodes.append((group, name, _top(name, node, found.reads) if group == "task" else node))
+                node = _schema(name, {"name": name} | _defaults(entry.Options))
+                nodes.append((group, name, _top(name, node, entry.reads) if group == "task" else node))
             except OmegaConfBaseException as error:  # a default that no configuration can hold
                 catalogue.leave_out(name, error)
     tasks = catalogues.catalogue("task")

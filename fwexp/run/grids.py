@@ -27,7 +27,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, quote
-from fwexp.run.hydra_settings import check_hydra, check_targets
+from fwexp.run.hydra_settings import check_targets
 from fwexp.store.keys import GROUPS, key_of
 
 MOST = 100_000  # runs of a sweep
@@ -110,7 +110,6 @@ class _Composer:
     def _compose(self, choices: tuple[str, ...]) -> DictConfig:
         if choices not in self._composed:
             config = self._loader.load_configuration(self._config_name, [*self._common, *choices], run_mode=RunMode.RUN)
-            check_hydra(config)
             self._composed[choices] = _without_hydra(config)
         return self._composed[choices]
 
@@ -170,14 +169,13 @@ def _is_plain(value) -> bool:
 
 
 def _with_hydra(loader, config_name: str, common: list[str], preset: str | None) -> DictConfig:
-    """Return what is composed before any grid, with its ``hydra``, which is checked."""
+    """Return what is composed before any grid, with its ``hydra``."""
     config = loader.load_configuration(config_name, [*common, *([preset] if preset else [])], run_mode=RunMode.MULTIRUN)
     launcher = config.hydra.runtime.choices["hydra/launcher"]
     if preset and launcher != "basic":  # Hydra's own
         plain = loader.load_configuration(config_name, common, run_mode=RunMode.MULTIRUN)
         if launcher != plain.hydra.runtime.choices["hydra/launcher"]:  # Hydra would not take it from there
             raise OptionError(f"{preset[1:]} chooses a launcher; that is done with hydra/launcher={launcher} on the command line")
-    check_hydra(config)
     return config
 
 

@@ -60,8 +60,8 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
     UserError
         What the user got wrong; nothing has been written.
     """
-    if there := _already(config, results_dir, data_dir, force):
-        return there
+    if outcome := _already(config, results_dir, data_dir, force):
+        return outcome
     store.check_writable(results_dir)
     made_by = staleness.made_by(catalogues.modules(config))  # as they were loaded; they may be edited before the run is stored
     check([config], data_dir)
@@ -70,8 +70,8 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
         if not mine:
             return Outcome("claimed", None, "in work in another process")
         # Again, now that nobody else can be about to store it.
-        if there := _already(config, results_dir, data_dir, force):
-            return there
+        if outcome := _already(config, results_dir, data_dir, force):
+            return outcome
         identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
         path = paths.checkpoint_path(store.run_dir(results_dir, config))
         saved = Checkpoint(path, identity, math.inf if checkpoint is None else checkpoint)
@@ -79,10 +79,10 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
-    there = store.stored(results_dir, config, known_checksums(config["dataset"], data_dir))
-    if store.is_due(there, force):
+    stored = store.stored(results_dir, config, known_checksums(config["dataset"], data_dir))
+    if store.is_due(stored, force):
         return None
-    return Outcome("stored", there.path, "stored already" + (STALE_NOTE if there.stale else ""))
+    return Outcome("stored", stored.path, "stored already" + (STALE_NOTE if stored.stale else ""))
 
 
 def _run(config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
@@ -163,8 +163,8 @@ def _files(dataset: Mapping, data_dir) -> tuple[str, tuple]:
 
     folder = resolve_data_dir(data_dir).absolute()
     paths_of = DATASETS[dataset["name"]].locate(folder).values()
-    found = [file.stat() for path in paths_of for file in (path, *files_in(path))]
-    return str(folder), tuple((s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in found)
+    states = [file.stat() for path in paths_of for file in (path, *files_in(path))]
+    return str(folder), tuple((s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in states)
 
 
 def _text(options: Mapping) -> str:

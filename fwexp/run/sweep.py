@@ -34,8 +34,8 @@ from fwexp.files.processes import this_process
 from fwexp.run import grids, interrupts, relay, runner, work
 from fwexp.run.config import conf_dir, conf_dirs, execution_settings, literal, quote, register_schema
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_files import is_ours, remember
-from fwexp.run.hydra_settings import SWEEPER, check_hydra
+from fwexp.run.hydra_loader import Loader, started_by_us
+from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
 from fwexp.store.keys import GROUPS, STALE, key_of
@@ -63,7 +63,6 @@ class GridSweeper(Sweeper):
 
     def setup(self, *, hydra_context, task_function, config) -> None:
         """Take what Hydra hands over."""
-        remember(hydra_context.config_loader)
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
@@ -89,12 +88,8 @@ def register() -> None:
     register_schema()
     ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
     for plugin in (GridSweeper, SearchPath):
-        module = plugin.__module__
-        try:  # Hydra takes plugins from modules of this name only
-            plugin.__module__ = "hydra_plugins.fwexp"
-            Plugins.instance().register(plugin)
-        finally:
-            plugin.__module__ = module
+        Plugins.instance().register(plugin)
+    Plugins.instance().class_name_to_class[SWEEPER] = GridSweeper  # Hydra takes plugins from a package of this name only
 
 
 def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
@@ -166,7 +161,6 @@ def execute_together(
     tried = {} if tried is None else tried
     with hydra_loader() as loader:
         config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
-        check_hydra(config)
         return _execute(groups, tried, config, **execution_settings(where))
 
 
@@ -182,15 +176,15 @@ def hydra_loader() -> Iterator:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    if GlobalHydra.instance().is_initialized() and is_ours(loader := GlobalHydra.instance().config_loader()):
+    if GlobalHydra.instance().is_initialized() and isinstance(loader := GlobalHydra.instance().config_loader(), Loader):
         yield loader
         return
     register()
     try:
-        with initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp"):
-            loader = GlobalHydra.instance().config_loader()
-            remember(loader)
-            yield loader
+        with started_by_us(RunMode.RUN):
+            started = initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp")
+        with started:
+            yield GlobalHydra.instance().config_loader()
     except COMPOSING as error:
         raise explain(error) from error
 
@@ -200,15 +194,15 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint)
     results_dir = folders.check_folder("results_dir", results_dir).absolute()
     data_dir = data_dir and folders.check_folder("data_dir", data_dir).absolute()
     store.tidy(results_dir)
-    configs, there, due, errors = {}, {}, {}, []
+    configs, stored, due, errors = {}, {}, {}, []
     for group in groups:
-        new = {key: each for each in group if (key := key_of(each)) not in configs}
+        new = {key: c for c in group if (key := key_of(c)) not in configs}
         error = None
         try:
-            found = {key: store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for key, c in new.items()}
-            todo = {key: Todo(c, "") for key, c in new.items() if key not in tried and store.is_due(found[key], force)}
-            runner.check([each.config for each in todo.values()], data_dir)
-            configs, there, due = configs | new, there | found, due | todo
+            of_group = {key: store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for key, c in new.items()}
+            todo = {key: Todo(c, "") for key, c in new.items() if key not in tried and store.is_due(of_group[key], force)}
+            runner.check([run.config for run in todo.values()], data_dir)
+            configs, stored, due = configs | new, stored | of_group, due | todo
         except UserError as wrong:
             error = wrong
         errors.append(error)
@@ -216,7 +210,7 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint)
         return errors
     if due:
         store.check_writable(results_dir)
-    _announce(there, due, sum(key in tried for key, run in there.items() if run is None))
+    _announce(stored, due, sum(key in tried for key, run in stored.items() if run is None))
     broken = None
     if due:
         _name(due, configs)
@@ -228,17 +222,17 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint)
             broken = error
         store.tidy(results_dir)
     known = tried | due
-    tried |= {key: each for key, each in due.items() if each.status not in work.UNENDED}
+    tried |= {key: run for key, run in due.items() if run.status not in work.UNENDED}
     mine = [[known[key] for key in map(key_of, group) if key in known] for group in groups]
     return [error or _failure(runs, broken) for error, runs in zip(errors, mine, strict=True)]
 
 
-def _announce(there: Mapping[str, StoredRun | None], due: Mapping[str, Todo], failed: int) -> None:
+def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], failed: int) -> None:
     """Say how much there is to do, of runs by key; ``failed`` did before, and are left alone."""
-    kept = [run for key, run in there.items() if run is not None and key not in due]
+    kept = [run for key, run in stored.items() if run is not None and key not in due]
     stale = sum(run.stale for run in kept)
     others = f" ({stale} of them by another version of the code; force={STALE} redoes those)" if stale else ""
-    print_line(f"{len(there)} runs: {len(kept)} stored{others}, {len(due)} to run" + f", {failed} failed before" * bool(failed))
+    print_line(f"{len(stored)} runs: {len(kept)} stored{others}, {len(due)} to run" + f", {failed} failed before" * bool(failed))
 
 
 def _name(due: Mapping[str, Todo], configs: Mapping[str, Mapping]) -> None:
@@ -263,8 +257,8 @@ def _failure(tried: Sequence[Todo], broken: RunsFailed | None) -> RunsFailed | N
 def _kinds_first(todo: Sequence[Todo]) -> list[Todo]:
     """Put one run of each data set and solver before the rest, data sets in turn, so that workers compile different kernels."""
     met, turns = Counter(), []
-    for each in todo:
-        dataset, kind = (json.dumps([each.config.get(group) for group in groups]) for groups in (("dataset",), GROUPS))
+    for run in todo:
+        dataset, kind = (json.dumps([run.config.get(group) for group in groups]) for groups in (("dataset",), GROUPS))
         met[kind] += 1
         if met[kind] == 1:
             met[dataset] += 1
@@ -290,7 +284,7 @@ class _Jobs:
 
 def _launch(todo: Sequence[Todo], config, where: Mapping) -> list[JobReturn]:
     """Hand runs to the launcher, by key, and wait for them; raises what it raises when a worker dies."""
-    jobs = {key_of(each.config): {"name": each.name, "config": each.config} for each in todo}
+    jobs = {key_of(run.config): {"name": run.name, "config": run.config} for run in todo}
     with relay.sweeping(where["results_dir"], {"where": where, "jobs": jobs}) as folder, _workers(config, folder) as config:
         context, task = HydraContext(config_loader=_Jobs(), callbacks=_Jobs()), functools.partial(job, str(folder))
         launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=config)

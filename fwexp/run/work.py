@@ -54,43 +54,43 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> None:
     RunsFailed
         The launcher itself does not work.
     """
-    for number, each in enumerate(todo, 1):
-        each.name = f"[{number}/{len(todo)}] {each.name}"
-        each.before, each.failure = store.stored(results_dir, each.config), store.failure(results_dir, each.config)
+    for number, run in enumerate(todo, 1):
+        run.name = f"[{number}/{len(todo)}] {run.name}"
+        run.before, run.failure = store.stored(results_dir, run.config), store.failure(results_dir, run.config)
     pending, losses = list(todo), Counter()
     while pending:
         # What was lost goes alone, then all the rest: a worker that dies takes the others with it, and what they had in work.
-        batch = [each for each in pending if losses[each]][:1] or pending
+        batch = [run for run in pending if losses[run]][:1] or pending
         try:
             returned = launch(batch)
         except Exception as error:  # a worker was killed, for instance
-            broken, found = error, [_in_store(each, results_dir) for each in batch]
+            broken, statuses = error, [_in_store(run, results_dir) for run in batch]
         else:
-            broken, found = None, [_status(done) for done in returned]
-        for each, status in zip(batch, found, strict=True):
-            each.status = status
-        lost = [each for each in batch if each.status == "lost"]
-        if broken and not lost and all(each.status == "due" for each in batch):
+            broken, statuses = None, [_status(done) for done in returned]
+        for run, status in zip(batch, statuses, strict=True):
+            run.status = status
+        lost = [run for run in batch if run.status == "lost"]
+        if broken and not lost and all(run.status == "due" for run in batch):
             raise RunsFailed(f"the sweep broke off: {type(broken).__name__}: {' '.join(str(broken).split())}") from broken
-        for each in lost:
-            losses[each] += 1
-            if losses[each] == LOSSES:
+        for run in lost:
+            losses[run] += 1
+            if losses[run] == LOSSES:
                 outcome = runner.fail(
-                    RuntimeError(f"its worker died {LOSSES} times: killed, or out of memory"), each.config, results_dir
+                    RuntimeError(f"its worker died {LOSSES} times: killed, or out of memory"), run.config, results_dir
                 )
-                print_line(f"{each.name}: {outcome.message}")
-                each.status = "failed"
+                print_line(f"{run.name}: {outcome.message}")
+                run.status = "failed"
             else:
-                print_line(f"{each.name}: its worker died; again")
-        pending = [each for each in pending if each.status in ("lost", "due")]
+                print_line(f"{run.name}: its worker died; again")
+        pending = [run for run in pending if run.status in ("lost", "due")]
         if not pending:
-            pending = _wait([each for each in todo if each.status == "claimed"], results_dir)
+            pending = _wait([run for run in todo if run.status == "claimed"], results_dir)
 
 
 def counts(todo: Sequence[Todo]) -> tuple[int, int]:
     """Return how many runs failed, and how many did not end: interrupted in their workers, or never begun."""
-    found = Counter(each.status for each in todo)
-    return found["failed"], sum(found[status] for status in UNENDED)
+    by_status = Counter(run.status for run in todo)
+    return by_status["failed"], sum(by_status[status] for status in UNENDED)
 
 
 def _status(done) -> str:
@@ -100,15 +100,15 @@ def _status(done) -> str:
     return "failed"
 
 
-def _in_store(each: Todo, results_dir) -> str:
+def _in_store(run: Todo, results_dir) -> str:
     """Return ``done``, ``failed``, ``lost`` (its process died), ``claimed`` (somebody has it in work) or ``due``."""
-    run = store.stored(results_dir, each.config)
-    if run is not None and (each.before is None or run.record != each.before.record):
+    stored = store.stored(results_dir, run.config)
+    if stored is not None and (run.before is None or stored.record != run.before.record):
         return "done"
-    failure = store.failure(results_dir, each.config)
-    if failure is not None and (each.failure is None or failure.record != each.failure.record):
+    failure = store.failure(results_dir, run.config)
+    if failure is not None and (run.failure is None or failure.record != run.failure.record):
         return "failed"
-    final = store.run_dir(results_dir, each.config)
+    final = store.run_dir(results_dir, run.config)
     return "lost" if locks.lost(final) else "claimed" if locks.held(final) else "due"
 
 
@@ -117,16 +117,16 @@ def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
     if claimed:
         print_line(waiting(f"{len(claimed)} runs that are in work in other processes", claimed[0].config, results_dir))
     while claimed:
-        for each in claimed:
-            each.status = _in_store(each, results_dir)
-            if each.status in ("done", "failed"):
-                print_line(f"{each.name}: {each.status} in another process")
-        again = [each for each in claimed if each.status in ("lost", "due")]
+        for run in claimed:
+            run.status = _in_store(run, results_dir)
+            if run.status in ("done", "failed"):
+                print_line(f"{run.name}: {run.status} in another process")
+        again = [run for run in claimed if run.status in ("lost", "due")]
         if again:
-            for each in again:
-                locks.drop(store.run_dir(results_dir, each.config))
+            for run in again:
+                locks.drop(store.run_dir(results_dir, run.config))
             return again
-        claimed = [each for each in claimed if each.status == "claimed"]
+        claimed = [run for run in claimed if run.status == "claimed"]
         time.sleep(SECONDS if claimed else 0)
     return []
 

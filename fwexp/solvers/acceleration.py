@@ -21,12 +21,12 @@ centre, or (``refresh`` false) they stay until a step or the next regular refres
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fwexp.jit.kernels import specialise
-from fwexp.options import check_flag, number_option
+from fwexp.options import check_flag, check_number, option
 from fwexp.problems.protocol import radii_sq
 from fwexp.solvers import active_set, projections
 from fwexp.solvers.counts import steps_of
@@ -38,10 +38,10 @@ PIECE = 1 << 14  # of the weights, in entries
 LATE_PASSES, LATE_STRENGTH = 10, 2.0  # where `acceleration_strength` is None: passes before acceleration begins, and its kap
 
 
-def _check_strength(value) -> float | str | None:
+def _check_strength(name: str, value) -> float | str:
     if isinstance(value, str) and value == OBSERVED:
         return value
-    return number_option("solver.accelerate.kap of bcfw", f"{POSITIVE}, null or {OBSERVED}", optional=True, above=0.0)(value)
+    return check_number(name, value, f"{POSITIVE}, null or {OBSERVED}", above=0.0)
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,10 @@ class AccelerateOptions:
     `period_for` that kap.
     """
 
-    kap: float | str | None = field(default=None, metadata={"check": _check_strength})
-    period: float | None = field(
-        default=3.0, metadata={"check": number_option("solver.accelerate.period of bcfw", POSITIVE, optional=True, above=0.0)}
-    )
-    start: float = field(
-        default=0.0,
-        metadata={"check": number_option("solver.accelerate.start of bcfw", "a number >= 0", least=0.0), "added_later": True},
-    )
-    refresh: bool = field(
-        default=True,
-        metadata={"check": lambda value: check_flag("solver.accelerate.refresh of bcfw", value), "added_later": True},
-    )
+    kap: float | str | None = option(None, _check_strength, optional=True)
+    period: float | None = option(3.0, check_number, POSITIVE, above=0.0, optional=True)
+    start: float = option(0.0, check_number, "a number >= 0", least=0.0, added_later=True)
+    refresh: bool = option(True, check_flag, added_later=True)
 
 
 def acceleration_strength(radii_sq: np.ndarray, lam: float) -> float | None:

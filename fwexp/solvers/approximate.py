@@ -18,13 +18,13 @@ oracle per example gives, with no use made of exact ones:
     gap = sum_i max_y gap_i(y) <= sum_i (gap_i(y_i) + 1/2 delta gamma_k C_i)/nu.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fwexp.errors import ParameterError
 from fwexp.jit.kernels import njit, specialise
-from fwexp.options import number_option
+from fwexp.options import check_number, option
 from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
 from fwexp.problems.tiers import missing
 from fwexp.solvers import active_set
@@ -42,10 +42,8 @@ FIRST_ROOM = 4  # labelings that an active set has room for at first, where not 
 class Options(PlainOptions):
     """Options of ``approx_bcfw``."""
 
-    nu: float = field(
-        default=1.0, metadata={"check": number_option("solver.nu of approx_bcfw", "a number > 0 and <= 1", above=0.0, most=1.0)}
-    )
-    delta: float = field(default=0.0, metadata={"check": number_option("solver.delta of approx_bcfw", "a number >= 0", least=0.0)})
+    nu: float = option(1.0, check_number, "a number > 0 and <= 1", above=0.0, most=1.0)
+    delta: float = option(0.0, check_number, "a number >= 0", least=0.0)
 
 
 @njit

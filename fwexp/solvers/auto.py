@@ -11,10 +11,9 @@ The rule:
 """
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
-from fwexp.options import check_fields
+from fwexp.options import check_field, option
 from fwexp.problems.tiers import missing
 from fwexp.solvers.acceleration import OBSERVED
 from fwexp.solvers.base import check_options
@@ -24,17 +23,10 @@ CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few label
 START = 2.0  # passes before acceleration begins, in which it meets the labelings that say how strong it has to be
 
 
-def _open(name: str) -> dataclasses.Field:
-    """Return an option of ``bcfw`` that is left to the rule by default, and then in no key of a run."""
-    return dataclasses.field(default=None, metadata={"check": _check(name), "added_later": True})
-
-
-def _check(name: str) -> Callable:
-    return lambda value: None if value is None else check_fields("solver auto", BCFW.Options, {name: value}, defaults=False)[name]
-
-
 Options = dataclasses.make_dataclass(
-    "Options", [(option.name, Any, _open(option.name)) for option in dataclasses.fields(BCFW.Options)], frozen=True
+    "Options",
+    [(f.name, Any, option(None, check_field, f, optional=True, added_later=True)) for f in dataclasses.fields(BCFW.Options)],
+    frozen=True,
 )
 Options.__doc__ = "Options of ``bcfw`` that are settled beforehand; those that are None are chosen when a run starts."
 

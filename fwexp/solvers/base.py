@@ -7,7 +7,7 @@ from typing import ClassVar
 from fwexp.driver.iteration import Iteration, Point
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import register_jitable
-from fwexp.options import NoOptions, check_fields
+from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original
@@ -200,7 +200,7 @@ def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> obj
     ParameterError
         A value that the option does not accept.
     """
-    return cls.Options(**check_fields(f"solver {cls.name}", cls.Options, given, defaults=False, others=others))
+    return make_options(f"solver {cls.name}", cls.Options, given, others)
 
 
 def check_needs(cls: type[Solver], problem, options) -> None:

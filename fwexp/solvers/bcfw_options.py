@@ -1,10 +1,10 @@
 """Options of ``bcfw``, and of methods that take its plain steps."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fwexp.errors import OptionError
-from fwexp.options import integer_option, number_option, switch_option
+from fwexp.options import check_integer, check_number, check_switch, choice, option
 from fwexp.solvers import duals
 from fwexp.solvers.acceleration import AccelerateOptions
 
@@ -13,9 +13,9 @@ from fwexp.solvers.acceleration import AccelerateOptions
 class CacheOptions:
     """Criteria and size of the oracle cache (G16, Algorithm 5)."""
 
-    F: float = field(default=0.25, metadata={"check": number_option("solver.cache.F of bcfw", "a number >= 0", least=0.0)})
-    nu: float = field(default=0.01, metadata={"check": number_option("solver.cache.nu of bcfw", "a number >= 0", least=0.0)})
-    size: int = field(default=50, metadata={"check": integer_option("solver.cache.size of bcfw", 2)})
+    F: float = option(0.25, check_number, "a number >= 0", least=0.0)
+    nu: float = option(0.01, check_number, "a number >= 0", least=0.0)
+    size: int = option(50, check_integer, 2)
 
 
 CONSTRAINED_SEARCHES = ("exact", "published")
@@ -27,22 +27,17 @@ SAMPLING = ("uniform", "perm", "cyclic", *BY_GAPS, "lipschitz")
 class Options:
     """Options of ``bcfw``."""
 
-    sampling: str = field(default="uniform", metadata={"choices": SAMPLING})
-    line_search: bool = field(default=True, metadata={"choices": (True, False)})
-    step: str = field(default="fw", metadata={"choices": tuple(duals.STEP_KINDS)})
-    cache: Any = field(default=False, metadata={"check": switch_option("solver.cache of bcfw", CacheOptions)})
-    refresh: float | None = field(
-        default=None,
-        metadata={
-            "check": number_option("solver.refresh of bcfw", "a number of passes >= 0 (0 = never)", optional=True, least=0.0)
-        },
-    )
-    accelerate: Any = field(default=False, metadata={"check": switch_option("solver.accelerate of bcfw", AccelerateOptions)})
-    constrained_search: str = field(default="exact", metadata={"choices": CONSTRAINED_SEARCHES})
+    sampling: str = choice(*SAMPLING)
+    line_search: bool = choice(True, False)
+    step: str = choice(*duals.STEP_KINDS)
+    cache: Any = option(False, check_switch, CacheOptions)
+    refresh: float | None = option(None, check_number, "a number of passes >= 0 (0 = never)", least=0.0, optional=True)
+    accelerate: Any = option(False, check_switch, AccelerateOptions)
+    constrained_search: str = choice(*CONSTRAINED_SEARCHES)
 
     def __post_init__(self) -> None:
         if not self.line_search and self.step != "fw":
-            raise OptionError(f"solver.line_search=false of bcfw goes with step=fw only, got step={self.step}")
+            raise OptionError(f"solver bcfw: line_search=false goes with step=fw only, got step={self.step}")
 
     nu: ClassVar[float] = 1.0  # predefined steps are 2n/(nu k + 2n)
 
@@ -61,8 +56,8 @@ class Options:
 class PlainOptions:
     """Options of methods that take Frank-Wolfe steps in a plain order, and no other choice of ``bcfw``."""
 
-    sampling: str = field(default="uniform", metadata={"choices": ("uniform", "perm", "cyclic")})
-    line_search: bool = field(default=True, metadata={"choices": (True, False)})
+    sampling: str = choice("uniform", "perm", "cyclic")
+    line_search: bool = choice(True, False)
 
     step: ClassVar[str] = "fw"
     cache: ClassVar[bool] = False

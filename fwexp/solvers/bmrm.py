@@ -7,10 +7,10 @@ labelings. These are the planes and the quadratic program of the 1-slack cutting
 is added there: no constraint xi >= 0, and no plane is removed, kept per example or asked for elsewhere than at w_t.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from fwexp.options import fraction_option
+from fwexp.options import check_fraction, option
 from fwexp.solvers.one_slack import OneSlack
 
 
@@ -24,7 +24,7 @@ class Options:
         The quadratic program is solved to a duality gap of at most ``qp_tol`` times the largest b_j.
     """
 
-    qp_tol: float = field(default=1e-10, metadata={"check": fraction_option("solver bmrm: qp_tol")})
+    qp_tol: float = option(1e-10, check_fraction)
     # What `OneSlack` reads besides.
     nonnegative: ClassVar[bool] = False
     removal: ClassVar[int] = 0

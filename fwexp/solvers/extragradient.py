@@ -12,11 +12,11 @@ The steps keep eta_w lam + R sqrt(eta_w eta_a) = 1, R^2 the mean over the exampl
 Every step takes two calls of the expectation oracle for every example. Memory: a few vectors like w.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.options import number_option
+from fwexp.options import check_positive, option
 from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.entropic_oracle import EntropicOracle
@@ -32,10 +32,7 @@ class Options:
         Multiplies the step of w and divides that of a, as far as lam allows it.
     """
 
-    scale: float = field(
-        default=0.3,
-        metadata={"check": number_option("solver extragradient: scale", "a positive finite number", above=0.0)},
-    )
+    scale: float = option(0.3, check_positive)
 
 
 @dataclass

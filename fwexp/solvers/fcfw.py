@@ -13,11 +13,11 @@ of the true labelings; as an atom it corresponds to the constraint xi >= 0.
 Memory: that of the hull (``hull``), one corner per iteration.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.options import fraction_option
+from fwexp.options import check_fraction, choice, option
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.fw import BatchOracle
 from fwexp.solvers.hull import Corners, Hull, new_corners
@@ -35,8 +35,8 @@ class Options:
         The correction is exact to ``qp_tol`` times the largest ell_s.
     """
 
-    start_atom: bool = field(default=True, metadata={"choices": (True, False)})
-    qp_tol: float = field(default=1e-10, metadata={"check": fraction_option("solver fcfw: qp_tol")})
+    start_atom: bool = choice(True, False)
+    qp_tol: float = option(1e-10, check_fraction)
 
 
 @dataclass

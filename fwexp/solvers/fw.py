@@ -12,11 +12,12 @@ Where some weights must not be negative, all of this is for v = A a, and oracles
 (``projections``); the line search is then that of a piecewise quadratic function, exact as well. Averages are those of v.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
+from fwexp.options import choice
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import new_weights, scatter_psi, stored_labeling
 from fwexp.solvers import projections
@@ -27,7 +28,7 @@ from fwexp.solvers.base import Point, Solver, clipped_step
 class Options:
     """Options of ``fw``."""
 
-    line_search: bool = field(default=True, metadata={"choices": (True, False)})
+    line_search: bool = choice(True, False)
 
 
 @njit

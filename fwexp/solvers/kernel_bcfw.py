@@ -15,11 +15,11 @@ average), and 16 + 4 T + 8 m bytes for each of the m labelings of length T that 
 T N_s (p + K), where N_s <= N inputs belong to support vectors.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.options import integer_option, number_option
+from fwexp.options import check_integer, check_number, choice, option
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.problems.protocol import inner, original
 from fwexp.solvers import active_set
@@ -36,19 +36,12 @@ FIRST_ROOM = 4  # labelings that an active set has room for at first
 class KernelOptions:
     """linear <x, z>, poly (gamma <x, z> + coef0)^degree, or rbf exp(-gamma ||x - z||^2); gamma is 1/p by default."""
 
-    kernel: str = field(default="linear", metadata={"choices": KINDS})
-    degree: int = field(default=3, metadata={"check": integer_option("degree of the kernel", 1)})
-    gamma: float | None = field(
-        default=None,
-        metadata={
-            "check": number_option(
-                "gamma of the kernel", "a positive number or null (1/number of features)", optional=True, above=0.0
-            )
-        },
-    )
+    kernel: str = choice(*KINDS)
+    degree: int = option(3, check_integer, 1)
+    gamma: float | None = option(None, check_number, "a positive number or null (1/number of features)", above=0.0, optional=True)
     # less would not always be a kernel
-    coef0: float = field(default=0.0, metadata={"check": number_option("coef0 of the kernel", "a number >= 0", least=0.0)})
-    line_search: bool = field(default=True, metadata={"choices": (True, False)})
+    coef0: float = option(0.0, check_number, "a number >= 0", least=0.0)
+    line_search: bool = choice(True, False)
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,13 @@ Memory: that of the active sets, whose formula is in ``active_set``, and 16 byte
 an example (of those without weight the one of lowest H_i(w) goes first; 0 keeps all).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
-from fwexp.options import fraction_option, integer_option
+from fwexp.options import check_fraction, check_integer, choice, option
 from fwexp.problems.protocol import loss, max_oracle, scatter, scores, workspace
 from fwexp.solvers import active_set, weight_steps
 from fwexp.solvers.acceleration import ProximalCentre, acceleration_strength, new_centre
@@ -63,11 +63,11 @@ class Options:
         How exactly the QP is solved.
     """
 
-    batch: int = field(default=100, metadata={"check": integer_option("solver n_slack: batch", 1)})
-    size: int = field(default=0, metadata={"check": integer_option("solver n_slack: size", 0)})
-    accelerate: bool = field(default=True, metadata={"choices": (True, False)})
-    qp_tol: float = field(default=1e-10, metadata={"check": fraction_option("solver n_slack: qp_tol")})
-    qp_share: float = field(default=0.5, metadata={"check": fraction_option("solver n_slack: qp_share")})
+    batch: int = option(100, check_integer, 1)
+    size: int = option(0, check_integer, 0)
+    accelerate: bool = choice(True, False)
+    qp_tol: float = option(1e-10, check_fraction)
+    qp_share: float = option(0.5, check_fraction)
 
 
 class WorkingPoint(NamedTuple):

@@ -33,12 +33,12 @@ Memory: that of the hull, whose formula is in ``hull``, with one corner per plan
 active sets (``active_set``).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
-from fwexp.options import fraction_option, integer_option
+from fwexp.options import check_fraction, check_integer, choice, option
 from fwexp.problems.protocol import loss, scatter_psi, scores, stored_labeling, workspace
 from fwexp.solvers.active_set import ActiveSets, best_stored, labeling_at, new_active_sets, score_all, store
 from fwexp.solvers.base import Point, Solver
@@ -66,11 +66,11 @@ class Options:
         The QP is solved to a duality gap of at most ``qp_tol`` times the largest ell_s.
     """
 
-    nonnegative: bool = field(default=True, metadata={"choices": (True, False)})
-    removal: int = field(default=10, metadata={"check": integer_option("solver one_slack: removal", 0)})
-    cache: int = field(default=5, metadata={"check": integer_option("solver one_slack: cache", 0)})
-    pull: float = field(default=0.8, metadata={"check": fraction_option("solver one_slack: pull")})
-    qp_tol: float = field(default=1e-10, metadata={"check": fraction_option("solver one_slack: qp_tol")})
+    nonnegative: bool = choice(True, False)
+    removal: int = option(10, check_integer, 0)
+    cache: int = option(5, check_integer, 0)
+    pull: float = option(0.8, check_fraction)
+    qp_tol: float = option(1e-10, check_fraction)
 
 
 @dataclass

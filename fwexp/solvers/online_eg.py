@@ -22,12 +22,13 @@ are inside the simplices. Memory: 16 bytes per part score of every example (its 
 chains 16 (T + K) K per example with K padded: 110 MB on handwriting.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fwexp.jit.kernels import njit, register_jitable, specialise
+from fwexp.options import choice
 from fwexp.problems.protocol import (
     dot,
     expectation_oracle,
@@ -53,7 +54,7 @@ HALVINGS_FIRST, HALVINGS_LATER = 2, 5  # at most, during the first n steps and a
 class Options:
     """Options of ``online_eg``."""
 
-    sampling: str = field(default="uniform", metadata={"choices": ("uniform", "perm", "cyclic")})
+    sampling: str = choice("uniform", "perm", "cyclic")
 
 
 class Iterate(NamedTuple):

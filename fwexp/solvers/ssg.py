@@ -17,12 +17,13 @@ Where some weights must not be negative, w_k = max(S_k, 0)/(lam k) there: regula
 S_k itself is never clipped. Averages are taken of S_k/(lam k), and clipped in the end.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
+from fwexp.options import choice
 from fwexp.problems.protocol import (
     accumulate_psi,
     max_oracle,
@@ -44,7 +45,7 @@ from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 class Options:
     """Options of ``ssg``."""
 
-    sampling: str = field(default="uniform", metadata={"choices": ("uniform", "perm", "cyclic")})
+    sampling: str = choice("uniform", "perm", "cyclic")
 
 
 class Sums(NamedTuple):

@@ -72,14 +72,14 @@ def read_bytes(path: Path, largest: int) -> bytes:
 def size_of(path: Path) -> int:
     """Return the size of a file; `Damaged` if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and not path.is_symlink()
         reason = "is missing" if missing else f"cannot be read ({error.strerror})"
         raise Damaged(f"{path.name} {reason}") from error
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise Damaged(f"{path.name} is no file")
-    return found.st_size
+    return status.st_size
 
 
 def _finite(text: str) -> float:

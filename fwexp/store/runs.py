@@ -260,18 +260,18 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
 
     from fwexp.driver.trace import TRACE_COLUMNS
 
-    found, tables = [], []
+    whole, tables = [], []
     for run in runs:
         try:
             run, trace = _whole(run)
             tables.append(traces.table(trace, columns))
-            found.append(run)
+            whole.append(run)
         except Damaged as error:
             warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=3)
-    if not found:
+    if not whole:
         return pd.DataFrame(columns=[*(TRACE_COLUMNS if columns is None else columns), *RUN_COLUMNS])
-    facts = pd.DataFrame([run.columns() | {"method": run.method} for run in found])
-    facts = facts.iloc[np.repeat(np.arange(len(found)), [len(trace) for trace in tables])]
+    facts = pd.DataFrame([run.columns() | {"method": run.method} for run in whole])
+    facts = facts.iloc[np.repeat(np.arange(len(whole)), [len(trace) for trace in tables])]
     rows = pyarrow.concat_tables(tables, promote_options="permissive").to_pandas()
     return pd.concat([rows, facts.reset_index(drop=True)], axis=1)
 

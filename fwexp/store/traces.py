@@ -39,11 +39,11 @@ def table(content: bytes, columns: Sequence[str] | None = None):
         of_names = sum(group.column(names.index(ITERATE)).total_uncompressed_size for group in groups)
         if metadata.num_rows * of_names > ROOM:  # as if every row had all of that
             file, casts = ParquetFile(pyarrow.BufferReader(content), read_dictionary=[ITERATE]), {ITERATE: "large_string", **casts}
-        found = file.read(columns, use_threads=False).replace_schema_metadata()
-        for name in casts.keys() & set(found.column_names):
-            place = found.column_names.index(name)
-            found = found.set_column(place, name, _cast(found.column(place), casts[name]))
-        return found
+        rows = file.read(columns, use_threads=False).replace_schema_metadata()
+        for name in casts.keys() & set(rows.column_names):
+            place = rows.column_names.index(name)
+            rows = rows.set_column(place, name, _cast(rows.column(place), casts[name]))
+        return rows
     except Damaged:
         raise
     except Exception as error:  # other files fail anywhere

@@ -9,8 +9,8 @@ import numpy as np
 
 from fwexp.driver import settings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
-from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.options import NoOptions, check_fields
+from fwexp.errors import OptionError, unknown
+from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
@@ -53,7 +53,7 @@ class Task(ABC):
     @classmethod
     def check_options(cls, given: Mapping):
         """Return the options of the task."""
-        return cls.Options(**check_fields(f"task {cls.name}", cls.Options, given, defaults=False))
+        return make_options(f"task {cls.name}", cls.Options, given)
 
     @classmethod
     def check_problem(cls, problem, solver: str, options: Mapping) -> None:
@@ -68,17 +68,10 @@ class Task(ABC):
         for name, value in (dict(cls.reads) | dict(given)).items():
             if name not in cls.reads:
                 raise OptionError(unknown("key", name, cls.reads))
-            values[name] = settings.CHECKS[name](value)
+            values[name] = settings.check(name, value)
         if not get_solver(solver).stochastic:
             values["seed"] = 0
         return values
-
-
-def needed(task: str, name: str, value):
-    """Return an option that has no default."""
-    if value is None:
-        raise ParameterError(f"task {task} needs task.{name}, got null")
-    return value
 
 
 def result_of_rows(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
-from fwexp.options import check_flag, check_names, check_positive, check_positive_scale
+from fwexp.options import check_flag, check_names, check_positive, check_positive_scale, choice, option
 from fwexp.tasks.base import Task
 from fwexp.tasks.lam_sequence import OPTIONS, GridSequence, as_frame, check_bounds, check_sequence, run_sequence, sequence_result
 
@@ -58,7 +58,7 @@ def grid_search(
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
     eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
-    sequence = GridSequence(problem, options, settings.check_seed(seed), eps, lams, warm)
+    sequence = GridSequence(problem, options, settings.check("seed", seed), eps, lams, warm)
     status, rows = run_sequence(sequence, check_bounds(max_passes, time_limit), "grid", check_flag("verbose", verbose))
     frame = as_frame(rows)
     frame.attrs["status"] = str(status)
@@ -85,18 +85,15 @@ class Grid(Task):
     class Options:
         """The arguments of `fwexp.grid_search`, but for the ends of the grid."""
 
-        eps: float = 0.1
-        lam_max: float = GRID[0]
-        lam_min: float = GRID[-1]
-        warm: bool = True
+        eps: float = option(0.1, check_positive_scale)
+        lam_max: float = option(GRID[0], check_positive_scale)
+        lam_min: float = option(GRID[-1], check_positive_scale)
+        warm: bool = choice(True, False)
 
         def __post_init__(self):
-            checked = {name: check_positive_scale(f"task.{name}", getattr(self, name)) for name in ("eps", "lam_max", "lam_min")}
-            vars(self).update(checked, warm=check_flag("task.warm", self.warm))
             if not self.lams:
-                raise ParameterError(
-                    f"there must be a power of two between task.lam_min and task.lam_max, got {self.lam_min!r} and {self.lam_max!r}"
-                )
+                got = f"got {self.lam_min!r} and {self.lam_max!r}"
+                raise ParameterError(f"task grid: there must be a power of two between lam_min and lam_max, {got}")
 
         @property
         def lams(self) -> list[float]:

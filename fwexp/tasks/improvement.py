@@ -92,9 +92,9 @@ def improvement_along_run(
     """
     import pandas as pd
 
-    every = settings.check_schedule(every)
+    every = settings.check("schedule", every)
     solver = start_solver(problem, "bcfw", lam, seed, options)
-    log, _ = run_with_block_gaps(solver, Bounds(settings.check_max_passes(max_passes)), every)
+    log, _ = run_with_block_gaps(solver, Bounds(settings.check("max_passes", max_passes)), every)
     return pd.DataFrame(log.rows, columns=["passes", *COLUMNS])
 
 
@@ -104,7 +104,7 @@ def start_solver(problem, solver: str, lam: float | str, seed: int, options: Map
     cls = get_solver(solver)
     checked = check_options(cls, options)
     check_needs(cls, problem, checked)
-    return cls(problem, settings.check_lam(lam, problem.n), checked, settings.check_seed(seed))
+    return cls(problem, settings.check_lam("lam", lam, problem.n), checked, settings.check("seed", seed))
 
 
 def run_with_block_gaps(solver: BCFW, bounds: Bounds, schedule, progress=None, checkpoint=None) -> tuple[Log, Status]:

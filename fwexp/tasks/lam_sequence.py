@@ -43,7 +43,7 @@ def check_sequence(problem, options: Mapping) -> BCFW.Options:
         what = f"a way through several lam goes by certified gaps, and the oracle of {family} is not exact"
         raise OptionError(f"{what}; train at one lam instead, with fwexp.solve")
     if not checked.line_search:
-        raise OptionError("solver.line_search=false of bcfw has steps for one lam; accepted here: true")
+        raise OptionError("solver bcfw: line_search=false has steps for one lam; accepted here: true")
     return checked
 
 
@@ -282,7 +282,7 @@ def run_sequence(sequence: LamSequence, bounds: Bounds, label: str, verbose: boo
 
 def check_bounds(max_passes, time_limit) -> Bounds:
     """Return the bounds of a sequence."""
-    return Bounds(settings.check_max_passes(max_passes), 0.0, settings.check_time_limit(time_limit))
+    return Bounds(settings.check("max_passes", max_passes), 0.0, settings.check("time_limit", time_limit))
 
 
 def as_frame(rows: list[dict]) -> "pd.DataFrame":

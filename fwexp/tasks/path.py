@@ -16,6 +16,7 @@ A a (acceleration), with the gap P(w) - D(a) and Delta = D(a) - lam/2 ||w||^2.
 
 import inspect
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,14 +24,15 @@ import numpy as np
 from fwexp.driver import settings
 from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
-from fwexp.options import check_flag, check_names, check_positive, check_positive_scale
-from fwexp.tasks.base import Task, needed
+from fwexp.options import check_flag, check_names, check_number, check_positive, check_positive_scale, choice, option
+from fwexp.tasks.base import Task
 from fwexp.tasks.lam_sequence import OPTIONS, PathSequence, as_frame, check_bounds, check_sequence, run_sequence, sequence_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
 DEFAULT_KAPPA = {True: 0.9, False: 0.7}  # of exact and of heuristic paths
+check_kappa = partial(check_number, accepted="a number > 0 and < 1", above=0.0, below=1.0)
 
 
 @dataclass
@@ -152,9 +154,9 @@ def regularization_path(
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(regularization_path).parameters)
     eps, lam_min, exact = check_positive("eps", eps), check_positive_scale("lam_min", lam_min), check_flag("exact", exact)
-    kappa = _check_kappa(kappa, exact)
+    kappa = DEFAULT_KAPPA[exact] if kappa is None else check_kappa("kappa", kappa)
     options = ({} if exact else {"refresh": 0}) | options
-    sequence = PathSequence(problem, options, settings.check_seed(seed), exact, eps, lam_min, kappa)
+    sequence = PathSequence(problem, options, settings.check("seed", seed), exact, eps, lam_min, kappa)
     status, rows = run_sequence(sequence, check_bounds(max_passes, time_limit), "path", check_flag("verbose", verbose))
     frame = as_frame(rows)
     return RegularizationPath(
@@ -170,13 +172,6 @@ def regularization_path(
     )
 
 
-def _check_kappa(kappa, exact: bool) -> float:
-    kappa = DEFAULT_KAPPA[exact] if kappa is None else check_positive("kappa", kappa)
-    if kappa >= 1.0:
-        raise ParameterError(f"kappa must lie between 0 and 1, got {kappa!r}")
-    return kappa
-
-
 class Path(Task):
     """The regularisation path, as by `fwexp.regularization_path`."""
 
@@ -188,19 +183,16 @@ class Path(Task):
     class Options:
         """The arguments of `fwexp.regularization_path`."""
 
-        eps: float = 0.1
-        lam_min: float | None = None  # must be given
-        exact: bool = True
-        kappa: float | None = None
+        eps: float = option(0.1, check_positive)
+        lam_min: float | None = option(None, check_positive_scale, optional=True)  # must be given
+        exact: bool = choice(True, False)
+        kappa: float | None = option(None, check_kappa, optional=True)
 
         def __post_init__(self):
-            checked = {
-                "eps": check_positive("task.eps", self.eps),
-                "lam_min": check_positive_scale("task.lam_min", needed("path", "lam_min", self.lam_min)),
-                "exact": check_flag("task.exact", self.exact),
-                "kappa": _check_kappa(self.kappa, self.exact),
-            }
-            vars(self).update(checked)
+            if self.lam_min is None:
+                raise ParameterError("task path: lam_min must be given, got null")
+            if self.kappa is None:
+                vars(self)["kappa"] = DEFAULT_KAPPA[self.exact]
 
     @classmethod
     def check_problem(cls, problem, solver, options):

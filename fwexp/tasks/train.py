@@ -132,8 +132,8 @@ def solve(
     check_names(f"solver {solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
-    lam = settings.check_lam(lam, problem.n)
-    iterates = None if iterates is None else settings.check_iterates(iterates)
+    lam = settings.check_lam("lam", lam, problem.n)
+    iterates = settings.check("iterates", iterates)
     if not isinstance(iterate, str):
         raise ParameterError(unknown("iterate", iterate, ("best", *settings.ITERATES)))
     if order is not None and ("sampling" in options or not cls.takes_order):
@@ -143,12 +143,12 @@ def solve(
     checked = cls.decide(checked, problem, lam, iterates if iterate in ("best", "last") else [iterate], order)
     check_needs(cls, problem, checked)
     check_labels(problem)
-    seed, max_passes = settings.check_seed(seed), settings.check_max_passes(max_passes)
-    gap_tol, time_limit = settings.check_gap_tol(gap_tol), settings.check_time_limit(time_limit)
-    schedule = settings.check_schedule(schedule)
+    seed, max_passes = settings.check("seed", seed), settings.check("max_passes", max_passes)
+    gap_tol, time_limit = settings.check("gap_tol", gap_tol), settings.check("time_limit", time_limit)
+    schedule = settings.check("schedule", schedule)
     iterates = check_iterates(cls, checked, iterates, iterate)
-    train_error, verbose = check_flag("train_error", train_error), check_flag("verbose", verbose)
-    check = check_flag("check", check)
+    train_error, check = settings.check("train_error", train_error), settings.check("check", check)
+    verbose = check_flag("verbose", verbose)
     check_function("callback", callback, optional=True)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         raise ParameterError(f"checkpoint must be a fwexp.driver.checkpoint.Checkpoint, got {shown(checkpoint)}")
@@ -201,7 +201,7 @@ def check_iterates(cls, options, iterates, iterate: str) -> tuple[str, ...]:
         iterates = [name for name in ("last", "wavg") if name in available]
         if iterate in available and iterate not in iterates:
             iterates.append(iterate)
-    names = settings.check_iterates(iterates)
+    names = settings.check("iterates", iterates)
     for name in names:
         if name not in available:
             raise ParameterError(f"solver {cls.name} has no iterate {name!r} here; accepted: {', '.join(available)}")

@@ -165,7 +165,7 @@ def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1,
     check_problem_type(problem)
     if callable(cls.needs) and all(tier in tiers.TIERS for tier in cls.needs(checked)):  # else a check will say so
         check_needs(cls, problem, checked)
-    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, check_lam(lam, problem.n), checked))
+    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, check_lam("lam", lam, problem.n), checked))
 
 
 def check_solver(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> None:

@@ -216,7 +216,7 @@ def test_only_the_training_sentences_are_sampled(folder):
         assert same_test.labels.tolist() == test.labels.tolist()
         left = iter(in_all)  # in the order of the text
         assert all(_sentence(part, i) in left for i in range(n))
-    with pytest.raises(ParameterError, match=r"^n of dataset conll2000 must be at most 6, .* training sentences, got 7$"):
+    with pytest.raises(ParameterError, match=r"^dataset conll2000: n must be at most 6, .* training sentences, got 7$"):
         load_dataset("conll2000", data_dir=folder, n=7)
     assert canonical({"dataset": {"name": "conll2000"}, "solver": {"name": "fw"}, "lam": 1.0})["dataset"] == {"name": "conll2000"}
 

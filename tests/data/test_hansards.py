@@ -6,7 +6,7 @@ from fwexp.commands.data import main
 from fwexp.data import DATASETS, check_options, hansards, load_dataset
 from fwexp.data.alignment import features
 from fwexp.data.metrics import alignment_error_rate, alignment_scores
-from fwexp.errors import DataError, OptionError, ParameterError
+from fwexp.errors import DataError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.matching import MatchingProblem
 from tests.data.synthetic_pairs import synthetic_pairs, true_links
@@ -113,14 +113,6 @@ def test_prepare_command(folder, capsys, monkeypatch):
 def test_sources(folder):
     names = [f"hansards/{name}" for name in ("test.e", "test.f", "test.wa", "train.25000.e", "train.25000.f")]
     assert list(DATASETS["hansards"].sources(check_options("hansards"), folder)) == names
-
-
-def test_options():
-    assert check_options("hansards").aligner == "hmm"
-    with pytest.raises(ParameterError, match="dataset hansards: aligner must be one of hmm, eflomal; got 'giza'"):
-        check_options("hansards", {"aligner": "giza"})
-    with pytest.raises(OptionError, match="dataset hansards: unknown option 'alinger'; accepted: aligner"):
-        check_options("hansards", {"alinger": "hmm"})
 
 
 @pytest.mark.parametrize(

@@ -186,5 +186,5 @@ def test_the_synthetic_training_set_can_be_cut_short():
     (train, test), (cut, same) = load_dataset("synthetic_horseseg"), load_dataset("synthetic_horseseg", n=3)
     assert (cut.n, same.n, cut.d) == (3, test.n, train.d)
     np.testing.assert_array_equal(cut.labels, train.labels[: cut.label_ptr[-1]])
-    with pytest.raises(ParameterError, match=r"^n of dataset synthetic_horseseg must be at most 147, .*, got 148$"):
+    with pytest.raises(ParameterError, match=r"^dataset synthetic_horseseg: n must be at most 147, .*, got 148$"):
         load_dataset("synthetic_horseseg", n=148)

@@ -23,7 +23,6 @@ def test_defaults():
         ("ocr", {"split": None}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got None"),
         ("ocr", {"split": ["ocr"]}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got ['ocr']"),
         ("ocr", {"spilt": "ocr"}, OptionError, "dataset ocr: unknown option 'spilt'; accepted: n, split"),
-        ("digits", {"split": "ocr"}, OptionError, "dataset digits: unknown option 'split'; accepted: none"),
     ],
 )
 def test_wrong_names_and_options(name, options, kind, message, tmp_path):

@@ -4,7 +4,7 @@ import functools
 import pytest
 
 from fwexp.run import sweep
-from tests.papers.made_up_store import at_one_commit, drawn, published  # noqa: F401 (fixtures)
+from tests.papers.drawn_store import at_one_commit, drawn, published  # noqa: F401 (fixtures)
 
 _composed = functools.cache(lambda overrides, preset, expand=sweep.expand: expand(overrides, preset=preset))
 

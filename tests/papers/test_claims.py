@@ -15,7 +15,7 @@ from fwexp.papers.claims.check import decide, needed
 from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Undecided, plain
 from fwexp.run.config import conf_dir, run_key
-from tests.papers import made_up_world as world
+from tests.papers import claimed_results
 
 CLAIMS = all_claims()
 BARE = {id: replace(claim, vary={}) for id, claim in CLAIMS.items()}  # which are decided once
@@ -36,7 +36,7 @@ def as_if(where=None, **others):
         flat = {"dataset": config["dataset"]["name"], "lam": config.get("lam")}
         if variant not in names or any(flat[key] != value for key, value in (where or {}).items()):
             return columns
-        theirs = world.columns(names[variant], columns["iterate"], config)
+        theirs = claimed_results.columns(names[variant], columns["iterate"], config)
         return columns | {name: theirs[name] for name in ("primal", "dual", "gap")}
 
     return change
@@ -57,8 +57,8 @@ def distance(change, *variants):
     def alter(variant, config, columns):
         if (variants and variant not in variants) or "gap" not in columns:
             return columns
-        d = change(columns["primal"] - world.OPTIMUM, columns["passes"])
-        return columns | {"primal": world.OPTIMUM + d, "gap": d * 10 / 9, "dual": world.OPTIMUM - d / 9}
+        d = change(columns["primal"] - claimed_results.OPTIMUM, columns["passes"])
+        return columns | {"primal": claimed_results.OPTIMUM + d, "gap": d * 10 / 9, "dual": claimed_results.OPTIMUM - d / 9}
 
     return alter
 
@@ -100,7 +100,7 @@ def swapped(*pairs):
 
 SLOW = lambda d, passes: np.maximum(d, 0.2 * (passes > 0))  # noqa: E731
 
-# Changes of the papers' world; each decided part of a claim has to fall by one of them at least.
+# Changes of these results; each decided part of a claim has to fall by one of them at least.
 CONTRADICTIONS = {
     "B13-1": [as_if(bcfw="fw", bcfw__wavg="fw", ssg="fw", ssg__wavg="fw", fw="bcfw", one_slack="bcfw")],
     "B13-2": [as_if(ssg="bcfw_gap")],
@@ -202,7 +202,7 @@ def on_chains(change):
     )
 
 
-# What the world has to be like where the papers' claims do not all hold in one.
+# What results have to be like where the papers' claims do not all hold in one.
 BASES = {
     "G16-10": on_chains(
         distance(
@@ -220,7 +220,7 @@ def verdict(id, change=None, claims=BARE):
             columns = each(variant, config, columns)
         return columns
 
-    return decide(claims[id], world.make(claims[id], change_all, few_seeds))
+    return decide(claims[id], claimed_results.make(claims[id], change_all, few_seeds))
 
 
 @pytest.mark.parametrize("paper", COUNTS)
@@ -366,7 +366,7 @@ def test_what_comes_later_than_the_runs_went_is_not_reached(id, change):
 
 @pytest.mark.slow
 def test_iterations_are_compared_where_batch_methods_made_enough(monkeypatch):
-    monkeypatch.setitem(world.N, "ocr", 50)  # 130 iterations are more than 2 n
+    monkeypatch.setitem(claimed_results.N, "ocr", 50)  # 130 iterations are more than 2 n
     assert verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 400 * passes), "bcfw-wavg"))["verdict"] == "holds"
     slow = verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 0.01 * passes), "bcfw-wavg"))["parts"]
     assert [slow[f"OCR, lam = {lam}"] for lam in (0.01, 0.001, "1/n")] == [False] * 3
@@ -381,7 +381,7 @@ def test_claims_without_runs_are_computed():
 @pytest.mark.parametrize("id", ["B13-1", "B13-7", "G16-1", "G16-3"])
 def test_swapping_seeds_changes_nothing_and_scaling_one_curve_does(id):
     claim = CLAIMS[id]
-    results = world.make(claim, None, few_seeds)
+    results = claimed_results.make(claim, None, few_seeds)
     before = decide(claim, results)
     seeds = results["seed"].where(~results["seed"].isin([0, 1]) | results["solver"].isin(["fw", "one_slack"]), 1 - results["seed"])
     assert decide(claim, results.assign(seed=seeds)) == before
@@ -395,7 +395,7 @@ def test_swapping_seeds_changes_nothing_and_scaling_one_curve_does(id):
 @pytest.mark.parametrize("id", ["B13-1", "B13-10", "G16-4"])
 def test_runs_that_end_early_leave_a_claim_undecided(id):
     claim = CLAIMS[id]
-    results = world.make(claim, None, few_seeds)
+    results = claimed_results.make(claim, None, few_seeds)
     told = decide(claim, results[results["passes"] <= 2])
     assert told["verdict"] == "undecided"
     assert "logged" in told["why"]
@@ -414,7 +414,7 @@ def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypa
     def load(_, key):
         for claim in chosen.values():
             if set(key) == set(needed(claim)):
-                return world.make(claim)
+                return claimed_results.make(claim)
         raise AssertionError(key)
 
     monkeypatch.setattr(store, "load_results", load)
@@ -495,7 +495,7 @@ def test_a_linear_rate_is_told_from_a_power_law():
 
 
 def test_runs_are_told_apart_and_have_the_best_gap_so_far():
-    runs = Runs(world.make(CLAIMS["R-2"], None, few_seeds))
+    runs = Runs(claimed_results.make(CLAIMS["R-2"], None, few_seeds))
     away = runs.one("away")
     assert (away["step"].diff().dropna() >= 0).all()
     assert (away["best"].diff().dropna() <= 0).all()
@@ -516,7 +516,7 @@ def test_a_diverged_run_goes_on_at_infinity():
 
 
 def test_a_converged_run_stays_where_it_is():
-    results = world.make(CLAIMS["G16-5"], None, few_seeds)
+    results = claimed_results.make(CLAIMS["G16-5"], None, few_seeds)
     of_two = results[(results["seed"] < 2) & ((results["passes"] <= 100) | (results["seed"] == 1))]
     early = (of_two["seed"] == 0) & (of_two["status"] == "max_passes")
     found = Runs(of_two.assign(status=of_two["status"].mask(early, "converged")), ("refresh",)).curves(
@@ -532,7 +532,7 @@ def test_a_range_that_is_not_covered_is_undecided():
 
 
 def test_runs_that_are_not_there_are_undecided():
-    found = Runs(world.make(CLAIMS["B13-4"], None, few_seeds))
+    found = Runs(claimed_results.make(CLAIMS["B13-4"], None, few_seeds))
     with pytest.raises(Undecided, match="no run of bcfw \\(lam=7\\)"):
         found.curves("bcfw", lam=7)
 

@@ -11,7 +11,7 @@ from fwexp.papers.claims.check import save
 from fwexp.papers.report import build as building
 from fwexp.papers.reproduce import publish
 from fwexp.papers.reproduce.check import faults
-from tests.papers.made_up_store import CLAIMS
+from tests.papers.drawn_store import CLAIMS
 
 STORED = [
     *(f"figures/quickstart{suffix}" for suffix in (".png", ".svg", ".csv", ".json")),

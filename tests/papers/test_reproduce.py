@@ -33,7 +33,7 @@ from fwexp.run import sweep
 from fwexp.run.config import run_key
 from fwexp.store.provenance import provenance
 from fwexp.store.runs import StoredRun
-from tests.papers.made_up_store import CLAIMS, COMMIT, draw, picture
+from tests.papers.drawn_store import CLAIMS, COMMIT, draw, picture
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "results" / "published"

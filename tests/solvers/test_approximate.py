@@ -153,25 +153,6 @@ def test_the_certificate_bounds_the_gap(monkeypatch, tp, problem, nu, delta):
     assert certificate.iloc[-1] < 0.5 * certificate.iloc[0]
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"nu": 0}, "nu of approx_bcfw must be a number > 0 and <= 1, got 0"),
-        ({"nu": 1.1}, "got 1.1"),
-        ({"nu": float("nan")}, "got nan"),
-        ({"nu": True}, "got True"),
-        ({"delta": -1}, "delta of approx_bcfw must be a number >= 0, got -1"),
-        ({"delta": float("inf")}, "got inf"),
-        ({"sampling": "gap"}, "sampling must be one of uniform, perm, cyclic; got 'gap'"),
-    ],
-)
-def test_bad_options_are_named_on_one_line(options, text):
-    _, problem = chain("dense", 0)
-    with pytest.raises(ValueError, match=text) as error:
-        fwexp.solve(problem, "approx_bcfw", lam=1.0, **options)
-    assert "\n" not in str(error.value)
-
-
 def too_many_labelings():
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(10, 3)) for _ in range(6)]

@@ -333,28 +333,3 @@ def test_tree_draws_like_the_cumulative_sum_and_finds_the_largest():
                 assert values[drawn] > 0
                 assert drawn == np.searchsorted(np.cumsum(values), uniform * values.sum(), side="right")
         assert values[gap_tree.argmax(tree)] == values.max()
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"sampling": "gaps"}, "sampling must be one of"),
-        ({"step": "newton"}, "step must be one of"),
-        ({"cache": "yes"}, "cache"),
-        ({"cache": {"F": -1}}, "F"),
-        ({"cache": {"size": 1}}, "size"),
-        ({"cache": {"G": 1}}, "unknown option 'G'"),
-        ({"accelerate": {"kap": 0}}, "kap of bcfw must be a positive number, null or observed, got 0"),
-        ({"accelerate": {"kap": "seen"}}, "kap of bcfw must be a positive number, null or observed, got 'seen'"),
-        ({"accelerate": {"refresh": 1}}, "refresh of bcfw must be true or false, got 1"),
-        ({"accelerate": {"period": float("nan")}}, "period"),
-        ({"refresh": -1}, "refresh"),
-        ({"step": "away", "line_search": False}, "line_search"),
-        ({"accelerate": True, "iterates": ["last", "wavg"]}, "no iterate 'wavg'"),
-    ],
-)
-def test_bad_options_are_named_on_one_line(options, text):
-    _, problem = tiny()
-    with pytest.raises((ValueError, TypeError), match=text) as error:
-        fwexp.solve(problem, "bcfw", lam=1.0, **options)
-    assert "\n" not in str(error.value)

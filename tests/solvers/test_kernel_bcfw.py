@@ -226,20 +226,3 @@ def test_warm_start_keeps_the_dual_variables_under_another_lam_and_kernel():
         assert again.exact_dual() == pytest.approx(again.point("last").dual, abs=1e-10)
     same = start(problem, lam=0.5 * LAM, warm_start=first, kernel="poly", degree=2)
     assert same.state.iterate.w_sq[0] == pytest.approx(4.0 * first.state.iterate.w_sq[0], rel=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"kernel": "cosine"}, "kernel must be one of linear, poly, rbf; got 'cosine'"),
-        ({"degree": 0}, "degree of the kernel must be an integer >= 1, got 0"),
-        ({"degree": 2.0}, "got 2.0"),
-        ({"gamma": 0}, "gamma of the kernel must be a positive number"),
-        ({"gamma": "scale"}, "got 'scale'"),
-        ({"coef0": -1}, "coef0 of the kernel must be a number >= 0, got -1"),
-    ],
-)
-def test_bad_options_are_named_on_one_line(options, text):
-    with pytest.raises(ValueError, match=text) as error:
-        fwexp.solve(chain("dense", 0)[1], "kernel_bcfw", lam=1.0, **options)
-    assert "\n" not in str(error.value)

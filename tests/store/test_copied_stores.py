@@ -19,7 +19,7 @@ from fwexp.store import commit, records
 from fwexp.store.keys import key_of
 
 LONG = 10**400
-JUNK = [None, True, -1, LONG, 1e300, "", "text", "\x1b[31m\n", [], [1], [[]], {}, {"a": [{}]}, {"name": "digits"}]
+VALUES = [None, True, -1, LONG, 1e300, "", "text", "\x1b[31m\n", [], [1], [[]], {}, {"a": [{}]}, {"name": "digits"}]
 
 
 @pytest.fixture
@@ -164,16 +164,16 @@ def test_a_file_of_holes(folder, capsys, name):
 
 
 def spoil(value, rng):
-    """Return plain data with junk in one place."""
+    """Return plain data with another value in one place."""
     if not value or not isinstance(value, dict | list) or rng.random() < 0.1:
-        return rng.choice(JUNK)
+        return rng.choice(VALUES)
     place = rng.choice(list(value)) if isinstance(value, dict) else rng.randrange(len(value))
     other = value.copy()
     other[place] = spoil(value[place], rng)
     return other
 
 
-def test_junk_anywhere_in_a_record(folder, capsys):
+def test_any_value_anywhere_in_a_record(folder, capsys):
     rng, record = random.Random(0), records.read(folder / "run.json")
     for _ in range(80):
         other = spoil(record, rng)

@@ -211,8 +211,8 @@ def test_bounds_end_a_grid_early():
     ("arguments", "message"),
     [
         ({"eps": 0.0}, "eps must be a positive finite number, got 0.0"),
-        ({"kappa": 1.0}, "kappa must lie between 0 and 1, got 1.0"),
-        ({"kappa": 0}, "kappa must be a positive finite number, got 0"),
+        ({"kappa": 1.0}, "kappa must be a number > 0 and < 1, got 1.0"),
+        ({"kappa": 0}, "kappa must be a number > 0 and < 1, got 0"),
         ({"lam_min": -1}, "lam_min must be a positive finite number, got -1"),
         ({"step": "newton"}, "step must be one of"),
     ],

@@ -162,13 +162,13 @@ def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> l
 def read(path: Path) -> dict[str, dict]:
     """Return the records in a file of verdicts; nothing where there is none, or it is damaged, which a line says."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        verdicts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict) and all(isinstance(r, dict) and isinstance(r.get("verdict"), str) for r in found.values()):
-        return found
+        verdicts = None
+    if isinstance(verdicts, dict) and all(isinstance(r, dict) and isinstance(r.get("verdict"), str) for r in verdicts.values()):
+        return verdicts
     print_line(f"{path} is damaged: it holds no verdicts; fwexp claims {path.stem.partition('-')[0]} writes them again")
     return {}
 
@@ -176,13 +176,13 @@ def read(path: Path) -> dict[str, dict]:
 def _configs_of(need: Need, preset: str) -> list[dict]:
     from fwexp.plots.curves import REFERENCE
 
-    found = []
+    matching = []
     for config in _expanded(need.preset, preset):
         solver = config["solver"]["name"], config["solver"]
         same = all(_equal(config, name, value) for name, value in dict(need.where).items())
         if same and (not need.methods or method_of(*solver, need.split_by) in need.methods or method_of(*solver) == REFERENCE):
-            found.append(config)
-    return found
+            matching.append(config)
+    return matching
 
 
 @functools.cache
@@ -203,7 +203,7 @@ def _flat(options: Mapping, prefix: str = ""):
 def _equal(config: Mapping, name: str, value) -> bool:
     """Whether a configuration has a value: ``dataset`` and ``task`` by their names, options as ``solver.step``."""
     group, _, option = name.partition(".")
-    found = config.get(group, "train" if group == "task" else None)
-    if isinstance(found, Mapping):
-        found = dict(_flat(found)).get(option or "name")
-    return found in value if isinstance(value, tuple) else found == value
+    chosen = config.get(group, "train" if group == "task" else None)
+    if isinstance(chosen, Mapping):
+        chosen = dict(_flat(chosen)).get(option or "name")
+    return chosen in value if isinstance(value, tuple) else chosen == value

@@ -76,11 +76,11 @@ class Curves:
         ends = [x[-1] for x, behind in zip(self.x, self.behind, strict=True) if np.isnan(behind)]
         if ends and min(ends) < COVERED * high:
             raise Undecided(f"{self.name} is logged until {min(ends):.3g}, the criterion looks at {low:g} to {high:g}")
-        found = np.unique(np.concatenate(self.x))
-        found = found[(found >= low) & (found <= min([high, *ends]))]
-        if not len(found):
+        points = np.unique(np.concatenate(self.x))
+        points = points[(points >= low) & (points <= min([high, *ends]))]
+        if not len(points):
             raise Undecided(f"{self.name} has no logged point from {low:g} to {high:g}")
-        return found
+        return points
 
     def at(self, points: np.ndarray) -> np.ndarray:
         """The values at given positions, one row per seed; between logged points the logarithm is interpolated."""
@@ -158,8 +158,8 @@ def first(x, y, level) -> float:
 
 def reached(run: pd.DataFrame, level: float, axis: str = "step", measure: str = "best") -> float:
     """Where a run first logged a measure of at most a level, infinite if it did not."""
-    there = run[run[measure] <= level]
-    return float(there[axis].iloc[0]) if len(there) else np.inf
+    rows = run[run[measure] <= level]
+    return float(rows[axis].iloc[0]) if len(rows) else np.inf
 
 
 def examples(rows: pd.DataFrame) -> int:
@@ -228,16 +228,16 @@ class Runs:
 
     def each(self, solver: str = "", task: str = "convex", **where) -> list[pd.DataFrame]:
         """The runs that have the given values, one frame each by step, with ``best``, the gap that is certified so far."""
-        found = self.rows(task=task, **where, **({"solver": solver} if solver else {}))
-        runs = [run.sort_values("step", kind="stable") for _, run in found.groupby("key", sort=True)]
+        rows = self.rows(task=task, **where, **({"solver": solver} if solver else {}))
+        runs = [run.sort_values("step", kind="stable") for _, run in rows.groupby("key", sort=True)]
         return [run.assign(best=run["primal"].cummin() - run["dual"].cummax()) for run in runs]
 
     def one(self, solver: str, **where) -> pd.DataFrame:
         """The only run on convex sets that has the given values."""
-        found = self.each(solver, **where)
-        if len(found) != 1:
-            raise Undecided(f"{len(found)} runs of {solver}, the criterion looks at one")
-        return found[0]
+        runs = self.each(solver, **where)
+        if len(runs) != 1:
+            raise Undecided(f"{len(runs)} runs of {solver}, the criterion looks at one")
+        return runs[0]
 
     def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", **where) -> Curves:
         """The curves of a variant, one per seed."""

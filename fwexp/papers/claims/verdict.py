@@ -44,23 +44,23 @@ class Finding:
     numbers: Mapping[str, float | str] = field(default_factory=dict)
 
     def __post_init__(self):
-        plain = {part: found if found is None or isinstance(found, str) else bool(found) for part, found in self.parts.items()}
+        plain = {part: value if value is None or isinstance(value, str) else bool(value) for part, value in self.parts.items()}
         object.__setattr__(self, "parts", plain)
 
     @property
     def verdict(self) -> str:
         """One of `VERDICTS`, as the table above says."""
-        found = set(self.parts.values())
-        if True in found:
-            return HOLDS if found == {True} else IN_PART
-        return FAILS if False in found else NOT_REACHED if NOT_REACHED in found else UNDECIDED
+        outcomes = set(self.parts.values())
+        if True in outcomes:
+            return HOLDS if outcomes == {True} else IN_PART
+        return FAILS if False in outcomes else NOT_REACHED if NOT_REACHED in outcomes else UNDECIDED
 
     @property
     def why(self) -> str:
         """One sentence that explains a verdict other than ``holds``."""
         if self.verdict == HOLDS:
             return ""
-        groups = {word: [part for part, found in self.parts.items() if found == kind] for kind, word in WORDS.items()}
+        groups = {word: [part for part, outcome in self.parts.items() if outcome == kind] for kind, word in WORDS.items()}
         return ". ".join(f"{word}: {'; '.join(parts)}" for word, parts in groups.items() if parts)
 
 

@@ -70,14 +70,14 @@ class SameObjective:
         by_tool = {contender.tool: contender for contender in self.contenders}
         keys = [(target, tool) for target in self.targets for tool in by_tool]
         chosen = {(target, tool): self.choose(by_tool[tool], target, bound) for target, tool in keys}
-        trainings = {key: partial(by_tool[key[1]].train, found[0]) for key, found in chosen.items() if found}
+        trainings = {key: partial(by_tool[key[1]].train, choice[0]) for key, choice in chosen.items() if choice}
         times = in_turns(trainings, rounds)
         ours, rows = self.contenders[0].tool, []
-        for (target, tool), found in chosen.items():
+        for (target, tool), choice in chosen.items():
             row = {"kind": "same objective", "problem": self.problem, "target": target, "tool": tool}
             row |= {"ours": tool == ours, "rounds": rounds}
-            if found:
-                setting, reached, calls = found
+            if choice:
+                setting, reached, calls = choice
                 row |= {"setting": f"{by_tool[tool].setting}={setting:.2g}", "suboptimality": reached, "calls": calls}
                 row |= spread(times[target, tool], times.get((target, ours)))
             else:
@@ -132,26 +132,26 @@ class SameTask:
         times = in_turns(trainings, rounds)
         return [
             {"kind": "same task", "problem": self.problem, "tool": tool, "setting": setting, "ours": tool == OURS, "rounds": rounds}
-            | {"test_error": found[-1].test_error}
-            | spread(found)
-            for (tool, setting), found in times.items()
+            | {"test_error": trained[-1].test_error}
+            | spread(trained)
+            for (tool, setting), trained in times.items()
         ]
 
 
 def in_turns(trainings: Mapping, rounds: int) -> dict:
     """Train everything once per round; return what each gave, by the same keys."""
-    found = {key: [] for key in trainings}
+    trained = {key: [] for key in trainings}
     for _ in range(rounds):
         for key, train in trainings.items():
-            found[key].append(train())
-    return found
+            trained[key].append(train())
+    return trained
 
 
 def spread(trained: Sequence[Trained], base: Sequence[Trained] | None = None) -> dict:
     """Return median, least and most seconds, and multiples of those of ``base``, round by round."""
-    values = {"seconds": np.array([each.seconds for each in trained])}
+    values = {"seconds": np.array([training.seconds for training in trained])}
     if base:
-        values["times"] = values["seconds"] / [each.seconds for each in base]
+        values["times"] = values["seconds"] / [training.seconds for training in base]
     return {
         f"{name}{suffix}": float(pick(measured))
         for name, measured in values.items()

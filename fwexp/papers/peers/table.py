@@ -23,30 +23,30 @@ def frame(rows: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
-def markdown(found: pd.DataFrame) -> str:
+def markdown(results: pd.DataFrame) -> str:
     """Return the tables, and below each what ours loses."""
     parts = []
     for kind, text, table in (("same objective", OBJECTIVE, _objective), ("same task", TASK, _task)):
-        rows = found[found["kind"] == kind]
+        rows = results[results["kind"] == kind]
         if len(rows):
             parts.append(f"## The {kind}\n\n{text}\n{table(rows)}\n\n{losses(rows)}\n")
-    rounds = int(found["rounds"].max())
+    rounds = int(results["rounds"].max())
     return "\n".join([*parts, f"Medians, and least - most, of {rounds} round{'s' * (rounds > 1)}, in turns on one core."])
 
 
 def losses(rows: pd.DataFrame) -> str:
     """Return the sentence that says where ours loses."""
-    found = []
+    cases = []
     for (described, target), group in rows.groupby(["problem", "target"], dropna=False, sort=False):
         problem = described.partition(":")[0]
         ours, theirs = group[group["ours"]], group[~group["ours"]]
         if (theirs["times"] < 1).any():
-            found.append(f"{problem}, to {target:g}: {_number(1 / theirs['times'].min())} times slower")
+            cases.append(f"{problem}, to {target:g}: {_number(1 / theirs['times'].min())} times slower")
         if theirs["test_error"].min() < ours["test_error"].min():
-            found.append(f"{problem}: test error {ours['test_error'].min():.4f} against {theirs['test_error'].min():.4f}")
+            cases.append(f"{problem}: test error {ours['test_error'].min():.4f} against {theirs['test_error'].min():.4f}")
         if np.isnan(target) and theirs["seconds"].min() < ours["seconds"].min():
-            found.append(f"{problem}: {_number(ours['seconds'].min())} s against {_number(theirs['seconds'].min())} s")
-    return f"Where fwexp loses: {'; '.join(found)}." if found else "fwexp loses nowhere here."
+            cases.append(f"{problem}: {_number(ours['seconds'].min())} s against {_number(theirs['seconds'].min())} s")
+    return f"Where fwexp loses: {'; '.join(cases)}." if cases else "fwexp loses nowhere here."
 
 
 def _objective(rows):

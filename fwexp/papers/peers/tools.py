@@ -56,8 +56,8 @@ def called(tool: str, name: str) -> str:
 def timed(function: Callable[[], object]) -> tuple[float, object]:
     """Return how long a call takes, in seconds, and what it returns."""
     start = time.perf_counter()
-    found = function()
-    return time.perf_counter() - start, found
+    result = function()
+    return time.perf_counter() - start, result
 
 
 def ours(problem, lam: float, gap_tol: float, test=None, **options) -> Trained:
@@ -206,7 +206,7 @@ class Sequences:
 
     def error(self, predicted: Sequence[Sequence[int]]) -> float:
         """The mean share of wrong labels of a sequence, which is our test error."""
-        return float(np.mean([np.mean(labels != np.asarray(found)) for labels, found in zip(self.labels, predicted, strict=True)]))
+        return float(np.mean([np.mean(labels != np.asarray(guess)) for labels, guess in zip(self.labels, predicted, strict=True)]))
 
 
 def _attributes(x, t: int, names: Sequence[str], ones: bool):

@@ -59,14 +59,14 @@ def faults(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    found = [f"{path.relative_to(folder).as_posix()}: {fault}" for path in files for fault in faults_of(path, folder)]
+    lines = [f"{path.relative_to(folder).as_posix()}: {fault}" for path in files for fault in faults_of(path, folder)]
     size = sum(path.stat().st_size for path in files)
     if size > MEGABYTES * 1e6:
-        found.append(f"{size / 1e6:.2f} MB in all, at most {MEGABYTES:g} MB")
+        lines.append(f"{size / 1e6:.2f} MB in all, at most {MEGABYTES:g} MB")
     for name in ("provenance.json", "README.md"):
         if not (folder / name).is_file():
-            found.append(f"{name} is missing")
-    return found + of_several_commits(folder)
+            lines.append(f"{name} is missing")
+    return lines + of_several_commits(folder)
 
 
 def of_several_commits(folder: Path) -> list[str]:
@@ -75,20 +75,21 @@ def of_several_commits(folder: Path) -> list[str]:
     All have to name one commit, of a checkout that was not changed, and no figure may bear a reservation about its runs' code.
     The comparison with other tools is left out: it is measured by itself, in seconds of one machine.
     """
-    found = [f"figures/{each['figure']}: {each['note']}" for each in _records(folder) if any(map(each["note"].count, OF_CODE))]
+    reserved = (record for record in _records(folder) if any(map(record["note"].count, OF_CODE)))
+    reasons = [f"figures/{record['figure']}: {record['note']}" for record in reserved]
     made = commits(folder)
     if len(made) > 1 or any(not re.fullmatch(r"[0-9a-f]+", commit) for commit in made):
-        found.append(f"runs and drawings are of {', '.join(made)}, expected one commit, of a checkout without changes")
-    return found
+        reasons.append(f"runs and drawings are of {', '.join(made)}, expected one commit, of a checkout without changes")
+    return reasons
 
 
 def commits(folder: Path) -> list[str]:
     """Return the commits, in short, of all runs behind what is published, and of the drawings."""
     about = read_json(folder / "provenance.json")
-    found = {commit for each in _records(folder) for commit in (each["commit"], *(run["commit"] for run in each["runs"].values()))}
-    for each in () if any(_provenance(about)) else (about, *about["since"]):
-        found |= set() if each.get("parts") == [PEERS_PART] else set(each["runs"]["commits"])
-    return sorted({commit[:DIGITS] + "-dirty" * commit.endswith("-dirty") for commit in found})
+    made = {commit for record in _records(folder) for commit in (record["commit"], *(r["commit"] for r in record["runs"].values()))}
+    for part in () if any(_provenance(about)) else (about, *about["since"]):
+        made |= set() if part.get("parts") == [PEERS_PART] else set(part["runs"]["commits"])
+    return sorted({commit[:DIGITS] + "-dirty" * commit.endswith("-dirty") for commit in made})
 
 
 def _records(folder: Path) -> Iterator[dict]:
@@ -124,18 +125,18 @@ def _provenance(record) -> Iterator[str]:
         yield faulty
     else:
         yield from filter(None, [_misfits(record["runs"], RUNS)])
-        for each in record["since"]:
-            if faulty := _misfits(each, AGAIN) or _misfits(each["runs"], RUNS):
+        for part in record["since"]:
+            if faulty := _misfits(part, AGAIN) or _misfits(part["runs"], RUNS):
                 yield f"since: {faulty}"
 
 
 def _sealed(path: Path, suffixes: Sequence[str], *of: str) -> tuple[dict | None, str]:
     """Return what the JSON beside a file says, or None and why it is not believed; only to the first file that is there."""
-    there = sorted(suffix for suffix in suffixes if path.with_suffix(suffix).is_file())
+    present = sorted(suffix for suffix in suffixes if path.with_suffix(suffix).is_file())
     try:
         return read_record(path.with_suffix(""), suffixes, *of), ""
     except Damaged as error:
-        return None, f"is damaged: {error}" if path.suffix == there[0] else ""
+        return None, f"is damaged: {error}" if path.suffix == present[0] else ""
 
 
 def _peers(path: Path) -> Iterator[str]:
@@ -189,11 +190,11 @@ def _claims(path: Path, name: str) -> Iterator[str]:
     if path.suffix != ".json" or name not in PAPERS:
         yield "there is no such paper"
         return
-    found, claims = read_json(path), all_claims()
-    if not found:
+    verdicts, claims = read_json(path), all_claims()
+    if not verdicts:
         yield "is no JSON object of verdicts"
         return
-    for id, record in found.items():
+    for id, record in verdicts.items():
         if id not in claims or claims[id].paper != PAPERS[name].id:
             yield f"there is no claim {id!r} of {name}"
         elif faulty := _misfits(OLDER | record if isinstance(record, dict) and not is_current(record) else record, CLAIM):
@@ -224,7 +225,7 @@ def is_current(record: Mapping) -> bool:
 def read_json(path: Path) -> dict | None:
     """Return the object in a file; None where there is no file or no object in it."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None

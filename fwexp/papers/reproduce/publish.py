@@ -72,10 +72,10 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
         if name not in accepted:
             raise OptionError(unknown("part of what is published", name, accepted))
     wanted = chosen or accepted
-    figures = [each for each in drawn(results_dir) if each.preset == "full" and part_of(each.figure.name) in wanted]
+    figures = [drawing for drawing in drawn(results_dir) if drawing.preset == "full" and part_of(drawing.figure.name) in wanted]
     compared = _compared(results_dir) if PEERS_PART in wanted else {}
     claims = {id: claim for id, claim in all_claims().items() if papers_by_id()[claim.paper].name in wanted}
-    drawn_parts = {part_of(each.figure.name) for each in figures} | ({PEERS_PART} if compared else set())
+    drawn_parts = {part_of(drawing.figure.name) for drawing in figures} | ({PEERS_PART} if compared else set())
     lacking = set(chosen) - drawn_parts - (set(PAPERS) - set(map(part_of, FIGURES)))
     if lacking or not (chosen or figures):
         of = f" of {', '.join(sorted(lacking))}" if lacking else ""
@@ -84,8 +84,8 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
     about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
     with replacing_folder(folder) as temporary:
         before = _keep(folder, temporary, wanted) if chosen else None
-        for each in figures:
-            write_figure(each, temporary / "figures" / each.figure.name)
+        for drawing in figures:
+            write_figure(drawing, temporary / "figures" / drawing.figure.name)
         save({id: short(record) for id, record in records.items()}, temporary)
         for name, (contents, record) in compared.items():
             write(temporary / PEERS_PART / name, contents, record)
@@ -100,7 +100,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
 
 def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
     """Return what the files of the comparisons with other tools hold, and say, by name."""
-    found = {}
+    compared = {}
     for name in CONTESTS:
         stem = results_dir / PEERS_PART / name
         if any(path.exists() for path in paths(stem, TABLE)):
@@ -111,8 +111,8 @@ def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
                 again = f"python -m fwexp.commands.peers --only {name}"
                 print_line(f"comparison with {name} is damaged: {error}; measure it again with {again}")
             else:
-                found[name] = contents, {entry: record[entry] for entry in KEPT}
-    return found
+                compared[name] = contents, {entry: record[entry] for entry in KEPT}
+    return compared
 
 
 def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
@@ -148,16 +148,16 @@ def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
     return [about for about in left if about["parts"]]
 
 
-def write_figure(found: Drawn, stem: Path) -> None:
+def write_figure(drawing: Drawn, stem: Path) -> None:
     """Write the small files of a figure."""
-    if found.figure.suffixes == PICTURE:
-        contents = {".png": small_picture(found.read(".png"))}
+    if drawing.figure.suffixes == PICTURE:
+        contents = {".png": small_picture(drawing.read(".png"))}
     else:
-        contents = {".md": found.read(".md")}
-    numbers = thinned(pd.read_csv(io.BytesIO(found.read(".csv"))))
+        contents = {".md": drawing.read(".md")}
+    numbers = thinned(pd.read_csv(io.BytesIO(drawing.read(".csv"))))
     contents[".csv"] = numbers.to_csv(index=False, float_format="%.4g", lineterminator="\n").encode()
-    record = {name: found.record.get(name, "") for name in KEPT}
-    runs = {key[:DIGITS]: {name: run.get(name) for name in ("created", "commit")} for key, run in found.record["runs"].items()}
+    record = {name: drawing.record.get(name, "") for name in KEPT}
+    runs = {key[:DIGITS]: {name: run.get(name) for name in ("created", "commit")} for key, run in drawing.record["runs"].items()}
     write(stem, contents, record | {"runs": runs})
 
 
@@ -198,7 +198,7 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
     from fwexp import store
     from fwexp.store.provenance import provenance as here
 
-    looked_at = {key for record in (*(each.record for each in figures), *records.values()) for key in record["runs"]}
+    looked_at = {key for record in (*(drawing.record for drawing in figures), *records.values()) for key in record["runs"]}
     now, runs = here(), [run for run in store.find_runs(results_dir) if run.key in looked_at]
     made = [run.record.get("provenance", {}) for run in runs]
     dates = sorted(run.record["created"] for run in runs if run.record.get("created"))
@@ -215,8 +215,8 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
             "solver_hours": round(sum(run.record.get("time") or 0.0 for run in runs) / 3600, 2),
             "first": dates[0] if dates else None,
             "last": dates[-1] if dates else None,
-            "commits": dict(Counter(commit_of(each) for each in made)),
-            "cpus": dict(Counter(each.get("cpu", "unknown") for each in made)),
+            "commits": dict(Counter(commit_of(origin) for origin in made)),
+            "cpus": dict(Counter(origin.get("cpu", "unknown") for origin in made)),
         },
     }
 

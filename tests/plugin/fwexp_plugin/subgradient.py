@@ -1,10 +1,10 @@
 """Batch subgradient descent: w <- (1 - gamma) w + gamma w_s, with gamma = 1/(k + 1 + offset)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.options import check_number
+from fwexp.options import check_number, option
 from fwexp.problems.protocol import new_weights
 from fwexp.solvers import Solver
 from fwexp.solvers.base import Point
@@ -13,15 +13,11 @@ from fwexp.solvers.fw import BatchOracle
 from .steps import step_size
 
 
-def _check_offset(value):
-    return check_number("offset", value, "a finite number >= 0", least=0.0)
-
-
 @dataclass(frozen=True)
 class Options:
     """Options of ``subgradient``."""
 
-    offset: float = field(default=1.0, metadata={"check": _check_offset})
+    offset: float = option(1.0, check_number, "a finite number >= 0", least=0.0)
 
 
 @dataclass

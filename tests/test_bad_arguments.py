@@ -1,4 +1,4 @@
-"""Junk in every argument of every public function: an error of ours on one short line, or an answer; never anything else."""
+"""Any value in any argument of every public function: an error of ours on one short line, or an answer; never anything else."""
 
 import datetime
 import inspect
@@ -13,7 +13,7 @@ from fwexp.errors import DataError, OptionError, ParameterError
 from fwexp.solvers import SOLVERS, check_options
 from tests.small_problems import run_in_plain_python
 
-JUNK = [
+VALUES = [
     None,
     True,
     0,
@@ -136,13 +136,13 @@ def test_every_public_function_is_tried():
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_junk_in_any_argument(name):
+def test_any_value_in_any_argument(name):
     function = getattr(fwexp, name)
     parameters = inspect.signature(function).parameters
     for parameter in parameters.values():
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
-            for junk in JUNK:
-                check(function, **GOOD[name] | {parameter.name: junk})
+            for value in VALUES:
+                check(function, **GOOD[name] | {parameter.name: value})
         else:
             with pytest.raises((OptionError, TypeError)) as error:
                 function(**GOOD[name], no_such_option=1)
@@ -150,42 +150,41 @@ def test_junk_in_any_argument(name):
 
 
 @pytest.mark.parametrize("name", ["chain_problem", "matching_problem", "segmentation_problem", "enumerated_problem"])
-def test_junk_in_lists(name):
+def test_any_value_in_lists(name):
     function = getattr(fwexp, name)
-    for parameter, value in GOOD[name].items():
-        if isinstance(value, list):
-            for junk in JUNK:
-                check(function, **GOOD[name] | {parameter: [junk]})
-                check(function, **GOOD[name] | {parameter: [*value, junk]})
+    for parameter, good in GOOD[name].items():
+        if isinstance(good, list):
+            for value in VALUES:
+                check(function, **GOOD[name] | {parameter: [value]})
+                check(function, **GOOD[name] | {parameter: [*good, value]})
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_junk_in_options_of_solvers(solver):
+def test_any_value_in_options_of_solvers(solver):
     for option in inspect.signature(SOLVERS[solver].Options).parameters:
-        for junk in JUNK:
-            check(check_options, SOLVERS[solver], {option: junk})
+        for value in VALUES:
+            check(check_options, SOLVERS[solver], {option: value})
             for key in ("F", "nu", "size", "kap", "period"):
-                check(check_options, SOLVERS[solver], {option: {key: junk}})
+                check(check_options, SOLVERS[solver], {option: {key: value}})
 
 
-def test_junk_for_results(tmp_path):
+def test_any_value_for_results(tmp_path):
     result = fwexp.solve(PROBLEM, "bcfw", lam=1.0, max_passes=1)
-    for junk in JUNK:
-        check(result.predict, junk)
-        check(fwexp.predict, junk, result)
-        check(fwexp.evaluate, junk, result)
-        if not isinstance(junk, str) or junk == "":
-            check(result.save, junk)
     path = fwexp.regularization_path(PROBLEM, 0.5, lam_min=1.0, max_passes=10)
-    for junk in JUNK:
-        check(path.w_at, junk)
-        check(path.gap_at, junk)
+    for value in VALUES:
+        check(result.predict, value)
+        check(fwexp.predict, value, result)
+        check(fwexp.evaluate, value, result)
+        if not isinstance(value, str) or value == "":
+            check(result.save, value)
+        check(path.w_at, value)
+        check(path.gap_at, value)
 
 
-def test_junk_for_options_of_data_sets():
-    for junk in JUNK:
-        check(fwexp.load_dataset, "ocr", split=junk)
-        check(fwexp.load_dataset, "ocr", n=junk, data_dir="nowhere")
+def test_any_value_in_options_of_data_sets():
+    for value in VALUES:
+        check(fwexp.load_dataset, "ocr", split=value)
+        check(fwexp.load_dataset, "ocr", n=value, data_dir="nowhere")
     with pytest.raises(OptionError, match=r"dataset digits: unknown option 'datadir'.*\(did you mean 'data_dir'\?\)"):
         fwexp.load_dataset("digits", datadir="x")
 

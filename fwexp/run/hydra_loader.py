@@ -1,0 +1,72 @@
+"""Hydra with a loader of ours: it would read every file again for each configuration, and make use of it before we see it."""
+
+import contextlib
+import copy
+from collections.abc import Iterator
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import CachingConfigRepository
+from hydra._internal.hydra import Hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+
+from fwexp.run.hydra_settings import check_hydra
+
+
+class Remembering(CachingConfigRepository):
+    """A repository that reads a configuration once, and hands out copies: merging changes what is merged."""
+
+    def load_config(self, config_path: str):
+        """Return the configuration at a path, or None."""
+        return copy.deepcopy(super().load_config(config_path))
+
+    def initialize_sources(self, config_search_path) -> None:
+        """Look in other folders from now on; copies of this one do not."""
+        self.delegate, self.cache = copy.deepcopy(self.delegate), {}
+        super().initialize_sources(config_search_path)
+
+    def __deepcopy__(self, memo) -> "Remembering":
+        """Hydra copies it before it composes, since it may then choose other folders: what was read, and from where, stays."""
+        other = Remembering.__new__(Remembering)
+        other.delegate, other.cache = self.delegate, self.cache
+        return other
+
+
+class Loader(ConfigLoaderImpl):
+    """Hydra's loader of configurations, which reads each once and checks what it composes: Hydra sets up logging at once."""
+
+    def __init__(self, config_search_path) -> None:
+        super().__init__(config_search_path)
+        self.repository = Remembering(self.repository)
+
+    def load_configuration(self, *arguments, **options):
+        """Return what it composes, if none of that would be called, ignored or written beside the store."""
+        config = super().load_configuration(*arguments, **options)
+        check_hydra(config)
+        return config
+
+
+class _Hydra(Hydra):
+    mode: RunMode
+
+    def get_mode(self, *_, **__) -> RunMode:
+        """Return what the flag -m says: Hydra would compose everything once more to ask the configuration."""
+        return self.mode
+
+
+@contextlib.contextmanager
+def started_by_us(mode: RunMode) -> Iterator[None]:
+    """Have Hydra start in this mode with a `Loader`: it takes none, but all its ways to start go through one function."""
+    start = Hydra.create_main_hydra2
+
+    def create(task_name: str, config_search_path) -> Hydra:
+        hydra = _Hydra(task_name, Loader(config_search_path))
+        hydra.mode = mode
+        GlobalHydra.instance().initialize(hydra)
+        return hydra
+
+    Hydra.create_main_hydra2 = create
+    try:
+        yield
+    finally:
+        Hydra.create_main_hydra2 = start
