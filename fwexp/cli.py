@@ -34,6 +34,8 @@ Frank-Wolfe methods for structural SVMs.
   publish   small copies of it, to commit      fwexp publish
   compare   methods, or two stores             fwexp compare bcfw auto --dataset ocr
   ls        what is stored                     fwexp ls solver=bcfw lam=0.01
+  solvers   what solvers and methods are       fwexp solvers [bcpfw_gap]
+  options   of a solver, data set or task      fwexp options ocr
   data      the data sets                      fwexp data [list|fetch|verify]
   doctor    is this installation sound?        fwexp doctor
 
@@ -176,6 +178,8 @@ COMMANDS = {
     "publish": Command("fwexp.commands.reproduce:publish_main"),
     "compare": Command("fwexp.commands.compare:main"),
     "ls": Command("fwexp.commands.ls:main"),
+    "solvers": Command("fwexp.commands.options:solvers_main"),
+    "options": Command("fwexp.commands.options:main"),
     "data": Command("fwexp.commands.data:main"),
     "doctor": Command("fwexp.commands.doctor:main"),
 }

@@ -7,6 +7,7 @@ none of its methods fits. Other packages have such files in their folder ``conf/
 """
 
 import functools
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,10 +19,11 @@ from fwexp.errors import OptionError, ParameterError, unknown
 
 
 class Method(NamedTuple):
-    """What a method's file says: its solver, and the options that it states."""
+    """What a method's file says: its solver, the options that it states, and its comment in the first lines."""
 
     solver: str
     options: Mapping[str, Any]
+    title: str
 
 
 def conf_dir() -> Path:
@@ -40,13 +42,16 @@ def methods() -> Mapping[str, Method]:
     for folder in (conf_dir(), *plugins.configurations()):
         for path in sorted((folder / "solver").glob("*.yaml")):
             try:
-                content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+                text = path.read_text(encoding="utf-8")
+                content = yaml.load(text, Loader=loader)
                 if not isinstance(content, dict) or not isinstance(solver := content.pop("name", None), str):
                     raise ParameterError("it does not say the name of its solver")
             except (OSError, ValueError, yaml.YAMLError) as error:
                 plugins.warn_left_out(f"method {path.stem!r} of {path}", error)
             else:
-                found.setdefault(path.stem, Method(solver, MappingProxyType(content)))
+                comment = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+                title = " ".join(line.strip("# ") for line in comment).removesuffix(".")
+                found.setdefault(path.stem, Method(solver, MappingProxyType(content), title))
     return MappingProxyType(found)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.plots import style
-from fwexp.plots.curves import AXES, MEASURES
+from fwexp.plots.frames import AXES, MEASURES
 from fwexp.plots.overlays import SCORES
 
 
@@ -14,7 +14,7 @@ def describe(frame: pd.DataFrame, titles: dict[str, str]) -> str:
     Parameters
     ----------
     frame : DataFrame
-        The tidy frame of a figure, as from `curves.data` or `overlays.data`.
+        The tidy frame of a figure, as from `Chart.data` or `overlays.data`.
     titles : dict
         The titles of the panels, by their key.
     """

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fwexp.errors import ParameterError
 from fwexp.methods import methods, of_results
-from fwexp.plots import curves, style
+from fwexp.plots import drawing, frames, style
 from fwexp.plots.curves import Chart, Panel
 
 LAM = 0.001
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
     def among(self, results):
         """Return the rows of results that are on this data."""
-        return curves.on_data(results, self.dataset, self.options)
+        return frames.on_data(results, self.dataset, self.options)
 
 
 PLACES = {
@@ -87,21 +87,21 @@ def fig2_data(results):
     """
     names = of_results(results, FIG2_B.split_by)
     shown = FIG2_B.data(results[names.isin(list(style.METHODS))])
-    frames, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}
+    shares, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}
     if "solver.cache.F" in results:  # else all runs with a cache failed
         if lacking := [measure for measure, _ in FIG2_A.values() if measure not in results]:
             raise ParameterError(f"stored runs are of a version without {', '.join(lacking)}; force=stale runs them again")
         end = results[results["cache_hits"].notna()].groupby("key").last().reset_index()
         regimes = end.groupby(["solver.cache.F", "solver.cache.nu"])
         for (panel, (measure, _)), ((F, nu), runs) in itertools.product(FIG2_A.items(), regimes):
-            shares = runs[measure] / runs["step"]
+            share = runs[measure] / runs["step"]
             values = {"panel": panel, "measure": measure, "variant": f"F = {F:g}", "x": nu}
-            values |= {"median": shares.median(), "best": shares.min(), "worst": shares.max()}
-            values |= {name: runs[column].median() for name, column in curves.POSITIONS.items()}
+            values |= {"median": share.median(), "best": share.min(), "worst": share.max()}
+            values |= {name: runs[column].median() for name, column in frames.POSITIONS.items()}
             stopped = runs["status"].isin(["time_limit", "interrupted"]).sum()
             counts = {"runs": len(runs), "diverged": (runs["status"] == "diverged").sum(), "stopped": stopped}
-            frames.append(pd.DataFrame([facts | values | counts | {"keys": " ".join(runs["key"])}]))
-    return curves.joined([*frames, shown])
+            shares.append(pd.DataFrame([facts | values | counts | {"keys": " ".join(runs["key"])}]))
+    return frames.joined([*shares, shown])
 
 
 def fig2_draw(frame):
@@ -113,8 +113,8 @@ def fig2_draw(frame):
         *maps, last = figure.subplots(2, 2).flat
         for (panel, (_, title)), ax in zip(FIG2_A.items(), maps, strict=True):
             _draw_shares(frame[frame["panel"] == panel], f"({panel}) {title}", ax, figure)
-        curves.draw_panel(frame, *FIG2_B.panels, last)
-        curves.legend(figure, frame[frame["panel"] == "b"], style.TEXT)
+        drawing.draw_panel(frame, *FIG2_B.panels, last)
+        drawing.legend(figure, frame[frame["panel"] == "b"], style.TEXT)
     return figure
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from fwexp.plots import style
-from fwexp.plots.curves import AXES, MEASURES, label_log
+from fwexp.plots.drawing import label_log
+from fwexp.plots.frames import AXES, MEASURES
 
 COSTS = {"passes": "effective passes", "time": "solver time"}
 COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "problems", "keys"]

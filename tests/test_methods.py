@@ -55,7 +55,7 @@ def test_a_name_stands_for_options_that_were_written_out(name):
 
 def test_every_method_composes_and_its_runs_have_its_name():
     assert set(SOLVERS) <= set(methods())
-    for name, (solver, options) in methods().items():
+    for name, (solver, options, _) in methods().items():
         dataset = {"structured": "digits", "convex": "lasso", "saddle": "ball_game"}[SOLVERS[solver].kinds[0]]
         (config,) = sweep.expand([f"solver={name}", f"dataset={dataset}"])
         assert config["solver"]["name"] == solver

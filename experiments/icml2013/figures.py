@@ -1,6 +1,6 @@
 """Figures and tables of "Block-Coordinate Frank-Wolfe Optimization for Structural SVMs" (ICML 2013)."""
 
-from fwexp.papers.catalogue import Figure, Kind
+from fwexp.papers.catalogue import Figure
 from fwexp.papers.files import TABLE
 from fwexp.plots import icml2013_table
 from fwexp.plots.curves import REFERENCE, Chart, Panel
@@ -27,7 +27,6 @@ def _all_averages(dataset: str, title: str, error_scale: str = "", **settings) -
 FIG1 = Figure(
     name="icml2013/fig1",
     title="Primal suboptimality of all solvers on OCR, CoNLL-2000 and word alignment",
-    kind=Kind.REPRODUCED,
     caption="How far the objective is from its minimum after so many passes over the data. Bands go from the best to the worst "
     "seed, lines are medians; of the batch solvers the lowest value so far is drawn.",
     paper="The same panels: the block-coordinate method and its weighted average were the lowest nearly everywhere, batch solvers "
@@ -47,7 +46,6 @@ FIG1 = Figure(
 FIG2 = Figure(
     name="icml2013/fig2",
     title="Line search against predefined steps, batch and block, on OCR",
-    kind=Kind.REPRODUCED,
     caption="Line search against predefined steps, for the batch and the block-coordinate method.",
     paper="Line search gained much for the block-coordinate method, which without it resembled the subgradient method.",
     claims=("B13-6", "B13-16", "B13-21"),
@@ -56,7 +54,6 @@ FIG2 = Figure(
 FIG3 = Figure(
     name="icml2013/fig3",
     title="Suboptimality and test error of the stochastic solvers and their averages on OCR",
-    kind=Kind.REPRODUCED,
     caption="The stochastic solvers with all their averages on OCR: objective above, test error below.",
     paper="Weighted averages helped in test error; uniform averages were slow; at small lam the test error rose again after an "
     "early minimum.",
@@ -66,7 +63,6 @@ FIG3 = Figure(
 FIG4 = Figure(
     name="icml2013/fig4",
     title="Suboptimality and test error of the stochastic solvers and their averages on CoNLL-2000",
-    kind=Kind.REPRODUCED,
     caption="The stochastic solvers with all their averages on CoNLL-2000, from a hundredth of a pass on; no online-EG.",
     paper="The order of the solvers was that of OCR, already within the first pass.",
     chart=_all_averages("conll2000", "CoNLL", "log", **FIRST),
@@ -74,7 +70,6 @@ FIG4 = Figure(
 FIG5 = Figure(
     name="icml2013/fig5",
     title="Suboptimality and test error of the stochastic solvers and their averages on word alignment",
-    kind=Kind.REPRODUCED,
     caption="The stochastic solvers with all their averages on word alignment. Features and training alignments of the paper are "
     "not public; ours are stand-ins for them, made from the public part of the Hansards.",
     paper="The order of the solvers was the same; the paper shows one lam in its figure 1.",
@@ -83,7 +78,6 @@ FIG5 = Figure(
 TABLE1 = Figure(
     name="icml2013/table1",
     title="Oracle calls of all methods: what theory guarantees, what was measured on OCR, and the growth with n",
-    kind=Kind.REPRODUCED,
     caption="Oracle calls of all methods: what theory guarantees, and what was measured on OCR, also on samples of its words.",
     paper="The paper's table has the theory only; the measured columns are ours.",
     data=icml2013_table.data,

@@ -1,7 +1,7 @@
 """Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), and one of ours beside them."""
 
 from fwexp.experiments.icml2016 import oracle_costs
-from fwexp.papers.catalogue import Figure, Kind
+from fwexp.papers.catalogue import Figure
 from fwexp.papers.files import TABLE
 from fwexp.plots import icml2016, icml2016_table, style
 from fwexp.plots.curves import Chart, Panel
@@ -61,7 +61,6 @@ def _ways(*names: str, columns: int) -> Chart:
 FIG1 = Figure(
     name="icml2016/fig1",
     title="Gap sampling on OCR with gaps refreshed more or less often, and what theory predicts of it",
-    kind=Kind.REPRODUCED,
     caption="Gap sampling with the block gaps recomputed more or less often: the gap, how far the estimate of it is off (true "
     "over estimate), and the improvement that theory predicts.",
     paper="Never refreshing stalled, refreshing in each pass wasted calls, and everything between was alike.",
@@ -80,7 +79,6 @@ FIG1 = Figure(
 FIG2 = Figure(
     name="icml2016/fig2",
     title="What the parameters F and nu of the oracle cache do, on OCR",
-    kind=Kind.REPRODUCED,
     caption="What the two thresholds of the oracle cache do: the share of steps that it answers, and the gap in four regimes.",
     paper="Large thresholds gave no hits, small ones starved the oracle; the local criterion did the work in the best regime.",
     claims=("G16-6",),
@@ -90,7 +88,6 @@ FIG2 = Figure(
 FIG3 = Figure(
     name="icml2016/fig3",
     title="Duality gap of eight block methods on four data sets, against passes and time",
-    kind=Kind.REPRODUCED,
     caption="Eight block methods on four data sets: gap against passes and against time. HorseSeg and LSP are synthetic data of "
     "their size here; Weizmann horses are real images.",
     paper="Gap sampling always helped, pairwise steps reached smaller gaps, and caching saved passes, and time where the oracle "
@@ -101,43 +98,36 @@ FIG3 = Figure(
             for axis in FULL
         ]
     ),
-    timed=True,
     note=f"{_SCALE} 50 or 60 passes, which take seconds; {_ONE}; {_STAR}",
 )
 FIG4 = Figure(
     name="icml2016/fig4",
     title="Cost of the regularisation path and of grids of lam on HorseSeg-small (synthetic), exact and heuristic, warm and cold",
-    kind=Kind.REPRODUCED,
     caption="Passes and time to follow the solutions from large to small lam on synthetic data of the size of HorseSeg-small: "
     "certified and heuristic paths, and grids with warm and cold starts. The last point of a path serves for all smaller lam.",
     paper="Warm starts made the grid faster, and a path to the end of the grid cost about as much as a grid.",
     chart=_ways("synth. HorseSeg-small", columns=2),
-    timed=True,
     note=_STAR,
 )
 FIG5 = Figure(
     name="icml2016/fig5",
     title="Duality gap of eight block methods on OCR and CoNLL-2000 at three regularization strengths each",
-    kind=Kind.REPRODUCED,
     caption="The eight block methods on OCR and CoNLL-2000 at three strengths of the regularisation each; every method checks its "
     "gap each 10 passes.",
     paper="Six data sets; the larger the data, the more gap sampling gained.",
     claims=("G16-1", "G16-2", "G16-3", "G16-10", "G16-11"),
     chart=_at_all_lam(*IN_FIG5),
-    timed=True,
     places=IN_FIG5,
     note=f"{_SCALE} 50 to 100 passes, which take seconds",
 )
 FIG6 = Figure(
     name="icml2016/fig6",
     title="Duality gap of eight block methods on horses and poses, real and synthetic, at three regularization strengths each",
-    kind=Kind.REPRODUCED,
     caption="The eight block methods on horses and on synthetic data of the sizes of HorseSeg and LSP, at three strengths of the "
     "regularisation each. Gaps are computed anew each 10 passes: where gap sampling has spent what it knows of them, it stands "
     "still until then.",
     paper="The order of the methods was that of OCR; with the slow oracle of LSP the cache paid in time, too.",
     chart=_at_all_lam(*IN_FIG6),
-    timed=True,
     places=IN_FIG6,
     note=f"{_SCALE} 50 or 60 passes, which take seconds; {_ONE}; {_STAR}",
 )
@@ -147,25 +137,21 @@ AUTO = Figure(
     caption="What the solver auto chooses, and accelerated corrective steps, beside the best method of the paper and plain gap "
     "sampling, on all data sets of figures 5 and 6.",
     chart=_at_all_lam(*PLACES),
-    timed=True,
     note=f"{_SCALE} 50 to 100 passes, which take seconds; {_ONE}; {_STAR}",
 )
 FIG8 = Figure(
     name="icml2016/fig8",
     title="Cost of the regularisation path and of grids of lam on OCR and HorseSeg (synthetic), exact and heuristic, warm and cold",
-    kind=Kind.REPRODUCED,
     caption="Passes and time to follow the solutions from large to small lam: certified and heuristic paths, and grids with warm "
     "and cold starts. The last point of a path serves for all smaller lam.",
     paper="A path cost about as much as a grid; warm starts made the grid faster.",
     claims=("G16-7", "G16-8"),
     chart=_ways(*LAM_MIN, columns=4),
-    timed=True,
     note=f"{_ONE}; {_STAR}",
 )
 TABLE1 = Figure(
     name="icml2016/table1",
     title="Data sets of the paper and ours, what a call of the oracle costs on each, and its share of the time of runs",
-    kind=Kind.REPRODUCED,
     caption="The data sets: examples, dimension, oracle, what a call of it costs here, and its share of a run.",
     paper="The same columns for the paper's data, with costs from below a millisecond to seconds.",
     data=icml2016_table.data,

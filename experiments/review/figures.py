@@ -75,6 +75,5 @@ R5 = Figure(
         _panel("d", "balls, flat", "ball_game", offset=0.5),
         _panel("e", "chain SVM", "chain_game"),
     ),
-    timed=True,
     **KIND,
 )

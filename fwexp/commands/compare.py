@@ -10,6 +10,7 @@ from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
 from fwexp.methods import methods
+from fwexp.run.config import names
 
 USAGE = """\
 usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [results_dir=DIR]
@@ -25,8 +26,8 @@ of; nothing is run. A SIDE is
   --lam LAM,LAM     only these lam, numbers or 1/n
   --gaps GAP,GAP    the gaps to reach (default: 0.1,0.01,0.001)
 
-Prints a table, how each side stands to the best of the others, and writes performance profiles over data sets, lam and gaps to
-DIR/figures/compare/.
+Prints a table, how each side stands to the best of the others, and which is the fastest for each data set and lam; writes
+performance profiles over data sets, lam and gaps to DIR/figures/compare/.
 """
 FLAGS = ("--dataset", "--lam", "--gaps")
 
@@ -52,10 +53,6 @@ def main(given: Arguments) -> int:
     gaps = _numbers("--gaps", flags.get("--gaps", "0.1,0.01,0.001"))
     filters = {}
     if "--dataset" in flags:
-        from fwexp.run.config import names
-
-        if flags["--dataset"] not in names("dataset"):
-            raise ParameterError(unknown("dataset", flags["--dataset"], names("dataset")))
         filters["dataset"] = flags["--dataset"]
     if "--lam" in flags:
         lams = flags["--lam"].split(",")
@@ -68,9 +65,13 @@ def main(given: Arguments) -> int:
     sides = [comparison.parse(word) for word in words]
     if len({side.store is None for side in sides}) > 1:
         raise OptionError("fwexp compare takes methods or folders, not both")
-    costs = comparison.compare(sides, comparison.load(sides, results_dir, **filters), gaps)
+    results = comparison.load(sides, results_dir, **filters)
+    if results.empty and "dataset" in filters and filters["dataset"] not in (known := names("dataset")):
+        raise ParameterError(unknown("dataset", filters["dataset"], known))
+    costs = comparison.compare(sides, results, gaps)
     print(comparison.table(costs))
-    print(*(comparison.standing(costs, side.name, cost) for cost in ("passes", "time") for side in sides), sep="\n")
+    standings = [comparison.standing(costs, side.name, cost) for cost in ("passes", "time") for side in sides]
+    print(*standings, *comparison.fastest(costs), sep="\n")
     folder = folders.check_folder("results_dir", results_dir) / "figures" / "compare"
     name = re.sub(r"[^\w.-]+", "_", "-".join(words)).strip("_")
     name = name if len(name) <= 60 else f"{name[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

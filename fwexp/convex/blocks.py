@@ -42,6 +42,8 @@ class DescentOptions:
     ----------
     rule : str
         ``uniform``, ``permuted`` or ``cyclic``.
+    step : str
+        ``auto``: 1/L_i.
     """
 
     rule: str = choice(*RULES[:3])

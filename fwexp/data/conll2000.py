@@ -71,7 +71,13 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``conll2000``; with ``n``, training is on a random sample of so many sentences, with the features of all."""
+    """The options of ``conll2000``.
+
+    Attributes
+    ----------
+    n : int, optional
+        Train on a random sample of so many sentences, with the features of all.
+    """
 
     n: int | None = option(None, check_integer, 1, optional=True, added_later=True)
 

@@ -23,7 +23,21 @@ def positive(default: float):
 
 @dataclass(frozen=True)
 class LassoOptions:
-    """Gaussian A, ``nonzeros`` of d coefficients, noise of size 0.1; ``radius`` times the l1 norm of the coefficients."""
+    """Gaussian A, sparse coefficients, noise of size 0.1.
+
+    Attributes
+    ----------
+    n : int
+        Rows of A.
+    d : int
+        Columns of A.
+    nonzeros : int
+        Coefficients that are not 0.
+    radius : float
+        Of the ball, in multiples of the l1 norm of the coefficients.
+    instance : int
+        The seed of the random numbers.
+    """
 
     n: int = count(500)
     d: int = count(200)
@@ -44,7 +58,15 @@ def _lasso(o):
 
 @dataclass(frozen=True)
 class TriangleOptions:
-    """Corners (0, 0), (-1, 0), (cos t, sin t) with t = pi/``divisor``; the optimum at an edge or inside."""
+    """Corners (0, 0), (-1, 0), (cos t, sin t).
+
+    Attributes
+    ----------
+    divisor : float
+        t is pi over this.
+    optimum : str
+        Whether it lies on an ``edge`` or ``inside``.
+    """
 
     divisor: float = positive(4.0)
     optimum: str = choice("edge", "inside")
@@ -64,7 +86,13 @@ def _triangle(o):
 
 @dataclass(frozen=True)
 class NormOptions:
-    """||x||^2 over the simplex of dimension ``d``."""
+    """||x||^2 over the simplex.
+
+    Attributes
+    ----------
+    d : int
+        The dimension.
+    """
 
     d: int = count(100)
 
@@ -78,7 +106,17 @@ def _norm(o):
 
 @dataclass(frozen=True)
 class BlockOptions:
-    """A random strongly convex quadratic on ``blocks`` simplices and as many boxes, ``d`` coordinates each."""
+    """A random strongly convex quadratic on simplices and as many boxes.
+
+    Attributes
+    ----------
+    blocks : int
+        Simplices.
+    d : int
+        Coordinates of each block.
+    instance : int
+        The seed of the random numbers.
+    """
 
     blocks: int = count(5)
     d: int = count(5)
@@ -99,7 +137,23 @@ def _blocks(o):
 
 @dataclass(frozen=True)
 class ChainOptions:
-    """Noisy sequences of hidden states: ``n`` of ``length`` positions, ``num_states`` labels, ``features`` inputs."""
+    """Noisy sequences of hidden states.
+
+    Attributes
+    ----------
+    n : int
+        Sequences.
+    length : int
+        Positions of each.
+    num_states : int
+        Labels of a position.
+    features : int
+        Inputs of a position.
+    lam : float
+        Regularization of the SVM.
+    instance : int
+        The seed of the random numbers.
+    """
 
     n: int = count(20)
     length: int = count(4)
@@ -155,7 +209,13 @@ def _chain_dual(o):
 
 @dataclass(frozen=True)
 class ChainGameOptions(ChainOptions):
-    """The same sequences with ||w|| <= ``radius`` instead of a regulariser."""
+    """The same sequences with ||w|| bounded, instead of a regulariser.
+
+    Attributes
+    ----------
+    radius : float
+        The bound.
+    """
 
     radius: float = positive(2.0)
 
@@ -168,7 +228,15 @@ def _chain_game(o):
 
 @dataclass(frozen=True)
 class GameOptions:
-    """A ``d`` x ``d`` matrix, uniform in [-1, 1], on two simplices."""
+    """A square matrix, uniform in [-1, 1], on two simplices.
+
+    Attributes
+    ----------
+    d : int
+        Its rows.
+    instance : int
+        The seed of the random numbers.
+    """
 
     d: int = count(100)
     instance: int = count(0, 0)
@@ -183,9 +251,16 @@ def _matrix_game(o):
 
 @dataclass(frozen=True)
 class BallOptions:
-    """A rotation on two unit balls, plus ``offset`` (x_1 - y_1).
+    """A rotation on two unit balls, plus offset (x_1 - y_1).
 
-    Where ``offset`` > 1 gradients are at least ``offset`` - 1 long; below, the saddle point is inside both balls.
+    Attributes
+    ----------
+    d : int
+        Dimension of the balls.
+    offset : float
+        Above 1 gradients are at least offset - 1 long; below, the saddle point is inside both balls.
+    instance : int
+        The seed of the random numbers.
     """
 
     d: int = count(20)

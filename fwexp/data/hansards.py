@@ -48,7 +48,13 @@ LINK = re.compile(rb"(\d{1,9}) (\d{1,9}) (\d{1,9}) ([SP])")
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``hansards``."""
+    """The options of ``hansards``.
+
+    Attributes
+    ----------
+    aligner : str
+        What makes the training alignments: the HMM of this package, or ``eflomal`` where that is installed.
+    """
 
     aligner: str = choice("hmm", "eflomal")
 

@@ -34,7 +34,15 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``horses``."""
+    """The options of ``horses``.
+
+    Attributes
+    ----------
+    loss : str
+        Share of wrong nodes by size (``hamming``), or the mean of the shares in both labels (``balanced``).
+    pairwise : bool
+        Whether there are edges; without, nodes are classified one by one.
+    """
 
     loss: str = choice("hamming", "balanced")
     pairwise: bool = choice(True, False)  # without, nodes are classified one by one

@@ -31,7 +31,13 @@ FIELDS = {"patterns": ("features", "features_pairwise", "edge_structure"), "labe
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``horseseg``."""
+    """The options of ``horseseg``.
+
+    Attributes
+    ----------
+    loss : str
+        Share of wrong nodes by size (``hamming``), or the mean of the shares in both labels (``balanced``).
+    """
 
     loss: str = choice("hamming", "balanced")
 

@@ -38,7 +38,17 @@ NUM_PAIRWISE = 1 + LEVELS * COMPARISONS
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``synthetic_horseseg``; with ``n``, training is on the first so many images of that size."""
+    """The options of ``synthetic_horseseg``.
+
+    Attributes
+    ----------
+    size : str
+        Of the training set: that of HorseSeg's small, medium or large one.
+    loss : str
+        Share of wrong nodes by size (``hamming``), or the mean of the shares in both labels (``balanced``).
+    n : int, optional
+        Train on the first so many images of that size.
+    """
 
     size: str = choice(*SIZES)
     loss: str = choice("hamming", "balanced")

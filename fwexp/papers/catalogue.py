@@ -76,15 +76,16 @@ class Figure:
         From that frame to a matplotlib Figure; of a table, to Markdown.
     chart : Chart, optional
         Its panels and what they show, as in `fwexp.plots.curves`; then ``data`` and ``draw`` are those of the chart.
-    kind : Kind
+    kind : Kind, optional
+        By default ours, or reproduced where `paper` says what that shows.
     caption : str
         What it shows here.
     paper : str, optional
         What the paper's figure showed, or what the paper announces; None where it has none.
     claims : tuple of str
         The ids of the claims that it shows, as in `fwexp.papers.claims`.
-    timed : bool
-        Whether it shows seconds: then its runs take turns.
+    timed : bool, optional
+        Whether it shows seconds: then its runs take turns. By default whether a panel of its chart does.
     suffixes : tuple of str
         `PICTURE` or `TABLE`.
     shows : callable, optional
@@ -103,11 +104,11 @@ class Figure:
     data: Callable | None = None
     draw: Callable | None = None
     chart: object = None
-    kind: Kind = Kind.OURS
+    kind: Kind | None = None
     caption: str = ""
     paper: str | None = None
     claims: tuple[str, ...] = ()
-    timed: bool = False
+    timed: bool | None = None
     suffixes: tuple[str, ...] = PICTURE
     shows: Callable | None = None
     places: tuple[str, ...] = ()
@@ -118,8 +119,13 @@ class Figure:
         given, of_chart = (self.data, self.draw), self.chart and (self.chart.data, self.chart.draw)
         if None in given if self.chart is None else given not in ((None, None), of_chart):
             raise ParameterError(f"figure {self.name} takes either a chart or both data and draw")
-        for name, function in zip(("data", "draw"), of_chart or given, strict=True):
-            object.__setattr__(self, name, function)
+        settled = dict(zip(("data", "draw"), of_chart or given, strict=True))
+        if self.kind is None:
+            settled["kind"] = Kind.OURS if self.paper is None else Kind.REPRODUCED
+        if self.timed is None:
+            settled["timed"] = any("time" in (panel.axis, panel.measure) for panel in (self.chart.panels if self.chart else ()))
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
 
     @property
     def preset(self) -> str:
@@ -128,7 +134,7 @@ class Figure:
 
     @property
     def has_curves(self) -> bool:
-        """Whether its numbers are curves, with the columns of `fwexp.plots.curves`: not of a table, nor beside images."""
+        """Whether its numbers are curves, with the columns of `fwexp.plots.frames`: not of a table, nor beside images."""
         return self.suffixes == PICTURE and self.shows is None
 
     def launcher(self, preset: str) -> str:

@@ -80,8 +80,7 @@ def parse(text: str) -> Side:
             raise ParameterError(f"there is no folder {text!r} to compare")
         return Side(text, store=Path(text))
     solver, colon, options = text.partition(":")
-    known = names("solver")
-    if solver not in known:
+    if solver not in methods() and solver not in (known := names("solver")):  # else there is no need to import them all
         raise ParameterError(unknown("method", text, known))
     if not colon:
         return Side(text, method=text)
@@ -248,6 +247,23 @@ def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
     factor = f"{ratios[worst]:.3g} times" if np.isfinite(ratios[worst]) else "never there, as another is,"
     near = int((ratios <= NEAR).sum())
     return f"{side}, {cost}: at most {NEAR:g} times the best other on {near} of {len(ratios)}; worst: {factor} on {worst}"
+
+
+def fastest(costs: pd.DataFrame) -> list[str]:
+    """Who is the first, in seconds, at the least gap that any side gets to: a sentence for each data set and lam.
+
+    Nothing is said where all begin there, or none gets there.
+    """
+    said = []
+    places = costs["problem"].str.rpartition(", gap ")[0]
+    for place, rows in costs[np.isfinite(costs["time"])].groupby(places, sort=False):
+        first, *others = rows[rows["gap"] == rows["gap"].min()].sort_values("time").to_dict("records")
+        if first["time"] > 0:
+            next_one = "no other does"
+            if others:
+                next_one = f"{others[0]['time'] / first['time']:.3g} times sooner than the next, {others[0]['side']}"
+            said.append(f"{first['side']} first reaches gap {first['gap']:g} on {place}: {next_one}")
+    return said
 
 
 def shown(row, cost: str) -> tuple[str, str]:

@@ -151,7 +151,7 @@ def register_schema() -> None:
     for group in GROUPS:
         for name, entry in list((catalogue := catalogues.catalogue(group)).items()):
             try:
-                node = _schema(name, {"name": name} | _defaults(entry.Options))
+                node = _schema(name, {"name": name} | defaults_of(entry.Options))
                 nodes.append((group, name, _top(name, node, entry.reads) if group == "task" else node))
             except OmegaConfBaseException as error:  # a default that no configuration can hold
                 catalogue.leave_out(name, error)
@@ -176,7 +176,7 @@ def _usual(dataset: str) -> dict[str, list]:
     return {} if task == TRAIN else {"defaults": [{f"override /{group}@_global_.{group}": name} for group, name in usual.items()]}
 
 
-def _defaults(options: type) -> dict[str, Any]:
+def defaults_of(options: type) -> dict[str, Any]:
     """Return the defaults of an options dataclass, as they stand there."""
     missing = dataclasses.MISSING
     return {f.name: f.default if f.default_factory is missing else f.default_factory() for f in dataclasses.fields(options)}

@@ -27,6 +27,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, quote
+from fwexp.run.hydra_parts import Parts
 from fwexp.run.hydra_settings import check_targets
 from fwexp.store.keys import GROUPS, key_of
 
@@ -86,8 +87,9 @@ class _Composer:
         self._loader, self._config_name, self._common = loader, config_name, common
         self._parse = functools.cache(parser.parse_override)
         self._is_group = functools.cache(loader.get_group_options)
-        self._chosen = {f"{group}={name}" for group, name in config.hydra.runtime.choices.items()}
+        self._parts = Parts(loader, config_name, common)
         self._composed = {(): _without_hydra(config)}
+        self._chosen = {f"{group}={name}" for group, name in self._composed[()][1].items()}
         self._plain: dict[tuple[str, ...], dict | None] = {}
 
     def __call__(self, point: Sequence[str]) -> Mapping:
@@ -96,7 +98,7 @@ class _Composer:
         values = {self._parse(text).key_or_group: self._parse(text).value() for text in point if self._sets_value(text)}
         config = _changed(self._base(choices), values)
         if config is None:
-            config = copy.deepcopy(self._compose(choices))
+            config = copy.deepcopy(self._compose(choices)[0])
             for key, value in values.items():
                 OmegaConf.update(config, key, value, merge=True)
             check_targets(config)
@@ -107,34 +109,39 @@ class _Composer:
         override = self._parse(text)
         return override.type is OverrideType.CHANGE and not self._is_group(override.key_or_group)
 
-    def _compose(self, choices: tuple[str, ...]) -> DictConfig:
+    def _compose(self, choices: tuple[str, ...]) -> tuple[DictConfig, dict]:
+        """Return what Hydra makes of choices from groups, additions and deletions, and what is chosen from each group."""
         if choices not in self._composed:
             config = self._loader.load_configuration(self._config_name, [*self._common, *choices], run_mode=RunMode.RUN)
             self._composed[choices] = _without_hydra(config)
         return self._composed[choices]
 
     def _base(self, choices: tuple[str, ...]) -> dict | None:
-        """Return as plain data what choices from groups, additions and deletions make; None where it refers to itself."""
+        """Return, as plain data, what `_compose` returns; None where that refers to itself."""
         if choices not in self._plain:
-            self._plain[choices] = self._put_together(choices) or _plain(self._compose(choices))
+            self._plain[choices] = self._put_together(choices) or _plain(self._compose(choices)[0])
         return self._plain[choices]
 
     def _put_together(self, choices: tuple[str, ...]) -> dict | None:
-        """Return what several choices make if each, alone, changes nothing but its own group."""
-        chosen = {text.partition("=")[0]: text for text in choices}
-        if len(chosen) < 2 or not chosen.keys() <= set(GROUPS):  # it may also add or delete
+        """Return that without composing where some choices only put a part in place of another; None elsewhere."""
+        named = dict(text.split("=", 1) for text in choices if "=" in text)
+        parts = {group: part for group, name in named.items() if (part := self._parts.part(group, name))}
+        if not parts or len(named) < len(choices) or not named.keys() <= set(GROUPS):  # it may also add or delete
             return None
-        whole = self._base(())
-        alone = {group: self._base((text,)) for group, text in chosen.items()}
-        if None in (whole, *alone.values()) or any(config | {group: whole[group]} != whole for group, config in alone.items()):
+        others = tuple(text for text in choices if text.partition("=")[0] not in parts)
+        whole, (_, chosen) = self._base(others), self._compose(others)
+        if whole is None or self._parts.say_more(chosen, parts):
             return None
-        return whole | {group: config[group] for group, config in alone.items()}
+        is_own = all(whole[group] == self._parts.part(group, chosen[group]) for group in parts)
+        return whole | parts if is_own else None
 
 
-def _without_hydra(config: DictConfig) -> DictConfig:
+def _without_hydra(config: DictConfig) -> tuple[DictConfig, dict]:
+    """Return a configuration without its ``hydra``, and what is chosen from each group outside of that."""
+    chosen = {group: name for group, name in config.hydra.runtime.choices.items() if not group.startswith("hydra/")}
     with open_dict(config):
         del config["hydra"]
-    return config
+    return config, chosen
 
 
 def _plain(config: DictConfig) -> dict | None:

@@ -46,11 +46,19 @@ def _check_strength(name: str, value) -> float | str:
 
 @dataclass(frozen=True)
 class AccelerateOptions:
-    """The strength ``kap``, the period and the start in passes, and whether a new centre refreshes all gaps that are kept.
+    """Strength and centres of the outer acceleration.
 
-    ``kap`` is the weight of the distance to the centre, in multiples of lam, by default as `acceleration_strength` has it, or
-    ``observed``, as `observed_strength` has it. The first centre is A a after ``start`` passes. ``period`` null is
-    `period_for` that kap.
+    Attributes
+    ----------
+    kap : float or str, optional
+        The weight of the distance to the centre, in multiples of lam: by default as `acceleration_strength` has it, or
+        ``observed``, as `observed_strength` has it.
+    period : float, optional
+        Passes between new centres; null is `period_for` that kap.
+    start : float
+        Passes before the first centre, which is A a.
+    refresh : bool
+        Whether a new centre refreshes all gaps that are kept.
     """
 
     kap: float | str | None = option(None, _check_strength, optional=True)

@@ -40,7 +40,15 @@ FIRST_ROOM = 4  # labelings that an active set has room for at first, where not 
 
 @dataclass(frozen=True)
 class Options(PlainOptions):
-    """Options of ``approx_bcfw``."""
+    """Options of ``approx_bcfw``.
+
+    Attributes
+    ----------
+    nu : float
+        Multiplicative error: the oracle finds at least this part of the largest gap.
+    delta : float
+        Additive error, in multiples of half the step times the curvature of the block.
+    """
 
     nu: float = option(1.0, check_number, "a number > 0 and <= 1", above=0.0, most=1.0)
     delta: float = option(0.0, check_number, "a number >= 0", least=0.0)

@@ -11,7 +11,6 @@ The rule:
 """
 
 import dataclasses
-from typing import Any
 
 from fwexp.options import check_field, option
 from fwexp.problems.tiers import missing
@@ -25,10 +24,15 @@ START = 2.0  # passes before acceleration begins, in which it meets the labeling
 
 Options = dataclasses.make_dataclass(
     "Options",
-    [(f.name, Any, option(None, check_field, f, optional=True, added_later=True)) for f in dataclasses.fields(BCFW.Options)],
+    [
+        (f.name, f.type | None, option(None, check_field, f, optional=True, added_later=True))
+        for f in dataclasses.fields(BCFW.Options)
+    ],
     frozen=True,
 )
-Options.__doc__ = "Options of ``bcfw`` that are settled beforehand; those that are None are chosen when a run starts."
+Options.__doc__ = BCFW.Options.__doc__.replace(
+    "Options of ``bcfw``.", "Options of ``bcfw`` that are settled beforehand; those that are None are chosen when a run starts."
+)
 
 
 class Auto(BCFW):

@@ -1,7 +1,7 @@
 """Options of ``bcfw``, and of methods that take its plain steps."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fwexp.errors import OptionError
 from fwexp.options import check_integer, check_number, check_switch, choice, option
@@ -11,7 +11,17 @@ from fwexp.solvers.acceleration import AccelerateOptions
 
 @dataclass(frozen=True)
 class CacheOptions:
-    """Criteria and size of the oracle cache (G16, Algorithm 5)."""
+    """Criteria and size of the oracle cache (G16, Algorithm 5).
+
+    Attributes
+    ----------
+    F : float
+        Local criterion: a stored labeling answers if its gap is at least F times the last known one of the block.
+    nu : float
+        Global criterion: and if it is at least nu times the mean of all block gaps when they were last computed.
+    size : int
+        Labelings that are kept per example.
+    """
 
     F: float = option(0.25, check_number, "a number >= 0", least=0.0)
     nu: float = option(0.01, check_number, "a number >= 0", least=0.0)
@@ -25,14 +35,34 @@ SAMPLING = ("uniform", "perm", "cyclic", *BY_GAPS, "lipschitz")
 
 @dataclass(frozen=True)
 class Options:
-    """Options of ``bcfw``."""
+    """Options of ``bcfw``.
+
+    Attributes
+    ----------
+    sampling : str
+        Which example is next: drawn ``uniform``, a random permutation (``perm``) in every pass, ``cyclic``, or by the last known
+        block gaps: in proportion to them (``gap``; ``gap_perm`` begins with a pass in random order), the largest (``max_gap``), the
+        largest gap^2 over curvature (``max_gain``); or in proportion to the curvature of the blocks (``lipschitz``).
+    line_search : bool
+        Whether steps are as long as is best; else 2n/(k + 2n).
+    step : str
+        ``fw`` towards the corner of the oracle; ``pairwise``, ``away``, or ``corrective`` within the labelings that are stored.
+    cache : bool or CacheOptions
+        Whether stored labelings may answer for the oracle, and when.
+    refresh : float, optional
+        Passes after which all block gaps are computed exactly, 0 for never; 10 where gaps steer the run, else 0.
+    accelerate : bool or AccelerateOptions
+        Whether the method runs inside an outer acceleration, and which.
+    constrained_search : str
+        Line search where weights must not be negative: ``exact``, or as ``published``, for the unclipped weights.
+    """
 
     sampling: str = choice(*SAMPLING)
     line_search: bool = choice(True, False)
     step: str = choice(*duals.STEP_KINDS)
-    cache: Any = option(False, check_switch, CacheOptions)
+    cache: bool | CacheOptions = option(False, check_switch, CacheOptions)
     refresh: float | None = option(None, check_number, "a number of passes >= 0 (0 = never)", least=0.0, optional=True)
-    accelerate: Any = option(False, check_switch, AccelerateOptions)
+    accelerate: bool | AccelerateOptions = option(False, check_switch, AccelerateOptions)
     constrained_search: str = choice(*CONSTRAINED_SEARCHES)
 
     def __post_init__(self) -> None:
@@ -54,7 +84,15 @@ class Options:
 
 @dataclass(frozen=True)
 class PlainOptions:
-    """Options of methods that take Frank-Wolfe steps in a plain order, and no other choice of ``bcfw``."""
+    """Options of methods that take Frank-Wolfe steps in a plain order, and no other choice of ``bcfw``.
+
+    Attributes
+    ----------
+    sampling : str
+        The order of the examples: drawn ``uniform`` at random, a random permutation (``perm``) in every pass, or ``cyclic``.
+    line_search : bool
+        Whether steps are as long as is best; else predefined ones.
+    """
 
     sampling: str = choice("uniform", "perm", "cyclic")
     line_search: bool = choice(True, False)

@@ -26,7 +26,13 @@ from fwexp.solvers.base import Point, Solver, clipped_step
 
 @dataclass(frozen=True)
 class Options:
-    """Options of ``fw``."""
+    """Options of ``fw``.
+
+    Attributes
+    ----------
+    line_search : bool
+        Whether steps are as long as is best; else 2/(k + 2).
+    """
 
     line_search: bool = choice(True, False)
 

@@ -34,7 +34,21 @@ FIRST_ROOM = 4  # labelings that an active set has room for at first
 
 @dataclass(frozen=True)
 class KernelOptions:
-    """linear <x, z>, poly (gamma <x, z> + coef0)^degree, or rbf exp(-gamma ||x - z||^2); gamma is 1/p by default."""
+    """Options of methods with kernels.
+
+    Attributes
+    ----------
+    kernel : str
+        ``linear`` <x, z>, ``poly`` (gamma <x, z> + coef0)^degree, or ``rbf`` exp(-gamma ||x - z||^2).
+    degree : int
+        Of ``poly``.
+    gamma : float, optional
+        Of ``poly`` and ``rbf``; by default 1 over the number of features.
+    coef0 : float
+        Of ``poly``.
+    line_search : bool
+        Whether steps are as long as is best; else predefined ones.
+    """
 
     kernel: str = choice(*KINDS)
     degree: int = option(3, check_integer, 1)

@@ -52,7 +52,13 @@ HALVINGS_FIRST, HALVINGS_LATER = 2, 5  # at most, during the first n steps and a
 
 @dataclass(frozen=True)
 class Options:
-    """Options of ``online_eg``."""
+    """Options of ``online_eg``.
+
+    Attributes
+    ----------
+    sampling : str
+        The order of the examples: drawn ``uniform`` at random, a random permutation (``perm``) in every pass, or ``cyclic``.
+    """
 
     sampling: str = choice("uniform", "perm", "cyclic")
 

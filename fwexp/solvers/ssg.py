@@ -43,7 +43,13 @@ from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 
 @dataclass(frozen=True)
 class Options:
-    """Options of ``ssg``."""
+    """Options of ``ssg``.
+
+    Attributes
+    ----------
+    sampling : str
+        The order of the examples: drawn ``uniform`` at random, a random permutation (``perm``) in every pass, or ``cyclic``.
+    """
 
     sampling: str = choice("uniform", "perm", "cyclic")
 

@@ -48,16 +48,16 @@ def _flat(config: Mapping) -> dict[str, str]:
     for key, value in config.items():
         is_choice = key in GROUPS and isinstance(value, Mapping)
         options = {f"{key}.{name}": option for name, option in value.items()} if is_choice else {key: value}
-        flat |= {name: _text(option) for name, option in options.items()}
+        flat |= {name: as_text(option) for name, option in options.items()}
     return flat
 
 
-def _text(value) -> str:
+def as_text(value) -> str:
     """Return a value as on the command line, without the quotes."""
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_text(item)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{as_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_text, value)) + "]"
+        return "[" + ",".join(map(as_text, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     return "null" if value is None else str(value).removesuffix(".0")

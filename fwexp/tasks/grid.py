@@ -83,7 +83,17 @@ class Grid(Task):
 
     @dataclass(frozen=True)
     class Options:
-        """The arguments of `fwexp.grid_search`, but for the ends of the grid."""
+        """The arguments of `fwexp.grid_search`, but for the ends of the grid.
+
+        Attributes
+        ----------
+        eps : float
+            Gap to reach at every lam.
+        lam_max, lam_min : float
+            The ends of the grid, which has the powers of two between.
+        warm : bool
+            Whether each lam starts from the weights of the one before.
+        """
 
         eps: float = option(0.1, check_positive_scale)
         lam_max: float = option(GRID[0], check_positive_scale)

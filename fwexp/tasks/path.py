@@ -181,7 +181,19 @@ class Path(Task):
 
     @dataclass(frozen=True)
     class Options:
-        """The arguments of `fwexp.regularization_path`."""
+        """The arguments of `fwexp.regularization_path`.
+
+        Attributes
+        ----------
+        eps : float
+            Accuracy, in units of the objective (which is at most the largest loss).
+        lam_min : float
+            Where the path may end; it must be given.
+        exact : bool
+            Whether a gap counts only when it was computed exactly; a heuristic path trusts the last known block gaps.
+        kappa : float, optional
+            At every break point the gap is brought down to kappa eps; 0.9, or 0.7 for a heuristic path.
+        """
 
         eps: float = option(0.1, check_positive)
         lam_min: float | None = option(None, check_positive_scale, optional=True)  # must be given

@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from fwexp import store
-from fwexp.cli import main
+from fwexp.cli import COMMANDS, main
 
 
 @pytest.fixture
@@ -108,7 +108,18 @@ def test_a_list_imports_neither_compiler_nor_hydra(tmp_path, config, make_result
     for seed in range(2):
         store.save(make_result(), config | {"seed": seed}, tmp_path / "results")
     heavy = {"numba", "scipy", "hydra", "pandas", "yaml"}
-    script = f"import sys; from fwexp.cli import main; main(['ls']); print(*({heavy} & sys.modules.keys()))"
+    script = f"import sys; from fwexp.cli import COMMANDS, main; main(['ls']); print(*({heavy} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
     assert len(done.stdout.splitlines()) == 4
     assert done.stdout.splitlines()[-1] == ""
+
+
+def test_commands_that_only_read_import_no_compiler(tmp_path, config, make_result):
+    for name in ("bcfw", "ssg"):
+        store.save(make_result(), config | {"solver": {"name": name}}, tmp_path / "results")
+    commands = ["ls method=ssg", "compare bcfw ssg", "figure", "data", *(f"{name} --help" for name in COMMANDS if name != "run")]
+    script = f"""import sys; from fwexp.cli import COMMANDS, main
+for command in {commands}:
+    print(command, main(command.split()), "numba" in sys.modules, file=sys.stderr)"""
+    done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr.splitlines() == [f"{command} 0 False" for command in commands]

@@ -17,7 +17,8 @@ from fwexp.experiments import Figure as DeclaredFigure
 from fwexp.methods import method_of
 from fwexp.papers.figure import PICTURE, save_figure
 from fwexp.plots import icml2013_table, style
-from fwexp.plots.curves import COLUMNS, Chart
+from fwexp.plots.curves import Chart, Panel
+from fwexp.plots.frames import COLUMNS
 from fwexp.run import sweep
 from fwexp.run.config import conf_dir, run_key
 from fwexp.solvers import SOLVERS
@@ -56,6 +57,17 @@ def test_a_figure_has_a_chart_or_is_drawn_by_functions():
     for ways in ({}, {"data": print}, {"chart": Chart([]), "draw": print}):
         with pytest.raises(ParameterError, match="figure a takes either a chart or both data and draw"):
             DeclaredFigure("a", "A", **ways)
+
+
+def test_what_a_figure_is_and_whether_it_is_timed_follow_from_what_it_shows():
+    by_passes, by_time = (Chart([Panel("a", "A", "ocr", axis=axis)]) for axis in ("passes", "time"))
+    ours, shown = (DeclaredFigure("a", "A", chart=by_passes, paper=paper) for paper in (None, "It fell."))
+    assert (ours.kind, shown.kind) == (Kind.OURS, Kind.REPRODUCED)
+    assert DeclaredFigure("a", "A", chart=by_passes, paper="It is to come.", kind=Kind.ANNOUNCED).kind is Kind.ANNOUNCED
+    timed = [by_passes, by_time, Chart([*by_passes.panels, Panel("b", "B", "ocr", measure="time")])]
+    assert [DeclaredFigure("a", "A", chart=chart).timed for chart in timed] == [False, True, True]
+    assert not DeclaredFigure("a", "A", print, print).timed
+    assert not DeclaredFigure("a", "A", chart=by_time, timed=False).timed
 
 
 def test_an_unknown_figure_is_one_line_that_names_the_known_ones():

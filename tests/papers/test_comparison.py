@@ -83,6 +83,24 @@ def test_standings_are_ratios_to_the_best_of_the_others():
     assert comparison.standing(frame[frame["problem"] == "r"], "a", "passes") == "a, passes: no method gets to any gap"
 
 
+def test_who_is_the_fastest_is_said_of_every_data_set_and_lam():
+    times = {
+        "p, lam=1": {"a": (0.0, 2.0, np.inf), "b": (0.0, 3.0, np.inf), "c": (0.0, 9.0, np.inf)},
+        "q, lam=1": {"a": (0.0, 5.0, np.inf), "b": (0.0, 3.0, 4.0), "c": (0.0, np.inf, np.inf)},
+        "r, lam=1": dict.fromkeys("abc", (0.0, np.inf, np.inf)),
+    }
+    rows = [
+        (side, f"{place}, gap {gap:g}", gap, time)
+        for place, sides in times.items()
+        for side, own in sides.items()
+        for gap, time in zip((0.1, 0.01, 0.001), own, strict=True)
+    ]
+    assert comparison.fastest(pd.DataFrame(rows, columns=["side", "problem", "gap", "time"])) == [
+        "a first reaches gap 0.01 on p, lam=1: 1.5 times sooner than the next, b",
+        "b first reaches gap 0.001 on q, lam=1: no other does",
+    ]
+
+
 def test_only_problems_that_all_sides_have_count():
     found = costs(*two(0.01), *two(0.1)[:3], gaps=(0.1,))
     assert set(found["problem"]) == {"ocr ocr2, lam=0.01, gap 0.1"}
@@ -171,6 +189,7 @@ def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, c
     assert main(["compare", "bcfw", "fw", f"results_dir={tmp_path}", "--gaps=0.1,0.02"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["problem", "method", "seeds", "passes", "(least", "-", "most)", "time", "(least", "-", "most)"]
+    assert "bcfw first reaches gap 0.02 on ocr ocr2, lam=0.01: no other does" in out
     assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw.json")
     assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw.csv")) > 4
 

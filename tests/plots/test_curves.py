@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from fwexp.errors import OptionError, ParameterError
 from fwexp.experiments import FIGURES
-from fwexp.plots import curves, style
-from fwexp.plots.curves import Chart, Panel
+from fwexp.plots import drawing, frames, style
+from fwexp.plots.curves import REFERENCE, Chart, Panel
 from tests.plots.synthetic_results import OPTIMUM, PASSES, concat, make_figure, make_run
 
 PANEL = Panel("a", "OCR, λ = 0.01", "ocr", 0.01)
@@ -26,7 +26,7 @@ def test_suboptimality_is_measured_from_the_highest_dual_of_any_run_at_that_lam(
     best = make_run("bcfw", 0.01, sampling="perm")
     best.loc[7, "dual"] = OPTIMUM - 1e-6  # not the last one, not of a drawn run
     results = concat(make_run("bcfw", 0.01), make_run("ssg", 0.01), best, make_run("bcfw", 0.001).assign(dual=OPTIMUM))
-    found = curves.suboptimality(results)
+    found = frames.suboptimality(results)
     at = found["lam"] == 0.01
     assert np.allclose(found["suboptimality"][at], found["primal"][at] - (OPTIMUM - 1e-6), atol=1e-15)
     assert np.allclose(found["suboptimality"][~at], found["primal"][~at] - OPTIMUM, atol=1e-15)
@@ -55,7 +55,7 @@ def test_duals_at_another_lam_of_a_path_do_not_count():
     run = make_run("bcfw").assign(lam=np.nan)
     at = run.index % 2
     run = run.assign(at_lam=np.where(at, 0.1, 1.0), primal=run["primal"] + at, dual=run["dual"] + at)
-    found = curves.suboptimality(run)
+    found = frames.suboptimality(run)
     for _, rows in found.groupby("at_lam"):
         assert np.allclose(rows["suboptimality"], rows["primal"] - rows["dual"].max())
     assert found["suboptimality"].min() >= 0.0
@@ -65,7 +65,7 @@ def test_a_primal_below_a_dual_is_reported():
     wrong = make_run("fw")
     wrong.loc[3, "primal"] = OPTIMUM - 0.9
     with pytest.raises(ValueError, match=r"weak duality is broken: run ocr/fw/0.01/0 .* primal -0.8.* below the dual"):
-        curves.suboptimality(concat(make_run("bcfw"), wrong))
+        frames.suboptimality(concat(make_run("bcfw"), wrong))
 
 
 def test_lam_as_a_rule_and_as_a_number_are_different_panels():
@@ -79,7 +79,7 @@ def test_the_envelope_never_rises_and_leaves_other_solvers_alone():
     results = concat(make_run("fw"), make_run("fw", iterate="wavg"), make_run("ssg"))
     rng = np.random.default_rng(0)
     results["primal"] = rng.uniform(size=len(results))
-    lowest = curves.envelope(results, "primal", ["fw"])
+    lowest = frames.envelope(results, "primal", ["fw"])
     for iterate in ("last", "wavg"):
         mine = (results["solver"] == "fw") & (results["iterate"] == iterate)
         assert np.array_equal(lowest["primal"][mine], np.minimum.accumulate(results["primal"][mine]))
@@ -93,7 +93,7 @@ def test_the_envelope_never_rises_and_leaves_other_solvers_alone():
 def test_a_band_of_runs_on_one_grid_is_their_median_minimum_and_maximum():
     runs = concat(*[make_run("bcfw", seed=seed) for seed in range(5)])
     values = runs.pivot(index="passes", columns="seed", values="gap")
-    band = curves.bands(runs, "gap")
+    band = frames.bands(runs, "gap")
     assert np.array_equal(band["x"], PASSES)
     assert np.array_equal(band["median"], values.median(axis=1))
     assert np.array_equal(band["best"], values.min(axis=1))
@@ -108,7 +108,7 @@ def test_between_its_own_positions_a_run_is_a_straight_line_on_its_scale(measure
     two = pd.DataFrame({"key": "two", "status": "max_passes", "passes": [0.0, 1.0, 3.0], measure: [1.0, 1.0, 1e-6]})
     if measure == "test_error":
         two[measure] = [1.0, 1.0, 0.01]
-    band = curves.bands(concat(one, two), measure).set_index("x")
+    band = frames.bands(concat(one, two), measure).set_index("x")
     assert list(band.index) == [0, 1, 2, 3]  # up to the end of the run that ends first
     assert band.loc[2.0, "worst" if measure == "test_error" else "best"] == pytest.approx(between)
     assert band.loc[3.0, "best"] == pytest.approx(two[measure].iloc[-1])
@@ -116,7 +116,7 @@ def test_between_its_own_positions_a_run_is_a_straight_line_on_its_scale(measure
 
 def test_positions_in_time_are_those_of_every_run():
     slow = make_run("bcfw", seed=1).assign(time=PASSES * 0.1)
-    band = curves.bands(concat(make_run("bcfw"), slow), "gap", axis="time")
+    band = frames.bands(concat(make_run("bcfw"), slow), "gap", axis="time")
     assert band["x"].is_monotonic_increasing
     assert band["x"].max() == PASSES[-1] * 0.05
     assert set(PASSES * 0.05) <= set(band["x"])
@@ -124,11 +124,11 @@ def test_positions_in_time_are_those_of_every_run():
 
 def test_rows_logged_at_the_same_passes_count_once_with_the_last_value():
     run = pd.DataFrame({"key": "k", "status": "max_passes", "passes": [0.0, 1.0, 1.0, 2.0], "gap": [8.0, 4.0, 3.0, 1.0]})
-    assert list(curves.bands(run, "gap")["median"]) == [8.0, 3.0, 1.0]
+    assert list(frames.bands(run, "gap")["median"]) == [8.0, 3.0, 1.0]
 
 
 def test_a_measure_that_no_run_has_gives_no_curve():
-    assert len(curves.bands(make_run("ssg"), "gap")) == 0
+    assert len(frames.bands(make_run("ssg"), "gap")) == 0
     frame = data(concat(make_run("ssg"), make_run("bcfw")), [Panel("a", "", "ocr", 0.01, measure="gap")])
     assert set(frame["variant"]) == {"bcfw"}
 
@@ -136,7 +136,7 @@ def test_a_measure_that_no_run_has_gives_no_curve():
 def test_a_diverged_run_goes_on_at_infinity():
     bad = make_run("bcfw", seed=1, status="diverged")
     bad.loc[bad["passes"] > 20, ["primal", "gap"]] = np.nan
-    band = curves.bands(concat(make_run("bcfw"), bad, make_run("bcfw", seed=2)), "gap")
+    band = frames.bands(concat(make_run("bcfw"), bad, make_run("bcfw", seed=2)), "gap")
     assert band["x"].max() == 130
     late = band["x"] > 20
     assert np.isinf(band["worst"][late]).all()
@@ -147,7 +147,7 @@ def test_a_diverged_run_goes_on_at_infinity():
 
 def test_rounding_does_not_reach_a_log_scale():
     run = make_run("bcfw").assign(gap=np.where(PASSES > 100, -1e-17, 1.0))
-    assert curves.bands(run, "gap")["best"].min() == curves.FLOOR
+    assert frames.bands(run, "gap")["best"].min() == frames.FLOOR
 
 
 def test_runs_that_differ_in_more_than_the_seed_are_not_averaged():
@@ -178,7 +178,7 @@ def test_a_name_of_nothing_is_an_error(names, message):
 
 def test_names_may_be_absent_from_the_runs():
     frame = data(make_figure(seeds=[0]), [PANEL], hidden=["online_eg", "bcfw-wavg"], lowest=["n_slack"])
-    assert set(frame["variant"]) == {"bcfw", "ssg", "ssg-wavg", "fw", curves.REFERENCE}
+    assert set(frame["variant"]) == {"bcfw", "ssg", "ssg-wavg", "fw", REFERENCE}
     by_refresh = concat(*[make_run("bcfw", refresh=float(k), sampling="gap") for k in (1, 3, 4)])
     frame = data(by_refresh, [PANEL], split_by=["refresh"])
     assert set(frame["variant"]) == {"bcfw_gap_1", "bcfw[refresh=3.0][sampling=gap]", "bcfw[refresh=4.0][sampling=gap]"}
@@ -201,9 +201,9 @@ def test_the_frame_does_not_depend_on_the_order_of_the_results():
 
 def test_no_results_give_an_empty_frame_that_can_be_drawn():
     frame = data(make_run("bcfw", 0.5), [PANEL])
-    assert list(frame.columns) == curves.COLUMNS
+    assert list(frame.columns) == frames.COLUMNS
     assert len(frame) == 0
-    assert [text.get_text() for text in curves.draw_panel(frame, PANEL).texts] == ["no run"]
+    assert [text.get_text() for text in drawing.draw_panel(frame, PANEL).texts] == ["no run"]
 
 
 def _lines(ax):
@@ -211,8 +211,8 @@ def _lines(ax):
 
 
 def test_lines_and_bands_are_the_frame():
-    frame = data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
-    ax = curves.draw_panel(frame, PANEL)
+    frame = data(make_figure(), [PANEL], hidden=[REFERENCE])
+    ax = drawing.draw_panel(frame, PANEL)
     lines = _lines(ax)
     assert list(lines) == ["BCFW", "BCFW-wavg", "SSG", "SSG-wavg", "FW"]
     for variant, curve in frame.groupby("variant"):
@@ -228,9 +228,9 @@ def test_lines_and_bands_are_the_frame():
 
 
 def test_a_picture_of_the_saved_table_is_the_same_picture():
-    frame = data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
+    frame = data(make_figure(), [PANEL], hidden=[REFERENCE])
     read = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
-    drawn, again = _lines(curves.draw_panel(frame, PANEL)), _lines(curves.draw_panel(read, PANEL))
+    drawn, again = _lines(drawing.draw_panel(frame, PANEL)), _lines(drawing.draw_panel(read, PANEL))
     assert list(drawn) == list(again)
     for label, line in drawn.items():
         assert np.array_equal(line.get_xydata(), again[label].get_xydata())
@@ -238,13 +238,13 @@ def test_a_picture_of_the_saved_table_is_the_same_picture():
 
 def test_a_solver_looks_the_same_whatever_else_is_drawn():
     def looks(frame):
-        lines = _lines(curves.draw_panel(frame, PANEL))
+        lines = _lines(drawing.draw_panel(frame, PANEL))
         return {label: (line.get_color(), line.get_marker(), line.get_linestyle()) for label, line in lines.items()}
 
     results = make_figure()
-    everything = looks(data(results, [PANEL], hidden=[curves.REFERENCE]))
+    everything = looks(data(results, [PANEL], hidden=[REFERENCE]))
     for solvers, number in ((["fw"], 1), (["bcfw"], 2), (["fw", "ssg"], 3), (["ssg", "bcfw"], 4)):
-        fewer = looks(data(results[results["solver"].isin(solvers)], [PANEL], hidden=[curves.REFERENCE]))
+        fewer = looks(data(results[results["solver"].isin(solvers)], [PANEL], hidden=[REFERENCE]))
         assert fewer.items() <= everything.items()
         assert len(fewer) == number
 
@@ -261,13 +261,13 @@ def test_all_panels_and_the_legend_agree_on_methods_that_the_table_does_not_know
         colors = {label: line.get_color() for label, line in _lines(ax).items()}
         assert len(colors) == number
         assert colors.items() <= expected.items()
-    alone = {label: line.get_color() for label, line in _lines(curves.draw_panel(frame, panels[1])).items()}
+    alone = {label: line.get_color() for label, line in _lines(drawing.draw_panel(frame, panels[1])).items()}
     assert alone.items() <= expected.items()
 
 
 def test_the_panel_shows_all_curves_from_its_start_on():
-    frame = data(make_figure(), [PANEL], hidden=[curves.REFERENCE])
-    bottom, top = curves.draw_panel(frame, PANEL).get_ylim()
+    frame = data(make_figure(), [PANEL], hidden=[REFERENCE])
+    bottom, top = drawing.draw_panel(frame, PANEL).get_ylim()
     shown = frame[frame["x"] >= 1]
     assert bottom < shown["best"].min()
     assert shown["worst"].max() < top < frame["worst"].max()
@@ -275,10 +275,10 @@ def test_the_panel_shows_all_curves_from_its_start_on():
 
 def test_a_panel_without_a_number_that_fits_its_scale_can_be_drawn():
     perfect = dataclasses.replace(PANEL, measure="test_error", yscale="log", left=0.01)
-    ax = curves.draw_panel(data(make_run().assign(test_error=0.0), [perfect]), perfect)
+    ax = drawing.draw_panel(data(make_run().assign(test_error=0.0), [perfect]), perfect)
     assert ax.get_ylim()[0] > 0
     hopeless = make_run(status="diverged").assign(primal=np.where(PASSES > 0.1, np.nan, 1.0))
-    ax = curves.draw_panel(data(hopeless, [PANEL]), PANEL)
+    ax = drawing.draw_panel(data(hopeless, [PANEL]), PANEL)
     assert [note.get_text() for note in ax.texts] == ["diverged"]
 
 
@@ -286,12 +286,12 @@ def test_an_error_of_zero_does_not_hide_the_others_on_a_log_scale():
     panel = dataclasses.replace(PANEL, measure="test_error", yscale="log")
     run = make_run()
     run.loc[20, "test_error"] = 0.0
-    assert curves.draw_panel(data(run, [panel]), panel).get_ylim()[0] > 0.01
+    assert drawing.draw_panel(data(run, [panel]), panel).get_ylim()[0] > 0.01
 
 
 def test_positions_on_a_log_scale_are_plain_numbers():
     panel = dataclasses.replace(PANEL, left=2**-7)
-    ax = curves.draw_panel(data(make_run(), [panel]), panel)
+    ax = drawing.draw_panel(data(make_run(), [panel]), panel)
     assert ax.get_xscale() == "log"
     assert ax.get_xlim()[0] == 2**-7
     assert ax.xaxis.get_major_formatter()(0.01) == "0.01"
@@ -311,7 +311,7 @@ def test_positions_on_a_log_scale_are_plain_numbers():
 def test_a_log_axis_has_three_ticks_that_differ_and_are_plain_numbers_between_powers(low, high, labels):
     ax = Figure().subplots()
     ax.set(yscale="log", ylim=(low, high))
-    curves.label_log(ax.yaxis)
+    drawing.label_log(ax.yaxis)
     ax.figure.canvas.draw()
     found = [tick.get_text() for tick in ax.yaxis.get_ticklabels()]
     assert len(set(found)) >= 3
@@ -327,17 +327,17 @@ def test_what_would_squeeze_the_others_leaves_a_panel_that_looks_closely_and_is_
     runs.append(make_run("ssg", seed=3).assign(test_error=np.where(PASSES == 40, 0.9, 0.12)))  # the end of a band
     whole = dataclasses.replace(PANEL, measure="test_error", yscale=scale)
     frame, close = data(concat(*runs), [whole]), dataclasses.replace(whole, focus=True)
-    ax = curves.draw_panel(frame, close)
+    ax = drawing.draw_panel(frame, close)
     bottom, top = ax.get_ylim()
     assert bottom < 0.1 < 0.1326 < top < 0.2
     assert [note.get_text() for note in ax.texts] == ["above: online-EG, to 0.51\nabove: bands, to 0.9"]
     assert "online-EG" in _lines(ax)
-    ax = curves.draw_panel(frame, whole)
+    ax = drawing.draw_panel(frame, whole)
     assert ax.get_ylim()[1] > 0.9
     assert len(ax.texts) == 0
     for few in (["bcfw", "fw"], ["bcfw", "online_eg"]):
-        assert len(curves.draw_panel(frame[frame["variant"].isin(few)], close).texts) == 0
-    alone = curves.draw_panel(frame[frame["variant"] == "online_eg"].assign(median=np.inf), close)
+        assert len(drawing.draw_panel(frame[frame["variant"].isin(few)], close).texts) == 0
+    alone = drawing.draw_panel(frame[frame["variant"] == "online_eg"].assign(median=np.inf), close)
     assert alone.get_ylim()[1] > 0.51
 
 
@@ -348,7 +348,7 @@ def test_the_appendix_of_the_2013_paper_compares_the_low_test_errors():
 
 
 def test_axes_say_what_they_are():
-    ax = curves.draw_panel(data(make_run(), [PANEL]), PANEL)
+    ax = drawing.draw_panel(data(make_run(), [PANEL]), PANEL)
     assert ax.get_title(loc="left") == "(a) OCR, λ = 0.01"
     assert ax.get_xlabel() == "effective passes (oracle calls / n)"
     assert ax.get_ylabel() == "primal suboptimality"
@@ -367,7 +367,7 @@ def test_runs_that_ended_badly_are_marked(status, seeds, text, marker):
     bad = make_run("fw", status=status)
     bad = bad[bad["passes"] <= 20]
     good = [make_run("fw", seed=seed) for seed in range(1, seeds)]
-    ax = curves.draw_panel(data(concat(make_run("bcfw"), bad, *good), [PANEL]), PANEL)
+    ax = drawing.draw_panel(data(concat(make_run("bcfw"), bad, *good), [PANEL]), PANEL)
     assert [note.get_text() for note in ax.texts] == [text]
     (mark,) = [line for line in ax.lines if line.get_linestyle() == "None"]
     assert mark.get_marker() == marker
@@ -376,7 +376,7 @@ def test_runs_that_ended_badly_are_marked(status, seeds, text, marker):
 
 def test_good_runs_are_not_marked():
     frame = data(concat(make_run("bcfw", status="converged"), make_run("ssg")), [PANEL])
-    ax = curves.draw_panel(frame, PANEL)
+    ax = drawing.draw_panel(frame, PANEL)
     assert len(ax.texts) == 0
     assert len(ax.lines) == 2
 

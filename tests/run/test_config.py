@@ -4,6 +4,7 @@ import shutil
 import pytest
 from hydra.core.config_store import ConfigStore
 from hydra.types import RunMode
+from omegaconf import OmegaConf
 
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
@@ -11,6 +12,7 @@ from fwexp.methods import methods
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
+from fwexp.run.hydra_parts import Parts
 from fwexp.solvers import SOLVERS
 from fwexp.tasks.train import Train
 
@@ -215,9 +217,13 @@ def test_every_name_composes_and_no_other_is_offered(group):
     names = {"solver": {*SOLVERS, *methods()}, "dataset": set(DATASETS)}[group]
     with sweep.hydra_loader() as loader:
         assert set(loader.get_group_options(group)) == names == config_module.names(group)
+        part = Parts(loader, "config", []).part
         for name in names:
             called = methods()[name].solver if group == "solver" else name
-            assert loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group].name == called
+            composed = loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group]
+            assert composed.name == called
+            assert part(group, name) in (None, OmegaConf.to_container(composed))
+        assert part(group, {"solver": "bcfw_gap", "dataset": "ocr"}[group]) is not None
 
 
 @pytest.mark.slow

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hydra.types import RunMode
 
 from fwexp import store
 from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
 from fwexp.files import locks
 from fwexp.run import runner, sweep
-from fwexp.run.config import run_key
+from fwexp.run.config import canonical, run_key
 from tests.test_cli import letters
 
 QUICK = ["max_passes=0.1", "gap_tol=0"]
@@ -133,6 +134,33 @@ def test_presets_can_be_swept_together(preset):
     preset("hydra: {sweeper: {grids: [{solver: fw, lam: [1/n, 3]}]}}", "other")
     configs = sweep.expand([chosen, "+experiment=new,other"])
     assert short(configs, "solver", "lam")[4:] == [("fw", 0.5), ("fw", "1/n"), ("fw", 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("stated", "sampling"),
+    [
+        ("", ["perm", "gap"]),
+        ("defaults: [override /solver: bcfw_cyclic]", ["perm", "gap"]),
+        ("solver: {sampling: cyclic}", ["cyclic", "cyclic"]),
+        ("solver: {sampling: uniform}", ["uniform", "uniform"]),  # the default, but not of what is chosen
+        ("defaults: [/solver/bcfw@solver]", ["uniform", "uniform"]),
+    ],
+)
+def test_what_a_preset_says_of_a_solver_holds_for_whichever_is_chosen(preset, stated, sampling):
+    grids = "[{dataset: ocr, solver: bcfw_perm, seed: 0}, {dataset: ocr, solver: bcpfw_gap, seed: 1}]"
+    chosen = preset(f"{stated}\nhydra: {{sweeper: {{grids: {grids}}}}}")
+    configs = sweep.expand(chosen)
+    assert [config["solver"]["sampling"] for config in configs] == sampling
+    with sweep.hydra_loader() as loader:
+        for config, given in zip(configs, (["solver=bcfw_perm", "seed=0"], ["solver=bcpfw_gap", "seed=1"]), strict=True):
+            composed = loader.load_configuration("config", [*chosen, "dataset=ocr", *given], RunMode.RUN)
+            assert config == canonical({key: composed[key] for key in composed if key != "hydra"})
+
+
+def test_so_does_what_one_of_several_presets_says(preset):
+    preset("hydra: {sweeper: {grids: [{solver: [bcfw_perm, ssg]}]}}")
+    searched, _ = preset("solver: {sampling: uniform}", "other")
+    assert {config["solver"]["sampling"] for config in expand(searched, "+experiment=[new,other]")} == {"uniform"}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ import pandas as pd
 
 from fwexp.methods import variants
 from fwexp.papers.claims.verdict import Undecided
-from fwexp.plots import curves, style
+from fwexp.plots import frames, style
+from fwexp.plots.curves import REFERENCE
 
 COVERED = 0.9
 """A range of passes is covered by a run that ends at this part of it: batch methods end in the middle of a pass."""
@@ -109,7 +110,7 @@ class Curves:
         points = self.logged(low, high)
         if len(points) < 4:
             raise Undecided(f"{self.name} has {len(points)} logged points from {low:g} to {high:g}, a rate needs 4")
-        logs = np.log(np.maximum(self.at(points), curves.FLOOR))
+        logs = np.log(np.maximum(self.at(points), frames.FLOOR))
         return interval([np.polyfit(np.log(points), row, 1)[0] for row in logs])
 
 
@@ -133,7 +134,7 @@ def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = 
     if not len(points):
         raise Undecided(f"{lower.name} and {upper.name} have no logged point in common from {low:g} to {high:g}")
     left, right = lower.at(points), upper.at(points)
-    ratios = np.maximum(right, curves.FLOOR)[None] / np.maximum(left, curves.FLOOR)[:, None]
+    ratios = np.maximum(right, frames.FLOOR)[None] / np.maximum(left, frames.FLOOR)[:, None]
     edges = quantile(left, seeds), -quantile(-right, seeds)
     share = float(np.mean(edges[0] < edges[1]))
     return Ordering(share, float(np.median(ratios)), float(ratios.min()), float(ratios.max()), len(points))
@@ -170,7 +171,7 @@ def examples(rows: pd.DataFrame) -> int:
 
 def is_linear(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether y falls, and a line explains its logarithm better (by R^2) over x than over the logarithm of x."""
-    kept = (x >= 1) & (y > 10 * curves.FLOOR)
+    kept = (x >= 1) & (y > 10 * frames.FLOOR)
     if kept.sum() < 6:
         raise Undecided(f"{kept.sum()} logged points, a rate needs 6")
     x, logs = x[kept], np.log(y[kept])
@@ -190,7 +191,7 @@ class Runs:
     """
 
     def __init__(self, results: pd.DataFrame, split_by: Sequence[str] = ()) -> None:
-        self.results = curves.suboptimality(results).assign(variant=variants(results, split_by))
+        self.results = frames.suboptimality(results).assign(variant=variants(results, split_by))
         by = [name for name in ("key", "variant", "iterate") if name in self.results]
         self._heads = self.results.drop_duplicates(by, ignore_index=True)  # what rows are chosen by is as in the first with these
         group = self.results.groupby(by, sort=False, dropna=False).ngroup().to_numpy()
@@ -201,7 +202,7 @@ class Runs:
     @property
     def variants(self) -> list[str]:
         """The variants that there are, without the reference run, in the order of legends."""
-        return [name for name in style.in_table_order(self._heads["variant"]) if name != curves.REFERENCE]
+        return [name for name in style.in_table_order(self._heads["variant"]) if name != REFERENCE]
 
     def rows(self, variant: str = "", **where) -> pd.DataFrame:
         """The rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` what the run did."""

@@ -12,7 +12,7 @@ from fwexp.errors import DataError
 from fwexp.papers.catalogue import FIGURES, Figure
 from fwexp.papers.files import paths, read_file, read_record
 from fwexp.plots import style
-from fwexp.plots.curves import AXES, MEASURES, POSITIONS
+from fwexp.plots.frames import AXES, MEASURES, POSITIONS
 from fwexp.store.records import Damaged
 
 POINTS = 300  # of a curve on a page; its CSV has all

@@ -15,7 +15,7 @@ from fwexp.papers.files import TABLE, read_record
 from fwexp.papers.origin import OF_CODE
 from fwexp.papers.peers import table as peers
 from fwexp.papers.peers.contests import CONTESTS
-from fwexp.plots.curves import COLUMNS
+from fwexp.plots.frames import COLUMNS
 from fwexp.store import records
 from fwexp.store.records import Damaged
 

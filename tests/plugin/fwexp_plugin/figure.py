@@ -1,6 +1,6 @@
 """My notes on subgradient descent: a figure, and a claim that it shows."""
 
-from fwexp.experiments import Figure, Kind, Paper
+from fwexp.experiments import Figure, Paper
 from fwexp.papers.claims import Finding, Need, claim
 from fwexp.papers.claims.runs import below
 from fwexp.plots.curves import Chart, Panel
@@ -9,7 +9,6 @@ PAPER = Paper(id="E", name="elsewhere", title="My notes on subgradient descent")
 FIG1 = Figure(
     name="elsewhere/fig1",
     title="Subgradient descent against Frank-Wolfe on my sentences",
-    kind=Kind.REPRODUCED,
     caption="The objective of both methods after so many passes.",
     paper="Frank-Wolfe was lower at once.",
     claims=("E-1",),

@@ -1,0 +1,130 @@
+"""``fwexp solvers`` and ``fwexp options``: what can be chosen, in the words that its YAML file and its docstrings have."""
+
+# ruff: noqa: T201
+
+import dataclasses
+import inspect
+import sys
+import textwrap
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.errors import ParameterError, unknown
+from fwexp.methods import methods
+from fwexp.plugins import KINDS
+from fwexp.run.catalogues import catalogue, kinds
+from fwexp.run.config import defaults_of
+from fwexp.store.labels import as_text
+
+SOLVERS_USAGE = """\
+usage: fwexp solvers [NAME]
+
+The solvers and the methods, which are solvers with certain options; with NAME what it is, its paper, and its options.
+"""
+USAGE = """\
+usage: fwexp options [NAME]
+
+The options of a solver, a method, a data set or a task: defaults, what else they may be, and what they mean; without NAME what
+there is.
+"""
+GROUPS = ("solver", "dataset", "task")
+WORDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text", type(None): "null"}
+
+
+def _names(*groups: str) -> list[str]:
+    return [name for group in groups for name in _titles(group)]
+
+
+@command("fwexp solvers", SOLVERS_USAGE, words=1, offers=lambda: _names("solver"))
+def solvers_main(given: Arguments) -> int:
+    """Run ``fwexp solvers`` with the arguments after ``solvers``, and return the exit code."""
+    return _show(("solver",), given.words)
+
+
+@command("fwexp options", USAGE, words=1, offers=lambda: _names(*GROUPS))
+def main(given: Arguments) -> int:
+    """Run ``fwexp options`` with the arguments after ``options``, and return the exit code."""
+    return _show(GROUPS, given.words)
+
+
+def _show(groups: Sequence[str], words: Sequence[str]) -> int:
+    """Print what has the name that was given; without one, all names with a line on each."""
+    titles = {group: _titles(group) for group in groups}
+    for name in words:
+        if not any(name in known for known in titles.values()):
+            raise ParameterError(unknown(" or ".join(groups), name, _names(*groups)))
+        for group, known in titles.items():
+            if name in known:
+                print(*_described(group, name, known[name]), sep="\n")
+    if not words:
+        rows = [(f"{group}={name}", title) for group, known in titles.items() for name, title in known.items()]
+        width = max(len(choice) for choice, _ in rows)
+        print(*(f"{choice:{width}}  {title}" for choice, title in rows), sep="\n")
+    return 0
+
+
+def _titles(group: str) -> dict[str, str]:
+    """Return what there is in a group, with a line on each."""
+    titles = {name: value.title for name, value in catalogue(group).items()}
+    if group == "solver":
+        titles |= {name: method.title or name for name, method in methods().items() if method.solver in titles}
+    return dict(sorted(titles.items()))
+
+
+def _described(group: str, name: str, title: str) -> Iterator[str]:
+    """Yield the lines on what is called ``name``."""
+    method = methods().get(name) if group == "solver" else None
+    known, own = catalogue(group), method.solver if method else name
+    chosen, stated = known[own], dict(method.options) if method else {}
+    yield f"{group}={name}: {title}"
+    if own != name:
+        yield f"It is {own} with {', '.join(f'{option}={as_text(value)}' for option, value in stated.items())}."
+    yield f"For {' and '.join(KINDS[kind] for kind in kinds(group, own))}."
+    docs = (sys.modules[known.module(own)].__doc__, chosen.__doc__ if inspect.isclass(chosen) else None)
+    for doc in docs:
+        if doc:
+            yield f"\n{_filled(inspect.cleandoc(doc))}"
+    if group == "task":
+        yield f"\nSettings: {', '.join(f'{key}={as_text(value)}' for key, value in chosen.reads.items())}"
+    has_options = bool(dataclasses.fields(chosen.Options))
+    yield f"\n{_filled(inspect.cleandoc(chosen.Options.__doc__))}" if has_options else "\nIt has no options."
+    yield from _options(group, chosen.Options, stated)
+
+
+def _options(prefix: str, options: type, stated: Mapping) -> Iterator[str]:
+    """Yield the lines on the fields of an options dataclass: as they are set, what else they may be, what they mean."""
+    said, values = meanings(options), defaults_of(options) | stated
+    for field in dataclasses.fields(options):
+        union = typing.get_args(field.type) if isinstance(field.type, types.UnionType) else (field.type,)
+        accepted = [as_text(choice) for choice in field.metadata.get("choices", ())]
+        accepted = accepted or [WORDS[part] for part in union if part in WORDS]
+        switched = [part for part in union if dataclasses.is_dataclass(part)]
+        accepted += [f"a mapping of {', '.join(f.name for f in dataclasses.fields(part))}" for part in switched]
+        value = values[field.name]
+        yield f"  {prefix}.{field.name}={as_text(value)}" + f"  ({', '.join(accepted)})" * bool(accepted)
+        if field.name in said:
+            yield textwrap.indent(_filled(said[field.name]), "      ")
+        for part in switched:
+            yield from _options(f"{prefix}.{field.name}", part, value if isinstance(value, Mapping) else {})
+
+
+def meanings(options: type) -> dict[str, str]:
+    """Return what the fields of an options dataclass mean, by the sections ``Attributes`` of its docstring and its bases'."""
+    texts = {}
+    for cls in reversed(options.__mro__):
+        names: list[str] = []
+        section = inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")[2].partition("\n\n")[0]
+        for line in section.splitlines():
+            if line.startswith(" "):
+                texts |= {name: f"{texts[name]} {line.strip()}".strip() for name in names}
+            else:
+                names = line.partition(" : ")[0].split(", ")
+                texts |= dict.fromkeys(names, "")
+    return texts
+
+
+def _filled(text: str) -> str:
+    """Return the first paragraph of a docstring in lines for a terminal."""
+    return textwrap.fill(text.partition("\n\n")[0].replace("``", ""), 110)

@@ -1,0 +1,237 @@
+"""The tidy frames of curves: from results to the median over the runs, the best and the worst of them, position by position.
+
+A frame has one row per panel, variant and position; `fwexp.plots.drawing` reads nothing else.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from fwexp.errors import ParameterError, unknown
+from fwexp.plots import style
+
+MEASURES = {
+    "suboptimality": ("primal suboptimality", "log"),
+    "gap": ("duality gap", "log"),
+    "value": ("f(x)", "log"),
+    "primal": ("primal objective", "log"),
+    "test_error": ("test error (mean loss)", "linear"),
+    "train_error": ("training error (mean loss)", "linear"),
+    "gap_ratio": ("true / estimated gap", "log"),
+    "improvement": ("predicted improvement", "linear"),
+    "passes": ("effective passes so far", "log"),
+    "time": ("solver time so far (s)", "log"),
+    "cache_hits": ("share of steps answered by the cache", "linear"),
+    "cache_local": ("share of steps let through by the local criterion", "linear"),
+    "cache_global": ("share of steps let through by the global criterion", "linear"),
+    "share": ("share of problems solved", "linear"),
+}
+AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
+AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
+
+FLOOR = 1e-12
+"""Differences of objectives below this are rounding; log axes end here."""
+
+POSITIONS = {"passes": "passes", "calls": "oracle_calls", "seconds": "time"}
+"""Where runs were on the way: columns of a figure's frame, by those of a trace."""
+
+STATISTICS = ["x", "median", "best", "worst", *POSITIONS, "runs", "diverged", "stopped", "keys"]
+COLUMNS = ["panel", "dataset", "lam", "variant", "axis", "measure", *STATISTICS]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: which runs, and what of them is drawn against what.
+
+    Attributes
+    ----------
+    key, title : str
+        ``a`` and the words behind it.
+    dataset : str
+        Name of the data set.
+    lam : float or "1/n"
+        Regularization, as the preset says it; nothing where that does not tell runs apart.
+    measure, axis : str
+        What is drawn (one of `MEASURES`) against what (one of `AXES`).
+    left : float
+        Where the positions begin; they have a log scale if this is not 0.
+    full : float
+        From this position on the panel shows all of every curve; before it, one may leave the panel.
+    focus : bool
+        Whether to let leave it, at all positions, what would squeeze the others: a method that gets more than twice as high as
+        any other, and the ends of the widest bands. The panel then names them.
+    yscale : {"linear", "log"}, optional
+        Scale of the measure; without it, the usual one in `MEASURES`.
+    options : mapping
+        Options of the data set, where runs with several values are in the figure: ``{"split": "ocr"}``.
+    task : str
+        What the runs did; nothing where that does not tell them apart.
+    method : str
+        The only method, where variants are not methods.
+    early : bool
+        Whether what lies before ``left`` counts, too; else curves begin at the first position behind it.
+    """
+
+    key: str
+    title: str
+    dataset: str
+    lam: float | str = ""
+    measure: str = "suboptimality"
+    axis: str = "passes"
+    left: float = 0.0
+    full: float = 1.0
+    focus: bool = False
+    yscale: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    task: str = "train"
+    method: str = ""
+    early: bool = True
+
+    def __post_init__(self):
+        for what, value, known in (("measure", self.measure, MEASURES), ("axis", self.axis, AXES)):
+            if value not in known:
+                raise ParameterError(unknown(f"{what} of panel {self.key}", value, known))
+
+    @property
+    def place(self) -> str:
+        """The data set with its options."""
+        return " ".join([self.dataset, *(f"{option}={value}" for option, value in self.options.items())])
+
+    def rows(self, results: pd.DataFrame) -> pd.DataFrame:
+        """The rows of `results` that belong to this panel."""
+        if self.lam != "":
+            by_rule = results["lam_spec"].astype(str) == "1/n"
+            same = by_rule if self.lam == "1/n" else ~by_rule & np.isclose(results["lam"], float(self.lam), rtol=1e-9)
+            results = results[same]
+        if self.task and "task" in results:
+            results = results[results["task"].fillna("train") == self.task]
+        if self.method:
+            results = results[results["method"] == self.method]
+        return on_data(results, self.dataset, self.options)
+
+
+def on_data(results: pd.DataFrame, dataset: str, options: Mapping[str, str]) -> pd.DataFrame:
+    """The rows of `results` that are on a data set with these options."""
+    same = results["dataset"] == dataset
+    for option, value in options.items():
+        column = option if option == "split" else f"dataset.{option}"
+        same &= (results[column] == value) if column in results else False
+    return results[same]
+
+
+def suboptimality(results: pd.DataFrame) -> pd.DataFrame:
+    """`results` with the column ``suboptimality``: primal minus the highest dual seen.
+
+    That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not; rows of
+    runs that go through several lam have it in ``at_lam``. A figure names its runs, a dedicated reference run among them, so runs
+    that it does not name cannot change it.
+    """
+    options = [column for column in results if column.startswith("dataset.")]
+    same = [column for column in ("dataset", "split", "lam", "at_lam", *options) if column in results]
+    highest = results.groupby(same, dropna=False)["dual"].transform("max")
+    difference = results["primal"] - highest
+    broken = difference < -1e-8 * np.maximum(1.0, highest.abs())
+    if broken.any():
+        row = results[broken].iloc[0]
+        raise ValueError(
+            f"weak duality is broken: run {row['key']} ({row['solver']}, lam = {row['lam_spec']}) has primal "
+            f"{row['primal']:.17g} below the dual {highest[broken].iloc[0]:.17g} at {row['passes']:g} passes"
+        )
+    return results.assign(suboptimality=difference)
+
+
+def envelope(results: pd.DataFrame, measure: str, solvers: Iterable[str]) -> pd.DataFrame:
+    """`results` with `measure` of the given solvers replaced by its lowest value so far, run by run."""
+    lowest = results.groupby(["key", "iterate"])[measure].cummin()
+    return results.assign(**{measure: results[measure].where(~results["solver"].isin(list(solvers)), lowest)})
+
+
+def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFrame:
+    """Median, best and worst of a measure over runs that differ in their seed.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of one variant: one trace per ``key``, of one iterate.
+    measure : str
+        Column to summarize; lower is better. Rows where it is missing do not count.
+    axis : str
+        Column of the positions, one of `AXES`.
+
+    Returns
+    -------
+    DataFrame
+        Columns `STATISTICS`, one row per position that any run logged; empty if no run has the measure. ``passes``,
+        ``calls`` and ``seconds`` say where the runs were there, in the median. ``diverged``
+        and ``stopped`` (by the clock or by hand) count runs, like ``runs``; ``keys`` names them, with spaces between.
+
+    Notes
+    -----
+    Between the positions of its own log a run is interpolated linearly; if the measure has a log scale, in its
+    logarithm. Nothing is extrapolated: the positions end where the first run ends. Only a run that diverged goes on,
+    at infinity, so that the band shows it.
+    """
+    if axis == "at_lam":  # whose logarithm is what passes grow by
+        band = bands(runs.assign(log_lam=np.log10(runs[axis])), measure, "log_lam")
+        return band.assign(x=10.0 ** band["x"])
+    log = MEASURES[measure][1] == "log"
+    curves, positions, diverged, keys = [], [], [], []
+    for key, run in runs.groupby("key", sort=True):
+        kept = run[np.isfinite(run[measure])].drop_duplicates(axis, keep="last").sort_values(axis)
+        if len(kept):
+            curves.append((kept[axis].to_numpy(float), kept[measure].to_numpy(float)))
+            positions.append(kept.reindex(columns=list(POSITIONS.values())).to_numpy(float).T)
+            diverged.append(run["status"].iloc[0] == "diverged")
+            keys.append(key)
+    if not curves:
+        return pd.DataFrame(columns=STATISTICS)
+    ends = [x[-1] for (x, _), failed in zip(curves, diverged) if not failed]
+    first, last = max(x[0] for x, _ in curves), min(ends) if ends else max(x[-1] for x, _ in curves)
+    grid = np.unique(np.concatenate([x for x, _ in curves]))
+    grid = grid[(grid >= first) & (grid <= last)]
+    values = np.stack([_interpolate(grid, x, y, log) for x, y in curves])
+    stopped = runs[runs["status"].isin(["time_limit", "interrupted"])]["key"].nunique()
+    counts = {"runs": len(curves), "diverged": sum(diverged), "stopped": stopped, "keys": " ".join(keys)}
+    ways = [[np.interp(grid, x, way) for way in at] for (x, _), at in zip(curves, positions)]
+    counts = dict(zip(POSITIONS, np.median(ways, axis=0))) | counts
+    middle, best, worst = np.median(values, axis=0), values.min(axis=0), values.max(axis=0)
+    return pd.DataFrame({"x": grid, "median": middle, "best": best, "worst": worst, **counts})
+
+
+def _interpolate(grid, x, y, log):
+    """`y` on the grid; infinite behind the end of the run."""
+    if log:
+        y = np.maximum(y, FLOOR)
+    if np.array_equal(grid, x):
+        return y
+    inner = np.exp(np.interp(grid, x, np.log(y))) if log else np.interp(grid, x, y)
+    return np.where(grid > x[-1], np.inf, inner)
+
+
+def curves_of(results: pd.DataFrame, panel: Panel) -> Iterator[pd.DataFrame]:
+    """Yield the tidy frames of a panel, one for each variant."""
+    rows = panel.rows(results)
+    if panel.measure not in rows or panel.axis not in rows:  # the runs that have it failed
+        return
+    if not panel.early:
+        rows = rows[rows[panel.axis] >= panel.left]
+    for variant in style.in_table_order(rows["variant"]):
+        runs = rows[rows["variant"] == variant]
+        _check_seeds(runs, variant, panel)
+        facts = {"panel": panel.key, "dataset": panel.place, "lam": str(panel.lam), "variant": variant}
+        yield bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure)
+
+
+def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return the frames of curves as one with `COLUMNS`, which may be empty."""
+    filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=COLUMNS)]
+    return pd.concat(filled, ignore_index=True)[COLUMNS]
+
+
+def _check_seeds(runs, variant, panel):
+    """Refuse to take the median over runs that differ in more than their seed."""
+    keys = runs.groupby("seed")["key"].nunique()
+    if keys.max() > 1:
+        raise ValueError(f"panel {panel.key}: {keys.max()} runs of {variant} have seed {keys.idxmax()}, expected one")

@@ -1,0 +1,117 @@
+"""``fwexp solvers`` and ``fwexp options``."""
+
+import dataclasses
+
+import pytest
+
+from fwexp.cli import main
+from fwexp.commands.options import GROUPS, meanings
+from fwexp.methods import methods
+from fwexp.run.catalogues import catalogue
+from fwexp.solvers.acceleration import AccelerateOptions
+from fwexp.solvers.bcfw_options import CacheOptions
+
+
+@pytest.fixture
+def fwexp(capsys):
+    def run(*arguments):
+        return main([*arguments]), *capsys.readouterr()
+
+    return run
+
+
+def test_every_option_has_a_meaning():
+    classes = {found.Options for group in GROUPS for found in catalogue(group).values()} | {CacheOptions, AccelerateOptions}
+    for options in classes:
+        said = meanings(options)
+        assert {name for name, meaning in said.items() if meaning} == {field.name for field in dataclasses.fields(options)}, options
+
+
+def test_meanings_are_those_of_the_class_and_its_bases():
+    class Base:
+        """A base.
+
+        Attributes
+        ----------
+        a, b : float
+            Two, over
+            two lines.
+
+        Notes
+        -----
+        c : no attribute
+        """
+
+    class Options(Base):
+        """Options.
+
+        Attributes
+        ----------
+        b : float
+            Another.
+        """
+
+    assert meanings(Options) == {"a": "Two, over two lines.", "b": "Another."}
+
+
+def test_all_names_are_listed_with_a_line_on_each(fwexp):
+    code, out, err = fwexp("solvers")
+    lines = [line.split(maxsplit=1) for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert [choice for choice, _ in lines] == sorted(f"solver={name}" for name in methods())
+    assert dict(lines)["solver=bcpfw_gap"] == "Pairwise steps and gap sampling (ICML 2016)"
+    everything = fwexp("options")[1]
+    assert everything.startswith(out)
+    assert {"dataset=ocr", "task=path"} <= set(everything.split())
+
+
+def test_a_method_is_described_with_its_paper_and_its_options(fwexp):
+    code, out, _ = fwexp("solvers", "cache_global")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == "solver=cache_global: A cache whose global criterion decides"
+    assert lines[1] == "It is bcfw with sampling=gap, cache={F:0.01,nu:1}."
+    assert "Block-coordinate Frank-Wolfe for structural SVMs: Algorithm 4 of Lacoste-Julien" in out
+    place = lines.index("  solver.sampling=gap  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz)")
+    assert lines[place + 1].startswith("      Which example is next: drawn uniform, ")
+    assert "  solver.cache.F=0.01  (a number)" in lines  # as the method states it
+    assert "  solver.cache.size=50  (an integer)" in lines
+    assert "  solver.refresh=null  (a number, null)" in lines
+    assert fwexp("options", "cache_global")[1] == out
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ocr", ["dataset=ocr: ", "For structured SVMs.", "  dataset.split=ocr2  (ocr2, ocr)"]),
+        ("digits", ["dataset=digits: ", "It has no options."]),
+        ("path", ["task=path: ", "ICML\n2016", "Settings: seed=0, ", "  task.exact=true  (true or false)"]),
+        ("away", ["solver=away: ", "For convex problems.", "Algorithm 2: towards s", "  solver.step=auto  (auto, line_search, "]),
+        ("auto", ["  solver.cache=null  (true or false, null, a mapping of F, nu, size)\n      Whether stored labelings "]),
+    ],
+)
+def test_data_sets_tasks_and_solvers_are_described(fwexp, name, expected):
+    code, out, _ = fwexp("options", name)
+    assert code == 0
+    assert [text for text in expected if text not in out] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("solvers", "bcwf"), "unknown solver 'bcwf'; accepted: "),
+        (("solvers", "ocr"), "unknown solver 'ocr'"),
+        (("options", "paht"), "unknown solver or dataset or task 'paht'"),
+        (("options", "ocr", "path"), "fwexp options takes at most 1 name, got ocr path"),
+    ],
+)
+def test_what_is_wrong_is_one_line(fwexp, arguments, message):
+    code, out, err = fwexp(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_names_are_completed(fwexp, monkeypatch):
+    for line, words in (("fwexp solvers bcpfw_gap_", "bcpfw_gap_cache bcpfw_gap_cache_10"), ("fwexp options conll", "conll2000")):
+        monkeypatch.setenv("COMP_LINE", line)
+        assert fwexp("-sc", "query=bash")[1] == f"{words}\n"
