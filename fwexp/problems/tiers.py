@@ -5,7 +5,7 @@ register is derived (``labelings``, ``dense_parts``), provided that it has the f
 """
 
 from fwexp.problems import protocol
-from fwexp.problems.protocol import bounds, enumeration, expectations, kernels, required, sets
+from fwexp.problems.protocol import bounds, enumeration, exact, expectations, kernels, required, sets
 
 REQUIRED = "required"
 
@@ -18,7 +18,7 @@ def functions(module=protocol) -> list[str]:
 # By the names of their files, in which the functions of a tier, and no others, are declared.
 TIERS: dict[str, tuple[str, ...]] = {
     module.__name__.rpartition(".")[2]: tuple(functions(module))
-    for module in (required, sets, expectations, kernels, bounds, enumeration)
+    for module in (required, sets, expectations, kernels, bounds, enumeration, exact)
 }
 
 UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier

@@ -29,7 +29,7 @@ class Options:
 
     sampling: str = field(default="uniform", metadata={"choices": SAMPLING})
     line_search: bool = field(default=True, metadata={"choices": (True, False)})
-    step: str = field(default="fw", metadata={"choices": tuple(duals.STEP_KINDS)})
+    step: str = field(default="fw", metadata={"choices": duals.STEPS})
     cache: Any = field(default=False, metadata={"check": switch_option("solver.cache of bcfw", CacheOptions)})
     refresh: float | None = field(
         default=None,

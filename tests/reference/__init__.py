@@ -9,6 +9,7 @@ from .averages import Path, Run, avg, last_power_of_two, make_run, suffix, tavg,
 from .binary import dual_coordinate_descent, prox_sdca
 from .block_solver import BlockRun, block_fw, cached_corner, chi, improvement_factor, inverse_cdf
 from .cutting_plane import Cuts, fcfw, n_slack, one_slack
+from .exact_blocks import Ascent, exact_ascent
 from .exponentiated_gradient import EGRun, online_eg
 from .frank_wolfe import (
     Query,
@@ -51,6 +52,7 @@ from .qp import Optimum, qp_optimum, simplex_qp
 
 __all__ = [
     "STEP_FUNCTIONS",
+    "Ascent",
     "BlockRun",
     "Cuts",
     "EGRun",
@@ -82,6 +84,7 @@ __all__ = [
     "dual_coordinate_descent",
     "dual_matrices",
     "dual_value",
+    "exact_ascent",
     "exact_oracle",
     "fcfw",
     "from_features",
