@@ -184,6 +184,11 @@ def _(problem):
     return bool(np.diff(problem.part_ptr).max() <= MOST_OUTPUTS) and len(problem.nonnegative) == 0
 
 
+@protocol.costly_block.register(EnumeratedProblem)
+def _(problem):
+    return True
+
+
 @protocol.best_block.register(EnumeratedProblem)
 def _(problem, i, theta, c, blocks, direction, scratch):
     start, size = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]

@@ -8,6 +8,16 @@ def has_best_block(problem):
     """Whether ``best_block`` is exact for this problem of the family (plain Python)."""
 
 
+@dispatched
+def costly_block(problem):
+    """Whether ``best_block`` costs much more than the oracle (plain Python)."""
+
+
+@costly_block.register(object)
+def _(problem):
+    return False
+
+
 @dispatched(fastmath=False)
 def best_block(problem, i, theta, c, blocks, direction, scratch):
     """Set ``direction`` to the way from block i to where the dual is highest while all other blocks stay, and return n ell_i there.
