@@ -15,7 +15,7 @@ that is made elsewhere, and by default none of it takes part; most are of Osokin
 
 * which example is next (``sampling``): ``sampling_rule``;
 * whether stored labelings may answer for the oracle (``cache``): ``corners``;
-* what is done with the corner (``step``): ``duals`` and ``active_set``;
+* what is done with the corner (``step``): ``duals`` and ``active_set``; or in its place, the best of the whole block: ``duals``;
 * how often all block gaps are computed exactly (``refresh``): ``gap_refresh``;
 * an outer acceleration (``accelerate``): ``acceleration``;
 * weights that must not be negative, w = max(v, 0) where v is the sum above: ``projections``; the published step, exact for the
@@ -30,7 +30,7 @@ import numpy as np
 
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
-from fwexp.problems.protocol import has_best_block, inner, new_weights, prefetch_example, scores, workspace
+from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, scores, workspace
 from fwexp.solvers import active_set, corners, duals, gap_tree, projections
 from fwexp.solvers.acceleration import Acceleration, ProximalCentre
 from fwexp.solvers.active_set import ActiveSets
@@ -206,10 +206,8 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
 
     def prepare(self):
         if self.options.step == duals.EXACT and not has_best_block(self.problem):
-            raise OptionError(
-                f"solver.step=exact of {self.name} needs margin rescaling, few outputs and weights of any sign; "
-                f"accepted here: {', '.join(duals.STEP_KINDS)}"
-            )
+            why = f"{type(original(self.problem)).__name__} knows no best block with slack rescaling, edges, many outputs or w >= 0"
+            raise OptionError(f"solver.step=exact of {self.name}: {why}; accepted here: {', '.join(duals.STEP_KINDS)}")
         self.work = workspace(self.problem)
         self.prepare_sampling()
 

@@ -52,7 +52,7 @@ class StepRule(NamedTuple):
 
 
 class WholeBlock(NamedTuple):
-    """The step to the maximum of the dual over the whole block, which the corner gives only its gap."""
+    """The step to the maximum of the dual over the whole block, to which the corner gives no more than the gap."""
 
     extends: bool = False
 
@@ -175,6 +175,8 @@ def _(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work):
 
 @set_step.register(WholeBlock)
 def _(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work):
+    if gap <= 0.0:  # it is there already, as blocks at the truth are in most visits
+        return 0.0, loss_change, 0.0
     best = best_block(problem, i, work.theta, 1.0 / lam_n, dual.blocks, work.direction, work.scratch)
     return 1.0, best - iterate.losses[i], 0.0
 

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 import fwexp
 from fwexp.errors import OptionError
+from fwexp.methods import methods
 from fwexp.problems import protocol
 from fwexp.problems.enumerated import MOST_OUTPUTS
 from fwexp.problems.protocol import blocks_to_weights, to_public
 from fwexp.solvers import SOLVERS, check_options
+from fwexp.solvers.auto import rule
 from fwexp.testing import check_solver, small_chains
 from tests import reference as ref
 from tests.small_problems import relative_error, run_in_plain_python
@@ -218,6 +220,35 @@ def test_runs_continue_from_frank_wolfe_steps_and_back():
         assert after.dual > before.dual
 
 
+# --- auto ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_auto_takes_exact_steps_where_they_cost_no_more_than_the_oracle(family):
+    chosen = check_options(SOLVERS["bcfw"], rule(FAMILIES[family](0), LAM))
+    if family.startswith("enumerated"):
+        assert chosen.step == "corrective"
+    else:
+        assert chosen == check_options(SOLVERS["bcfw"], methods()["bcfw_exact_accelerated"].options)
+
+
+@pytest.mark.parametrize("problem", ["slack", "nonnegative", "edges"])
+def test_auto_takes_corrective_steps_where_there_are_no_exact_ones(problem):
+    assert rule(REFUSED[problem](), LAM)["step"] == "corrective"
+
+
+def test_paths_and_averages_take_exact_steps():
+    problem = multiclass(8)[-1]
+    assert rule(problem)["step"] == "exact"
+    path = fwexp.regularization_path(problem, eps=0.1, lam_min=0.1)
+    for lam in (1.0, 0.3):
+        value = fwexp.evaluate(problem, path.w_at(lam))
+        best = fwexp.solve(problem, lam=lam, gap_tol=1e-6, max_passes=1000)
+        assert 0.5 * lam * value.norm_sq + value.hinge - best.dual <= 0.1 + 2e-6
+    result = fwexp.solve(problem, lam=LAM, iterate="wavg", max_passes=400, gap_tol=1e-2)
+    assert (result.options["step"], result.status) == ("exact", "converged")
+
+
 # --- what is refused ----------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +271,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("problem", REFUSED)
 def test_blocks_without_a_known_maximum_are_refused(problem):
-    with pytest.raises(OptionError, match=r"solver.step=exact of bcfw .*; accepted here: fw, pairwise, away, corrective$"):
+    why = r"solver.step=exact of bcfw: \w+Problem knows no best block .*; accepted here: fw, pairwise, away, corrective$"
+    with pytest.raises(OptionError, match=why):
         fwexp.solve(REFUSED[problem](), "bcfw", lam=LAM, step="exact")
 
 
