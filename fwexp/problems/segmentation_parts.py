@@ -89,18 +89,6 @@ def _(problem, i, theta, y, scratch):
     _cut(problem, i, theta, y, scratch)
 
 
-@protocol.has_best_block.register(SegmentationProblem)
-def _(problem):
-    """Without edges, and with features of its own for every node of an example, as those of several labels for one input."""
-    if problem.edge_ptr[-1] > 0:
-        return False
-    for i in range(problem.n):
-        columns = [row_entries(problem.x, t)[0] for t in range(problem.label_ptr[i], problem.label_ptr[i + 1])]
-        if len(np.unique(np.concatenate(columns))) < sum(map(len, columns)):
-            return False
-    return True
-
-
 @protocol.best_block.register(SegmentationProblem)
 def _(problem, i, theta, c, blocks, direction, scratch):
     start, first, mean_loss = problem.label_ptr[i], problem.part_ptr[i], 0.0

@@ -37,13 +37,13 @@ def multiclass(seed, n=8, K=4, p=3, form="dense", zero=True):
     return X, y, costs, fwexp.multiclass_problem(sp.csr_array(X) if form in ("csr", "binary") else X, y, K, costs=costs)
 
 
-def several_labels(seed, n=6, labels=3, p=2, foreground_only=False):
-    """Several labels of 0 or 1 for one input each, with weights of their own: nodes without edges."""
+def several_labels(seed, n=6, labels=3, p=2, num_labels=2, **options):
+    """Several labels for one input each, with weights of their own: nodes without edges."""
     rng = np.random.default_rng(seed)
     X = [np.kron(np.eye(labels), rng.normal(size=p)) for _ in range(n)]
     none = [np.zeros((0, 2), dtype=int)] * n
-    y, weights = [rng.integers(2, size=labels) for _ in range(n)], [rng.uniform(0.1, 1.0, size=labels) for _ in range(n)]
-    return fwexp.segmentation_problem(X, none, [np.zeros((0, 1))] * n, y, weights, foreground_only=foreground_only)
+    y, weights = [rng.integers(num_labels, size=labels) for _ in range(n)], [rng.uniform(0.1, 1.0, size=labels) for _ in range(n)]
+    return fwexp.segmentation_problem(X, none, [np.zeros((0, 1))] * n, y, weights, num_labels, **options)
 
 
 def enumerated(seed, n=5, m=6, d=3, rescaling="margin"):
@@ -71,6 +71,7 @@ FAMILIES = {
     "ties": lambda seed: fwexp.multiclass_problem(np.repeat(np.eye(2), 3, axis=0), [0, 1, 2, 2, 1, 0], 9),
     "several labels": several_labels,
     "labels of the foreground": lambda seed: several_labels(seed, foreground_only=True),
+    "several labels of five": lambda seed: several_labels(seed, num_labels=5),
     "enumerated": enumerated,
     "enumerated, slack": lambda seed: enumerated(seed, rescaling="slack"),
     "enumerated, weighted": lambda seed: fwexp.weighted_problem(enumerated(seed), [1, 2, 0, 0.5, 1]),
