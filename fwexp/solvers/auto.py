@@ -9,8 +9,8 @@ The rule:
 * Averages are asked for (they are not defined with acceleration): corrective steps in random order.
 * ``lam`` is not known yet, as on a path: the same, accelerated where that pays at the time.
 * Else: corrective steps, gap sampling with a first pass in random order, a small oracle cache, and after `START` passes
-  acceleration, as strong as the labelings met until then ask for (`observed_strength` in `fwexp.solvers.acceleration`), with
-  gaps refreshed every ten passes.
+  acceleration, as strong as the labelings met until then ask for (`observed_strength` in `fwexp.solvers.acceleration`; none are
+  kept with exact steps, where bounds have to do), with gaps refreshed every ten passes.
 """
 
 import dataclasses
@@ -87,7 +87,8 @@ def rule(problem, lam: float | None = None, iterates=None) -> dict:
         return ordered | {"step": "fw"}
     if iterates is not None and any(name != "last" for name in iterates):
         return ordered
-    if lam is None and not missing(problem, "bounds"):
+    bounded = not missing(problem, "bounds")
+    if lam is None and bounded:
         return ordered | {"accelerate": True}
-    accelerate = {"kap": None if exact else OBSERVED, "period": None, "start": START, "refresh": False}
+    accelerate = {"kap": None if exact and bounded else OBSERVED, "period": None, "start": START, "refresh": False}
     return {"sampling": "gap_perm", "step": ordered["step"], "cache": False if exact else CACHE, "accelerate": accelerate}
