@@ -128,7 +128,7 @@ ARRAY_ORACLES = {  # the modules that a family's kernels reach; what else is the
     "matching": {"assignment"},
     "segmentation": {"max_flow"},
     "segmentation in three classes": {"alpha_expansion", "max_flow"},
-    "enumerated": {"softmax"},
+    "enumerated": {"simplex_qp", "softmax"},
     "pose": {"distance_transform", "score_maps"},
 }
 

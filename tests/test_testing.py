@@ -205,6 +205,7 @@ BROKEN_FAMILIES = {
     "accumulate_psi": ("accumulate_psi", skipping, "sums_keep_what_is_added"),
     "scatter_sum": ("scatter_sum", lambda f: with_factor(f, 2, -1.0), "sums_keep_what_is_added"),
     "radii_sq": ("radii_sq", lambda f: scaled(f, 0.5), "radii_bound_the_features"),
+    "best_block": ("best_block", lambda f: lambda p, i, theta, c, *rest: f(p, i, theta, 2.0 * c, *rest), "best_blocks_have_no_gap"),
     "store_labeling": ("store_labeling", skipping, "labelings_are_stored"),
     "decode": ("decode", lambda f: lambda p, i, theta, y, scratch: f(p, i, -theta, y, scratch), "decoding_finds"),
 }

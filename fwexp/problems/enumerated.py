@@ -11,12 +11,16 @@ import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, is_integer
+from fwexp.oracles.simplex_qp import maximise
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.multiclass import RESCALING
+
+MOST_OUTPUTS = 64  # of an example whose block is maximised at once
+ROUNDING = 1e-15  # of the largest linear term: a gap there is 0
 
 
 class EnumeratedProblem(NamedTuple):
@@ -112,12 +116,13 @@ register_norm_by_gram(EnumeratedProblem)
 @protocol.workspace.register(EnumeratedProblem)
 def _(problem):
     size = int(np.diff(problem.part_ptr).max())
+    small = min(size, MOST_OUTPUTS)
     return protocol.Workspace(
         theta=np.zeros(size),
         direction=np.zeros(2 * size),
         image=np.zeros(size),
         y=np.zeros(1, dtype=np.int32),
-        scratch=np.zeros(0),
+        scratch=np.zeros((2 * small + 5) * small),
     )
 
 
@@ -172,6 +177,43 @@ def _(problem, i, potentials, mean, scratch):
 @protocol.expectation_scratch.register(EnumeratedProblem)
 def _(problem):
     return np.zeros(int(np.diff(problem.part_ptr).max()))
+
+
+@protocol.has_best_block.register(EnumeratedProblem)
+def _(problem):
+    return bool(np.diff(problem.part_ptr).max() <= MOST_OUTPUTS) and len(problem.nonnegative) == 0
+
+
+@protocol.costly_block.register(EnumeratedProblem)
+def _(problem):
+    return True
+
+
+@protocol.best_block.register(EnumeratedProblem)
+def _(problem, i, theta, c, blocks, direction, scratch):
+    start, size = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
+    matrices = scratch[: 2 * size * size].reshape((2, size, size))
+    vectors = scratch[2 * size * size : (2 * size + 5) * size].reshape((5, size))
+    gram, b, a = matrices[0], vectors[0], vectors[1]
+    largest = 0.0
+    for k in range(size):  # scores as they are without the block, and products of all psi
+        b[k] = problem.losses[start + k] - problem.scale[start + k] * theta[k]
+        for j in range(k + 1):
+            product = 0.0
+            for f in range(problem.d):
+                product += problem.psi[start + k, f] * problem.psi[start + j, f]
+            gram[k, j] = gram[j, k] = c * product * problem.scale[start + k] * problem.scale[start + j]
+    for k in range(size):
+        for j in range(size):
+            if problem.scale[start + j] > 0.0:  # else its psi is 0
+                b[k] += gram[k, j] * (blocks[start + j] / problem.scale[start + j])
+        largest = max(largest, abs(b[k]))
+    maximise(gram, b, a, vectors[2], size, matrices[1], vectors[3].view(np.int64), vectors[4], ROUNDING * largest)
+    mean_loss = 0.0
+    for k in range(size):
+        direction[k] = problem.scale[start + k] * a[k] - blocks[start + k]
+        mean_loss += problem.losses[start + k] * a[k]
+    return mean_loss
 
 
 @protocol.loss.register(EnumeratedProblem)

@@ -8,7 +8,7 @@ import numpy as np
 from fwexp.errors import ParameterError
 from fwexp.jit.kernels import register_jitable
 from fwexp.problems import protocol
-from fwexp.problems.features import product_bound, row_scatter_label, row_sum
+from fwexp.problems.features import product_bound, row_entries, row_scatter_label, row_sum
 from fwexp.problems.multilabel_graph import MultiLabelProblem
 from fwexp.problems.segmentation import SegmentationProblem
 
@@ -21,6 +21,18 @@ def _(problem, w):
         place = start + int(negative[0])
         what = f"w must be >= 0 for edge features, w[{start}] .. w[{problem.d - 1}], or no minimum cut is the best labeling"
         raise ParameterError(f"{what}, got {w[place]:g} at {place}")
+
+
+@protocol.has_best_block.register(SegmentationProblem, MultiLabelProblem)
+def _(problem):
+    """Without edges, and with other weights for every node of an example: these are several labels of one input."""
+    if problem.edge_ptr[-1] > 0:
+        return False
+    for i in range(problem.n):
+        columns = [row_entries(problem.x, t)[0] for t in range(problem.label_ptr[i], problem.label_ptr[i + 1])]
+        if len(np.unique(np.concatenate(columns))) < sum(map(len, columns)):
+            return False
+    return True
 
 
 @register_jitable

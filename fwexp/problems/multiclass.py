@@ -33,6 +33,7 @@ from fwexp.problems.features import (
     row_scatter_label,
     row_scores,
 )
+from fwexp.problems.simplex_blocks import to_best_shares
 
 RESCALING = ("margin", "slack")
 
@@ -160,7 +161,7 @@ def _(problem):
         direction=np.zeros(2 * width),
         image=np.zeros(width),
         y=np.zeros(1, dtype=np.int32),
-        scratch=np.zeros(0),
+        scratch=np.zeros(width),
     )
 
 
@@ -218,6 +219,27 @@ def _(problem, i, potentials, mean, scratch):
 @protocol.expectation_scratch.register(MulticlassProblem)
 def _(problem):
     return np.zeros(problem.width)
+
+
+@protocol.has_best_block.register(MulticlassProblem)
+def _(problem):
+    scaled = problem.scale[~np.eye(problem.num_classes, dtype=bool)]
+    return bool((scaled == 1.0).all()) and len(problem.nonnegative) == 0
+
+
+@protocol.best_block.register(MulticlassProblem)
+def _(problem, i, theta, c, blocks, direction, scratch):
+    truth, start, mass = problem.labels[i], problem.part_ptr[i], c * problem.norm_sq[i]
+    for k in range(problem.num_classes):
+        scratch[k] = problem.costs[truth, k] + theta[k] - mass * blocks[start + k]
+    to_best_shares(scratch, problem.num_classes, truth, mass)
+    mean_loss = 0.0
+    for k in range(problem.num_classes):
+        mean_loss += problem.costs[truth, k] * scratch[k]
+        direction[k] = (scratch[k] if k == truth else -scratch[k]) - blocks[start + k]
+    for k in range(problem.num_classes, problem.width):
+        direction[k] = 0.0
+    return mean_loss
 
 
 @protocol.loss.register(MulticlassProblem)

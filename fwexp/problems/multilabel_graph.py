@@ -10,7 +10,7 @@ of the classes that an example has.
 
 With three labels the best labeling is NP-hard to find. The oracle is alpha expansion, a local search whose every move is
 a minimum cut, and declared inexact: what it finds is a labeling, never worse than the true one, so that the dual objective
-is a lower bound on the optimum; but the primal objective may be too low, and nothing is certified.
+is a lower bound on the optimum; but the primal objective may be too low, and nothing is certified, unless there are no edges.
 
 The parts of an example are its nodes with their labels, then the q edge features: theta holds the score of every label at
 every node, in rows of a padded width, then u. Internal weights are rows of that width for W, then u.

@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from fwexp.jit.kernels import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import row_entries, row_product, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.features import row_dot, row_entries, row_product, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.graph_parts import add_cuts, cut_change, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.multilabel_graph import MultiLabelProblem
+from fwexp.problems.simplex_blocks import to_best_shares
 
 
 @protocol.workspace.register(MultiLabelProblem)
@@ -31,7 +32,7 @@ def _(problem):
 
 @protocol.exact_oracle.register(MultiLabelProblem)
 def _(problem):
-    return False
+    return bool(problem.edge_ptr[-1] == 0)
 
 
 @protocol.scores.register(MultiLabelProblem)
@@ -80,6 +81,23 @@ def _(problem, i, theta, y, scratch):
     for j in range((problem.label_ptr[i + 1] - problem.label_ptr[i]) * problem.width):
         scratch[j] = theta[j]
     _expand(problem, i, theta, y, scratch)
+
+
+@protocol.best_block.register(MultiLabelProblem)
+def _(problem, i, theta, c, blocks, direction, scratch):
+    start, first, width, mean_loss = problem.label_ptr[i], problem.part_ptr[i], problem.width, 0.0
+    nodes = problem.label_ptr[i + 1] - start
+    direction[: problem.part_ptr[i + 1] - first] = 0.0
+    for v in range(nodes):
+        truth, mass = problem.labels[start + v], c * row_dot(problem.x, start + v, problem.x, start + v)
+        for k in range(problem.num_labels):
+            cost = 0.0 if k == truth else problem.node_loss[start + v]
+            scratch[k] = cost + theta[v * width + k] - mass * blocks[first + v * width + k]
+        to_best_shares(scratch, problem.num_labels, truth, mass)
+        mean_loss += problem.node_loss[start + v] * scratch[truth]
+        for k in range(problem.num_labels):
+            direction[v * width + k] = (scratch[k] if k == truth else -scratch[k]) - blocks[first + v * width + k]
+    return mean_loss
 
 
 @protocol.loss.register(MultiLabelProblem)

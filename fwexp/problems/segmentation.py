@@ -12,7 +12,7 @@ the same predictions, with half the regularisation of W.
 The loss is the share of wrong nodes, weighted by their sizes, or with ``loss="balanced"`` the mean of the shares in both
 classes, where an example has both.
 
-With more labels the constructor returns a problem of ``multilabel_graph``, whose oracle is not exact.
+With more labels the constructor returns a problem of ``multilabel_graph``, whose oracle is not exact if there are edges.
 
 The parts of an example are its nodes, then the q edge features: theta holds the score of label 1 against label 0 for every
 node, then u. Internal weights are W of label 0 (unless that has none), W of label 1, u.
@@ -85,8 +85,8 @@ def segmentation_problem(
     node_weight : list of arrays (V_i,), optional
         How much every node counts in the loss, > 0, for instance its pixels; by default all the same.
     num_labels : int
-        L; with more than 2 the oracle is alpha expansion, which may miss the maximum: such problems can be trained on, but
-        nothing is certified, and ``gap`` of the result is NaN.
+        L; with more than 2 and any edge the oracle is alpha expansion, which may miss the maximum: such problems can be
+        trained on, but nothing is certified, and ``gap`` of the result is NaN.
     loss : {"hamming", "balanced"}
         The weighted share of wrong nodes, or the mean of the shares of the classes that an example has.
     foreground_only : bool

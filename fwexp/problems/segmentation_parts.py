@@ -15,7 +15,7 @@ from fwexp.jit.kernels import register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import BinaryFeatures, prefetch_rows, row_entries, row_product, row_scatter_label
+from fwexp.problems.features import BinaryFeatures, prefetch_rows, row_dot, row_entries, row_product, row_scatter_label
 from fwexp.problems.graph_parts import add_cuts, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.segmentation import SegmentationProblem
@@ -87,6 +87,25 @@ def _(problem, i, theta, y, scratch):
     for v in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
         scratch[v] = theta[v]
     _cut(problem, i, theta, y, scratch)
+
+
+@protocol.best_block.register(SegmentationProblem)
+def _(problem, i, theta, c, blocks, direction, scratch):
+    start, first, mean_loss = problem.label_ptr[i], problem.part_ptr[i], 0.0
+    nodes = problem.label_ptr[i + 1] - start
+    for v in range(nodes):
+        sign = 1.0 if problem.labels[start + v] == 1 else -1.0
+        slope = problem.node_loss[start + v] - sign * theta[v]
+        mass, share = c * problem.width * row_dot(problem.x, start + v, problem.x, start + v), sign * blocks[first + v]
+        if abs(slope) < mass:  # else at one of the ends, as it is where mass is 0
+            best = min(max(share + slope / mass, 0.0), 1.0)
+        else:
+            best = 1.0 if slope > 0.0 else 0.0
+        direction[v] = sign * best - blocks[first + v]
+        mean_loss += problem.node_loss[start + v] * best
+    for j in range(nodes, nodes + problem.num_pairwise):
+        direction[j] = 0.0
+    return mean_loss
 
 
 @protocol.loss.register(SegmentationProblem)

@@ -4,21 +4,24 @@ Every family registers the ``required`` ones; all solvers but those that declare
 register is derived (``labelings``, ``dense_parts``), provided that it has the fields and functions from which it follows.
 """
 
+from functools import cache
+
 from fwexp.problems import protocol
-from fwexp.problems.protocol import bounds, enumeration, expectations, kernels, required, sets
+from fwexp.problems.protocol import bounds, enumeration, exact, expectations, kernels, required, sets
 
 REQUIRED = "required"
 
 
-def functions(module=protocol) -> list[str]:
+@cache
+def functions(module=protocol) -> tuple[str, ...]:
     """Return the names of all functions of the protocol, or of those in one of its files."""
-    return [name for name, value in vars(module).items() if hasattr(value, "implementations")]
+    return tuple(name for name, value in vars(module).items() if hasattr(value, "implementations"))
 
 
 # By the names of their files, in which the functions of a tier, and no others, are declared.
 TIERS: dict[str, tuple[str, ...]] = {
-    module.__name__.rpartition(".")[2]: tuple(functions(module))
-    for module in (required, sets, expectations, kernels, bounds, enumeration)
+    module.__name__.rpartition(".")[2]: functions(module)
+    for module in (required, sets, expectations, kernels, bounds, enumeration, exact)
 }
 
 UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier

@@ -16,6 +16,7 @@ from fwexp.problems.arrays import as_floats
 from fwexp.problems.protocol import (
     accumulate,
     accumulate_psi,
+    best_block,
     dot,
     expectation_oracle,
     gram_scores,
@@ -172,6 +173,11 @@ def _(problem, i, theta, c, potentials):
 def _(problem, i, potentials, mean, scratch):
     log_z, mean_loss = expectation_oracle(problem.unweighted, i, potentials, mean, scratch)
     return log_z, problem.c[i] * mean_loss
+
+
+@best_block.register(*WEIGHTED_FAMILIES)
+def _(problem, i, theta, c, blocks, direction, scratch):
+    return problem.c[i] * best_block(problem.unweighted, i, theta, c * problem.c[i], blocks, direction, scratch)
 
 
 # --- through F_i' -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ that is made elsewhere, and by default none of it takes part; most are of Osokin
 
 * which example is next (``sampling``): ``sampling_rule``;
 * whether stored labelings may answer for the oracle (``cache``): ``corners``;
-* what is done with the corner (``step``): ``duals`` and ``active_set``;
+* what is done with the corner (``step``): ``duals`` and ``active_set``; or in its place, the best of the whole block: ``duals``;
 * how often all block gaps are computed exactly (``refresh``): ``gap_refresh``;
 * an outer acceleration (``accelerate``): ``acceleration``;
 * weights that must not be negative, w = max(v, 0) where v is the sum above: ``projections``; the published step, exact for the
@@ -30,7 +30,7 @@ import numpy as np
 
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
-from fwexp.problems.protocol import inner, new_weights, prefetch_example, scores, workspace
+from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, scores, workspace
 from fwexp.solvers import active_set, corners, duals, gap_tree, projections
 from fwexp.solvers.acceleration import Acceleration, ProximalCentre
 from fwexp.solvers.active_set import ActiveSets
@@ -147,11 +147,12 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
 
     @classmethod
     def needs(cls, options):
-        """Steps other than ``fw`` and the cache store labelings; rules with curvatures, and kap, bound their features."""
+        """Steps but ``fw`` and ``exact``, and the cache, store labelings; rules with curvatures, and kap, bound their features."""
         accelerate = options.accelerate
         kap_is_open = accelerate is not False and (accelerate is True or accelerate.get("kap") is None)
-        sets = options.step != "fw" or options.cache is not False
-        return ("sets",) * sets + ("bounds",) * (options.sampling in ("lipschitz", "max_gain") or kap_is_open)
+        sets = options.step not in duals.OF_PARTS or options.cache is not False
+        exact, bounds = options.step == duals.EXACT, options.sampling in ("lipschitz", "max_gain") or kap_is_open
+        return ("sets",) * sets + ("exact",) * exact + ("bounds",) * bounds
 
     @classmethod
     def available_iterates(cls, options):
@@ -166,7 +167,8 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
             self.check_warm_start(warm_start)
             previous = warm_start.state
             if isinstance(previous.dual, duals.Parts) != self.keeps_parts:
-                raise OptionError("warm_start must be a result with step=fw if, and only if, this run has step=fw")
+                steps = " or ".join(duals.OF_PARTS)
+                raise OptionError(f"warm_start must be a result with step={steps} if, and only if, this run has step={steps}")
             dual, losses = duals.copied(previous.dual, problem), previous.iterate.losses.copy()
         iterate = Iterate(
             w=new_weights(problem),
@@ -203,6 +205,9 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         self.choose_centre()
 
     def prepare(self):
+        if self.options.step == duals.EXACT and not has_best_block(self.problem):
+            why = f"{type(original(self.problem)).__name__} knows no best block with slack rescaling, edges, many outputs or w >= 0"
+            raise OptionError(f"solver.step=exact of {self.name}: {why}; accepted here: {', '.join(duals.STEP_KINDS)}")
         self.work = workspace(self.problem)
         self.prepare_sampling()
 
@@ -213,7 +218,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     @property
     def keeps_parts(self) -> bool:
         """Whether the dual variables are vectors of parts."""
-        return self.options.step == "fw"
+        return self.options.step in duals.OF_PARTS
 
     def new_sets(self) -> ActiveSets:
         """Return active sets that hold the true labelings, with weight 1."""
@@ -274,8 +279,10 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         return corners.Cache(self.options.cache is not False, cache.F, cache.nu, self.stored, self.sets)
 
     @property
-    def _step_rule(self) -> duals.StepRule:
+    def _step_rule(self) -> duals.StepRule | duals.WholeBlock:
         options = self.options
+        if options.step == duals.EXACT:
+            return duals.WholeBlock()
         constrained = isinstance(self.state.projection, projections.Nonnegative)
         extends = constrained and options.line_search and options.constrained_search == "exact"
         return duals.StepRule(duals.STEP_KINDS[options.step], options.line_search, CORRECTIONS, options.nu, extends)

@@ -46,7 +46,8 @@ class Options:
     line_search : bool
         Whether steps are as long as is best; else 2n/(k + 2n).
     step : str
-        ``fw`` towards the corner of the oracle; ``pairwise``, ``away``, or ``corrective`` within the labelings that are stored.
+        ``fw`` towards the corner of the oracle; ``pairwise``, ``away``, or ``corrective`` within the labelings that are stored;
+        ``exact``, to the maximum of the dual over the block.
     cache : bool or CacheOptions
         Whether stored labelings may answer for the oracle, and when.
     refresh : float, optional
@@ -59,7 +60,7 @@ class Options:
 
     sampling: str = choice(*SAMPLING)
     line_search: bool = choice(True, False)
-    step: str = choice(*duals.STEP_KINDS)
+    step: str = choice(*duals.STEPS)
     cache: bool | CacheOptions = option(False, check_switch, CacheOptions)
     refresh: float | None = option(None, check_number, "a number of passes >= 0 (0 = never)", least=0.0, optional=True)
     accelerate: bool | AccelerateOptions = option(False, check_switch, AccelerateOptions)

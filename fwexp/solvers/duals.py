@@ -12,6 +12,7 @@ import numpy as np
 from fwexp.jit.kernels import dispatched, register_jitable
 from fwexp.problems.protocol import (
     add_to_block,
+    best_block,
     blocks_to_weights,
     copy_blocks,
     dot,
@@ -29,6 +30,9 @@ from fwexp.solvers.base import clipped_step
 # Kinds of steps, as numbers for kernels.
 FW, PAIRWISE, AWAY, CORRECTIVE = 0, 1, 2, 3
 STEP_KINDS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
+EXACT = "exact"  # the one kind that has a rule of its own
+STEPS = (*STEP_KINDS, EXACT)
+OF_PARTS = ("fw", EXACT)  # steps that need no labelings
 
 
 class Parts(NamedTuple):
@@ -45,6 +49,12 @@ class StepRule(NamedTuple):
     corrections: int  # pairwise steps among stored labelings per corrective step
     nu: float  # predefined steps are 2n/(nu k + 2n)
     extends: bool  # whether the line search goes on to the maximum of the dual under constraints
+
+
+class WholeBlock(NamedTuple):
+    """The step to the maximum of the dual over the whole block, to which the corner gives no more than the gap."""
+
+    extends: bool = False
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------
@@ -86,6 +96,13 @@ def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
 
     Returns the gap G of the corner, the share gamma, the change of n ell_i, and ||F_i' direction||^2, for rules that extend it
     only; the block changes by gamma times ``work.direction``.
+    """
+
+
+@dispatched(fastmath=False)
+def set_step(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work):
+    """Make the ``work.direction`` of a corner that of the step, and return gamma, the change of n ell_i at gamma = 1, and
+    ||F_i' direction||^2 where a line search needs it; for blocks of parts.
     """
 
 
@@ -144,11 +161,24 @@ def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     loss_change = loss(problem, i, work.y) - iterate.losses[i]
     # 6: gamma
     gap = loss_change - dot(problem, i, work.direction, work.theta)
-    length_sq = norm_sq(problem, i, work.direction) if step_rule.line_search else 0.0
-    gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
+    gamma, loss_change, length_sq = set_step(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work)
     # 7: w_i; ell_i follows with ell
     add_to_block(problem, i, work.direction, gamma, dual.blocks)
     return gap, gamma, gamma * loss_change, length_sq
+
+
+@set_step.register(StepRule)
+def _(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work):
+    length_sq = norm_sq(problem, i, work.direction) if step_rule.line_search else 0.0
+    return step_size(step_rule, k, problem.n, gap, length_sq / lam_n), loss_change, length_sq
+
+
+@set_step.register(WholeBlock)
+def _(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work):
+    if gap <= 0.0:  # it is there already, as blocks at the truth are in most visits
+        return 0.0, loss_change, 0.0
+    best = best_block(problem, i, work.theta, 1.0 / lam_n, dual.blocks, work.direction, work.scratch)
+    return 1.0, best - iterate.losses[i], 0.0
 
 
 @step_towards.register(ActiveSets)

@@ -110,7 +110,7 @@ def check_problem(problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ..
     Returns
     -------
     tuple of str
-        Names of tiers, out of ``required``, ``sets``, ``expectations``, ``kernels``, ``bounds`` and ``enumeration``.
+        Names of tiers, out of ``required``, ``sets``, ``expectations``, ``kernels``, ``bounds``, ``enumeration`` and ``exact``.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def check_problem(problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ..
     >>> import fwexp, numpy as np
     >>> from fwexp.testing import check_problem
     >>> check_problem(fwexp.multiclass_problem(np.eye(3), [0, 1, 1]))
-    ('required', 'sets', 'expectations', 'kernels', 'bounds', 'enumeration')
+    ('required', 'sets', 'expectations', 'kernels', 'bounds', 'enumeration', 'exact')
     """
     for check in problem_checks(problem, seed=seed, examples=examples):
         check()

@@ -242,6 +242,22 @@ def radii_bound_the_features(probe):
             require(norm_sq <= radii[i] * (1 + TOL) + TOL, f"radii_sq[{i}] must be at least ||psi||^2 = {norm_sq}, got {radii[i]}")
 
 
+def best_blocks_have_no_gap(probe):
+    """At the best block no labeling has a higher L_i(y) - <w, psi_i(y)> than those of the block on average, where it is known."""
+    problem, work = probe.problem, probe.work
+    if tiers.missing(problem, "exact") or not protocol.has_best_block(problem):
+        return
+    for k, w in enumerate(probe.weights):
+        blocks, c = protocol.new_blocks(problem), 0.1 + k % 3
+        for i in probe.examples:
+            mean_loss = protocol.best_block(problem, i, probe.theta(i, w), c, blocks, work.direction, work.scratch)
+            way = probe.image(i, work.direction)
+            there = w + c * way
+            gap = probe.oracle(i, there)[1] - (mean_loss - way @ there)
+            size = 1.0 + mean_loss + np.abs(way) @ np.abs(there)
+            require(abs(gap) <= TOL * size, f"best_block({i}) must leave no gap, got {gap}")
+
+
 def evaluation_agrees_with_single_calls(probe):
     """The evaluation of all examples (compiled where the family is) agrees with calls one by one in plain Python."""
     evaluator = Evaluator(probe.problem)
@@ -288,5 +304,6 @@ PROBLEM_CHECKS = (
     blocks_move_towards_corners,
     sums_keep_what_is_added,
     radii_bound_the_features,
+    best_blocks_have_no_gap,
     evaluation_agrees_with_single_calls,
 )

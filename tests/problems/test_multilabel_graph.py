@@ -38,7 +38,13 @@ def example(request):
 
 
 def test_keeps_the_promises_of_the_protocol(example):
-    assert check_problem(example[1]) == ("required", "sets", "bounds")
+    assert check_problem(example[1]) == ("required", "sets", "bounds", "exact")
+
+
+def test_without_edges_the_oracle_is_exact():
+    problem = build(*random_arrays(np.random.default_rng(0), edges=False))
+    assert protocol.exact_oracle(problem) is True
+    check_problem(problem)
 
 
 def test_size(example):

@@ -12,6 +12,7 @@ SETTINGS = [
     ("bcfw", {"step": "pairwise"}),
     ("bcfw", {"step": "away"}),
     ("bcfw", {"step": "corrective"}),
+    ("bcfw", {"step": "exact"}),
     ("bcfw", {"step": "corrective", "sampling": "gap", "cache": True}),
     ("n_slack", {}),
     ("n_slack", {"accelerate": False}),

@@ -6,9 +6,9 @@ part scores), ``label_ptr`` (int64 (n + 1,), likewise for the labels of its labe
 ones). Where some weights must not be negative, ``nonnegative`` (int64, ascending) has their indices among the internal ones.
 
 A family registers an implementation of each function in ``required``. There is a file for every tier of further functions,
-which solvers ask for by its name: ``sets`` (of labelings), ``expectations``, ``kernels``, ``bounds`` and ``enumeration``. What
-is in ``derived`` and ``weights`` a family registers only where it has something faster. All can be imported from here;
-``fwexp.problems.tiers`` says which a family has.
+which solvers ask for by its name: ``sets`` (of labelings), ``expectations``, ``kernels``, ``bounds``, ``enumeration`` and
+``exact``. What is in ``derived`` and ``weights`` a family registers only where it has something faster. All can be imported
+from here; ``fwexp.problems.tiers`` says which a family has.
 
 The joint features are linear in short vectors of parts: psi_i(y) = F_i' p_i(y), where p_i(y) holds the parts of the true
 labeling minus those of y. A dual block is therefore kept as its expected parts (never as w_i in R^d), a step costs
@@ -45,6 +45,7 @@ total : ndarray
 from fwexp.problems.protocol.bounds import *  # noqa: F403
 from fwexp.problems.protocol.derived import *  # noqa: F403
 from fwexp.problems.protocol.enumeration import *  # noqa: F403
+from fwexp.problems.protocol.exact import *  # noqa: F403
 from fwexp.problems.protocol.expectations import *  # noqa: F403
 from fwexp.problems.protocol.kernels import *  # noqa: F403
 from fwexp.problems.protocol.required import *  # noqa: F403
