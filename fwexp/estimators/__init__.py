@@ -1,0 +1,12 @@
+"""Estimators with scikit-learn's conventions over `fwexp.solve`; scikit-learn comes with the extra ``estimators``."""
+
+from fwexp.errors import not_installed
+
+try:
+    import sklearn  # noqa: F401
+except ImportError:
+    raise ImportError(not_installed("fwexp.estimators needs", "scikit-learn", "estimators")) from None
+
+from fwexp.estimators.chain import ChainSVM
+
+__all__ = ["ChainSVM"]
