@@ -8,5 +8,6 @@ except ImportError:
     raise ImportError(not_installed("fwexp.estimators needs", "scikit-learn", "estimators")) from None
 
 from fwexp.estimators.chain import ChainSVM
+from fwexp.estimators.multiclass import MulticlassSVM
 
-__all__ = ["ChainSVM"]
+__all__ = ["ChainSVM", "MulticlassSVM"]

@@ -125,8 +125,8 @@ class CertifiedSVM(BaseEstimator):
             if isinstance(value, _Function):
                 raise OptionError(f"{name} was the function {value}, which files do not hold: pass it, load(path, {name}=...)")
         self = cls().set_params(**params)
-        self._restore(**learned)
         self.result_ = Result(**fields)
+        self._restore(**learned)
         return self
 
     @abstractmethod
