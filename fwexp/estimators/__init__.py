@@ -9,5 +9,6 @@ except ImportError:
 
 from fwexp.estimators.chain import ChainSVM
 from fwexp.estimators.multiclass import MulticlassSVM
+from fwexp.estimators.structured import StructuredSVM
 
-__all__ = ["ChainSVM", "MulticlassSVM"]
+__all__ = ["ChainSVM", "MulticlassSVM", "StructuredSVM"]

@@ -34,8 +34,8 @@ class CertifiedSVM(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _train(self, problem, sample_weight=None, **more) -> None:
-        """Set ``result_`` to that of a problem, ``more`` being further arguments of `fwexp.solve`."""
+    def _train(self, problem, sample_weight=None, *, lam=None, **more) -> None:
+        """Set ``result_`` to that of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
         if get_method(self.solver, {})[0].refers_to_inputs:
             raise ParameterError(f"solver must be one whose weights are of features, got {self.solver!r}")
         size = problem.n
@@ -46,10 +46,12 @@ class CertifiedSVM(BaseEstimator):
             before = self.result_.state.user_problem
             if _same(before, problem):
                 problem, more = before, {"warm_start": self.result_, **more}
+        if lam is None:
+            lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size)
         result = solve(
             problem,
             self.solver,
-            lam=self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size),
+            lam=lam,
             max_passes=self.max_passes,
             gap_tol=self.tol,
             seed=as_seed(self.random_state),
@@ -57,16 +59,11 @@ class CertifiedSVM(BaseEstimator):
             **more,
         )
         if result.status == "max_passes" and result.gap > self.tol:
-            end = ending(result.status, self.n_passes_of(result), result.gap)
+            end = ending(result.status, result.trace["passes"].iloc[-1], result.gap)
             warnings.warn(f"{end}: raise max_passes, lam or tol", ConvergenceWarning, stacklevel=3)
         if not self.warm_start:
             result.state = None  # which holds the training data
         self.result_ = result
-
-    @staticmethod
-    def n_passes_of(result: Result) -> float:
-        """Return after how many passes over the data a result ended."""
-        return float(result.trace["passes"].iloc[-1])
 
     @property
     def dual_gap_(self) -> float:
@@ -76,7 +73,7 @@ class CertifiedSVM(BaseEstimator):
     @property
     def n_passes_(self) -> float:
         """Oracle calls / n."""
-        return self.n_passes_of(self.result_)
+        return float(self.trace_["passes"].iloc[-1])
 
     @property
     def status_(self) -> str:
@@ -97,7 +94,7 @@ class CertifiedSVM(BaseEstimator):
             The file, in numpy's format npz, which `fwexp.load` reads as well: as a `Result`.
         """
         check_is_fitted(self)
-        params = {name: _as_text(name, value) for name, value in self.get_params(deep=False).items()}
+        params = {name: _parameter(name, value) for name, value in self.get_params(deep=False).items()}
         learned = {name: _as_text(name, value) for name, value in self._learned().items()}
         return saving.save(self.result_, path, {"name": type(self).__name__, "params": params, "learned": learned})
 
@@ -110,7 +107,7 @@ class CertifiedSVM(BaseEstimator):
         path : path
             The file.
         **params
-            Parameters to take the place of those in the file: a function, for instance, which it cannot hold.
+            Parameters to take the place of those in the file, such as functions and other objects, which it cannot hold.
         """
         fields, found = saving.read(path)
         if found is None or found.get("name") != cls.__name__:
@@ -122,9 +119,9 @@ class CertifiedSVM(BaseEstimator):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ParameterError(f"path must be a file of {cls.__name__}.save, got one that is damaged ({error})") from error
         for name, value in params.items():
-            if isinstance(value, _Function):
-                raise OptionError(f"{name} was the function {value}, which files do not hold: pass it, load(path, {name}=...)")
-        self = cls().set_params(**params)
+            if isinstance(value, _Object):
+                raise OptionError(f"{name} was {value}, which files do not hold: pass it, load(path, {name}=...)")
+        self = cls(**params)
         self.result_ = Result(**fields)
         self._restore(**learned)
         return self
@@ -138,8 +135,15 @@ class CertifiedSVM(BaseEstimator):
         """Take what `_learned` returned."""
 
 
-class _Function(str):
-    """The name of a function that a parameter was."""
+class _Object(str):
+    """The name of a parameter that was a function, or something else that a file does not hold."""
+
+
+def _parameter(name: str, value) -> Any:
+    try:
+        return _as_text(name, value)
+    except ParameterError:
+        return {"object": getattr(value, "__name__", type(value).__name__)}
 
 
 def _as_text(name: str, value) -> Any:
@@ -156,8 +160,6 @@ def _as_text(name: str, value) -> Any:
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, np.ndarray):
         return {"array": _as_text(name, value.tolist()), "dtype": value.dtype.str}
-    if callable(value):
-        return {"function": getattr(value, "__name__", type(value).__name__)}
     raise ParameterError(f"{name} must be made of numbers and text to be saved, got {type(value).__name__} {shown(value)}")
 
 
@@ -169,7 +171,7 @@ def _from_text(value) -> Any:
     if "array" in value:
         return as_array_of(_from_text(value["array"]), np.dtype(value["dtype"]))
     ((kind, held),) = value.items()
-    return {"tuple": tuple, "slice": lambda held: slice(*held), "function": _Function}[kind](_from_text(held))
+    return {"tuple": tuple, "slice": lambda held: slice(*held), "object": _Object}[kind](_from_text(held))
 
 
 def as_array_of(values: list, dtype=None) -> np.ndarray:

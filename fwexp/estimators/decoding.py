@@ -2,13 +2,26 @@
 
 import numpy as np
 
-from fwexp.jit.kernels import njit
+from fwexp.jit.kernels import njit, specialise
 from fwexp.oracles.viterbi import viterbi
-from fwexp.problems.features import row_scores
+from fwexp.problems.features import padded_width, row_scores
+
+
+def padded_weights(w: np.ndarray, num_states: int) -> np.ndarray:
+    """Return the public weights of chains in rows as long as kernels want them."""
+    rows = w.reshape(-1, num_states)
+    return np.pad(rows, ((0, 0), (0, padded_width(num_states) - num_states))).ravel()
+
+
+def decode(x, ptr: np.ndarray, weights: np.ndarray, num_states: int) -> np.ndarray:
+    """Return the labels of highest score of all positions: rows of features x, with `padded_weights`."""
+    labels = np.empty(ptr[-1], dtype=np.int32)
+    specialise(_decode_chains, x)(x, ptr, weights, num_states, padded_width(num_states), labels)
+    return labels
 
 
 @njit
-def decode_chains(x, ptr, w, num_states, width, y):
+def _decode_chains(x, ptr, w, num_states, width, y):
     """Write the labels of highest score of all positions to y; w and width are as in ``fwexp.problems.chain``."""
     first = len(w) - (2 + num_states) * width
     transitions = w[first + 2 * width :]
