@@ -8,7 +8,8 @@ except ImportError:
     raise ImportError(not_installed("fwexp.estimators needs", "scikit-learn", "estimators")) from None
 
 from fwexp.estimators.chain import ChainSVM
+from fwexp.estimators.chain_cv import ChainSVMCV
 from fwexp.estimators.multiclass import MulticlassSVM
 from fwexp.estimators.structured import StructuredSVM
 
-__all__ = ["ChainSVM", "MulticlassSVM", "StructuredSVM"]
+__all__ = ["ChainSVM", "ChainSVMCV", "MulticlassSVM", "StructuredSVM"]
