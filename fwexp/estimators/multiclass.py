@@ -1,19 +1,17 @@
 """Classification: the SVM of Crammer and Singer, which is trained to a certified gap."""
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base import CertifiedSVM
-from fwexp.estimators.features import Vectorizer, by_name
+from fwexp.estimators.examples import ExampleModel
 from fwexp.problems.multiclass import multiclass_problem
 
 
-class MulticlassSVM(ClassifierMixin, CertifiedSVM):
+class MulticlassSVM(ClassifierMixin, ExampleModel):
     """Classify: the linear SVM of Crammer and Singer, trained to a certified gap.
 
     It minimises lam/2 ||w||^2 + 1/n sum_i max_y (L(y_i, y) - <w_{y_i} - w_y, x_i>).
@@ -124,14 +122,7 @@ class MulticlassSVM(ClassifierMixin, CertifiedSVM):
         -------
         self
         """
-        self.vectorizer_ = None
-        if isinstance(X, list | tuple) and by_name([X]):
-            self.vectorizer_ = Vectorizer(self.min_count)
-            X, y = self.vectorizer_.fit_transform([X])[0], np.asarray(y)
-            check_consistent_length(X, y)
-            self._name_features()
-        else:
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = self._learn_rows(X, y)
         check_classification_targets(y)
         self.classes_, numbers = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -191,42 +182,10 @@ class MulticlassSVM(ClassifierMixin, CertifiedSVM):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _rows(self, X):
-        """Return the rows of inputs with the features that are known."""
-        check_is_fitted(self)
-        if self.vectorizer_ is not None:
-            return self.vectorizer_.transform([X])[0]
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-
     def _problem(self, X, numbers):
-        if self.fit_intercept:
-            ones = np.ones((X.shape[0], 1))
-            X = sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
-        return multiclass_problem(X, numbers, len(self.classes_), costs=self.costs, rescaling=self.rescaling)
+        X, K = self._with_constant(X), len(self.classes_)
+        return multiclass_problem(X, numbers, K, costs=self.costs, rescaling=self.rescaling)
 
     def _set_weights(self) -> None:
         weights = self.result_.w.reshape(-1, len(self.classes_)).T
-        if len(weights) == 2:
-            weights = weights[1:] - weights[:1]
-        self.coef_ = weights[:, : self.n_features_in_]
-        self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
-
-    def _learned(self):
-        names = None if self.vectorizer_ is None else self.vectorizer_.names
-        return {"classes": self.classes_, "names": names, "num_features": self.n_features_in_}
-
-    def _restore(self, classes, names, num_features):
-        self.classes_, self.n_features_in_, self.vectorizer_ = classes, num_features, None
-        if names is not None:
-            self.vectorizer_ = Vectorizer(self.min_count)
-            self.vectorizer_.restore(names, num_features)
-            self._name_features()
-        self._set_weights()
-
-    def _name_features(self) -> None:
-        self.n_features_in_, self.feature_names_in_ = self.vectorizer_.num_features, np.array(self.vectorizer_.names, dtype=object)
+        self._split_weights(weights[1:] - weights[:1] if len(weights) == 2 else weights)
