@@ -9,7 +9,10 @@ except ImportError:
 
 from fwexp.estimators.chain import ChainSVM
 from fwexp.estimators.chain_cv import ChainSVMCV
+from fwexp.estimators.graph import GraphSVM
+from fwexp.estimators.matching import MatchingSVM
 from fwexp.estimators.multiclass import MulticlassSVM
+from fwexp.estimators.multilabel import MultiLabelSVM
 from fwexp.estimators.structured import StructuredSVM
 
-__all__ = ["ChainSVM", "ChainSVMCV", "MulticlassSVM", "StructuredSVM"]
+__all__ = ["ChainSVM", "ChainSVMCV", "GraphSVM", "MatchingSVM", "MultiLabelSVM", "MulticlassSVM", "StructuredSVM"]

@@ -22,17 +22,13 @@ from fwexp.tasks.train import solve
 
 
 class CertifiedSVM(BaseEstimator):
-    """Base of the estimators, with the parameters of `fwexp.solve` that all of them have."""
+    """Base of the estimators."""
 
-    def __init__(self, lam=0.01, *, C=None, solver="auto", tol=1e-2, max_passes=50, warm_start=False, random_state=0, verbose=0):
-        self.lam = lam
-        self.C = C
-        self.solver = solver
-        self.tol = tol
-        self.max_passes = max_passes
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    C, nonnegative, warm_start = None, None, False  # of those that have no such parameters
+
+    def _take(self, given) -> None:
+        """Set the parameters to what ``__init__`` was given, its ``locals()``: unchecked, as scikit-learn wants it."""
+        vars(self).update({name: given[name] for name in self._get_param_names()})
 
     def _train(self, problem, sample_weight=None, *, lam=None, **more) -> None:
         """Set ``result_`` to that of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
@@ -92,6 +88,10 @@ class CertifiedSVM(BaseEstimator):
         ----------
         path : path
             The file, in numpy's format npz, which `fwexp.load` reads as well: as a `Result`.
+
+        Returns
+        -------
+        Path
         """
         check_is_fitted(self)
         params = {name: _parameter(name, value) for name, value in self.get_params(deep=False).items()}
@@ -108,6 +108,10 @@ class CertifiedSVM(BaseEstimator):
             The file.
         **params
             Parameters to take the place of those in the file, such as functions and other objects, which it cannot hold.
+
+        Returns
+        -------
+        estimator
         """
         fields, found = saving.read(path)
         if found is None or found.get("name") != cls.__name__:

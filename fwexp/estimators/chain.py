@@ -105,21 +105,7 @@ class ChainSVM(ChainModel):
         random_state=0,
         verbose=0,
     ):
-        super().__init__(
-            lam,
-            C=C,
-            solver=solver,
-            tol=tol,
-            max_passes=max_passes,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.features = features
-        self.min_count = min_count
-        self.nonnegative = nonnegative
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
+        self._take(locals())
 
     def fit(self, X, y, sample_weight=None):
         """Train on labelled sequences.
@@ -159,6 +145,10 @@ class ChainSVM(ChainModel):
         ----------
         key, results_dir, **filters
             Which run, as for `fwexp.load_run`.
+
+        Returns
+        -------
+        ChainSVM
         """
         result = load_run(key, results_dir=results_dir, **filters)
         if result.structure.get("family") != "ChainProblem":

@@ -90,14 +90,7 @@ class ChainSVMCV(ChainModel):
         random_state=0,
         verbose=0,
     ):
-        super().__init__(solver=solver, tol=tol, max_passes=max_passes, random_state=random_state, verbose=verbose)
-        self.lams = lams
-        self.lam_min = lam_min
-        self.eps = eps
-        self.cv = cv
-        self.features = features
-        self.min_count = min_count
-        self.n_jobs = n_jobs
+        self._take(locals())
 
     def fit(self, X, y, sample_weight=None):
         """Choose lam, and train on all sequences with it.

@@ -20,8 +20,6 @@ from fwexp.problems.weighted import weighted_problem
 class ChainModel(CertifiedSVM):
     """Base of the estimators that label sequences; they have parameters ``features`` and ``min_count``."""
 
-    nonnegative = None
-
     def to_problem(self, X, y, sample_weight=None):
         """Return labelled sequences as a problem for `fwexp.solve` and all else, with the features and labels learned.
 
@@ -45,6 +43,10 @@ class ChainModel(CertifiedSVM):
         ----------
         X : list of sequences
             Inputs, as for `fit`.
+
+        Returns
+        -------
+        list of lists of labels
         """
         numbers, ptr = self._decode(X)
         names = self.classes_.tolist()
@@ -58,6 +60,10 @@ class ChainModel(CertifiedSVM):
         ----------
         x : sequence
             As those in X.
+
+        Returns
+        -------
+        list of labels
         """
         return self.predict([x])[0]
 
@@ -68,6 +74,10 @@ class ChainModel(CertifiedSVM):
         ----------
         X, y, sample_weight
             As for `fit`.
+
+        Returns
+        -------
+        float
         """
         check_is_fitted(self)
         predicted = self.predict(X)

@@ -90,21 +90,7 @@ class MulticlassSVM(ClassifierMixin, ExampleModel):
         random_state=0,
         verbose=0,
     ):
-        super().__init__(
-            lam,
-            C=C,
-            solver=solver,
-            tol=tol,
-            max_passes=max_passes,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.fit_intercept = fit_intercept
-        self.min_count = min_count
-        self.costs = costs
-        self.rescaling = rescaling
-        self.class_weight = class_weight
+        self._take(locals())
 
     def fit(self, X, y, sample_weight=None):
         """Train on classified examples.

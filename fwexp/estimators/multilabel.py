@@ -89,19 +89,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         random_state=0,
         verbose=0,
     ):
-        super().__init__(
-            lam,
-            C=C,
-            solver=solver,
-            tol=tol,
-            max_passes=max_passes,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.edges = edges
-        self.fit_intercept = fit_intercept
-        self.min_count = min_count
+        self._take(locals())
 
     def fit(self, X, y, sample_weight=None):
         """Train on examples with sets of labels.

@@ -69,9 +69,7 @@ class StructuredSVM(CertifiedSVM):
     def __init__(
         self, model, lam=0.01, *, C=None, solver="auto", tol=1e-2, max_passes=50, nonnegative=None, random_state=0, verbose=0
     ):
-        super().__init__(lam, C=C, solver=solver, tol=tol, max_passes=max_passes, random_state=random_state, verbose=verbose)
-        self.model = model
-        self.nonnegative = nonnegative
+        self._take(locals())
 
     def fit(self, X, y, sample_weight=None):
         """Train on labelled inputs.
@@ -109,6 +107,10 @@ class StructuredSVM(CertifiedSVM):
         ----------
         X, y
             As for `fit`.
+
+        Returns
+        -------
+        CallbackProblem
         """
         (X, y), model = _examples(X, y), self.model
         return CallbackProblem(
@@ -127,6 +129,10 @@ class StructuredSVM(CertifiedSVM):
         ----------
         X : sequence of inputs
             As for `fit`.
+
+        Returns
+        -------
+        list of labelings
         """
         check_is_fitted(self)
         return [self.predict_one(x) for x in as_list("X", X, "inputs")]
@@ -138,6 +144,10 @@ class StructuredSVM(CertifiedSVM):
         ----------
         x : object
             As those in X.
+
+        Returns
+        -------
+        labeling
         """
         return self.model.inference(x, self.w)
 
@@ -148,6 +158,10 @@ class StructuredSVM(CertifiedSVM):
         ----------
         X, y
             As for `fit`.
+
+        Returns
+        -------
+        float
         """
         X, y = _examples(X, y)
         losses = [self.model.loss(labeling, predicted) for labeling, predicted in zip(y, self.predict(X))]
