@@ -36,7 +36,7 @@ class CertifiedSVM(BaseEstimator):
             raise ParameterError(f"solver must be one whose weights are of features, got {self.solver!r}")
         size = problem.n
         if sample_weight is not None:
-            weights = as_floats("sample_weight", sample_weight, "hold one number per example")
+            weights = check_weights(sample_weight, problem.n)
             problem, size = weighted_problem(problem, weights), weights.sum()
         if self.warm_start and getattr(self, "result_", None) is not None and self.result_.state is not None:
             before = self.result_.state.user_problem
@@ -160,6 +160,8 @@ def _as_text(name: str, value) -> Any:
         return [_as_text(name, item) for item in value]
     if isinstance(value, tuple):
         return {"tuple": [_as_text(name, item) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[_as_text(name, item) for item in pair] for pair in value.items()]}
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, np.ndarray):
@@ -175,7 +177,7 @@ def _from_text(value) -> Any:
     if "array" in value:
         return as_array_of(_from_text(value["array"]), np.dtype(value["dtype"]))
     ((kind, held),) = value.items()
-    return {"tuple": tuple, "slice": lambda held: slice(*held), "object": _Object}[kind](_from_text(held))
+    return {"tuple": tuple, "dict": dict, "slice": lambda held: slice(*held), "object": _Object}[kind](_from_text(held))
 
 
 def as_array_of(values: list, dtype=None) -> np.ndarray:
@@ -183,8 +185,17 @@ def as_array_of(values: list, dtype=None) -> np.ndarray:
     if dtype is not None and dtype.kind != "O":
         return np.array(values, dtype=dtype)
     array = np.empty(len(values), dtype=object)
-    array[:] = values
+    for k, value in enumerate(values):
+        array[k] = value
     return array
+
+
+def check_weights(weights, n: int) -> np.ndarray:
+    """Return the weights of n examples as an array."""
+    weights = as_floats("sample_weight", weights, "hold one number per example")
+    if weights.shape != (n,):
+        raise ParameterError(f"sample_weight must have shape ({n},), one per example, got {weights.shape}")
+    return weights
 
 
 def as_seed(random_state) -> int:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import as_seed
+from fwexp.estimators.base import as_seed, check_weights
 from fwexp.estimators.chain_model import ChainModel
 from fwexp.options import check_number
 from fwexp.store.models import load_run
@@ -128,7 +128,8 @@ class ChainSVM(ChainModel):
             X, y = list(X), list(y)
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)
-            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, len(X))[kept]
             parts = [([X[i] for i in part], [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
             problem = self._learn(*parts[0])
             more = {"test": self._problem(*parts[1]), "callback": Patience(), "iterates": ["last"]}

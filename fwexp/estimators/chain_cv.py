@@ -6,7 +6,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import as_seed
+from fwexp.estimators.base import as_seed, check_weights
 from fwexp.estimators.chain_model import ChainModel, labels_of
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.features import FORMS
@@ -111,7 +111,7 @@ class ChainSVMCV(ChainModel):
         X, y = as_list("X", X, FORMS), as_list("y", y, "sequences of labels")
         if len(X) != len(y):
             raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
-        weights = None if sample_weight is None else as_floats("sample_weight", sample_weight, "hold one number per example")
+        weights = None if sample_weight is None else check_weights(sample_weight, len(X))
         lowest, seed = self._lowest(), as_seed(self.random_state)
         parts = [part for split in check_cv(self.cv).split(X) for part in split]
         folds = [([X[i] for i in part], [y[i] for i in part], None if weights is None else weights[part]) for part in parts]

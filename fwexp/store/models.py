@@ -3,6 +3,7 @@
 from fwexp.errors import DataError, ParameterError, shown
 from fwexp.options import check_path
 from fwexp.store import traces
+from fwexp.store.commit import MODEL
 from fwexp.store.records import Damaged
 from fwexp.store.runs import find_runs
 from fwexp.store.stored_run import StoredRun, verified_trace
@@ -65,7 +66,11 @@ def _result(run: StoredRun):
     arrays, record = run.model(), run.record
     trace = traces.table(verified_trace(run)).to_pandas()
     if "header" in arrays:
-        return Result(**fields_of(arrays)[0] | {"trace": trace})
+        try:
+            fields, _ = fields_of(arrays)
+        except Exception as error:  # whoever wrote it
+            raise Damaged(f"{MODEL} is no model") from error
+        return Result(**fields | {"trace": trace})
     numbers = {name: float("nan") if record[name] is None else record[name] for name in ("primal", "dual", "gap", "lam")}
     texts = {name: record[name] for name in ("status", "reason", "iterate", "seed")}
     options, solver = record.get("options", {}), run.config["solver"]["name"]

@@ -127,9 +127,11 @@ class StoredRun:
         content = _verified(self, MODEL, math.inf)
         try:
             arrays = arrays_in(io.BytesIO(content))
-            return arrays | {"w": arrays["w"]}
         except Exception as error:
             raise Damaged(f"{MODEL} has no weights") from error
+        if "w" not in arrays:
+            raise Damaged(f"{MODEL} has no weights")
+        return arrays
 
     @functools.cached_property
     def _columns(self) -> dict[str, Any]:

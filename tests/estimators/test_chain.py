@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import fwexp
+from fwexp import store
 from fwexp.errors import OptionError, ParameterError
 from fwexp.estimators import ChainSVM
 
@@ -81,7 +82,10 @@ def test_matrices_of_all_kinds_give_the_same(X):
     assert not hasattr(found, "feature_names_in_")
 
 
-@pytest.mark.parametrize("names", [("D", "N", "V"), (3, 1, 2), ((0, "d"), (0, "n"), (1,)), (None, "N", 3.5), (True, False, "V")])
+@pytest.mark.parametrize(
+    "names",
+    [("D", "N", "V"), (3, 1, 2), ((0, "d"), (0, "n"), (1,)), ((0, 1), (0, 2), (1, 1)), (None, "N", 3.5), (True, False, "V")],
+)
 def test_labels_are_anything_that_can_be_hashed(names, tmp_path):
     meant = dict(zip("DNV", names))
     y = [[meant[tag] for tag in tags] for tags in TAGS]
@@ -146,6 +150,19 @@ def test_other_files_are_refused(tagger, tmp_path):
         ChainSVM().save(path)
 
 
+def test_stored_runs_become_taggers(tmp_path):
+    problem = fwexp.chain_problem(matrices(), [["DNV".index(tag) for tag in tags] for tags in TAGS])
+    result = fwexp.solve(problem, lam=0.01)
+    config = {"dataset": {"name": "ocr"}, "solver": {"name": "auto"}, "task": "train", "lam": 0.01, "seed": 0}
+    key = store.save(result, config, tmp_path).name
+    tagger = ChainSVM.from_run(key, results_dir=tmp_path)
+    assert tagger.predict(matrices()) == [y.tolist() for y in result.predict(problem)]
+    assert (tagger.lam, tagger.dual_gap_, tagger.classes_.tolist()) == (0.01, result.gap, [0, 1, 2])
+    other = store.save(fwexp.solve(fwexp.multiclass_problem(np.eye(2), [0, 1]), lam=1.0), config | {"lam": 1.0}, tmp_path).name
+    with pytest.raises(ParameterError, match="the run must be one on chains, got MulticlassProblem"):
+        ChainSVM.from_run(other, results_dir=tmp_path)
+
+
 def test_pickles_and_clones(tagger):
     tagger.predict(WORDS)
     again = pickle.loads(pickle.dumps(tagger))
@@ -188,6 +205,12 @@ def test_refitting_forgets_the_old_data():
     assert tagger.predict(WORDS) == TAGS
     tagger.fit(matrices()[::-1], [[tag.lower() for tag in tags] for tags in TAGS[::-1]])
     assert tagger.predict(matrices())[1] == ["d", "n"]
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_weights_must_fit(early_stopping):
+    with pytest.raises(ParameterError, match=r"sample_weight must have shape \(4,\), one per example, got \(2,\)"):
+        ChainSVM(early_stopping=early_stopping).fit(WORDS, TAGS, sample_weight=[1, 2])
 
 
 def test_validation_ends_training():

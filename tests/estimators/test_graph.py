@@ -9,6 +9,8 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import GraphSVM
 
+pytestmark = pytest.mark.usefixtures("plain_python")
+
 
 def image(seed, names=("back", "fore")):
     rng = np.random.default_rng(seed)

@@ -80,10 +80,10 @@ def test_features_may_have_names(tmp_path):
 
 def test_copies_and_files_predict_the_same(data, tmp_path):
     X, y = data
-    model = MulticlassSVM(costs=1 - np.eye(3), rescaling="slack").fit(sp.csr_array(X), y)
+    model = MulticlassSVM(costs=1 - np.eye(3), rescaling="slack", class_weight={"a": 1, "b": 2.0, "c": 1}).fit(sp.csr_array(X), y)
     for again in (pickle.loads(pickle.dumps(model)), MulticlassSVM.load(model.save(tmp_path / "model.npz"))):
         np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-        assert again.rescaling == "slack"
+        assert (again.rescaling, again.class_weight) == ("slack", model.class_weight)
         np.testing.assert_array_equal(again.costs, model.costs)
 
 

@@ -11,6 +11,8 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import MultiLabelSVM
 
+pytestmark = pytest.mark.usefixtures("plain_python")
+
 
 @pytest.fixture(scope="module")
 def data():
