@@ -34,7 +34,15 @@ def examples():
 
 
 EXAMPLES = list(examples())
-COMPILE_MUCH = {"fwexp.problems.weighted.weighted_problem", "fwexp.problems.pose.pose_problem"}
+COMPILE_MUCH = {
+    f"fwexp.{name}"
+    for name in (
+        "problems.weighted.weighted_problem",
+        "problems.pose.pose_problem",
+        *(f"estimators.{name}SVM" for name in ("graph.Graph", "matching.Matching", "multilabel.MultiLabel")),
+        "estimators.chain_cv.ChainSVMCV",
+    )
+}
 
 
 def marks(example):
