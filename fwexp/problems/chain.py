@@ -145,7 +145,8 @@ def chain_problem(X, y, num_states: int | None = None, *, nonnegative=None) -> C
     Returns
     -------
     ChainProblem
-        With ``n``, ``d = K p + 2 K + K^2``.
+        With ``n``, ``d = K p + 2 K + K^2``: w holds ``w[f*K + k]`` for feature f and label k, then K weights of the first label, K
+        of the last, and K^2 of the transitions, ``[from*K + to]``.
 
     Raises
     ------
