@@ -24,7 +24,7 @@ from fwexp.tasks.train import solve
 class CertifiedSVM(BaseEstimator):
     """Base of the estimators."""
 
-    C, nonnegative, warm_start = None, None, False  # of those that have no such parameters
+    C, class_weight, nonnegative, warm_start = None, None, None, False  # of those that have no such parameters
 
     def _take(self, given) -> None:
         """Set the parameters to what ``__init__`` was given, its ``locals()``: unchecked, as scikit-learn wants it."""

@@ -28,6 +28,8 @@ class ChainSVM(ChainModel):
         ``"auto"``: X has the features; else ``features(x)`` returns those of one sequence x, in a form below.
     min_count : int
         Features by name that fewer positions have are left out.
+    class_weight : dict or "balanced", optional
+        What a position costs that has a label and gets another, by default 1; ``"balanced"``: inversely to how often labels occur.
     solver : str
         A solver or method of `fwexp.solve`, but none with a kernel.
     tol : float
@@ -55,6 +57,8 @@ class ChainSVM(ChainModel):
         p, the number of features.
     feature_names_in_ : ndarray (p,)
         Their names, where X has names.
+    class_weight_ : ndarray (K,) or None
+        What the labels cost.
     coef_ : ndarray (K, p)
         Weights of features.
     start_, end_ : ndarray (K,)
@@ -95,6 +99,7 @@ class ChainSVM(ChainModel):
         C=None,
         features="auto",
         min_count=1,
+        class_weight=None,
         solver="auto",
         tol=1e-2,
         max_passes=50,

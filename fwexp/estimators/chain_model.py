@@ -10,9 +10,9 @@ from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base import CertifiedSVM
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.features import FORMS, Vectorizer
-from fwexp.estimators.labels import as_sequences, classes_of, numbers_of
+from fwexp.estimators.labels import as_sequences, classes_of, numbers_of, weights_of
 from fwexp.problems.arrays import as_list
-from fwexp.problems.chain import chain_from_arrays
+from fwexp.problems.chain import chain_from_arrays, with_costs
 from fwexp.problems.constraints import constrained
 from fwexp.problems.weighted import weighted_problem
 
@@ -174,6 +174,7 @@ class ChainModel(CertifiedSVM):
         rows, ptr = vectorizer.fit_transform(self._features(X))
         labels = labels_of(y, ptr)
         self.vectorizer_, self.classes_ = vectorizer, classes_of(labels)
+        self.class_weight_ = weights_of(self.class_weight, self.classes_, labels)
         return self._from_arrays(rows, labels, ptr)
 
     def _problem(self, X, y):
@@ -182,7 +183,10 @@ class ChainModel(CertifiedSVM):
         return self._from_arrays(rows, labels_of(y, ptr), ptr)
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray):
-        problem = chain_from_arrays(rows, numbers_of(labels, self.classes_), ptr, len(self.classes_))
+        K = len(self.classes_)
+        problem = chain_from_arrays(rows, numbers_of(labels, self.classes_), ptr, K)
+        if self.class_weight_ is not None:
+            problem = with_costs(problem, self.class_weight_[:, None] * (1.0 - np.eye(K)))
         return constrained(problem, self.nonnegative)
 
     def _features(self, X) -> list:
@@ -212,10 +216,11 @@ class ChainModel(CertifiedSVM):
         return {name: value for name, value in super().__getstate__().items() if name != "_padded"}
 
     def _learned(self):
-        return {"classes": self.classes_, "names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}
+        columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}
+        return {"classes": self.classes_, "class_weight": self.class_weight_, **columns}
 
-    def _restore(self, classes, names, num_features):
-        self.classes_, self.vectorizer_ = classes, Vectorizer(self.min_count)
+    def _restore(self, classes, names, num_features, class_weight=None):
+        self.classes_, self.class_weight_, self.vectorizer_ = classes, class_weight, Vectorizer(self.min_count)
         self.vectorizer_.restore(names, num_features)
 
 

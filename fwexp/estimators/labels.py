@@ -1,12 +1,13 @@
 """Labels of any hashable type as numbers from 0, and back."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base import as_array_of
+from fwexp.options import check_number
 
 
 def classes_of(labels: Iterable) -> np.ndarray:
@@ -26,6 +27,20 @@ def numbers_of(labels: Iterable, classes: np.ndarray) -> np.ndarray:
     """Return the number of every label, -1 for those that are not among the classes."""
     index = {label: k for k, label in enumerate(classes.tolist())}
     return np.array([index.get(label, -1) for label in labels], dtype=np.int64)
+
+
+def weights_of(class_weight, classes: np.ndarray, labels: list) -> np.ndarray | None:
+    """Return the weight of every class, of a parameter as scikit-learn has it: None, "balanced" or a dict."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return len(labels) / (len(classes) * np.bincount(numbers_of(labels, classes), minlength=len(classes)))
+    names = classes.tolist()
+    if not isinstance(class_weight, Mapping) or not set(class_weight) <= set(names):
+        raise ParameterError(f'class_weight must be None, "balanced" or a dict of labels in y, got {shown(class_weight)}')
+    return np.array(
+        [check_number(f"class_weight[{name!r}]", class_weight.get(name, 1.0), "a number >= 0", least=0.0) for name in names]
+    )
 
 
 def as_sequences(y, lengths: np.ndarray) -> list[list]:

@@ -211,6 +211,18 @@ def test_refitting_forgets_the_old_data():
     assert tagger.predict(matrices())[1] == ["d", "n"]
 
 
+def test_labels_have_weights(monkeypatch, tmp_path):
+    run_in_plain_python(monkeypatch)
+    X, y = [["a"]] * 5, [["N"]] * 4 + [["V"]]  # the same input
+    assert ChainSVM().fit(X, y).predict_one(["a"]) == ["N"]
+    tagger = ChainSVM(class_weight={"V": 9}).fit(X, y)
+    assert tagger.predict_one(["a"]) == ["V"]
+    assert tagger.class_weight_.tolist() == [1.0, 9.0]
+    assert ChainSVM(class_weight="balanced").fit(X, y).class_weight_.tolist() == [5 / 8, 5 / 2]
+    problem = ChainSVM.load(tagger.save(tmp_path / "tagger.npz")).to_problem([["a"]], [["V"]])
+    assert fwexp.loss(problem, 0, [0]) == 9.0
+
+
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_weights_must_fit(early_stopping):
     with pytest.raises(ParameterError, match=r"sample_weight must have shape \(4,\), one per example, got \(2,\)"):
@@ -267,6 +279,8 @@ def test_largest_weights_have_names(tagger):
         ({"C": -1}, WORDS, TAGS, "C must be a positive finite number, got -1"),
         ({"lam": 0}, WORDS, TAGS, "lam must be"),
         ({"features": 3}, WORDS, TAGS, 'features must be "auto" or a function of a sequence, got 3'),
+        ({"class_weight": {"X": 2}}, WORDS, TAGS, "class_weight must be None, \"balanced\" or a dict of labels in y, got {'X': 2}"),
+        ({"class_weight": {"N": -1}}, WORDS, TAGS, r"class_weight\['N'\] must be a number >= 0, got -1"),
         ({"min_count": 0}, WORDS, TAGS, "min_count must be an integer >= 1, got 0"),
         ({"solver": "kernel_bcfw"}, WORDS, TAGS, "solver must be one whose weights are of features, got 'kernel_bcfw'"),
         ({"solver": "sgd"}, WORDS, TAGS, "unknown solver 'sgd'"),
