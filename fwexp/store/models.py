@@ -25,7 +25,8 @@ def load_run(key: str | None = None, *, results_dir="results", **filters):
     -------
     Result
         As `fwexp.load` returns it. Results of runs that were stored by versions before this function predict for problems, such
-        as `fwexp.load_dataset` returns, but not for inputs alone.
+        as `fwexp.load_dataset` returns, but not for inputs alone; those of kernel solvers, whose weights are of training inputs,
+        for neither.
 
     Raises
     ------
