@@ -16,6 +16,7 @@ _HOME = {
     "load": "fwexp.tasks.result",
     "load_dataset": "fwexp.data",
     "load_results": "fwexp.store.runs",
+    "load_run": "fwexp.store.models",
     "loss": "fwexp.api",
     "matching_problem": "fwexp.problems.matching",
     "max_oracle": "fwexp.api",

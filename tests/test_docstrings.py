@@ -10,6 +10,7 @@ import pytest
 
 import fwexp
 import fwexp.convex
+import fwexp.estimators
 import fwexp.testing
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import Log
@@ -33,7 +34,15 @@ def examples():
 
 
 EXAMPLES = list(examples())
-COMPILE_MUCH = {"fwexp.problems.weighted.weighted_problem", "fwexp.problems.pose.pose_problem"}
+COMPILE_MUCH = {
+    f"fwexp.{name}"
+    for name in (
+        "problems.weighted.weighted_problem",
+        "problems.pose.pose_problem",
+        *(f"estimators.{name}SVM" for name in ("graph.Graph", "matching.Matching", "multilabel.MultiLabel")),
+        "estimators.chain_cv.ChainSVMCV",
+    )
+}
 
 
 def marks(example):
@@ -55,7 +64,7 @@ def test_no_example_is_left_out():
     assert [test.name for test in EXAMPLES if any(doctest.SKIP in line.options for line in test.examples)] == []
     names = {test.name.rpartition(".")[2] for test in EXAMPLES}
     assert names >= {"solve", "predict", "load", "load_dataset", "load_results", "chain_problem", "matching_problem"}
-    assert names >= {"minimize", "saddle_point", "svm_game"}
+    assert names >= {"minimize", "saddle_point", "svm_game", *fwexp.estimators.__all__}
     assert names >= {"regularization_path", "check_problem", "check_solver", "Iteration", "CallbackProblem"}
     assert names >= {name for name in PUBLIC if inspect.isfunction(PUBLIC[name])} - {"grid_search"}
 
@@ -65,14 +74,16 @@ def test_no_example_is_left_out():
 PUBLIC = {name: getattr(fwexp, name) for name in fwexp.__all__ if name != "__version__"}
 CHECKS = {name: getattr(fwexp.testing, name) for name in fwexp.testing.__all__}
 EXTENDED = {cls.__name__: cls for cls in (Iteration, Objective, Point, Value, Solver, Bounds, Log)} | {"drive": drive}
+ESTIMATORS = {f"estimators.{name}": getattr(fwexp.estimators, name) for name in fwexp.estimators.__all__}
+OURS = dict.fromkeys(cls for estimator in ESTIMATORS.values() for cls in estimator.__mro__ if cls.__module__.startswith("fwexp."))
 METHODS = {
     f"{cls.__name__}.{name}": getattr(cls, name)
-    for cls in (fwexp.CallbackProblem, Iteration, Objective, Solver, Log)
+    for cls in (fwexp.CallbackProblem, Iteration, Objective, Solver, Log, *OURS)
     for name, value in vars(cls).items()
     if inspect.isfunction(inspect.unwrap(getattr(value, "__func__", value))) and (name == "__call__" or not name.startswith("_"))
 }
 CONVEX = {f"convex.{name}": value for name, value in vars(fwexp.convex).items() if name in fwexp.convex.__all__ and callable(value)}
-DOCUMENTED = PUBLIC | CHECKS | CONVEX | EXTENDED | METHODS
+DOCUMENTED = PUBLIC | CHECKS | CONVEX | ESTIMATORS | EXTENDED | METHODS
 
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
 

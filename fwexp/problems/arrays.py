@@ -193,6 +193,22 @@ def check_labels(kind: str, labels: np.ndarray, lowest: int, num_labels: int) ->
         raise ParameterError(f"{kind} in y must be in 0 .. {num_labels - 1}, got {bad}")
 
 
+def check_costs(costs, num_classes: int) -> np.ndarray:
+    """Return costs (K, K) of every label where another is true: >= 0 and 0 on the diagonal; 0/1 where none are given."""
+    if costs is None:
+        return 1.0 - np.eye(num_classes)
+    costs = as_floats("costs", costs, "be a (K, K) array of numbers").copy(order="C")
+    if costs.shape != (num_classes, num_classes):
+        raise ParameterError(f"costs must have shape ({num_classes}, {num_classes}), got {costs.shape}")
+    wrong = np.argwhere((costs < 0) | ((costs != 0) & np.eye(num_classes, dtype=bool)))
+    if len(wrong):
+        true, predicted = wrong[0].tolist()
+        got = f"costs[{true}, {predicted}] = {costs[true, predicted]:g}"
+        raise ParameterError(f"costs must be finite and >= 0 with zeros on the diagonal, got {got}")
+    check_scale_of("costs", costs)
+    return costs
+
+
 def _is_masked(value) -> bool:
     if isinstance(value, list | tuple):
         return any(isinstance(item, np.ma.MaskedArray) and np.ma.is_masked(item) for item in value)

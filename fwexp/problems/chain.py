@@ -2,7 +2,8 @@
 
 The joint feature map of the published code, up to the order of coordinates: with K labels and p features the public w
 holds ``w[f*K + k]`` (feature f, label k), then K weights of the first label, K of the last, and the transitions
-``[from*K + to]``, so d = K p + 2 K + K^2. The loss is the Hamming distance divided by the length.
+``[from*K + to]``, so d = K p + 2 K + K^2. The loss is the Hamming distance divided by the length, or with
+costs L(true, predicted) their mean over the positions.
 
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
 rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
@@ -23,7 +24,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_labels, check_num_labels
+from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import (
     BinaryFeatures,
@@ -60,6 +61,8 @@ class ChainProblem(NamedTuple):
     local_x: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures
     num_local: np.ndarray  # int64 (n,): the number of these columns
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of internal weights that must not be negative
+    # float64 (K, width): by how much the cost of a label (column) differs from 1 where another (row) is true; or (0, 0)
+    excess: np.ndarray = np.zeros((0, 0))
 
     def __repr__(self) -> str:
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
@@ -127,7 +130,7 @@ def _(problem, x, num_features):
     )
 
 
-def chain_problem(X, y, num_states: int | None = None, *, nonnegative=None) -> ChainProblem:
+def chain_problem(X, y, num_states: int | None = None, *, costs=None, nonnegative=None) -> ChainProblem:
     """Build a sequence-labelling problem from your own arrays.
 
     Parameters
@@ -139,19 +142,22 @@ def chain_problem(X, y, num_states: int | None = None, *, nonnegative=None) -> C
         them: never predicted, counted wrong; such a problem cannot be trained on.
     num_states : int, optional
         Number of labels K; by default the largest label plus one.
+    costs : (K, K) array, optional
+        ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 0/1. The loss is the mean over the positions.
     nonnegative : mask, slice or int array, optional
         Which weights must not be negative: a mask of length d, a slice, or indices from 0.
 
     Returns
     -------
     ChainProblem
-        With ``n``, ``d = K p + 2 K + K^2``.
+        With ``n``, ``d = K p + 2 K + K^2``: w holds ``w[f*K + k]`` for feature f and label k, then K weights of the first label, K
+        of the last, and K^2 of the transitions, ``[from*K + to]``.
 
     Raises
     ------
     ValueError
         No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, malformed sparse
-        matrices, features out of the scales 1e-50 .. 1e50, labels or ``nonnegative`` out of range.
+        matrices, features or costs out of the scales 1e-50 .. 1e50, labels or ``nonnegative`` out of range, bad costs.
 
     Examples
     --------
@@ -177,7 +183,16 @@ def chain_problem(X, y, num_states: int | None = None, *, nonnegative=None) -> C
     check_labels("labels", labels, lowest, num_states)
     stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
     ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
-    return constrained(chain_from_arrays(stack, labels, ptr, num_states), nonnegative)
+    problem = chain_from_arrays(stack, labels, ptr, num_states)
+    return constrained(problem if costs is None else with_costs(problem, costs), nonnegative)
+
+
+def with_costs(problem: ChainProblem, costs) -> ChainProblem:
+    """Return a problem with costs of labels, as `chain_problem` takes them."""
+    K = problem.num_states
+    excess = np.zeros((K, problem.width))
+    excess[:, :K] = check_costs(costs, K) - (1.0 - np.eye(K))
+    return problem._replace(excess=excess)
 
 
 def as_matrices(X) -> list:
@@ -219,6 +234,11 @@ def _(problem, i, theta, y, scratch):
         truth += theta[size + t * width + label]
         if t > 0:
             truth += theta[problem.labels[start + t - 1] * width + label]
+    if problem.excess.shape[0] > 0:
+        for t in range(length):
+            label = problem.labels[start + t]
+            for k in range(width):
+                augmented[t * width + k] += per_error * problem.excess[label, k]
     return viterbi(augmented, theta[:size], problem.num_states, width, y[:length], scratch) - truth
 
 
@@ -235,7 +255,11 @@ def _(problem, i, theta, c, potentials):
     for j in range(size + length * width):
         potentials[j] += c * theta[j]
     for t in range(length):  # up to a constant, a wrong label adds as much as the true one takes away
-        potentials[size + t * width + problem.labels[start + t]] -= c / length
+        label = problem.labels[start + t]
+        potentials[size + t * width + label] -= c / length
+        if problem.excess.shape[0] > 0:
+            for k in range(width):
+                potentials[size + t * width + k] += c / length * problem.excess[label, k]
 
 
 @protocol.expectation_oracle.register(ChainProblem)
@@ -252,6 +276,9 @@ def _(problem, i, potentials, mean, scratch):
         label = problem.labels[start + t]
         mean[size + t * width + label] += 1.0
         mean_loss += mean[size + t * width + label] / length
+        if problem.excess.shape[0] > 0:
+            for k in range(width):  # 0 at the true label, and the others have minus their probabilities
+                mean_loss -= problem.excess[label, k] * mean[size + t * width + k] / length
         if t > 0:
             mean[problem.labels[start + t - 1] * width + label] += 1.0
     return log_z, mean_loss
@@ -265,10 +292,13 @@ def _(problem):
 @protocol.loss.register(ChainProblem)
 def _(problem, i, y):
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    errors = 0
+    errors, excess = 0, 0.0
     for t in range(length):
-        errors += y[t] != problem.labels[start + t]
-    return errors / length
+        label = problem.labels[start + t]
+        errors += y[t] != label
+        if problem.excess.shape[0] > 0 and label >= 0:
+            excess += problem.excess[label, y[t]]
+    return (errors + excess) / length
 
 
 @protocol.as_labeling.register(ChainProblem)

@@ -76,7 +76,7 @@ def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float 
     Returns
     -------
     MatchingProblem
-        With ``n`` and ``d = p``.
+        With ``n`` and ``d = p``: w holds the weights of the features of a link.
 
     Raises
     ------

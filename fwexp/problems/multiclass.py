@@ -17,7 +17,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_floats, as_labels, as_matrix, check_labels, check_num_labels, check_scale_of
+from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.features import (
@@ -115,7 +115,7 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
     num_classes = check_num_labels("num_classes", num_classes, labels, lambda K: K * max(p, K))
     check_labels("classes", labels, lowest, num_classes)
     rescaling = check_choice("rescaling", rescaling, RESCALING)
-    costs = _check_costs(costs, num_classes)
+    costs = check_costs(costs, num_classes)
     features, width = as_features(x), padded_width(num_classes)
     problem = MulticlassProblem(
         n=n,
@@ -133,21 +133,6 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
         scale=costs.copy() if rescaling == "slack" else np.ones_like(costs),
     )
     return constrained(problem, nonnegative)
-
-
-def _check_costs(costs, num_classes: int) -> np.ndarray:
-    if costs is None:
-        return 1.0 - np.eye(num_classes)
-    costs = as_floats("costs", costs, "be a (K, K) array of numbers").copy(order="C")
-    if costs.shape != (num_classes, num_classes):
-        raise ParameterError(f"costs must have shape ({num_classes}, {num_classes}), got {costs.shape}")
-    wrong = np.argwhere((costs < 0) | ((costs != 0) & np.eye(num_classes, dtype=bool)))
-    if len(wrong):
-        true, predicted = wrong[0].tolist()
-        got = f"costs[{true}, {predicted}] = {costs[true, predicted]:g}"
-        raise ParameterError(f"costs must be finite and >= 0 with zeros on the diagonal, got {got}")
-    check_scale_of("costs", costs)
-    return costs
 
 
 register_norm_by_gram(MulticlassProblem)

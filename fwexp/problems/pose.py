@@ -81,7 +81,8 @@ def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, unit=
     Returns
     -------
     PoseProblem
-        With ``n`` and ``d = sum_j len(features[j]) + 4 (P - 1)``.
+        With ``n`` and ``d = sum_j len(features[j]) + 4 (P - 1)``: w holds the weights of the features of every part, then those of
+        the deformations (r^2, r, s^2, s) of every part but the root.
 
     Raises
     ------

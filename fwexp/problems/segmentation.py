@@ -95,8 +95,9 @@ def segmentation_problem(
     Returns
     -------
     SegmentationProblem or MultiLabelProblem
-        With ``n`` and ``d = L p + q``, or ``p + q`` with ``foreground_only``. The last q weights must not be negative;
-        training keeps them so.
+        With ``n`` and ``d = L p + q``: w holds ``w[f*L + k]`` for feature f and label k, then the q weights of edge features. With
+        ``foreground_only`` that is ``w[f]`` of label 1, and ``d = p + q``. The last q weights must not be negative; training
+        keeps them so.
 
     Raises
     ------

@@ -134,11 +134,13 @@ def save(
     import numpy as np
     import yaml
 
+    from fwexp.tasks.saving import model_of
+
     final = run_dir(results_dir, config)
     partial = paths.partial_path(final)
     target = partial if result.status == "interrupted" else final
     trace, model = result.trace, io.BytesIO()
-    np.savez(model, w=result.w)
+    np.savez(model, **model_of(result))
     contents = {
         CONFIG: yaml.safe_dump(config, sort_keys=False).encode(),
         TRACE: trace.to_parquet(**traces.WRITTEN),

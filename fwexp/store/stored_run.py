@@ -118,13 +118,20 @@ class StoredRun:
 
     def weights(self):
         """Return the public weights, float64 (d,); `Damaged` unless they are as they were stored."""
+        return self.model()["w"]
+
+    def model(self) -> dict:
+        """Return the arrays of the model, the weights ``w`` among them; `Damaged` unless they are as they were stored."""
         from fwexp.files.npz import arrays_in
 
         content = _verified(self, MODEL, math.inf)
         try:
-            return arrays_in(io.BytesIO(content))["w"]
+            arrays = arrays_in(io.BytesIO(content))
         except Exception as error:
             raise Damaged(f"{MODEL} has no weights") from error
+        if "w" not in arrays:
+            raise Damaged(f"{MODEL} has no weights")
+        return arrays
 
     @functools.cached_property
     def _columns(self) -> dict[str, Any]:

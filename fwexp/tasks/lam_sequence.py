@@ -17,7 +17,7 @@ from fwexp.driver.trace import Status
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
-from fwexp.problems.signature import check_problem_type
+from fwexp.problems.signature import check_problem_type, signature
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.auto import rule
 from fwexp.solvers.bcfw import BCFW
@@ -301,4 +301,6 @@ def sequence_result(sequence: LamSequence, solver: str, given: Mapping, label: s
         if not row.pop("certified"):  # what a heuristic path knows are estimates
             row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
     w = sequence.weights[-1] if rows else np.zeros(sequence.problem.d)
-    return result_of_rows(rows, w, status, lam, solver, vars(sequence.options), given["seed"])
+    result = result_of_rows(rows, w, status, lam, solver, vars(sequence.options), given["seed"])
+    result.structure = signature(sequence.problem)
+    return result

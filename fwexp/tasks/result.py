@@ -89,11 +89,12 @@ class Result:
         return self.__dict__ | {"state": None}
 
     def __repr__(self) -> str:
-        last = self.trace.iloc[-1]
-        return (
-            f"Result({self.solver}, lam={self.lam:.6g}: primal={self.primal:.6g}, dual={self.dual:.6g}, "
-            f"gap={self.gap:.3g}, {ending(self.status, last['passes'])} in {last['time']:.3g} s)"
-        )
+        end = self.status
+        if len(self.trace):  # which the file of a stored run does not have
+            last = self.trace.iloc[-1]
+            end = f"{ending(self.status, last['passes'])} in {last['time']:.3g} s"
+        numbers = f"primal={self.primal:.6g}, dual={self.dual:.6g}, gap={self.gap:.3g}"
+        return f"Result({self.solver}, lam={self.lam:.6g}: {numbers}, {end})"
 
 
 def load(path) -> Result:
@@ -121,4 +122,4 @@ def load(path) -> Result:
     >>> fwexp.load("model.npz").predict([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]])
     [1, 2]
     """
-    return Result(**saving.read(path))
+    return Result(**saving.read(path)[0])

@@ -1,6 +1,7 @@
 """Results as files: weights, what is needed to predict with them, settings, certificate and trace; no data, no pickle.
 
-A file is numpy's npz: ``w``, the columns of the trace as ``trace_0``, ..., and ``header``, a JSON text with the rest. What is
+A file is numpy's npz: ``w``, the columns of the trace as ``trace_0``, ..., and ``header``, a JSON text with the rest. That of an
+estimator has in its header what it is besides; that of a stored run has no trace, which lies beside it. What is
 read may come from anywhere, so nothing in it is trusted: members are stored as they are and together no larger than the
 file, none is executed, and whatever is not as written here is one error.
 """
@@ -8,6 +9,7 @@ file, none is executed, and whatever is not as written here is one error.
 import json
 import platform
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -23,18 +25,16 @@ TEXTS, NUMBERS = ("status", "reason", "iterate", "solver"), ("primal", "dual", "
 HEADER = ("format", *TEXTS, *NUMBERS, "options", "seed", "structure", "columns", "versions")
 
 
-def save(result, path) -> Path:
-    """Write a result to a file, completely or not at all, and return its path; see `Result.save`."""
+def save(result, path, estimator: dict | None = None) -> Path:
+    """Write a result, and what an estimator is besides, to a file, completely or not at all; see `Result.save`."""
     path = check_path("path", path)
     if of_inputs(result.structure):
         raise ParameterError(f"results of {result.solver} predict with the training inputs, which files do not have")
     trace = result.trace
-    header = {name: getattr(result, name) for name in HEADER if hasattr(result, name)}
-    header |= {"format": FORMAT, "columns": list(trace.columns), "versions": _versions()}
-    columns = {f"trace_{k}": _column(trace.iloc[:, k]) for k in range(trace.shape[1])}
+    arrays = arrays_of(result, list(trace.columns), {} if estimator is None else {"estimator": estimator})
+    arrays |= {f"trace_{k}": _column(trace.iloc[:, k]) for k in range(trace.shape[1])}
     path = path.resolve()  # what a link names
     try:
-        arrays = {"header": np.array(json.dumps(header, default=str)), "w": np.asarray(result.w, np.float64), **columns}
         atomic.write({path: lambda file: np.savez(file, **arrays)})
     except OSError as error:
         raise ParameterError(
@@ -43,8 +43,22 @@ def save(result, path) -> Path:
     return path
 
 
-def read(path) -> dict:
-    """Return the fields of a result that `save` wrote; see `fwexp.load`."""
+def model_of(result) -> dict[str, np.ndarray]:
+    """Return the arrays that the store keeps: the weights alone where these do not predict by themselves."""
+    if not result.structure or of_inputs(result.structure):
+        return {"w": result.w}
+    return arrays_of(result)
+
+
+def arrays_of(result, columns=(), more=MappingProxyType({})) -> dict[str, np.ndarray]:
+    """Return all of a result but its trace, whose ``columns`` are said, as arrays."""
+    header = {name: getattr(result, name) for name in HEADER if hasattr(result, name)}
+    header |= {"format": FORMAT, "columns": list(columns), "versions": _versions(), **more}
+    return {"header": np.array(json.dumps(header, default=str)), "w": np.asarray(result.w, np.float64)}
+
+
+def read(path) -> tuple[dict, dict | None]:
+    """Return the fields of a result that `save` wrote, and what it wrote of an estimator; see `fwexp.load`."""
     path = check_path("path", path)
     try:
         return _read(path)
@@ -59,9 +73,7 @@ def read(path) -> dict:
         ) from error
 
 
-def _read(path: Path) -> dict:
-    import pandas as pd
-
+def _read(path: Path) -> tuple[dict, dict | None]:
     with path.open("rb") as file:
         arrays = arrays_in(file)
     if set(arrays) == {"w"}:
@@ -69,10 +81,18 @@ def _read(path: Path) -> dict:
             f"path must be a file of Result.save, got {shown(str(path))}, which has the weights w of a stored run alone: "
             "numpy.load(path)['w'] returns them, and fwexp.predict(problem, w) takes them"
         )
+    return fields_of(arrays)
+
+
+def fields_of(arrays) -> tuple[dict, dict | None]:
+    """Return what `read` does, from the arrays of a file."""
+    import pandas as pd
+
     header = json.loads(arrays["header"].item())
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
-    wrong = set(header) ^ set(HEADER)
+    estimator = header.pop("estimator", {})
+    wrong = set(header) ^ set(HEADER) | (set() if isinstance(estimator, dict) else {"estimator"})
     wrong |= {name for name in TEXTS if not isinstance(header[name], str)}
     wrong |= {name for name in NUMBERS if not isinstance(header[name], float)}
     wrong |= {name for name in ("options", "structure", "versions") if not isinstance(header[name], dict)}
@@ -88,14 +108,16 @@ def _read(path: Path) -> dict:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError(f"its trace has the columns {shown(names)}")
     columns = [arrays[f"trace_{k}"] for k in range(len(names))]
-    if any(column.ndim != 1 or len(column) != len(columns[0]) for column in columns) or not columns or not len(columns[0]):
+    without = not columns and "trace_0" not in arrays  # a stored run
+    if not without and (not columns or not len(columns[0]) or any(column.shape != columns[0].shape[:1] for column in columns)):
         raise ValueError("the columns of its trace do not fit together")
-    return dict(
+    fields = dict(
         w=w,
         trace=pd.DataFrame(dict(zip(names, columns, strict=True))),
         status=str(Status(header["status"])),
         **{name: header[name] for name in ("reason", "iterate", "solver", *NUMBERS, "options", "seed", "structure")},
     )
+    return fields, estimator or None
 
 
 def _column(series) -> np.ndarray:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from fwexp.problems.chain import ChainProblem, chain_from_arrays
+from fwexp.problems.chain import ChainProblem, chain_from_arrays, with_costs
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from fwexp.testing import check_problem
 from tests import reference as ref
@@ -82,12 +82,60 @@ def test_joint_feature_and_loss_equal_their_definitions(case):
         assert fwexp.loss(problem, i, list(y[i])) == 0.0
 
 
+@given(cases(labels=(1, 4)), st.integers(0, 100))
+def test_with_costs_oracles_equal_brute_force(case, seed):
+    form, X, y, K, w, _ = case
+    costs = np.random.default_rng(seed).random((K, K)) * 2 * (1 - np.eye(K))
+    problem = with_costs(as_form(form, X, y, K), costs)
+    for i, (x, labels) in enumerate(zip(X, y)):
+        labeling, value = oracle_in_python(problem, i, w)
+        best = ref.brute_force(*ref.chain_potentials(x, w, K, labels, costs))[1]
+        assert value == pytest.approx(best - ref.chain_feature(x, labels, K) @ w, abs=1e-11)
+        loss = np.mean(costs[labels, labeling])
+        assert protocol.loss(problem, i, labeling) == pytest.approx(loss, abs=1e-12)
+        assert value == pytest.approx(loss + (ref.chain_feature(x, labeling, K) - ref.chain_feature(x, labels, K)) @ w, abs=1e-11)
+
+
+def oracle_in_python(problem, i, w):
+    """Return what `fwexp.max_oracle` does, of kernels that are not compiled."""
+    work = protocol.workspace(problem)
+    protocol.scores(problem, i, protocol.from_public(problem, w), work.theta)
+    value = protocol.max_oracle(problem, i, work.theta, work.y, work.scratch)
+    return protocol.public_labeling(problem, i, work.y), value
+
+
+def test_expected_costs_are_those_of_all_labelings():
+    X, y = inputs("dense", 0, K=3, p=2, lengths=(3, 1))
+    costs = np.array([[0.0, 2.0, 0.5], [1.0, 0.0, 0.0], [3.0, 0.25, 0.0]])
+    problem = fwexp.chain_problem(X, y, 3, costs=costs)
+    w = np.random.default_rng(1).normal(size=problem.d)
+    work, scratch = protocol.workspace(problem), protocol.expectation_scratch(problem)
+    for i, (x, labels) in enumerate(zip(X, y)):
+        protocol.scores(problem, i, protocol.from_public(problem, w), work.theta)
+        potentials = np.zeros(problem.part_ptr[i + 1] - problem.part_ptr[i])
+        protocol.tilt(problem, i, work.theta, 1.0, potentials)
+        _, mean_loss = protocol.expectation_oracle(problem, i, potentials, np.zeros_like(potentials), scratch)
+        losses = np.array([np.mean(costs[labels, z]) for z in ref.chain_labelings(len(x), 3)])
+        scores = losses + [ref.chain_feature(x, z, 3) @ w for z in ref.chain_labelings(len(x), 3)]
+        weights = np.exp(scores - scores.max())
+        assert mean_loss == pytest.approx(weights @ losses / weights.sum(), abs=1e-12)
+
+
+def test_costs_of_labels_that_are_unknown_are_1():
+    test = fwexp.chain_problem([np.eye(2)], [[0, -1]], num_states=2, costs=[[0, 3], [5, 0]])
+    assert [fwexp.loss(test, 0, z) for z in ([0, 0], [1, 1])] == [0.5, 2.0]
+    with pytest.raises(ParameterError, match=r"costs must have shape \(2, 2\), got \(3, 3\)"):
+        fwexp.chain_problem([np.eye(2)], [[0, 1]], costs=np.zeros((3, 3)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("K", [3, 9])
 @pytest.mark.parametrize("form", ARRAYS)
 def test_family_keeps_the_promises_of_the_protocol(form, K):
     problem = as_form(form, *inputs(form, 0, K=K, p=5, lengths=(1, 2, 4)), K)
+    costs = np.random.default_rng(0).random((K, K)) * (1 - np.eye(K))
     check_problem(problem)
+    check_problem(with_costs(problem, costs))
 
 
 @pytest.mark.parametrize("form", ARRAYS)

@@ -137,15 +137,14 @@ def slack_rescaled(tp):
 # Decoding ----------------------------------------------------------------------------------------------------------
 
 
-def chain_potentials(x, w, K, y=None):
-    """Unary (T, K) and transition (K, K) scores of a chain under w; with y, every wrong label gets 1/T more."""
+def chain_potentials(x, w, K, y=None, costs=None):
+    """Unary (T, K) and transition (K, K) scores of a chain under w; with y, every wrong label gets its cost (1) / T more."""
     x, (T, p) = np.asarray(x, float), np.shape(x)
     unary = x @ w[: p * K].reshape(p, K)
     unary[0] += w[p * K : p * K + K]
     unary[-1] += w[p * K + K : p * K + 2 * K]
     if y is not None:
-        unary += 1 / T
-        unary[np.arange(T), y] -= 1 / T
+        unary += (1 - np.eye(K) if costs is None else costs)[y] / T
     return unary, w[p * K + 2 * K :].reshape(K, K)
 
 

@@ -40,7 +40,9 @@ def test_a_path_is_stored_like_a_run(exact, train, tmp_path):
     known, unknown = ("gap", "gap_estimate") if exact else ("gap_estimate", "gap")
     np.testing.assert_array_equal(trace[known], wanted.gap)
     assert trace[unknown].isna().all()
-    np.testing.assert_array_equal(np.load(outcome.path / "model.npz")["w"], wanted.weights[-1])
+    model = fwexp.load_run(task="path", results_dir=tmp_path)
+    np.testing.assert_array_equal(model.w, wanted.weights[-1])
+    assert len(model.predict([train.x.values[:8]])[0]) == 8
     assert runner.run(stored, tmp_path, verbose=False).status == "stored"
     # What the task was given has columns of its own; lam is that of the weights.
     assert set(trace["task.eps"]) == {0.2}

@@ -1,0 +1,251 @@
+"""A tagger once it is trained: its predictions, its weights with their names, and its files."""
+
+from itertools import chain, pairwise
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from fwexp.errors import ParameterError, shown
+from fwexp.estimators.base import CertifiedSVM
+from fwexp.estimators.decoding import decode, padded_weights
+from fwexp.estimators.features import FORMS, Vectorizer
+from fwexp.estimators.labels import as_sequences, classes_of, numbers_of, weights_of
+from fwexp.problems.arrays import as_list
+from fwexp.problems.chain import chain_from_arrays, with_costs
+from fwexp.problems.constraints import constrained
+from fwexp.problems.weighted import weighted_problem
+
+
+class ChainModel(CertifiedSVM):
+    """Base of the estimators that label sequences; they have parameters ``features`` and ``min_count``."""
+
+    def to_problem(self, X, y, sample_weight=None):
+        """Return labelled sequences as a problem for `fwexp.solve` and all else, with the features and labels learned.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`. Labels that are not known become -1, as in the test sets of `fwexp.chain_problem`.
+
+        Returns
+        -------
+        problem
+        """
+        check_is_fitted(self)
+        problem = self._problem(X, y)
+        return problem if sample_weight is None else weighted_problem(problem, sample_weight)
+
+    def predict(self, X):
+        """Return the labels of sequences, a list of lists.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Inputs, as for `fit`.
+
+        Returns
+        -------
+        list of lists of labels
+        """
+        numbers, ptr = self._decode(X)
+        names = self.classes_.tolist()
+        labels = [names[k] for k in numbers.tolist()]
+        return [labels[start:end] for start, end in zip(ptr[:-1].tolist(), ptr[1:].tolist())]
+
+    def predict_one(self, x):
+        """Return the labels of one sequence, a list: in microseconds, for use one by one.
+
+        Parameters
+        ----------
+        x : sequence
+            As those in X.
+
+        Returns
+        -------
+        list of labels
+        """
+        return self.predict([x])[0]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return the share of positions whose label is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        predicted = self.predict(X)
+        lengths = np.array([len(labels) for labels in predicted])
+        y = as_sequences(as_list("y", y, "sequences of labels"), lengths)
+        right = [sum(a == b for a, b in zip(*labels)) for labels in zip(y, predicted)]
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        return float(weights @ right / (weights @ lengths))
+
+    def decision_function(self, X):
+        """Return for every position and label the score of the best labels of the sequence that have it there.
+
+        Parameters
+        ----------
+        X : list of sequences
+            As for `fit`.
+
+        Returns
+        -------
+        list of arrays (T, K)
+            The largest of every row is the score of the prediction.
+        """
+        check_is_fitted(self)
+        rows, ptr = self.vectorizer_.transform(self._features(X))
+        unary = rows @ self.coef_.T
+        return [_max_marginals(unary[start:end], self.transitions_, self.start_, self.end_) for start, end in pairwise(ptr)]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of features, (K, p)."""
+        return self._blocks()[0].T
+
+    @property
+    def start_(self) -> np.ndarray:
+        """Scores of the first label, (K,)."""
+        return self._blocks()[1][0]
+
+    @property
+    def end_(self) -> np.ndarray:
+        """Scores of the last label, (K,)."""
+        return self._blocks()[1][1]
+
+    @property
+    def transitions_(self) -> np.ndarray:
+        """Scores of a label (column) after another (row), (K, K)."""
+        return self._blocks()[2]
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features, (p,), where X has names."""
+        if self.vectorizer_.names is None:
+            raise AttributeError("X had no names of features")
+        return np.array(self.vectorizer_.names, dtype=object)
+
+    def state_features_(self, top=20):
+        """Return the weights of features that are largest in absolute value.
+
+        Parameters
+        ----------
+        top : int or None
+            How many; None for all that are not 0.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``feature``, ``label``, ``weight``.
+        """
+        names = self.vectorizer_.names or range(self.n_features_in_)
+        return _largest(self._blocks()[0], "feature", names, "label", self.classes_, top)
+
+    def transition_features_(self, top=None):
+        """Return the scores of transitions, those largest in absolute value first.
+
+        Parameters
+        ----------
+        top : int, optional
+            How many; by default all that are not 0.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``from``, ``to``, ``weight``.
+        """
+        return _largest(self.transitions_, "from", self.classes_, "to", self.classes_, top)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features."""
+        return self.vectorizer_.num_features
+
+    def _learn(self, X, y):
+        """Return the training problem; learn features and labels."""
+        vectorizer = Vectorizer(self.min_count)
+        rows, ptr = vectorizer.fit_transform(self._features(X))
+        labels = labels_of(y, ptr)
+        self.vectorizer_, self.classes_ = vectorizer, classes_of(labels)
+        self.class_weight_ = weights_of(self.class_weight, self.classes_, labels)
+        return self._from_arrays(rows, labels, ptr)
+
+    def _problem(self, X, y):
+        """Return a problem with the features and labels that are known."""
+        rows, ptr = self.vectorizer_.transform(self._features(X))
+        return self._from_arrays(rows, labels_of(y, ptr), ptr)
+
+    def _from_arrays(self, rows, labels: list, ptr: np.ndarray):
+        K = len(self.classes_)
+        problem = chain_from_arrays(rows, numbers_of(labels, self.classes_), ptr, K)
+        if self.class_weight_ is not None:
+            problem = with_costs(problem, self.class_weight_[:, None] * (1.0 - np.eye(K)))
+        return constrained(problem, self.nonnegative)
+
+    def _features(self, X) -> list:
+        X = as_list("X", X, FORMS)
+        if isinstance(self.features, str) and self.features == "auto":
+            return X
+        if not callable(self.features):
+            raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(self.features)}')
+        return [self.features(x) for x in X]
+
+    def _blocks(self) -> list[np.ndarray]:
+        """Return the weights of features, of both ends and of transitions."""
+        K, p = len(self.classes_), self.vectorizer_.num_features
+        return np.split(self.result_.w.reshape(-1, K), [p, p + 2])
+
+    def _decode(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of the labels of all positions, and where sequences begin and end."""
+        check_is_fitted(self)
+        x, ptr = self.vectorizer_.encode(self._features(X))
+        of, weights = self.__dict__.get("_padded", (None, None))
+        if of is not self.result_:
+            weights = padded_weights(self.result_.w, len(self.classes_))
+            self._padded = self.result_, weights
+        return decode(x, ptr, weights, len(self.classes_)), ptr
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "_padded"}
+
+    def _learned(self):
+        columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}
+        return {"classes": self.classes_, "class_weight": self.class_weight_, **columns}
+
+    def _restore(self, classes, names, num_features, class_weight=None):
+        self.classes_, self.class_weight_, self.vectorizer_ = classes, class_weight, Vectorizer(self.min_count)
+        self.vectorizer_.restore(names, num_features)
+
+
+def labels_of(y, ptr: np.ndarray) -> list:
+    """Return the labels of all positions, of sequences that begin and end at ``ptr``."""
+    return list(chain.from_iterable(as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))))
+
+
+def _max_marginals(unary, transitions, start, end) -> np.ndarray:
+    """Return the scores (T, K) of the best labelings that have a label at a position."""
+    unary = unary.copy()
+    unary[0] += start
+    unary[-1] += end
+    to, after = unary.copy(), np.zeros_like(unary)
+    for t in range(1, len(unary)):
+        to[t] += (to[t - 1][:, None] + transitions).max(axis=0)
+    for t in range(len(unary) - 1, 0, -1):
+        after[t - 1] = (transitions + unary[t] + after[t]).max(axis=1)
+    return to + after
+
+
+def _largest(weights, rows: str, row_names, columns: str, column_names, top: int | None) -> pd.DataFrame:
+    """Return the weights of a table that are largest in absolute value, with the names of their places."""
+    values = np.ascontiguousarray(weights).ravel()
+    order = np.argsort(-np.abs(values), kind="stable")[: np.count_nonzero(values)][:top]
+    row, column = np.unravel_index(order, weights.shape)
+    names = {rows: [row_names[k] for k in row], columns: [column_names[k] for k in column]}
+    return pd.DataFrame(names | {"weight": values[order]})

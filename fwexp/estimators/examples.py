@@ -1,0 +1,63 @@
+"""Rows of features of single examples, by scikit-learn's checks or by the vocabulary of `Vectorizer`; and the constant feature."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from fwexp.estimators.base import CertifiedSVM
+from fwexp.estimators.features import Vectorizer, by_name
+
+
+class ExampleModel(CertifiedSVM):
+    """Base of the estimators whose examples are rows; they have parameters ``fit_intercept`` and ``min_count``."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _learn_rows(self, X, y, **checks):
+        """Return the rows and y, checked; learn the features."""
+        self.vectorizer_ = None
+        if not (isinstance(X, list | tuple) and by_name([X])):
+            return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **checks)
+        vectorizer = Vectorizer(self.min_count)
+        X, y = vectorizer.fit_transform([X])[0], y if sp.issparse(y) else np.asarray(y)
+        check_consistent_length(X, y)
+        self._name_features(vectorizer)
+        return X, y
+
+    def _rows(self, X):
+        """Return the rows of inputs with the features that are known."""
+        check_is_fitted(self)
+        if self.vectorizer_ is not None:
+            return self.vectorizer_.transform([X])[0]
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _with_constant(self, X):
+        """Return rows with the constant feature as the last, if there is to be one."""
+        if not self.fit_intercept:
+            return X
+        ones = np.ones((X.shape[0], 1))
+        return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+
+    def _name_features(self, vectorizer: Vectorizer) -> None:
+        self.vectorizer_, self.n_features_in_ = vectorizer, vectorizer.num_features
+        self.feature_names_in_ = np.array(vectorizer.names, dtype=object)
+
+    def _split_weights(self, weights: np.ndarray) -> None:
+        """Set ``coef_`` and ``intercept_`` from rows of weights, the constant feature's last."""
+        self.coef_ = weights[:, : self.n_features_in_]
+        self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+
+    def _learned(self):
+        names = None if self.vectorizer_ is None else self.vectorizer_.names
+        return {"classes": self.classes_, "names": names, "num_features": self.n_features_in_}
+
+    def _restore(self, classes, names, num_features):
+        self.classes_, self.n_features_in_, self.vectorizer_ = classes, num_features, None
+        if names is not None:
+            vectorizer = Vectorizer(self.min_count)
+            vectorizer.restore(names, num_features)
+            self._name_features(vectorizer)
+        self._set_weights()

@@ -1,0 +1,228 @@
+"""Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from fwexp.errors import ParameterError
+from fwexp.estimators.base import CertifiedSVM
+from fwexp.estimators.labels import classes_of, numbers_of
+from fwexp.problems.arrays import as_floats, as_list
+from fwexp.problems.segmentation import segmentation_problem
+
+FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
+
+
+class GraphSVM(CertifiedSVM):
+    """Label the nodes of graphs, such as the pixels of images, where neighbours tend to have the same label.
+
+    A labeling has the scores of all nodes, minus <u, z_e> for every edge e whose nodes have different labels, with u >= 0 and
+    edge features z_e >= 0. Of two labels, the best labeling is a minimum cut, and training is certified. Of more, it is sought
+    by alpha expansion, which may miss it: then nothing is certified, and ``dual_gap_`` is NaN.
+
+    Parameters
+    ----------
+    lam : float or "1/n"
+        Regularisation.
+    C : float, optional
+        Regularisation as elsewhere, instead of ``lam``: lam = 1/(C n), n graphs (or the sum of their weights).
+    loss : {"hamming", "balanced"}
+        The share of wrong nodes, or the mean of the shares of the labels that a graph has.
+    solver : str
+        A solver or method of `fwexp.solve` that keeps weights nonnegative.
+    tol : float
+        Certified gap, in units of the objective, at which training stops.
+    max_passes : float
+        Bound on passes over the data.
+    warm_start : bool
+        Whether `fit` goes on from the last one where the data are the same, at whatever lam. Keeps the data.
+    random_state : int, RandomState or None
+        Seed; None is another one each time.
+    verbose : int
+        Whether to show progress on standard error.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The labels.
+    n_features_in_ : int
+        p, the number of features of a node.
+    coef_ : ndarray (K, p)
+        Weights of the features of nodes.
+    edge_weights_ : ndarray (q,)
+        Weights u of the features of edges.
+    dual_gap_, n_passes_, status_, trace_, result_
+        The certificate and the log, as of `ChainSVM`.
+
+    Notes
+    -----
+    X is a list of images, arrays (H, W, p) or (H, W), whose pixels are neighbours of those beside, above and below; or of graphs,
+    as tuples of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. y is a list
+    of arrays of labels, (H, W) or (V,). No constant is added.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fwexp.estimators import GraphSVM
+    >>> labels = np.tile(["back", "back", "back", "fore", "fore", "fore"], (4, 1))
+    >>> image = np.where(labels == "fore", 1.0, -1.0)
+    >>> image[1, 1], image[2, 4] = 1.0, -1.0  # noise
+    >>> model = GraphSVM(lam=0.01).fit([image], [labels])
+    >>> bool((model.predict([image])[0] == labels).all())
+    True
+    """
+
+    def __init__(
+        self,
+        lam=0.01,
+        *,
+        C=None,
+        loss="hamming",
+        solver="auto",
+        tol=1e-2,
+        max_passes=50,
+        warm_start=False,
+        random_state=0,
+        verbose=0,
+    ):
+        self._take(locals())
+
+    def fit(self, X, y, sample_weight=None):
+        """Train on labelled graphs.
+
+        Parameters
+        ----------
+        X : list of n images or graphs
+            Inputs; see the notes of the class.
+        y : list of n arrays
+            Labels of all nodes.
+        sample_weight : array (n,), optional
+            How much every graph counts: 2 is the graph twice, 0 its absence.
+
+        Returns
+        -------
+        self
+        """
+        graphs = _graphs(X)
+        labels = _labels(y, graphs)
+        self.classes_ = classes_of([label for of_one in labels for label in of_one])
+        if len(self.classes_) < 2:
+            raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
+        self.n_features_in_ = graphs[0][0].shape[1]
+        self._train(self._problem(graphs, labels), sample_weight)
+        return self
+
+    def to_problem(self, X, y):
+        """Return labelled graphs as a problem for `fwexp.solve` and all else, with the labels learned.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+
+        Returns
+        -------
+        SegmentationProblem or MultiLabelProblem
+        """
+        check_is_fitted(self)
+        graphs = _graphs(X)
+        return self._problem(graphs, _labels(y, graphs))
+
+    def predict(self, X) -> list:
+        """Return the labels of all nodes of every graph, arrays (H, W) or (V,).
+
+        Parameters
+        ----------
+        X : list of images or graphs
+            Inputs, as for `fit`.
+
+        Returns
+        -------
+        list of arrays
+        """
+        check_is_fitted(self)
+        graphs = _graphs(X)
+        features, edges, of_edges, shapes = zip(*graphs)
+        found = self.result_.predict(list(features), edges=list(edges), Z=list(of_edges))
+        return [self.classes_[numbers].reshape(shape) for numbers, shape in zip(found, shapes)]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return the share of nodes whose label is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        wanted = _labels(y, _graphs(X))
+        right = [np.sum(found.ravel() == np.array(labels)) for found, labels in zip(self.predict(X), wanted)]
+        weights = np.ones(len(wanted)) if sample_weight is None else np.asarray(sample_weight)
+        return float(weights @ right / (weights @ [len(labels) for labels in wanted]))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features of nodes, (K, p)."""
+        K = len(self.classes_)
+        return self.result_.w[: K * self.n_features_in_].reshape(-1, K).T
+
+    @property
+    def edge_weights_(self) -> np.ndarray:
+        """Weights of the features of edges, (q,)."""
+        return self.result_.w[len(self.classes_) * self.n_features_in_ :]
+
+    def _problem(self, graphs, labels):
+        numbers = [numbers_of(of_one, self.classes_) for of_one in labels]
+        for i, (of_one, found) in enumerate(zip(labels, numbers)):
+            if (found < 0).any():
+                raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
+        features, edges, of_edges, _ = map(list, zip(*graphs))
+        return segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
+
+    def _learned(self):
+        return {"classes": self.classes_, "num_features": self.n_features_in_}
+
+    def _restore(self, classes, num_features):
+        self.classes_, self.n_features_in_ = classes, num_features
+
+
+def _graphs(X) -> list[tuple]:
+    """Return node features, edges, edge features and the shape of the labels of every input."""
+    X = as_list("X", X, FORMS)
+    if not X:
+        raise ParameterError("X must hold at least one example, got n = 0")
+    return [_graph(x) if isinstance(x, tuple) else _grid(f"X[{i}]", x) for i, x in enumerate(X)]
+
+
+def _graph(x: tuple) -> tuple:
+    if len(x) not in (2, 3):
+        raise ParameterError(f"a graph in X must be (features, edges) or (features, edges, edge_features), got {len(x)} parts")
+    features = x[0] if sp.issparse(x[0]) else np.asarray(x[0])
+    of_edges = x[2] if len(x) == 3 else np.ones((len(x[1]), 1))
+    return features, x[1], of_edges, features.shape[:1]
+
+
+def _grid(name: str, x) -> tuple:
+    x = as_floats(name, x, "be an image, an array (H, W, p) or (H, W), or a tuple for a graph")
+    x = x[..., None] if x.ndim == 2 else x
+    if x.ndim != 3 or x.size == 0:
+        raise ParameterError(f"{name} must be an image, an array (H, W, p) or (H, W), or a tuple for a graph, got shape {x.shape}")
+    places = np.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2])
+    sides = (places[:, :-1], places[:, 1:]), (places[:-1], places[1:])
+    edges = np.concatenate([np.column_stack([one.ravel(), other.ravel()]) for one, other in sides])
+    return x.reshape(-1, x.shape[2]), edges, np.ones((len(edges), 1)), x.shape[:2]
+
+
+def _labels(y, graphs: list[tuple]) -> list[list]:
+    """Return the labels of the nodes of every graph."""
+    y = as_list("y", y, "arrays of labels, one per example")
+    if len(y) != len(graphs):
+        raise ParameterError(f"X and y must have the same length, got {len(graphs)} and {len(y)}")
+    arrays = [np.asarray(labels) for labels in y]
+    for i, (array, (*_, shape)) in enumerate(zip(arrays, graphs)):
+        if array.shape != shape:
+            raise ParameterError(f"y[{i}] must have shape {shape} like X[{i}], got {array.shape}")
+    return [array.ravel().tolist() for array in arrays]

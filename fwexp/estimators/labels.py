@@ -1,0 +1,58 @@
+"""Labels of any hashable type as numbers from 0, and back."""
+
+import contextlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from fwexp.errors import ParameterError, shown
+from fwexp.estimators.base import as_array_of
+from fwexp.options import check_number
+
+
+def classes_of(labels: Iterable) -> np.ndarray:
+    """Return the labels that occur: sorted, or where they cannot be, as they first occur; objects unless of one simple type."""
+    try:
+        found = list(dict.fromkeys(labels))
+    except TypeError as error:
+        raise ParameterError(f"labels in y must be hashable: {error}") from None
+    with contextlib.suppress(TypeError):  # not all kinds of labels have an order
+        found.sort()
+    kinds = {type(label) for label in found}
+    simple = len(kinds) == 1 and issubclass(kinds.pop(), str | bool | int | float | np.generic)
+    return np.array(found) if simple else as_array_of(found)
+
+
+def numbers_of(labels: Iterable, classes: np.ndarray) -> np.ndarray:
+    """Return the number of every label, -1 for those that are not among the classes."""
+    index = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([index.get(label, -1) for label in labels], dtype=np.int64)
+
+
+def weights_of(class_weight, classes: np.ndarray, labels: list) -> np.ndarray | None:
+    """Return the weight of every class, of a parameter as scikit-learn has it: None, "balanced" or a dict."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return len(labels) / (len(classes) * np.bincount(numbers_of(labels, classes), minlength=len(classes)))
+    names = classes.tolist()
+    if not isinstance(class_weight, Mapping) or not set(class_weight) <= set(names):
+        raise ParameterError(f'class_weight must be None, "balanced" or a dict of labels in y, got {shown(class_weight)}')
+    return np.array(
+        [check_number(f"class_weight[{name!r}]", class_weight.get(name, 1.0), "a number >= 0", least=0.0) for name in names]
+    )
+
+
+def as_sequences(y, lengths: np.ndarray) -> list[list]:
+    """Return the labels of sequences as lists, if they have the lengths of their inputs."""
+    sequences = []
+    for i, labels in enumerate(y):
+        if not isinstance(labels, Iterable):
+            raise ParameterError(f"y[{i}] must be a sequence of labels, got {type(labels).__name__} {shown(labels)}")
+        sequences.append(labels.tolist() if isinstance(labels, np.ndarray) else list(labels))
+    if len(sequences) != len(lengths):
+        raise ParameterError(f"X and y must have the same length, got {len(lengths)} and {len(sequences)}")
+    for i, (labels, length) in enumerate(zip(sequences, lengths.tolist())):
+        if len(labels) != length:
+            raise ParameterError(f"X[{i}] and y[{i}] must have the same length, got {length} and {len(labels)}")
+    return sequences

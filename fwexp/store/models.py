@@ -1,0 +1,78 @@
+"""Stored runs as results that predict."""
+
+from fwexp.errors import DataError, ParameterError, shown
+from fwexp.options import check_path
+from fwexp.store import traces
+from fwexp.store.commit import MODEL
+from fwexp.store.records import Damaged
+from fwexp.store.runs import find_runs
+from fwexp.store.stored_run import StoredRun, verified_trace
+
+
+def load_run(key: str | None = None, *, results_dir="results", **filters):
+    """Return a stored run as a result, to predict with.
+
+    Parameters
+    ----------
+    key : str, optional
+        The key of the run, or how it begins, as ``fwexp ls`` shows it.
+    results_dir : path
+        The store.
+    **filters
+        As for `fwexp.load_results`: ``dataset``, ``solver``, ``method``, ``lam``, ``seed``, ... One run must be left.
+
+    Returns
+    -------
+    Result
+        As `fwexp.load` returns it. Results of runs that were stored by versions before this function predict for problems, such
+        as `fwexp.load_dataset` returns, but not for inputs alone; those of kernel solvers, whose weights are of training inputs,
+        for neither.
+
+    Raises
+    ------
+    ValueError
+        No such run, several, or one that is damaged.
+    TypeError
+        A filter that is no column.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> fwexp.load_run(dataset="ocr", solver="bcfw")
+    Traceback (most recent call last):
+        ...
+    fwexp.errors.ParameterError: results_dir must hold a run with dataset='ocr', solver='bcfw', got none in 'results'
+    """
+    results_dir = check_path("results_dir", results_dir)
+    if key is not None and not isinstance(key, str):
+        raise ParameterError(f"key must be a text or None, got {shown(key)}")
+    runs = [run for run in find_runs(results_dir, **filters) if run.key.startswith(key or "")]
+    wanted = {"key": key} | filters if key is not None else filters
+    said = ", ".join(f"{name}={shown(value)}" for name, value in wanted.items()) or "any settings"
+    if not runs:
+        raise ParameterError(f"results_dir must hold a run with {said}, got none in {shown(str(results_dir))}")
+    if len(runs) > 1:
+        first = ", ".join(f"{run.key[:12]} ({run.path.parent.parent.name}, {run.method})" for run in runs[:3])
+        raise ParameterError(f"key and filters must leave one run, got {len(runs)} with {said}: {first}{', ...' * (len(runs) > 3)}")
+    try:
+        return _result(runs[0])
+    except Damaged as error:
+        raise DataError(f"{runs[0].path} is damaged: {error}") from error
+
+
+def _result(run: StoredRun):
+    from fwexp.tasks.result import Result
+    from fwexp.tasks.saving import fields_of
+
+    arrays, record = run.model(), run.record
+    trace = traces.table(verified_trace(run)).to_pandas()
+    if "header" in arrays:
+        try:
+            fields, _ = fields_of(arrays)
+        except Exception as error:  # whoever wrote it
+            raise Damaged(f"{MODEL} is no model") from error
+        return Result(**fields | {"trace": trace})
+    numbers = {name: float("nan") if record[name] is None else record[name] for name in ("primal", "dual", "gap", "lam")}
+    texts = {name: record[name] for name in ("status", "reason", "iterate", "seed")}
+    options, solver = record.get("options", {}), run.config["solver"]["name"]
+    return Result(w=arrays["w"], trace=trace, solver=solver, options=options, **numbers, **texts)

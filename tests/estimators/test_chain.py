@@ -1,0 +1,292 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import fwexp
+from fwexp import store
+from fwexp.errors import OptionError, ParameterError
+from fwexp.estimators import ChainSVM
+from tests.small_problems import run_in_plain_python
+
+WORDS = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "sees", "a", "dog"], ["dog"]]
+TAGS = [["D", "N", "V"], ["D", "N"], ["D", "N", "V", "D", "N"], ["N"]]
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return ChainSVM(lam=0.01).fit(WORDS, TAGS)
+
+
+def matrices(dtype=np.float64):
+    vocabulary = sorted({word for x in WORDS for word in x})
+    return [np.eye(len(vocabulary), dtype=dtype)[[vocabulary.index(word) for word in x]] for x in WORDS]
+
+
+def columns_of_capitals(x):
+    return [{"word": word, "first": t == 0} for t, word in enumerate(x)]
+
+
+def test_a_tagger_learns_and_certifies(tagger):
+    assert tagger.predict(WORDS) == TAGS
+    assert tagger.score(WORDS, TAGS) == 1.0
+    assert tagger.predict_one(["a", "dog", "sees"]) == ["D", "N", "V"]
+    assert tagger.status_ == "converged"
+    assert 0 <= tagger.dual_gap_ <= 0.01
+    assert tagger.n_passes_ == tagger.trace_["passes"].iloc[-1]
+    assert tagger.classes_.tolist() == ["D", "N", "V"]
+    assert tagger.feature_names_in_.tolist() == ["the", "dog", "barks", "a", "cat", "sees"]
+    assert (tagger.coef_.shape, tagger.transitions_.shape, tagger.start_.shape, tagger.end_.shape) == ((3, 6), (3, 3), (3,), (3,))
+
+
+def test_weights_are_those_of_solve_and_predictions_too(tagger):
+    problem = tagger.to_problem(WORDS, TAGS)
+    result = fwexp.solve(problem, lam=0.01, gap_tol=1e-2)
+    np.testing.assert_array_equal(tagger.result_.w, result.w)
+    assert [tagger.classes_[y].tolist() for y in result.predict(problem)] == tagger.predict(WORDS)
+    K, p = 3, 6
+    np.testing.assert_array_equal(tagger.coef_[1, 4], result.w[4 * K + 1])
+    np.testing.assert_array_equal(tagger.transitions_[0, 2], result.w[K * p + 2 * K + 2])
+    np.testing.assert_array_equal(np.concatenate([tagger.start_, tagger.end_]), result.w[K * p : K * p + 2 * K])
+
+
+def test_scores_of_best_labelings_have_the_prediction_as_their_maximum(tagger):
+    score = tagger.result_.w @ fwexp.joint_feature(tagger.to_problem(WORDS, TAGS), 2, [0, 1, 2, 0, 1]).toarray()[0]
+    for margins, tags in zip(tagger.decision_function(WORDS), TAGS):
+        assert tagger.classes_[margins.argmax(axis=1)].tolist() == tags
+        np.testing.assert_allclose(margins.max(axis=1), margins.max())
+    np.testing.assert_allclose(tagger.decision_function(WORDS)[2].max(), score)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        matrices(np.float32),
+        [np.asfortranarray(x) for x in matrices()],
+        [np.repeat(x, 2, axis=0)[::2] for x in matrices()],
+        [x.astype(int).tolist() for x in matrices()],
+        [sp.csr_array(x) for x in matrices()],
+        [sp.csc_matrix(x) for x in matrices()],
+    ],
+)
+def test_matrices_of_all_kinds_give_the_same(X):
+    wanted = ChainSVM().fit(matrices(), TAGS)
+    found = ChainSVM().fit(X, TAGS)
+    np.testing.assert_allclose(found.coef_, wanted.coef_, atol=1e-12)
+    assert found.predict(X) == wanted.predict(matrices()) == TAGS
+    assert found.n_features_in_ == 6
+    assert not hasattr(found, "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("D", "N", "V"), (3, 1, 2), ((0, "d"), (0, "n"), (1,)), ((0, 1), (0, 2), (1, 1)), (None, "N", 3.5), (True, False, "V")],
+)
+def test_labels_are_anything_that_can_be_hashed(names, tmp_path):
+    meant = dict(zip("DNV", names))
+    y = [[meant[tag] for tag in tags] for tags in TAGS]
+    tagger = ChainSVM().fit(WORDS, y)
+    assert tagger.predict(WORDS) == y
+    assert [type(label) for label in tagger.predict(WORDS)[0]] == [type(label) for label in y[0]]
+    tagger.save(tmp_path / "tagger.npz")
+    assert ChainSVM.load(tmp_path / "tagger.npz").predict(WORDS) == y
+
+
+def test_labels_may_be_arrays():
+    assert ChainSVM().fit(WORDS, [np.array(tags) for tags in TAGS]).predict(WORDS) == TAGS
+    assert ChainSVM().fit(WORDS, [np.arange(len(x)) % 2 for x in WORDS]).predict_one(["the"]) == [0]
+
+
+def test_one_label_is_always_predicted():
+    tagger = ChainSVM().fit(WORDS, [["X"] * len(x) for x in WORDS])
+    assert tagger.predict([["new"], ["the", "dog"]]) == [["X"], ["X", "X"]]
+    assert tagger.dual_gap_ == 0.0
+
+
+def test_unknown_features_and_labels(tagger):
+    assert len(tagger.predict_one(["zebra", "dog"])) == 2
+    assert tagger.score([["the", "dog"]], [["D", "?"]]) == 0.5
+    assert tagger.to_problem([["the"]], [["?"]]).labels.tolist() == [-1]
+
+
+def test_a_function_makes_features(tmp_path):
+    tagger = ChainSVM(features=columns_of_capitals, min_count=2).fit(WORDS, TAGS)
+    assert "first" in tagger.feature_names_in_
+    assert "word=barks" not in tagger.feature_names_in_
+    path = tagger.save(tmp_path / "tagger.npz")
+    with pytest.raises(
+        OptionError, match=r"features was columns_of_capitals, which files do not hold: pass it, load\(path, features=...\)"
+    ):
+        ChainSVM.load(path)
+    assert ChainSVM.load(path, features=columns_of_capitals).predict(WORDS) == tagger.predict(WORDS)
+
+
+def test_files_hold_all_but_the_data(tagger, tmp_path, monkeypatch):
+    path = tagger.save(tmp_path / "tagger.npz")
+    loaded = ChainSVM.load(path)
+    assert loaded.get_params() == tagger.get_params()
+    assert loaded.predict(WORDS) == TAGS
+    assert loaded.feature_names_in_.tolist() == tagger.feature_names_in_.tolist()
+    assert (loaded.dual_gap_, loaded.status_) == (tagger.dual_gap_, tagger.status_)
+    np.testing.assert_array_equal(loaded.trace_["primal"], tagger.trace_["primal"])
+    np.testing.assert_array_equal(fwexp.load(path).w, tagger.result_.w)
+    run_in_plain_python(monkeypatch)
+    for nonnegative in (slice(0, 6), np.arange(6), [0, 3]):
+        constrained = ChainSVM(nonnegative=nonnegative).fit(WORDS, TAGS)
+        again = ChainSVM.load(constrained.save(path)).nonnegative
+        assert type(again) is type(nonnegative)
+        assert str(again) == str(nonnegative)
+    assert (constrained.result_.w[[0, 3]] >= 0).all()
+
+
+def test_other_files_are_refused(tagger, tmp_path):
+    path = tagger.result_.save(tmp_path / "result.npz")
+    with pytest.raises(ParameterError, match=r"path must be a file of ChainSVM\.save, got that of a Result"):
+        ChainSVM.load(path)
+    with pytest.raises(NotFittedError):
+        ChainSVM().save(path)
+
+
+def test_stored_runs_become_taggers(tmp_path):
+    problem = fwexp.chain_problem(matrices(), [["DNV".index(tag) for tag in tags] for tags in TAGS])
+    result = fwexp.solve(problem, lam=0.01)
+    config = {"dataset": {"name": "ocr"}, "solver": {"name": "auto"}, "task": "train", "lam": 0.01, "seed": 0}
+    key = store.save(result, config, tmp_path).name
+    tagger = ChainSVM.from_run(key, results_dir=tmp_path)
+    assert tagger.predict(matrices()) == [y.tolist() for y in result.predict(problem)]
+    assert (tagger.lam, tagger.dual_gap_, tagger.classes_.tolist()) == (0.01, result.gap, [0, 1, 2])
+    other = store.save(fwexp.solve(fwexp.multiclass_problem(np.eye(2), [0, 1]), lam=1.0), config | {"lam": 1.0}, tmp_path).name
+    with pytest.raises(ParameterError, match="the run must be one on chains, got MulticlassProblem"):
+        ChainSVM.from_run(other, results_dir=tmp_path)
+
+
+def test_pickles_and_clones(tagger):
+    tagger.predict(WORDS)
+    again = pickle.loads(pickle.dumps(tagger))
+    assert again.predict(WORDS) == TAGS
+    assert again.result_.state is None
+    assert clone(tagger).get_params() == tagger.get_params()
+    with pytest.raises(NotFittedError):
+        clone(tagger).predict(WORDS)
+
+
+def test_grids_are_searched():
+    search = GridSearchCV(ChainSVM(), {"lam": [0.01, 10.0], "min_count": [1, 2]}, cv=2).fit(WORDS * 2, TAGS * 2)
+    assert search.best_params_ == {"lam": 0.01, "min_count": 1}
+    assert search.predict(WORDS) == TAGS
+    assert cross_val_score(ChainSVM(), WORDS * 2, TAGS * 2, cv=2, n_jobs=2).tolist() == [1.0, 1.0]
+
+
+def test_sample_weights_are_repetitions(monkeypatch):
+    run_in_plain_python(monkeypatch)
+    twice = ChainSVM(tol=1e-5, max_passes=500).fit(WORDS, TAGS, sample_weight=[2, 1, 1, 0])
+    repeated = ChainSVM(tol=1e-5, max_passes=500).fit([WORDS[0], *WORDS[:3]], [TAGS[0], *TAGS[:3]])
+    np.testing.assert_allclose(repeated.result_.primal, twice.result_.primal, atol=1e-5)
+    by_C = ChainSVM(C=25.0).fit(WORDS, TAGS, sample_weight=[2, 1, 1, 0])
+    assert by_C.result_.lam == 0.01
+    assert ChainSVM(C=25.0).fit(WORDS, TAGS).result_.lam == 0.01
+    assert twice.score(WORDS, [*TAGS[:3], ["V"]], sample_weight=[2, 1, 1, 0]) == 1.0
+
+
+def test_a_warm_start_goes_on_where_the_data_are_the_same(monkeypatch):
+    run_in_plain_python(monkeypatch)
+    tagger = ChainSVM(tol=1e-5, warm_start=True, max_passes=500).fit(WORDS, TAGS)
+    passes = tagger.n_passes_
+    tagger.fit([list(x) for x in WORDS], TAGS)
+    assert tagger.n_passes_ < passes / 2
+    tagger.set_params(lam=0.02).fit(WORDS, TAGS, sample_weight=np.ones(4))  # another problem
+    assert tagger.dual_gap_ <= 1e-5
+    assert pickle.loads(pickle.dumps(tagger)).fit(WORDS, TAGS).predict(WORDS) == TAGS
+
+
+def test_refitting_forgets_the_old_data():
+    tagger = ChainSVM().fit(WORDS, TAGS)
+    assert tagger.predict(WORDS) == TAGS
+    tagger.fit(matrices()[::-1], [[tag.lower() for tag in tags] for tags in TAGS[::-1]])
+    assert tagger.predict(matrices())[1] == ["d", "n"]
+
+
+def test_labels_have_weights(monkeypatch, tmp_path):
+    run_in_plain_python(monkeypatch)
+    X, y = [["a"]] * 5, [["N"]] * 4 + [["V"]]  # the same input
+    assert ChainSVM().fit(X, y).predict_one(["a"]) == ["N"]
+    tagger = ChainSVM(class_weight={"V": 9}).fit(X, y)
+    assert tagger.predict_one(["a"]) == ["V"]
+    assert tagger.class_weight_.tolist() == [1.0, 9.0]
+    assert ChainSVM(class_weight="balanced").fit(X, y).class_weight_.tolist() == [5 / 8, 5 / 2]
+    problem = ChainSVM.load(tagger.save(tmp_path / "tagger.npz")).to_problem([["a"]], [["V"]])
+    assert fwexp.loss(problem, 0, [0]) == 9.0
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_weights_must_fit(early_stopping):
+    with pytest.raises(ParameterError, match=r"sample_weight must have shape \(4,\), one per example, got \(2,\)"):
+        ChainSVM(early_stopping=early_stopping).fit(WORDS, TAGS, sample_weight=[1, 2])
+
+
+def test_validation_ends_training():
+    early = ChainSVM(early_stopping=True, validation_fraction=0.25, tol=0).fit(WORDS * 4, TAGS * 4)
+    assert early.status_ == "interrupted"
+    assert early.n_passes_ < 20
+    assert early.trace_["test_error"].notna().all()
+    with pytest.raises(ParameterError, match="early_stopping needs at least one sequence beside the 1 set aside, got n = 1"):
+        early.fit(WORDS[:1], TAGS[:1])
+    with pytest.raises(ParameterError, match="validation_fraction must be a number > 0 and < 1, got 1"):
+        early.set_params(validation_fraction=1).fit(WORDS, TAGS)
+
+
+def test_what_did_not_converge_is_warned_of(monkeypatch):
+    run_in_plain_python(monkeypatch)
+    with pytest.warns(ConvergenceWarning, match=r"stopped at 1 passes, gap .*: raise max_passes, lam or tol"):
+        ChainSVM(max_passes=1, tol=1e-6).fit(WORDS, TAGS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ChainSVM(solver="ssg", max_passes=1).fit(WORDS, TAGS)  # which has no gap
+
+
+def test_seeds():
+    results = [ChainSVM(random_state=seed).fit(WORDS, TAGS).result_ for seed in (3, np.random.RandomState(0), None)]
+    assert results[0].seed == 3
+    assert all(result.gap <= 0.01 for result in results)
+
+
+def test_largest_weights_have_names(tagger):
+    table = tagger.state_features_(top=3)
+    assert table.columns.tolist() == ["feature", "label", "weight"]
+    assert len(table) == 3
+    first = table.iloc[0]
+    place = tagger.classes_.tolist().index(first["label"]), tagger.feature_names_in_.tolist().index(first["feature"])
+    assert abs(first["weight"]) == np.abs(tagger.coef_).max() == abs(tagger.coef_[place])
+    moves = tagger.transition_features_()
+    assert moves["weight"].abs().is_monotonic_decreasing
+    assert moves.iloc[0][["from", "to"]].tolist() == ["D", "N"]
+
+
+@pytest.mark.parametrize(
+    ("params", "X", "y", "message"),
+    [
+        ({}, WORDS, TAGS[:3], "X and y must have the same length, got 4 and 3"),
+        ({}, WORDS, [*TAGS[:3], ["N", "N"]], r"X\[3\] and y\[3\] must have the same length, got 1 and 2"),
+        ({}, WORDS, None, "y must be a list of sequences of labels, got None"),
+        ({}, [["a"]], [3], r"y\[0\] must be a sequence of labels, got int 3"),
+        ({}, [["a"]], [[[]]], "labels in y must be hashable: .*list"),
+        ({}, [["a"], []], [["N"], []], r"X\[1\] must have at least one position, got none"),
+        ({"C": -1}, WORDS, TAGS, "C must be a positive finite number, got -1"),
+        ({"lam": 0}, WORDS, TAGS, "lam must be"),
+        ({"features": 3}, WORDS, TAGS, 'features must be "auto" or a function of a sequence, got 3'),
+        ({"class_weight": {"X": 2}}, WORDS, TAGS, "class_weight must be None, \"balanced\" or a dict of labels in y, got {'X': 2}"),
+        ({"class_weight": {"N": -1}}, WORDS, TAGS, r"class_weight\['N'\] must be a number >= 0, got -1"),
+        ({"min_count": 0}, WORDS, TAGS, "min_count must be an integer >= 1, got 0"),
+        ({"solver": "kernel_bcfw"}, WORDS, TAGS, "solver must be one whose weights are of features, got 'kernel_bcfw'"),
+        ({"solver": "sgd"}, WORDS, TAGS, "unknown solver 'sgd'"),
+    ],
+)
+def test_mistakes_are_one_line(params, X, y, message):
+    with pytest.raises(ParameterError, match=message) as error:
+        ChainSVM(**params).fit(X, y)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,79 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, cross_val_score
+
+from fwexp.errors import ParameterError
+from fwexp.estimators import ChainSVM, ChainSVMCV
+
+pytestmark = pytest.mark.usefixtures("plain_python")
+LAMS = [0.1, 10.0, 1.0]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = [rng.integers(3, size=rng.integers(1, 6)).tolist() for _ in range(12)]
+    return [[[f"w{label}", "noise" if rng.random() < 0.3 else f"w{rng.integers(3)}"] for label in labels] for labels in y], y
+
+
+@pytest.fixture(scope="module")
+def chosen(data):
+    return ChainSVMCV(lams=LAMS, eps=0.02, cv=3).fit(*data)
+
+
+def test_scores_are_those_of_training_at_every_lam(data, chosen):
+    results = chosen.cv_results_
+    assert results["param_lam"].tolist() == [10.0, 1.0, 0.1]
+    for k, lam in enumerate(results["param_lam"]):
+        separate = cross_val_score(ChainSVM(lam=lam, tol=0.02, max_passes=200), *data, cv=KFold(3))
+        found = [results[f"split{fold}_test_score"][k] for fold in range(3)]
+        np.testing.assert_allclose(found, separate, atol=0.15)  # of other weights within the certified gap
+        np.testing.assert_allclose([results["mean_test_score"][k], results["std_test_score"][k]], [np.mean(found), np.std(found)])
+    assert (results["gap"] <= 0.02 + 1e-9).all()
+    assert results["rank_test_score"].min() == 1
+
+
+def test_the_best_lam_is_trained_at(data, chosen):
+    results = chosen.cv_results_
+    assert chosen.lam_ == results["param_lam"][results["mean_test_score"].argmax()]
+    assert chosen.best_score_ == results["mean_test_score"].max()
+    wanted = ChainSVM(lam=chosen.lam_).fit(*data)
+    np.testing.assert_array_equal(chosen.coef_, wanted.coef_)
+    assert chosen.predict(data[0]) == wanted.predict(data[0])
+
+
+def test_values_of_lam_are_spread(data):
+    found = ChainSVMCV(lams=4, lam_min=0.5, cv=KFold(2), n_jobs=2).fit(*data).cv_results_
+    lams = found["param_lam"]
+    np.testing.assert_allclose(lams[1:] / lams[:-1], lams[1] / lams[0])
+    assert lams[-1] == 0.5
+    assert lams[0] > lams[1]
+    weighted = ChainSVMCV(lams=[0.5], cv=KFold(2)).fit(*data, sample_weight=np.arange(12))
+    assert weighted.lam_ == 0.5
+
+
+def test_copies_and_files(data, chosen, tmp_path):
+    for again in (pickle.loads(pickle.dumps(chosen)), ChainSVMCV.load(chosen.save(tmp_path / "tagger.npz"))):
+        assert again.predict(data[0]) == chosen.predict(data[0])
+        assert (again.lam_, again.best_score_) == (chosen.lam_, chosen.best_score_)
+        np.testing.assert_array_equal(again.cv_results_["gap"], chosen.cv_results_["gap"])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"lams": 0}, "lams must be an integer >= 1, got 0"),
+        ({"lams": [0.1, 0.0]}, "lams must be a positive finite number, got 0.0"),
+        ({"lams": []}, "lams must be a number of values, or hold values of lam, got shape"),
+        ({"lam_min": -1}, "lam_min must be a positive finite number, got -1"),
+        ({"cv": 13}, "Cannot have number of splits n_splits=13 greater than the number of samples"),
+        ({"eps": 0}, "eps must be a positive finite number, got 0"),
+    ],
+)
+def test_mistakes_are_one_line(data, params, message):
+    with pytest.raises(ValueError, match=message):
+        ChainSVMCV(**params).fit(*data)
+    with pytest.raises(ParameterError, match="X and y must have the same length, got 12 and 2"):
+        ChainSVMCV().fit(data[0], data[1][:2])

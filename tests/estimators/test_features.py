@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction import DictVectorizer
+
+from fwexp.errors import ParameterError
+from fwexp.estimators.features import Vectorizer
+
+DICTS = [[{"word": "the", "cap": True, "len": 3}, {"word": "dog", "cap": False}], [{"word": "the", "tags": ["a", "b"]}, {}]]
+
+
+def test_dicts_become_what_dictvectorizer_makes_of_them():
+    vectorizer = Vectorizer()
+    rows, ptr = vectorizer.fit_transform(DICTS)
+    theirs = DictVectorizer()
+    wanted = theirs.fit_transform([position for x in DICTS for position in x]).toarray()
+    names = theirs.get_feature_names_out().tolist()
+    assert sorted(vectorizer.names) == names
+    np.testing.assert_array_equal(rows.toarray()[:, [vectorizer.names.index(name) for name in names]], wanted)
+    assert ptr.tolist() == [0, 2, 4]
+
+
+def test_strings_and_lists_of_strings_are_names():
+    vectorizer = Vectorizer()
+    rows, _ = vectorizer.fit_transform([["a", ["a", "b", "b"]], [("c",), set()]])
+    assert vectorizer.names == ["a", "b", "c"]
+    assert rows.toarray().tolist() == [[1, 0, 0], [1, 2, 0], [0, 0, 1], [0, 0, 0]]
+
+
+def test_features_of_few_positions_are_left_out():
+    vectorizer = Vectorizer(min_count=2)
+    rows, _ = vectorizer.fit_transform([[["b", "b"], ["a"]], [["a", "c"], ["d"]]])
+    assert vectorizer.names == ["a"]
+    assert rows.toarray().tolist() == [[0], [1], [1], [0]]
+    with pytest.raises(ParameterError, match="X must have a feature that min_count = 3 positions have, got none"):
+        Vectorizer(min_count=3).fit_transform([["a", "a"]])
+
+
+@pytest.mark.parametrize("X", [DICTS, [[["a"], ["b", "c"]]], [np.eye(3), np.ones((1, 3))], [sp.csr_array(np.eye(3) * 2)]])
+def test_what_is_transformed_is_what_was_learned(X):
+    vectorizer = Vectorizer()
+    rows, ptr = vectorizer.fit_transform(X)
+    again, ptr_again = vectorizer.transform(X)
+    dense = [matrix.toarray() if sp.issparse(matrix) else matrix for matrix in (rows, again)]
+    np.testing.assert_array_equal(*dense)
+    np.testing.assert_array_equal(ptr, ptr_again)
+
+
+def test_unknown_names_are_left_out():
+    vectorizer = Vectorizer()
+    vectorizer.fit_transform([["a", "b"]])
+    rows, ptr = vectorizer.transform([["z", ["b", "z"]], [{"a": 2.0, "z": 1}]])
+    assert rows.toarray().tolist() == [[0, 0], [0, 1], [2, 0]]
+    assert ptr.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (None, "X must be a list of sequences: .*, got None"),
+        ([["a"], []], r"X\[1\] must have at least one position, got none"),
+        (["abc"], r"X\[0\] must be a list of positions, each a dict, .*, got str 'abc'"),
+        ([["a", 3]], "a position in X must be a dict, a string or a list of strings, got int 3"),
+        ([[["a", 3]]], "a position in X must be a dict, a string or a list of strings, got list"),
+        ([[{"a": None}]], "feature 'a' in X must be a number or text, or texts, got NoneType None"),
+        ([[{3: 1.0}]], "names of features in X must be strings, got int 3"),
+        ([np.eye(2), np.eye(3)], r"X\[1\] must have shape \(T, 2\) with T >= 1, got \(3, 3\)"),
+        ([np.zeros((0, 2))], r"X\[0\] must have shape \(T, 2\) with T >= 1, got \(0, 2\)"),
+        ([np.ones(2)], r"X\[0\] must have shape \(T, p\) with T >= 1, got \(2,\)"),
+    ],
+)
+def test_what_is_none_is_refused_on_one_line(X, message):
+    with pytest.raises(ParameterError, match=message) as error:
+        Vectorizer().fit_transform(X)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("learned", "X"), [([["a"]], [np.eye(1)]), ([np.eye(2)], [["a"]]), ([np.eye(2)], [np.eye(3)])])
+def test_features_of_another_form_are_refused(learned, X):
+    vectorizer = Vectorizer()
+    vectorizer.fit_transform(learned)
+    with pytest.raises(ParameterError, match=r"X|position"):
+        vectorizer.encode(X)

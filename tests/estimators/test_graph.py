@@ -1,0 +1,102 @@
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import cross_val_score
+
+import fwexp
+from fwexp.errors import ParameterError
+from fwexp.estimators import GraphSVM
+
+pytestmark = pytest.mark.usefixtures("plain_python")
+
+
+def image(seed, names=("back", "fore")):
+    rng = np.random.default_rng(seed)
+    labels = np.zeros((5, 6), dtype=int)
+    labels[1:4, rng.integers(3) :][:, :3] = 1
+    return np.dstack([labels + rng.normal(0, 0.4, labels.shape), np.ones(labels.shape)]), np.array(names)[labels]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = zip(*map(image, range(8)))
+    return list(X), list(y)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return GraphSVM().fit(*data)
+
+
+def test_images_are_segmented(data, fitted):
+    X, y = data
+    assert fitted.score(X, y) > 0.9
+    assert [found.shape for found in fitted.predict(X)] == [(5, 6)] * 8
+    assert fitted.edge_weights_[0] > 0
+    assert (fitted.coef_.shape, fitted.classes_.tolist(), fitted.n_features_in_) == ((2, 2), ["back", "fore"], 2)
+    assert (fitted.status_, fitted.dual_gap_ <= 1e-2) == ("converged", True)
+    unary = [fitted.classes_[(x @ fitted.coef_.T).argmax(axis=2)] for x in X]
+    assert fitted.score(X, y) > np.mean(np.array(unary) == np.array(y))  # neighbours help
+
+
+def test_a_grid_is_the_graph_of_its_neighbours(data, fitted):
+    x, y = data[0][0], data[1][0]
+    edges = [(i, i + 1) for i in range(30) if i % 6 < 5] + [(i, i + 6) for i in range(24)]
+    graph = x.reshape(-1, 2), edges, np.ones((len(edges), 1))
+    np.testing.assert_array_equal(fitted.predict([graph])[0], fitted.predict([x])[0].ravel())
+    problems = fitted.to_problem([x], [y]), fitted.to_problem([graph[:2]], [y.ravel()])
+    weights = np.random.default_rng(0).normal(size=5)
+    weights[-1] = 0.5
+    assert fwexp.evaluate(problems[0], weights) == pytest.approx(fwexp.evaluate(problems[1], weights))
+    np.testing.assert_array_equal(fitted.predict([(sp.csr_array(graph[0]), *graph[1:])])[0], fitted.predict([x])[0].ravel())
+
+
+def test_more_than_two_labels_are_not_certified(data):
+    X, y = data
+    strips = [np.where(np.arange(6) == 5, 7, labels == "fore").astype(int) for labels in y]
+    inputs = [np.dstack([x, np.arange(6) == 5 * np.ones((5, 1))]) for x in X]
+    model = GraphSVM().fit(inputs, strips)
+    assert model.classes_.tolist() == [0, 1, 7]
+    assert np.isnan(model.dual_gap_)
+    assert model.score(inputs, strips) > 0.8
+
+
+def test_copies_files_and_folds(data, fitted, tmp_path):
+    X, y = data
+    for again in (pickle.loads(pickle.dumps(fitted)), GraphSVM.load(fitted.save(tmp_path / "model.npz"))):
+        np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert cross_val_score(GraphSVM(loss="balanced", C=10.0), X, y, cv=2).min() > 0.8
+
+
+def test_gray_images_of_any_size():
+    model = GraphSVM().fit([[[-1.0, 1.0]], [[1.0], [-1.0]], [[1.0]]], [[[0, 1]], [[1], [0]], [[1]]])
+    assert model.predict([[[1.0, -1.0], [1.0, -1.0]]])[0].tolist() == [[1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([], [], "X must hold at least one example, got n = 0"),
+        (
+            [np.ones(3)],
+            [[0]],
+            r"X\[0\] must be an image, an array \(H, W, p\) or \(H, W\), or a tuple for a graph, got shape \(3,\)",
+        ),
+        ([np.ones((2, 2))], [[[0, 1]]], r"y\[0\] must have shape \(2, 2\) like X\[0\], got \(1, 2\)"),
+        ([np.ones((2, 2))], [], "X and y must have the same length, got 1 and 0"),
+        ([np.ones((2, 2))], [np.ones((2, 2))], r"y must hold at least two labels, got \[1.0\]"),
+        ([(np.ones((2, 1)),)], [[0, 1]], r"a graph in X must be \(features, edges\) or .*, got 1 parts"),
+        ([(np.ones((2, 1)), [(0, 2)])], [[0, 1]], r"edges\[0\] must join nodes 0 .. 1, got the edge \(0, 2\) to nowhere"),
+    ],
+)
+def test_mistakes_are_one_line(X, y, message):
+    with pytest.raises(ParameterError, match=message) as error:
+        GraphSVM().fit(X, y)
+    assert "\n" not in str(error.value)
+
+
+def test_labels_that_are_not_known_are_refused(data, fitted):
+    with pytest.raises(ParameterError, match=r"y\[0\] must hold labels that fit saw, got 'sky'"):
+        fitted.to_problem(data[0][:1], [np.full((5, 6), "sky")])

@@ -1,0 +1,70 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.model_selection import cross_val_score
+
+import fwexp
+from fwexp.errors import ParameterError
+from fwexp.estimators import MatchingSVM
+
+pytestmark = pytest.mark.usefixtures("plain_python")
+
+
+def pair(seed):
+    """Rows and columns with positions; those that are near belong together."""
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(2, 5), rng.integers(2, 5)
+    order = rng.permutation(max(rows, columns))
+    places = [order[:size] + rng.normal(0, 0.1, size) for size in (rows, columns)]
+    distance = np.abs(places[0][:, None] - places[1])
+    return np.dstack([np.ones_like(distance), distance, rng.normal(size=distance.shape)]), np.argwhere(distance < 0.5)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = zip(*map(pair, range(10)))
+    return list(X), list(y)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return MatchingSVM().fit(*data)
+
+
+def test_what_is_near_is_matched(data, fitted):
+    X, y = data
+    assert [found.tolist() for found in fitted.predict(X)] == [links.tolist() for links in y]
+    assert fitted.score(X, y) == 1.0
+    assert fitted.coef_[0] > 0 > fitted.coef_[1]
+    assert (fitted.status_, fitted.dual_gap_ <= 1e-2, fitted.n_features_in_) == ("converged", True, 3)
+    np.testing.assert_array_equal(fitted.coef_, fwexp.solve(fitted.to_problem(X, y), lam=0.01, gap_tol=1e-2).w)
+
+
+def test_the_score_is_one_minus_the_mean_loss(data, fitted):
+    X = data[0][:2]
+    y = [[], [(0, 1)]]
+    problem = fwexp.matching_problem(X, y)
+    losses = [fwexp.loss(problem, i, found) for i, found in enumerate(fitted.predict(X))]
+    assert fitted.score(X, y) == pytest.approx(1 - np.mean(losses))
+
+
+def test_copies_files_and_folds(data, fitted, tmp_path):
+    X, y = data
+    for again in (pickle.loads(pickle.dumps(fitted)), MatchingSVM.load(fitted.save(tmp_path / "model.npz"))):
+        assert [found.tolist() for found in again.predict(X)] == [links.tolist() for links in y]
+    assert cross_val_score(MatchingSVM(recall_cost=1.0), X, y, cv=2).min() > 0.8
+    assert MatchingSVM(nonnegative=[1]).fit(X, y).coef_[1] >= 0
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({}, [[(0, 0)]], "X and y must have the same length n >= 1, got 10 and 1"),
+        ({}, [[(0, 0), (0, 1)]] * 10, r"y\[0\] must be a matching, got 2 links of row 0"),
+        ({"precision_cost": 0}, [[]] * 10, "precision_cost must be a positive finite number, got 0"),
+    ],
+)
+def test_mistakes_are_one_line(data, params, y, message):
+    with pytest.raises(ParameterError, match=message):
+        MatchingSVM(**params).fit(data[0], y)

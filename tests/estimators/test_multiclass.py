@@ -1,0 +1,121 @@
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+import fwexp
+from fwexp.errors import ParameterError
+from fwexp.estimators import MulticlassSVM
+from tests.small_problems import run_in_plain_python
+
+# They compare weights, which are the same at the optimum alone; `test_sample_weights_are_repetitions` compares optima.
+STOPS_AT_A_GAP = {
+    "check_sample_weight_equivalence_on_dense_data": "training stops at a certified gap, not at the optimum",
+    "check_sample_weight_equivalence_on_sparse_data": "training stops at a certified gap, not at the optimum",
+}
+DICTS = [{"colour": "red", "size": 2}, {"colour": "red", "size": 3}, {"colour": "green", "size": 2}, {"colour": "green"}]
+FRUIT = ["apple", "apple", "lime", "lime"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=60)
+    return rng.normal(size=(60, 4)) + 3 * np.eye(3, 4)[y], np.array(["a", "b", "c"])[y]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of noise, in 50 passes
+def test_the_conventions_of_scikit_learn_hold():
+    outcomes = check_estimator(MulticlassSVM(), expected_failed_checks=STOPS_AT_A_GAP, on_fail=None, on_skip=None)
+    assert {outcome["check_name"] for outcome in outcomes if outcome["status"] == "xfail"} == set(STOPS_AT_A_GAP)
+    assert [outcome["check_name"] for outcome in outcomes if outcome["status"] == "failed"] == []
+    assert sum(outcome["status"] == "passed" for outcome in outcomes) > 50
+
+
+def test_weights_are_those_of_solve(data):
+    X, y = data
+    model = MulticlassSVM(fit_intercept=False).fit(X, y)
+    result = fwexp.solve(fwexp.multiclass_problem(X, np.searchsorted(["a", "b", "c"], y)), lam=0.01, gap_tol=1e-2)
+    np.testing.assert_array_equal(model.coef_, result.w.reshape(4, 3).T)
+    assert model.predict(X).tolist() == model.classes_[result.predict(X)].tolist()
+    assert model.score(X, y) > 0.9
+    assert (model.dual_gap_, model.status_) == (result.gap, "converged")
+
+
+def test_the_optimum_is_that_of_liblinear(data):
+    X, y = data
+    ours = MulticlassSVM(C=0.1, tol=1e-7, max_passes=2000).fit(X, y)
+    theirs = LinearSVC(C=0.1, multi_class="crammer_singer", tol=1e-8, max_iter=100_000).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-3)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=2e-3)
+
+
+def test_two_classes_have_one_row_of_weights(data):
+    X, y = data
+    model = MulticlassSVM(tol=1e-3).fit(X[y != "c"], y[y != "c"])
+    assert (model.coef_.shape, model.intercept_.shape) == ((1, 4), (1,))
+    assert model.decision_function(X).shape == (60,)
+    problem = model.to_problem(X, y)
+    assert np.count_nonzero(problem.labels < 0) == np.count_nonzero(y == "c")
+    assert model.predict(X).tolist() == model.classes_[model.result_.predict(problem)].tolist()
+
+
+def test_features_may_have_names(tmp_path, monkeypatch):
+    run_in_plain_python(monkeypatch)
+    model = MulticlassSVM().fit(DICTS, FRUIT)
+    assert model.feature_names_in_.tolist() == ["colour=red", "size", "colour=green"]
+    assert model.predict([{"colour": "green", "shape": "round"}, {"colour": "red"}]).tolist() == ["lime", "apple"]
+    assert MulticlassSVM().fit(["a", "b"], [1, 0]).predict(["b", "a"]).tolist() == [0, 1]
+    again = MulticlassSVM.load(model.save(tmp_path / "model.npz"))
+    np.testing.assert_array_equal(again.decision_function(DICTS), model.decision_function(DICTS))
+    assert again.feature_names_in_.tolist() == model.feature_names_in_.tolist()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(DICTS, FRUIT[:2])
+
+
+def test_copies_and_files_predict_the_same(data, tmp_path, monkeypatch):
+    run_in_plain_python(monkeypatch)
+    X, y = data
+    model = MulticlassSVM(costs=1 - np.eye(3), rescaling="slack", class_weight={"a": 1, "b": 2.0, "c": 1}).fit(sp.csr_array(X), y)
+    for again in (pickle.loads(pickle.dumps(model)), MulticlassSVM.load(model.save(tmp_path / "model.npz"))):
+        np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+        assert (again.rescaling, again.class_weight) == ("slack", model.class_weight)
+        np.testing.assert_array_equal(again.costs, model.costs)
+
+
+def test_it_is_part_of_grids_and_pipelines(data):
+    pipeline = make_pipeline(StandardScaler(), MulticlassSVM())
+    search = GridSearchCV(pipeline, {"multiclasssvm__lam": [0.01, 100.0]}, cv=3).fit(*data)
+    assert search.best_params_ == {"multiclasssvm__lam": 0.01}
+
+
+def test_sample_weights_are_repetitions(data, monkeypatch):
+    run_in_plain_python(monkeypatch)
+    X, y = data
+    counts = np.arange(60) % 3
+    weighted = MulticlassSVM(C=0.1, tol=1e-5, max_passes=2000).fit(X, y, sample_weight=counts)
+    repeated = MulticlassSVM(C=0.1, tol=1e-5, max_passes=2000).fit(X.repeat(counts, axis=0), y.repeat(counts))
+    np.testing.assert_allclose(weighted.result_.primal, repeated.result_.primal, atol=1e-5)
+    by_class = MulticlassSVM(class_weight={"a": 2, "b": 1, "c": 0}).fit(X, y)
+    assert set(by_class.predict(X)) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({}, ["a"] * 60, "y must hold at least two classes, got one class: 'a'"),
+        ({"costs": np.ones((3, 3))}, None, "costs must be finite and >= 0 with zeros on the diagonal"),
+        ({"rescaling": "both"}, None, "unknown rescaling 'both'"),
+    ],
+)
+def test_mistakes_are_one_line(data, params, y, message):
+    with pytest.raises(ParameterError, match=message) as error:
+        MulticlassSVM(**params).fit(data[0], data[1] if y is None else y)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,100 @@
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_multilabel_classification
+from sklearn.model_selection import cross_val_score
+from sklearn.preprocessing import MultiLabelBinarizer
+
+import fwexp
+from fwexp.errors import ParameterError
+from fwexp.estimators import MultiLabelSVM
+
+pytestmark = pytest.mark.usefixtures("plain_python")
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_multilabel_classification(40, 6, n_classes=3, random_state=0)
+    return X / 10, y
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return MultiLabelSVM().fit(*data)
+
+
+@pytest.fixture(scope="module")
+def attracted(fitted):
+    """The same with other weights, which make labels attract each other much."""
+    model = pickle.loads(pickle.dumps(fitted))
+    model.result_.w[:] = np.random.default_rng(0).normal(size=len(model.result_.w))
+    model.result_.w[-3:] = [0.3, 0.0, 1.0]
+    model._set_weights()
+    return model
+
+
+def scores(model, x, labels):
+    apart = sum(u for u, (a, b) in zip(model.edge_weights_, model.edges_) if labels[a] != labels[b])
+    return labels @ (model.coef_ @ x + model.intercept_) - apart
+
+
+SETS = np.array(np.meshgrid(*[[0, 1]] * 3)).reshape(3, -1).T
+
+
+def test_a_classifier_learns_and_certifies(data, fitted):
+    X, y = data
+    assert np.mean(fitted.predict(X) == y) > 0.8
+    assert (fitted.edge_weights_ >= 0).all()
+    assert fitted.edges_.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert (fitted.status_, fitted.dual_gap_ <= 1e-2) == ("converged", True)
+
+
+def test_the_best_set_of_all_is_predicted(data, attracted):
+    wanted = [SETS[np.argmax([scores(attracted, x, labels) for labels in SETS])] for x in data[0]]
+    np.testing.assert_array_equal(attracted.predict(data[0]), wanted)
+    alone = (data[0] @ attracted.coef_.T + attracted.intercept_ > 0).astype(int)
+    assert (alone != wanted).any()
+
+
+def test_the_hinge_is_the_largest_violation_over_all_sets(data, attracted):
+    X, y = data
+    truth = [scores(attracted, x, labels) for x, labels in zip(X, y)]
+    wanted = [max(scores(attracted, x, s) + np.mean(s != t) for s in SETS) - of for x, t, of in zip(X, y, truth)]
+    np.testing.assert_allclose(fwexp.evaluate(attracted.to_problem(X, y), attracted.result_).hinge, np.mean(wanted))
+
+
+def test_edges_are_chosen():
+    X, y = sp.csr_array([[1.0, 0.0], [0.0, 1.0]] * 3), [[1, 1], [0, 0]] * 3
+    alone = MultiLabelSVM(edges=None, fit_intercept=False).fit(X, y)
+    assert (alone.edges_.shape, alone.edge_weights_.shape, alone.coef_.shape) == ((0, 2), (0,), (2, 2))
+    assert alone.predict(X).tolist() == y
+    assert MultiLabelSVM(edges=[(1, 0)]).fit(X, y).edges_.tolist() == [[1, 0]]
+
+
+def test_names_copies_files_and_folds(data, fitted, tmp_path):
+    X = [["sand", "sea"], ["sea"], ["snow"], ["snow", "sea"]]
+    y = MultiLabelBinarizer(sparse_output=True).fit_transform(
+        [["beach", "sun"], ["beach", "sun"], ["cold"], ["beach", "cold", "sun"]]
+    )
+    model = MultiLabelSVM(lam=0.1).fit(X, y, sample_weight=[1, 1, 1, 1])
+    for again in (pickle.loads(pickle.dumps(model)), MultiLabelSVM.load(model.save(tmp_path / "model.npz"))):
+        assert again.predict([["sea", "new"], ["snow"]]).tolist() == [[1, 0, 1], [0, 1, 0]]
+        assert again.feature_names_in_.tolist() == ["sand", "sea", "snow"]
+        np.testing.assert_array_equal(again.edge_weights_, model.edge_weights_)
+    assert cross_val_score(MultiLabelSVM(), *data, cv=2).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({}, [0, 1], r"y must be an array \(n, L\) of 0 and 1, as of MultiLabelBinarizer, got shape \(2,\)"),
+        ({}, [[0], [2]], "got others, such as 2"),
+        ({"edges": "tree"}, [[0], [1]], "edges must be \"full\", None or pairs of columns of y, got 'tree'"),
+        ({"edges": [(0, 1)]}, [[0], [1]], r"edges must join nodes 0 .. 0, got the edge \(0, 1\) to nowhere"),
+    ],
+)
+def test_mistakes_are_one_line(params, y, message):
+    with pytest.raises(ParameterError, match=message):
+        MultiLabelSVM(**params).fit(np.eye(2), y)

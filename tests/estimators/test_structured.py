@@ -1,0 +1,81 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+import fwexp
+from fwexp.errors import OptionError, ParameterError
+from fwexp.estimators import StructuredSVM
+from tests.estimators.models import Sequences, Signs
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = [tuple(rng.integers(2, size=length).tolist()) for length in (2, 3, 3, 1, 2, 3)]
+    return [np.eye(2, 3)[list(labels)] + rng.normal(0, 0.1, (len(labels), 3)) for labels in y], y
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return StructuredSVM(Sequences(), lam=0.1).fit(*data)
+
+
+def test_a_model_learns_and_predicts_new_inputs(data, fitted):
+    X, y = data
+    assert fitted.predict(X) == y
+    assert fitted.predict_one(np.eye(2, 3)[[1, 0]]) == (1, 0)
+    assert fitted.score(X, y) == 1.0
+    assert fitted.score(X[:1], [tuple(1 - label for label in y[0])]) == 0.0
+    assert (fitted.status_, fitted.dual_gap_ <= 1e-2) == ("converged", True)
+
+
+def test_weights_are_those_of_solve(data, fitted):
+    problem = fitted.to_problem(*data)
+    result = fwexp.solve(problem, lam=0.1, gap_tol=1e-2)
+    np.testing.assert_array_equal(fitted.w, result.w)
+    assert result.predict(problem) == fitted.predict(data[0])
+
+
+def test_what_is_optional_in_a_model_may_be_missing():
+    X, y = [-2.0, -1.0, 1.0, 3.0], [-1, -1, 1, 1]
+    model = StructuredSVM(Signs(), C=25.0).fit(X, y, sample_weight=[1, 1, 1, 1])
+    assert model.result_.lam == 0.01
+    assert model.predict([-5, 5]) == [-1, 1]
+    assert model.score([-5, 5], [-1, -1]) == -0.5
+    assert StructuredSVM(Signs(), nonnegative=[0]).fit(X, [1, 1, -1, -1]).w[0] >= 0
+
+
+def test_copies_files_and_grids(data, fitted, tmp_path):
+    X, y = data
+    assert pickle.loads(pickle.dumps(fitted)).predict(X) == y
+    with pytest.raises(NotFittedError):
+        clone(fitted).predict(X)
+    path = fitted.save(tmp_path / "model.npz")
+    with pytest.raises(OptionError, match=r"model was Sequences, which files do not hold: pass it, load\(path, model=...\)"):
+        StructuredSVM.load(path)
+    assert StructuredSVM.load(path, model=fitted.model).predict(X) == y
+    search = GridSearchCV(StructuredSVM(Signs()), {"lam": [0.1, 100.0]}, cv=2).fit([-2.0, 1.0, -1.0, 3.0], [-1, 1, -1, 1])
+    assert search.predict([-5.0, 5.0]) == [-1, 1]
+
+
+class Lying(Signs):
+    size_joint_feature = 7
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y", "message"),
+    [
+        (object(), [1.0], [1], "model must have the methods joint_feature, .*, got one without joint_feature"),
+        (Signs(), [1.0], [1, -1], "X and y must have the same length, got 1 and 2"),
+        (Signs(), [], [], "y must hold at least one labeling, got n = 0"),
+        (Lying(), [1.0], [1], "joint_feature of the model must have length size_joint_feature = 7, got 2"),
+    ],
+)
+def test_mistakes_are_one_line(model, X, y, message):
+    with pytest.raises(ParameterError, match=message) as error:
+        StructuredSVM(model).fit(X, y)
+    assert "\n" not in str(error.value)
