@@ -157,13 +157,6 @@ def skipping(function):
     return lambda *args: None
 
 
-def shifting_norm(function):
-    def from_public(problem, w):
-        return 2.0 * function(problem, w)
-
-    return from_public
-
-
 def touching_theta(function):
     def max_oracle(problem, i, theta, y, scratch):
         value = function(problem, i, theta, y, scratch)
@@ -186,7 +179,7 @@ BROKEN_FAMILIES = {
     "max_oracle that gives the truth": ("max_oracle", always_the_first, "oracle_finds_the_maximum"),
     "max_oracle that changes theta": ("max_oracle", touching_theta, "oracles_leave_their_inputs_alone"),
     "loss": ("loss", lambda f: scaled(f, -1.0), "losses_are_nonnegative"),
-    "from_public": ("from_public", shifting_norm, "weights_survive_the_round_trip"),
+    "from_public": ("from_public", lambda f: scaled(f, 2.0), "weights_survive_the_round_trip"),
     "to_public": ("to_public", lambda f: scaled(f, 2.0), "weights_survive_the_round_trip"),
     "joint_feature": ("joint_feature", lambda f: scaled(f, -1.0), "joint_features_give_psi"),
     "scatter_psi": ("scatter_psi", lambda f: with_factor(f, 3, -1.0), "joint_features_give_psi"),

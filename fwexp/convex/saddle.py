@@ -56,13 +56,14 @@ class SaddleMethod(Iteration):
         return self.state.calls
 
     def advance(self, calls, max_steps):
-        """Take steps, up to the first gap that may be small enough."""
+        """Take steps, up to the first gap that may be small enough, and on from there if that is not the end."""
         state = self.state
-        self.event = False
+        gap_tol, self.event = -np.inf if self.event else self.gap_tol, False
         while state.calls + self.calls_per_step <= calls and state.step + 1 <= max_steps:
-            self.event = self._take_step() <= self.gap_tol
+            self.event = self._take_step(gap_tol) <= gap_tol
             if self.event:
                 return
+            gap_tol = self.gap_tol
             state.step += 1
             state.calls += self.calls_per_step
 
@@ -71,8 +72,8 @@ class SaddleMethod(Iteration):
         """Set the state to that of step 0."""
 
     @abstractmethod
-    def _take_step(self) -> float:
-        """Take a step and return the gap before it, or infinity where it is not known; with a gap <= gap_tol take none."""
+    def _take_step(self, gap_tol: float) -> float:
+        """Take a step and return the gap before it, infinity where it is not known; with a gap <= 0, or gap_tol, stay there."""
 
     @abstractmethod
     def pair(self) -> Pair:
@@ -186,7 +187,7 @@ class DualExtragradient(SaddleMethod):
             return arrays["gy"]
         return game.matrix.transposed_times(arrays["x"]) - self.state.step * game.q
 
-    def _take_step(self):
+    def _take_step(self, gap_tol):
         game, arrays = self.game, self.state.arrays
         sx, sy = -arrays["gx"], self._sum_gy()
         if self._soft_x:
@@ -292,9 +293,9 @@ class SaddleFrankWolfe(SaddleMethod):
         gap = float(a["gx"] @ a["x"]) - sx.dot(a["gx"]) - float(a["gy"] @ a["y"]) + sy.dot(a["gy"])
         return sx, sy, gap
 
-    def _take_step(self):
+    def _take_step(self, gap_tol):
         sx, sy, gap = self._corners()
-        if gap > self.gap_tol:
+        if gap > max(gap_tol, 0.0):
             self._go(sx, sy, min(self._length(sx, sy, gap), 1.0))
         return gap
 
@@ -336,9 +337,9 @@ class SaddleAway(SaddleFrankWolfe):
     def _begin(self, x, y):
         self.state.active = (ActiveSet.of_atom(x, self.game.X.dim), ActiveSet.of_atom(y, self.game.Y.dim))
 
-    def _take_step(self):
+    def _take_step(self, gap_tol):
         sx, sy, gap = self._corners()
-        if gap <= self.gap_tol:
+        if gap <= max(gap_tol, 0.0):
             return gap
         a, (of_x, of_y) = self.state.arrays, self.state.active
         dots_x, dots_y = of_x.dots(a["gx"]), of_y.dots(-a["gy"])

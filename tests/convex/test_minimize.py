@@ -419,39 +419,30 @@ def too_small_a_gradient(x):
     return float(d @ d), 0.1 * d
 
 
+PAIR = Simplex(2)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: minimize(lambda x: (np.nan, x), Simplex(2)), "fun(x) must return a finite value, got nan"),
-        (lambda: minimize(lambda x: (0.0, x * np.nan), Simplex(2)), "the gradient that fun(x) returns must hold finite numbers"),
-        (
-            lambda: minimize(lambda x: (0.0, x[:1]), Simplex(2)),
-            "the gradient that fun(x) returns must be a vector of length 2, got an",
-        ),
-        (lambda: minimize(lambda x: 0.0, Simplex(2)), "fun(x) must return the value and the gradient, got 0.0"),
-        (lambda: minimize(lambda x: ("a", x), Simplex(2)), "fun(x) must return a number as its value, got 'a'"),
-        (lambda: minimize(3, Simplex(2)), "f must be a function of fwexp.convex or fun(x) -> (value, gradient), got 3"),
+        (lambda: minimize(lambda x: (np.nan, x), PAIR), "fun(x) must return a finite value, got nan"),
+        (lambda: minimize(lambda x: (0.0, x * np.nan), PAIR), "the gradient that fun(x) returns must hold finite numbers"),
+        (lambda: minimize(lambda x: (0.0, x[:1]), PAIR), "the gradient that fun(x) returns must be a vector of length 2, got an"),
+        (lambda: minimize(lambda x: 0.0, PAIR), "fun(x) must return the value and the gradient, got 0.0"),
+        (lambda: minimize(lambda x: ("a", x), PAIR), "fun(x) must return a number as its value, got 'a'"),
+        (lambda: minimize(3, PAIR), "f must be a function of fwexp.convex or fun(x) -> (value, gradient), got 3"),
         (lambda: minimize(never, 3), "set must be a convex set of fwexp.convex, got 3"),
-        (lambda: minimize(never, Simplex(2), x0=[2.0, 2.0]), "x0 must lie in the set, got [2.0, 2.0]"),
-        (lambda: minimize(never, Simplex(2), x0=[1.0]), "x0 must be a vector of length 2, got an array of shape (1,)"),
-        (lambda: minimize(never, Simplex(2), method="pairwis"), "unknown method 'pairwis'; accepted: away, block"),
-        (lambda: minimize(never, Simplex(2), max_iter=0), "max_iter must be a positive finite number, got 0"),
-        (lambda: minimize(never, Simplex(2), gap_tol=-1), "gap_tol must be a finite number >= 0, got -1"),
-        (
-            lambda: minimize(never, Simplex(2), step="big"),
-            "method pairwise: step must be one of auto, line_search, adaptive; got 'big'",
-        ),
-        (lambda: minimize(never, Simplex(2), method="block"), "method block needs a Product of sets, got Simplex(2, radius=1)"),
-        (lambda: minimize(never, Simplex(2), method="random_away", eta=0), "eta must be a number > 0 and <= 1, got 0"),
-        (
-            lambda: minimize(never, Oracle(lambda g: [5, 5], 2, Simplex(2).contains)),
-            "what lmo(g) returns must lie in the set, got [5",
-        ),
-        (
-            lambda: minimize(never, Oracle(lambda g: [5], 2)),
-            "what lmo(g) returns must be a vector of length 2, got an array of shape (1",
-        ),
-        (lambda: minimize(LeastSquares(np.eye(3), np.ones(3)), Simplex(2)), "f and the set must have one dimension, got 3 and 2"),
+        (lambda: minimize(never, PAIR, x0=[2.0, 2.0]), "x0 must lie in the set, got [2.0, 2.0]"),
+        (lambda: minimize(never, PAIR, x0=[1.0]), "x0 must be a vector of length 2, got an array of shape (1,)"),
+        (lambda: minimize(never, PAIR, method="pairwis"), "unknown method 'pairwis'; accepted: away, block"),
+        (lambda: minimize(never, PAIR, max_iter=0), "max_iter must be a positive finite number, got 0"),
+        (lambda: minimize(never, PAIR, gap_tol=-1), "gap_tol must be a finite number >= 0, got -1"),
+        (lambda: minimize(never, PAIR, step="big"), "method pairwise: step must be one of auto, line_search, adaptive; got 'big'"),
+        (lambda: minimize(never, PAIR, method="block"), "method block needs a Product of sets, got Simplex(2, radius=1)"),
+        (lambda: minimize(never, PAIR, method="random_away", eta=0), "eta must be a number > 0 and <= 1, got 0"),
+        (lambda: minimize(never, Oracle(lambda g: [5, 5], 2, PAIR.contains)), "what lmo(g) returns must lie in the set, got [5"),
+        (lambda: minimize(never, Oracle(lambda g: [5], 2)), "what lmo(g) returns must be a vector of length 2, got an array"),
+        (lambda: minimize(LeastSquares(np.eye(3), np.ones(3)), PAIR), "f and the set must have one dimension, got 3 and 2"),
         (lambda: LeastSquares(np.eye(3), np.ones(2)), "b must be a vector of length 3, got an array of shape (2,)"),
         (lambda: LeastSquares([[np.nan]], [1.0]), "A must hold finite numbers, got one that is not"),
         (lambda: Quadratic([[0, 1], [0, 0]]), "Q must be symmetric, got a matrix that is not"),

@@ -106,6 +106,14 @@ def test_the_memory_efficient_form_takes_the_same_steps():
     assert {np.size(array) for array in process.state.arrays.values()} == {4, 1}  # of the size of x
 
 
+@pytest.mark.parametrize("method", ["sp_fw", "sp_away"])
+def test_a_run_without_tolerance_goes_on_at_the_saddle_point(method):
+    game = Bilinear([[2.0, 1.0], [4.0, 3.0]], Simplex(2), Simplex(2))
+    result = saddle_point(game, method=method, gap_tol=0.0, max_iter=50, time_limit=10.0)
+    assert (result.status, result.trace["step"].iloc[-1]) == ("max_passes", 50)
+    assert (result.x.tolist(), result.y.tolist(), result.gap) == ([1.0, 0.0], [1.0, 0.0], 0.0)
+
+
 def test_a_player_whose_atom_has_all_the_weight_but_for_rounding_stays():
     game = Bilinear([[0.0, -1.0], [0.0, 0.0]], Simplex(2), Simplex(2), p=[0.11, 0.0])
     method = SADDLE_METHODS["sp_away"](game, SADDLE_METHODS["sp_away"].Options())

@@ -391,55 +391,24 @@ def test_derived_functions_equal_those_of_a_family(name):
 # --- what is missing is named before anything is compiled ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("problem", "solver", "options", "message"),
-    [
-        (
-            multilabel(),
-            "online_eg",
-            {},
-            "solver online_eg needs the tier expectations (tilt, expectation_oracle, expectation_scratch), "
-            "which Multilabel does not have",
-        ),
-        (
-            multilabel(),
-            "bcfw",
-            {"sampling": "lipschitz"},
-            "solver bcfw with these options needs the tier bounds (radii_sq), which Multilabel does not have",
-        ),
-        (
-            multilabel(),
-            "bcfw",
-            {"accelerate": {"period": 2}},
-            "solver bcfw with these options needs the tier bounds (radii_sq), which Multilabel does not have",
-        ),
-        (
-            multilabel(WithSets),
-            "kernel_fw",
-            {},
-            "solver kernel_fw needs the tier kernels (with_inputs, inner), which WithSets does not have",
-        ),
-        *(
-            (
-                multilabel(Unlabelled),
-                "bcfw",
-                options,
-                "solver bcfw with these options needs the tier sets (labeling_ptr, same_labeling), which Unlabelled does not have",
-            )
-            for options in ({"step": "away"}, {"cache": True})
-        ),
-        (
-            multilabel(Unlabelled),
-            "n_slack",
-            {},
-            "solver n_slack needs the tier sets (labeling_ptr, same_labeling), which Unlabelled does not have",
-        ),
-    ],
-)
-def test_a_missing_tier_is_named_before_anything_is_compiled(problem, solver, options, message):
+SETS_NEEDED, BOUNDS_NEEDED = "sets (labeling_ptr, same_labeling)", "bounds (radii_sq)"
+MISSING = [
+    (Multilabel, "online_eg", {}, "expectations (tilt, expectation_oracle, expectation_scratch)"),
+    (Multilabel, "bcfw", {"sampling": "lipschitz"}, BOUNDS_NEEDED),
+    (Multilabel, "bcfw", {"accelerate": {"period": 2}}, BOUNDS_NEEDED),
+    (WithSets, "kernel_fw", {}, "kernels (with_inputs, inner)"),
+    (Unlabelled, "bcfw", {"step": "away"}, SETS_NEEDED),
+    (Unlabelled, "bcfw", {"cache": True}, SETS_NEEDED),
+    (Unlabelled, "n_slack", {}, SETS_NEEDED),
+]
+
+
+@pytest.mark.parametrize(("family", "solver", "options", "tier"), MISSING)
+def test_a_missing_tier_is_named_before_anything_is_compiled(family, solver, options, tier):
     with compiled() as recorder, pytest.raises(OptionError) as error:
-        fwexp.solve(problem, solver, lam=LAM, **options)
-    assert str(error.value) == message
+        fwexp.solve(multilabel(family), solver, lam=LAM, **options)
+    needs = f"solver {solver}{' with these options' if options else ''} needs the tier {tier}"
+    assert str(error.value) == f"{needs}, which {family.__name__} does not have"
     assert not recorder.buffer
 
 
