@@ -29,7 +29,8 @@ class ChainSVM(ChainModel):
     min_count : int
         Features by name that fewer positions have are left out.
     class_weight : dict or "balanced", optional
-        What a position costs that has a label and gets another, by default 1; ``"balanced"``: inversely to how often labels occur.
+        What a position of a label costs that gets another, by default 1, which is the margin it is to have; ``"balanced"``:
+        inversely to how often labels occur.
     solver : str
         A solver or method of `fwexp.solve`, but none with a kernel.
     tol : float

@@ -213,10 +213,10 @@ def test_refitting_forgets_the_old_data():
 
 def test_labels_have_weights(monkeypatch, tmp_path):
     run_in_plain_python(monkeypatch)
-    X, y = [["a"]] * 5, [["N"]] * 4 + [["V"]]  # the same input
-    assert ChainSVM().fit(X, y).predict_one(["a"]) == ["N"]
-    tagger = ChainSVM(class_weight={"V": 9}).fit(X, y)
-    assert tagger.predict_one(["a"]) == ["V"]
+    X, y = [["a"]] * 4 + [["b"]], [["N"]] * 4 + [["V"]]
+    plain, tagger = (ChainSVM(lam=1e-3, class_weight=weights).fit(X, y) for weights in (None, {"V": 9}))
+    margins = [np.ptp(of_one.decision_function([["b"]])[0]) for of_one in (plain, tagger)]
+    assert margins == pytest.approx([1.0, 9.0], rel=0.2)  # those that are asked for
     assert tagger.class_weight_.tolist() == [1.0, 9.0]
     assert ChainSVM(class_weight="balanced").fit(X, y).class_weight_.tolist() == [5 / 8, 5 / 2]
     problem = ChainSVM.load(tagger.save(tmp_path / "tagger.npz")).to_problem([["a"]], [["V"]])
