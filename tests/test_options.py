@@ -81,7 +81,7 @@ def test_every_option_says_what_it_accepts():
 
 REFUSED = [
     ("solver bcfw", {"sampling": "gaps"}, f"sampling must be one of {', '.join(SAMPLING)}; got 'gaps' (did you mean 'gap'?)"),
-    ("solver bcfw", {"step": 1}, "step must be one of fw, pairwise, away, corrective; got 1"),
+    ("solver bcfw", {"step": 1}, "step must be one of fw, pairwise, away, corrective, exact; got 1"),
     ("solver bcfw", {"line_search": 1}, "line_search must be one of true, false; got 1"),
     ("solver bcfw", {"line_search": False, "step": "away"}, "line_search=false goes with step=fw only, got step=away"),
     ("solver bcfw", {"refresh": -1}, "refresh must be a number of passes >= 0 (0 = never), got -1"),

@@ -85,7 +85,7 @@ def test_a_method_is_described_with_its_paper_and_its_options(fwexp):
     [
         ("ocr", ["dataset=ocr: ", "For structured SVMs.", "  dataset.split=ocr2  (ocr2, ocr)"]),
         ("digits", ["dataset=digits: ", "It has no options."]),
-        ("path", ["task=path: ", "ICML\n2016", "Settings: seed=0, ", "  task.exact=true  (true or false)"]),
+        ("path", ["task=path: ", "ICML\n2016", "Settings: seed=0, ", "  task.exact=true  (true, false)"]),
         ("away", ["solver=away: ", "For convex problems.", "Algorithm 2: towards s", "  solver.step=auto  (auto, line_search, "]),
         ("auto", ["  solver.cache=null  (true or false, null, a mapping of F, nu, size)\n      Whether stored labelings "]),
     ],
