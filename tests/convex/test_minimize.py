@@ -431,7 +431,10 @@ def too_small_a_gradient(x):
             "method pairwise: step must be one of auto, line_search, adaptive; got 'big'",
         ),
         (lambda: minimize(never, Simplex(2), method="block"), "method block needs a Product of sets, got Simplex(2, radius=1)"),
-        (lambda: minimize(never, Simplex(2), method="random_away", eta=0), "eta must be a number > 0 and <= 1, got 0"),
+        (
+            lambda: minimize(never, Simplex(2), method="random_away", eta=0),
+            "method random_away: eta must be a number > 0 and <= 1, got 0",
+        ),
         (
             lambda: minimize(never, Oracle(lambda g: [5, 5], 2, Simplex(2).contains)),
             "what lmo(g) returns must lie in the set, got [5",
