@@ -102,6 +102,7 @@ GOOD = {
     "evaluate": {"problem": PROBLEM, "w": W},
     "load": {"path": "no such file"},
     "load_dataset": {"name": "digits", "data_dir": None},
+    "load_run": {"key": "no such key", "results_dir": "no such folder"},
     "load_results": {"results_dir": "no such folder", "partial": False},
     "solve": {"problem": PROBLEM, "solver": "bcfw", "lam": 1.0, "max_passes": 1},
     "regularization_path": {"problem": PROBLEM, "eps": 0.5, "lam_min": 1.0, "max_passes": 1},

@@ -42,7 +42,10 @@ def start(*argv, cwd, **options):
 
 
 BAD = [
-    ("runn", "unknown command 'runn'; accepted: claims, compare, data, doctor, figure, ls, publish, report, reproduce, run (did"),
+    (
+        "runn",
+        "unknown command 'runn'; accepted: claims, compare, data, doctor, figure, ls, options, publish, report, reproduce, run, ",
+    ),
     ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
     (
         "run solver=away",

@@ -439,7 +439,10 @@ PAIR = Simplex(2)
         (lambda: minimize(never, PAIR, gap_tol=-1), "gap_tol must be a finite number >= 0, got -1"),
         (lambda: minimize(never, PAIR, step="big"), "method pairwise: step must be one of auto, line_search, adaptive; got 'big'"),
         (lambda: minimize(never, PAIR, method="block"), "method block needs a Product of sets, got Simplex(2, radius=1)"),
-        (lambda: minimize(never, PAIR, method="random_away", eta=0), "eta must be a number > 0 and <= 1, got 0"),
+        (
+            lambda: minimize(never, PAIR, method="random_away", eta=0),
+            "method random_away: eta must be a number > 0 and <= 1, got 0",
+        ),
         (lambda: minimize(never, Oracle(lambda g: [5, 5], 2, PAIR.contains)), "what lmo(g) returns must lie in the set, got [5"),
         (lambda: minimize(never, Oracle(lambda g: [5], 2)), "what lmo(g) returns must be a vector of length 2, got an array"),
         (lambda: minimize(LeastSquares(np.eye(3), np.ones(3)), PAIR), "f and the set must have one dimension, got 3 and 2"),

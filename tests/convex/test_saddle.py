@@ -196,7 +196,11 @@ def test_methods_agree_on_a_structural_svm(make):
         ),
         (lambda: saddle_point(on_balls(1), geometry="entropic"), TypeError, "L2Ball has no entropic projection"),
         (lambda: saddle_point(on_balls(1), method="sp_fw", step="linear_rate"), TypeError, "step linear_rate needs beta and delta"),
-        (lambda: saddle_point(on_balls(1), eta=0), ValueError, "eta must be a positive finite number, got 0"),
+        (
+            lambda: saddle_point(on_balls(1), eta=0),
+            ValueError,
+            "method dual_extragradient: eta must be a positive finite number, got 0",
+        ),
         (lambda: svm_game(fwexp.multiclass_problem(np.eye(2), [0, 1]), 1.0), TypeError, "problem has no polytope of parts here"),
         (
             lambda: svm_game(fwexp.chain_problem([np.eye(2)], [[0, -1]], 2), 1.0),

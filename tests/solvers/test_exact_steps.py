@@ -289,5 +289,5 @@ def test_slack_rescaling_of_0_1_losses_is_margin_rescaling():
 def test_families_without_the_tier_are_refused():
     with pytest.raises(OptionError, match=r"needs the tier exact \(has_best_block, best_block\), which ChainProblem does not have"):
         fwexp.solve(small_chains(), "bcfw", lam=LAM, step="exact")
-    with pytest.raises(OptionError, match=r"line_search=false of bcfw goes with step=fw only, got step=exact"):
+    with pytest.raises(OptionError, match=r"solver bcfw: line_search=false goes with step=fw only, got step=exact"):
         fwexp.solve(multiclass(0)[-1], "bcfw", lam=LAM, step="exact", line_search=False)
