@@ -441,7 +441,7 @@ PAIR = Simplex(2)
         (lambda: minimize(never, PAIR, method="block"), "method block needs a Product of sets, got Simplex(2, radius=1)"),
         (
             lambda: minimize(never, PAIR, method="random_away", eta=0),
-            "method random_away: eta must be a number > 0 and <= 1, got 0",
+            "method random_away: eta must be a number > 0 and <= 1",
         ),
         (lambda: minimize(never, Oracle(lambda g: [5, 5], 2, PAIR.contains)), "what lmo(g) returns must lie in the set, got [5"),
         (lambda: minimize(never, Oracle(lambda g: [5], 2)), "what lmo(g) returns must be a vector of length 2, got an array"),
