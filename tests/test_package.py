@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 
 import fwexp
 from fwexp.experiments import FIGURES
+from fwexp.files.atomic import hidden
 from fwexp.run.sweep import expand
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,6 +79,13 @@ def test_license_is_the_same_everywhere():
     assert PYPROJECT["project"]["license"] == "BSD-3-Clause"
     assert (ROOT / "LICENSE").read_text().startswith("BSD 3-Clause License")
     assert "\nlicense: BSD-3-Clause\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.parametrize("name", ["runs", "figures", "report", "claims", "peers", "sweep"])
+def test_a_checkout_does_not_change_by_what_runs_write(name):
+    """Else the provenance of all runs of a sweep says that the code was changed."""
+    path = hidden(ROOT / "results" / name) if name == "sweep" else ROOT / "results" / name / "file"
+    assert subprocess.run(["git", "check-ignore", "--quiet", path], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.mark.parametrize(("module", "light"), [("fwexp", set()), ("fwexp.data", {"numpy"})])

@@ -25,7 +25,7 @@ from fwexp.papers import figure, files, origin
 from fwexp.papers.claims.check import save
 from fwexp.papers.report import build as building
 from fwexp.papers.reproduce import plan, publish
-from fwexp.papers.reproduce.check import faults, faults_of, of_several_commits
+from fwexp.papers.reproduce.check import faults, faults_of
 from fwexp.papers.reproduce.plan import GUESS, OVERHEAD, SMOKE_GUESS, Durations, Step
 from fwexp.plots import style
 from fwexp.plots.overlays import EXTRA, MISSED, RIGHT, SIDES
@@ -441,10 +441,8 @@ def test_what_is_committed_belongs_to_what_there_is(path):
     assert list(faults_of(path, PUBLISHED)) == []
 
 
-def test_what_is_committed_is_whole():
-    found = faults(PUBLISHED)
-    assert set(found) == set(of_several_commits(PUBLISHED))
-    assert not [fault for fault in found if fault.startswith("figures/")]  # none with a reservation about the code of its runs
+def test_what_is_committed_is_whole_and_of_one_commit():
+    assert faults(PUBLISHED) == []
 
 
 def test_readme_shows_what_is_published():
