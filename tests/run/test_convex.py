@@ -91,7 +91,7 @@ def test_what_fits_is_told_by_kind():
             r"solver sp_fw is for saddle points \(ball_game, .*; for dataset lasso: away, ",
         ),
         ({"solver": {"name": "away", "eta": 1}}, OptionError, r"solver away: unknown option 'eta'; accepted: step"),
-        ({"dataset": {"name": "lasso", "d": 0}}, ParameterError, r"d must be an integer >= 1, got 0"),
+        ({"dataset": {"name": "lasso", "d": 0}}, ParameterError, r"dataset lasso: d must be an integer >= 1, got 0"),
         ({"lam": 0.1}, OptionError, r"unknown key of task convex 'lam'"),
         ({"task": {"name": "train"}}, ParameterError, r"task train is for structured SVMs \(.*; for dataset lasso: convex$"),
     ],
