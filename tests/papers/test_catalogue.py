@@ -125,7 +125,8 @@ def test_a_preset_compares_methods_on_equal_terms(name):
         (passes,) = {config["max_passes"] for config in compared}
         if name.startswith("icml2016/"):
             assert passes >= 50  # five refreshes of the gaps: where estimates are spent before, gap sampling stands still
-        assert {config["gap_tol"] for config in configs} == {0}
+        (gap_tol,) = {config["gap_tol"] for config in configs}
+        assert gap_tol == 0 or (gap_tol == 1e-6 and name.startswith("icml2016/"))  # a gap that panels show no more
         seeds = {}
         for config in compared:
             method = method_of(config["solver"]["name"], config["solver"], split_by)
