@@ -130,7 +130,7 @@ minimize(Quadratic(np.eye(3)), Simplex(3), method="lazy_fw", share=2)
 """
     done = place.python(code)
     assert done.stdout == "converged\n"
-    assert done.stderr.endswith("ParameterError: share must be a number > 0 and <= 1, got 2\n")
+    assert done.stderr.endswith("ParameterError: method lazy_fw: share must be a number > 0 and <= 1, got 2\n")
     done = place.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "dataset=tags", "solver=lazy_fw")
     assert done.returncode == 2
     assert "solver lazy_fw is for convex problems" in done.stderr

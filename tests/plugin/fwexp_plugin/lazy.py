@@ -1,17 +1,17 @@
 """``lazy_fw``: Frank-Wolfe on convex sets with shorter steps."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fwexp.convex.base import OpenLoopOptions
 from fwexp.convex.vertices import LinearMinimisation
-from fwexp.options import number_option
+from fwexp.options import check_number, option
 
 
 @dataclass(frozen=True)
 class Options(OpenLoopOptions):
     """Options of ``lazy_fw``: its steps are ``share`` of 2/(t + 2)."""
 
-    share: float = field(default=0.5, metadata={"check": number_option("share", "a number > 0 and <= 1", above=0.0, most=1.0)})
+    share: float = option(0.5, check_number, "a number > 0 and <= 1", above=0.0, most=1.0)
 
 
 class LazyFrankWolfe(LinearMinimisation):
