@@ -9,7 +9,7 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.problems import protocol, tiers
+from fwexp.problems import kernel_features, protocol, tiers  # noqa: F401  the first has functions of the protocol, too
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.python_labelings import equal_labelings as same
 from fwexp.problems.python_labelings import snapshot
