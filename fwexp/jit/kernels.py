@@ -18,7 +18,7 @@ from fwexp.files import code_digest
 from fwexp.jit import disk_cache, references
 from fwexp.jit.inner import PartCompiler
 
-__all__ = ["PART", "array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
+__all__ = ["PART", "array_kernel", "dispatched", "inlined", "njit", "oracle_part", "register_jitable", "specialise"]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": references.KernelCompiler}
@@ -26,6 +26,10 @@ PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
 REACHED = ("fwexp.jit.kernels", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
 
 register_jitable = numba.extending.register_jitable(**PART)
+inlined = numba.extending.register_jitable(forceinline=True, **PART)
+"""For parts of steps: a call that is not inlined copies every array in its arguments, which may take longer than a step."""
+oracle_part = numba.extending.register_jitable(fastmath=True, forceinline=True, **PART)
+"""For parts of oracles, whose sums may be reordered: no infinities."""
 
 
 @cache

@@ -7,7 +7,7 @@ import numpy as np
 
 from fwexp.errors import Stopped
 from fwexp.jit.kernels import njit, specialise
-from fwexp.jit.threads import parallel_for
+from fwexp.jit.threads import num_threads, parallel_for
 from fwexp.problems.protocol import (
     costly_oracle,
     decode,
@@ -26,6 +26,12 @@ from fwexp.problems.protocol import (
 
 TOL = 1e-9  # relative, of values that are equal
 CHUNKS = 8  # of the examples, dealt out to the threads
+
+
+def chunks_of(problem) -> int:
+    """Return how many chunks the examples of a problem are dealt out in; people's own oracles are not asked to be thread-safe."""
+    return min(CHUNKS, problem.n) if isinstance(problem, tuple) and num_threads() > 1 else 1
+
 
 _NOT_WANTED = np.empty(0)
 
@@ -89,8 +95,7 @@ class Evaluator:
         self.calls, self.mean_loss = 0, 0.0
         self._costly = costly_oracle(problem)
         self._kernel = specialise(_decode_range, problem)
-        # People's own oracles are not asked to be thread-safe.
-        self._buffers = [workspace(problem) for _ in range(min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1)]
+        self._buffers = [workspace(problem) for _ in range(chunks_of(problem))]
         self.labelings = new_labelings(problem)
 
     def __call__(

@@ -45,7 +45,23 @@ def missing(family, tier: str) -> list[str]:
         A problem, or the class of a family whose fields are those of a ``NamedTuple``.
     tier : str
     """
+    if isinstance(family, tuple):  # whose fields are those of its class
+        family = type(protocol.original(family))
+    return (
+        list(_missing(family, tier, sum(len(getattr(protocol, name).implementations) for name in functions())))
+        if isinstance(family, type)
+        else _unavailable(family, tier)
+    )
+
+
+def _unavailable(family, tier: str) -> list[str]:
     return [name for name in functions_of(tier) if not _available(family, name)]
+
+
+@cache
+def _missing(family: type, tier: str, registered: int) -> list[str]:
+    """The same, as long as nothing more is registered."""
+    return _unavailable(family, tier)
 
 
 def _available(family, name: str) -> bool:

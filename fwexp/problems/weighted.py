@@ -17,6 +17,7 @@ from fwexp.problems.protocol import (
     accumulate,
     accumulate_psi,
     best_block,
+    climb,
     dot,
     expectation_oracle,
     gram_scores,
@@ -178,6 +179,15 @@ def _(problem, i, potentials, mean, scratch):
 @best_block.register(*WEIGHTED_FAMILIES)
 def _(problem, i, theta, c, blocks, direction, scratch):
     return problem.c[i] * best_block(problem.unweighted, i, theta, c * problem.c[i], blocks, direction, scratch)
+
+
+@climb.register(*WEIGHTED_FAMILIES)
+def _(problem, i, theta, c, mean_loss, blocks, work):
+    weight = problem.c[i]
+    if weight == 0.0:
+        return 0.0, mean_loss
+    gap, best = climb(problem.unweighted, i, theta, c * weight, mean_loss / weight, blocks, work)
+    return weight * gap, weight * best
 
 
 # --- through F_i' -----------------------------------------------------------------------------------------------------

@@ -2,15 +2,16 @@
 
 The rule:
 
-* The maximum of the dual over a block costs no more than the oracle (tier ``exact``): exact steps in what follows, and no cache.
-  On digits, sparse and Gaussian classes with lam n from 1 to 3000, to gaps of 1e-2 to 1e-4 of the optimum, these took from
-  1/400 of the time of corrective ones to as long; where outputs are given one by one, twice as long, and are not chosen.
+* The maximum of the dual over a block costs no more than the oracle (tier ``exact``): exact steps, rounds through what is not
+  settled, and acceleration once rounds bring little (`fwexp.solvers.shrinking`). On digits, sparse and Gaussian classes with lam n
+  from 1 to 3000, to gaps of 1e-2 to 1e-4 of the optimum, exact steps took from 1/400 of the time of corrective ones to as long;
+  where outputs are given one by one, twice as long, and are not chosen.
 * Labelings cannot be kept (no tier ``sets``): plain steps in random order.
 * Averages are asked for (they are not defined with acceleration): corrective steps in random order.
 * ``lam`` is not known yet, as on a path: the same, accelerated where that pays at the time.
 * Else: corrective steps, gap sampling with a first pass in random order, a small oracle cache, and after `START` passes
-  acceleration, as strong as the labelings met until then ask for (`observed_strength` in `fwexp.solvers.acceleration`; none are
-  kept with exact steps, where bounds have to do), with gaps refreshed every ten passes.
+  acceleration, as strong as the labelings met until then ask for (`observed_strength` in `fwexp.solvers.acceleration`), with gaps
+  refreshed every ten passes.
 """
 
 import dataclasses
@@ -86,5 +87,8 @@ def rule(problem, lam: float | None = None, iterates=None) -> dict:
     bounded = not missing(problem, "bounds")
     if lam is None and bounded:
         return ordered | {"accelerate": True}
-    accelerate = {"kap": None if exact and bounded else OBSERVED, "period": None, "start": START, "refresh": False}
-    return {"sampling": "gap_perm", "step": ordered["step"], "cache": False if exact else CACHE, "accelerate": accelerate}
+    if exact:
+        accelerate = {"kap": None if bounded else OBSERVED, "period": None, "refresh": False}
+        return {"sampling": "shrinking", "step": "exact", "accelerate": accelerate}
+    accelerate = {"kap": OBSERVED, "period": None, "start": START, "refresh": False}
+    return {"sampling": "gap_perm", "step": "corrective", "cache": CACHE, "accelerate": accelerate}

@@ -46,6 +46,7 @@ from fwexp.solvers.lam_changes import LamChanges
 from fwexp.solvers.projections import add_change
 from fwexp.solvers.sampling import Draws
 from fwexp.solvers.sampling_rule import Sampling, example_after, gaps_are_spent, next_example, note_gap, note_pass
+from fwexp.solvers.shrinking import Rounds
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 MAX_STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
@@ -128,6 +129,7 @@ class State:
     refreshed: int  # step of the latest one, -1 if there was none
     centre: ProximalCentre | None
     first_centre: float  # step at which acceleration begins
+    rounds: Rounds  # through the examples that are not settled; of other rules empty
     passes: Draws  # orders of the examples for passes in which rules that look at gaps do not
     ordered: np.ndarray  # int64 (n,), the latest of them; of other rules empty
     ordered_since: int  # step at which that pass began
@@ -192,6 +194,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
             refreshed=-1,
             centre=None,
             first_centre=np.inf,
+            rounds=self.new_rounds(),
             passes=self.new_passes(seed),
             ordered=np.empty(0, dtype=np.int64),
             ordered_since=0,
@@ -208,7 +211,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         if self.options.step == duals.EXACT and not has_best_block(self.problem):
             why = f"{type(original(self.problem)).__name__} knows no best block with slack rescaling, edges, many outputs or w >= 0"
             raise OptionError(f"solver.step=exact of {self.name}: {why}; accepted here: {', '.join(duals.STEP_KINDS)}")
-        self.work = workspace(self.problem)
+        self.work, self._take_steps = workspace(self.problem), specialise(run_steps, self.problem)
         self.prepare_sampling()
 
     def new_dual(self):
@@ -248,11 +251,11 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     def advance(self, calls, max_steps):
         if max_steps == 0:
             self._compile()
-        state, counts = self.state, self.state.iterate.counts
-        while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
-            if counts[STEPS_TAKEN] >= state.first_centre:
+        state, counts, self.event = self.state, self.state.iterate.counts, False
+        while not self.event and counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
+            if self.ticks >= state.first_centre:
                 self.begin_acceleration()
-            if state.centre is not None and counts[STEPS_TAKEN] >= state.centre.next_step:
+            if state.centre is not None and self.ticks >= state.centre.next_step:
                 self.move_centre()
             if counts[STEPS_TAKEN] >= state.next_refresh:
                 if counts[ORACLE_CALLS] + self.problem.n > calls:
@@ -274,7 +277,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     def corners(self):
         """Return the rule that finds corners."""
         if self.sets is None:
-            return corners.Oracle()
+            return corners.Unneeded() if self.options.step == duals.EXACT else corners.Oracle()
         cache = self._cache
         return corners.Cache(self.options.cache is not False, cache.F, cache.nu, self.stored, self.sets)
 
@@ -290,9 +293,9 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
         state, counts = self.state, self.state.iterate.counts
-        event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
+        event = min(state.next_refresh, np.inf if self.shrinks else self.next_centre, max_steps)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
-        ended = specialise(run_steps, self.problem)(
+        ended = self._take_steps(
             self.problem,
             state.iterate,
             state.dual,
@@ -345,9 +348,16 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         return int(self.state.iterate.counts[CACHE_HITS])
 
     @property
+    def brief(self):
+        return self.shrinks
+
+    def estimated_gap(self):
+        return self.known_gap if self.shrinks else np.nan
+
+    @property
     def calls_per_step(self):
         state = self.state
-        moves = state.centre is not None and self.step >= state.centre.next_step and self.centre_refreshes
+        moves = state.centre is not None and self.ticks >= state.centre.next_step and self.centre_refreshes
         return self.problem.n if moves or self.step >= state.next_refresh else 1
 
     def extras(self):

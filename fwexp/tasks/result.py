@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fwexp.driver.trace import ending
+from fwexp.driver.trace import TRACE_COLUMNS, ending
 from fwexp.tasks import saving
 
 if TYPE_CHECKING:
@@ -62,6 +62,22 @@ class Result:
     seed: int
     structure: dict[str, Any] = field(default_factory=dict, repr=False)
     state: Any = field(default=None, repr=False)  # the solver at its last iterate, for warm starts
+
+    def __post_init__(self) -> None:
+        """Put off the frame of a trace that is given as its rows: it takes as long as to train on a small problem."""
+        if isinstance(self.trace, list):
+            self._rows = self.__dict__.pop("trace")
+
+    def __getattr__(self, name: str):
+        """Return the trace, made of its rows the first time."""
+        if name != "trace" or "_rows" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        import pandas as pd
+
+        rows = self._rows
+        self.trace = pd.DataFrame(rows, columns=list(dict.fromkeys([*TRACE_COLUMNS, *(column for row in rows for column in row)])))
+        del self._rows
+        return self.trace
 
     def predict(self, problem, **inputs) -> list:
         """Return the predicted labeling of every example, of a problem or of inputs alone: see `fwexp.predict`."""

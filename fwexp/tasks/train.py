@@ -10,7 +10,7 @@ from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
-from fwexp.driver.trace import TRACE_COLUMNS, Status
+from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.options import check_flag, check_function, check_names
 from fwexp.problems.evaluation import Evaluator
@@ -244,8 +244,6 @@ def run_solver(
 
 def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
     """Return what a log says was reached, recomputed from scratch; where the two differ the run counts as diverged."""
-    import pandas as pd
-
     name, point, value = log.best
     primal, dual = log.certificate()
     reason = log.reason(status)
@@ -257,7 +255,6 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         reason += "; nothing is certified, since the oracle is not exact"
     elif not value.certifies:
         reason += "; nothing is certified, since max_oracle found labelings without a loss only, as one that returns the truth does"
-    columns = dict.fromkeys([*TRACE_COLUMNS, *(name for row in log.rows for name in row)])
     return Result(
         w=to_public(solver.problem, point.w),
         primal=primal,
@@ -265,7 +262,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         gap=primal - dual if log.certifies else float("nan"),
         status=str(status),
         reason=reason,
-        trace=pd.DataFrame(log.rows, columns=list(columns)),
+        trace=log.rows,
         iterate=name,
         solver=solver.name,
         options=dict(vars(solver.options)),
