@@ -166,10 +166,14 @@ def liblinear(data_dir=None) -> list[SameObjective]:
     X = X / 16.0
     letters, _ = fwexp.load_dataset("ocr", data_dir=data_dir)
     pixels, names = tools.inputs(letters), letters.labels
+    words, topics = tools.bags_of_words()
     return [
         linear("Crammer-Singer, digits of scikit-learn", X, y, 20.0 / len(y), tool, tools.liblinear),
         linear("two classes, hinge, digits of scikit-learn", X, y % 2, 40.0 / len(y), tool, tools.liblinear_binary),
         linear("Crammer-Singer, single letters of OCR", pixels, names, 1e-3, tool, tools.liblinear, targets=(1e-2, 1e-3)),
+        linear(
+            "Crammer-Singer, made-up bags of words", words, topics, 1.0 / len(topics), tool, tools.liblinear, targets=(1e-2, 1e-3)
+        ),
     ]
 
 

@@ -166,6 +166,25 @@ class _DlibProblem:
         return self._oracle.loss(i, label), psi[label]
 
 
+def bags_of_words(n: int = 20_000, words: int = 50_000, topics: int = 20, seed: int = 0) -> tuple[sp.csr_array, np.ndarray]:
+    """Return made-up texts, rows of tf-idf weights of length 1, and their topics.
+
+    Texts have some 140 words, drawn by Zipf's law; every tenth likewise, from an order of the words that is the topic's own.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.integers(topics, size=n)
+    frequency = 1.0 / (np.arange(words) + 10.0)
+    text = np.repeat(np.arange(n), np.maximum(10, rng.lognormal(np.log(120), 0.6, size=n)).astype(int))
+    word = np.searchsorted(np.cumsum(frequency / frequency.sum())[:-1], rng.random(len(text)))
+    own, order = rng.random(len(text)) < 0.1, np.array([rng.permutation(words) for _ in range(topics)])
+    word[own] = order[y[text[own]], word[own]]
+    X = sp.csr_array((np.ones(len(text)), (text, word)), shape=(n, words))  # which adds up those of the same place
+    X.data = (1.0 + np.log(X.data)) * np.log((1 + n) / (1 + np.bincount(X.indices, minlength=words)[X.indices]))
+    X.data /= np.repeat(np.sqrt(X.multiply(X).sum(axis=1)), np.diff(X.indptr))
+    X.indptr, X.indices = X.indptr.astype(np.int32), X.indices.astype(np.int32)  # LIBLINEAR takes no other integers
+    return X, y
+
+
 def crfsuite(train: "Sequences", test: "Sequences", algorithm: str, parameters: dict) -> Trained:
     """Train a model of CRFsuite; the file that it writes its model to counts, the time to hand over the data does not."""
     pycrfsuite = module("pycrfsuite")
