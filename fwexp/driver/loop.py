@@ -16,7 +16,7 @@ from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import Clock, interruptible
 from fwexp.driver.iteration import NO_AIM, Iteration
-from fwexp.driver.log import Log, quiet
+from fwexp.driver.log import BRIEF_SHARE, Log, quiet
 from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import Status
@@ -146,7 +146,8 @@ def drive(
     chosen = isinstance(schedule, tuple)
     iteration.pauses = iteration.costly and schedule == "default"
     brief = iteration.brief and schedule == "default"
-    rarely, first, aims = iteration.pauses or brief, n if brief else 0, brief and bounds.gap_tol > 0.0
+    rarely, aims = iteration.pauses or brief, brief and bounds.gap_tol > 0.0
+    first, least = (min(round(n / BRIEF_SHARE), max_calls), n) if brief else (0, 0)  # nothing before is affordable
     if not iteration.costly:  # else there is nothing to compile, and iterations would call the oracle to do so
         iteration.advance(0, 0)
     saved = checkpoint.load() if checkpoint is not None else None
@@ -191,7 +192,7 @@ def drive(
 
         rate = 0.0  # oracle calls per second
         for target in log_points(schedule, n, max_calls):
-            if target <= place.reached or target < min(first, max_calls):
+            if target <= place.reached or target < first:
                 continue
             # Also what follows without a call, to its end: else it would depend on the portions where a row is logged.
             while ended() is None and (iteration.oracle_calls < target or iteration.has_cache):
@@ -199,7 +200,7 @@ def drive(
                     write()
                     return ended() or status
                 before = (iteration.step, iteration.oracle_calls, clock.seconds)
-                portion = max(int(rate * CHUNK_SECONDS), iteration.calls_per_step, first)
+                portion = max(int(rate * CHUNK_SECONDS), iteration.calls_per_step, least)
                 # Steps without oracle calls are logged too, after n of them exactly: runs must not depend on the clock.
                 steps = iteration.step + place.row_hits - iteration.cache_hits if iteration.has_cache else max_steps
                 with clock, quiet():

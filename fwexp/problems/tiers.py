@@ -6,6 +6,7 @@ register is derived (``labelings``, ``dense_parts``), provided that it has the f
 
 from functools import cache
 
+from fwexp.jit.kernels import registered
 from fwexp.problems import protocol
 from fwexp.problems.protocol import bounds, enumeration, exact, expectations, kernels, required, sets
 
@@ -47,11 +48,7 @@ def missing(family, tier: str) -> list[str]:
     """
     if isinstance(family, tuple):  # whose fields are those of its class
         family = type(protocol.original(family))
-    return (
-        list(_missing(family, tier, sum(len(getattr(protocol, name).implementations) for name in functions())))
-        if isinstance(family, type)
-        else _unavailable(family, tier)
-    )
+    return list(_missing(family, tier, len(registered))) if isinstance(family, type) else _unavailable(family, tier)
 
 
 def _unavailable(family, tier: str) -> list[str]:
@@ -59,8 +56,8 @@ def _unavailable(family, tier: str) -> list[str]:
 
 
 @cache
-def _missing(family: type, tier: str, registered: int) -> list[str]:
-    """The same, as long as nothing more is registered."""
+def _missing(family: type, tier: str, implementations: int) -> list[str]:
+    """The same, as long as there are no more implementations."""
     return _unavailable(family, tier)
 
 

@@ -199,7 +199,8 @@ class Sampling:
         if self.shrinks:
             if self.watches and shrinking.slows_down(self.state.rounds):
                 self.begin_acceleration()
-            self.event = self.estimated_gap() <= self.aim
+            promised = self.state.rounds.gaps[1] <= self.aim * self.problem.n
+            self.event = bool(promised and self.estimated_gap() <= self.aim)
         elif self.state.centre is None:
             self.begin_ordered_pass()
         else:
