@@ -141,7 +141,6 @@ def _is_ours(cls: type) -> bool:
 
 
 _dispatched: list[Callable] = []
-registered: list[str] = []  # of all implementations, the function
 
 
 def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callable:
@@ -178,7 +177,6 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
         def add(function: Callable) -> Callable:
             implementations.update(dict.fromkeys(classes, function))
             _reached.cache_clear()  # modules that are imported late register, too
-            registered.append(stub.__name__)
             return function
 
         return add

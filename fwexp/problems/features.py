@@ -263,7 +263,13 @@ def _(x, t, row, c, width, weights):
                     add_to(weights, _place(x, j, width, k), c * _value(x, t, j), part)
 
 
-@row_scatter_label.register(*ROWS)
+@row_scatter_label.register(DenseFeatures)
+def _(x, t, label, c, width, weights):
+    for f in range(x.values.shape[1]):
+        weights[f * width + label] += c * x.values[t, f]
+
+
+@row_scatter_label.register(SparseFeatures, BinaryFeatures)
 def _(x, t, label, c, width, weights):
     start, end = _span(x, t)
     for j in range(start, end):

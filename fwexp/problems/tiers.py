@@ -6,7 +6,6 @@ register is derived (``labelings``, ``dense_parts``), provided that it has the f
 
 from functools import cache
 
-from fwexp.jit.kernels import registered
 from fwexp.problems import protocol
 from fwexp.problems.protocol import bounds, enumeration, exact, expectations, kernels, required, sets
 
@@ -48,7 +47,10 @@ def missing(family, tier: str) -> list[str]:
     """
     if isinstance(family, tuple):  # whose fields are those of its class
         family = type(protocol.original(family))
-    return list(_missing(family, tier, len(registered))) if isinstance(family, type) else _unavailable(family, tier)
+    if not isinstance(family, type):
+        return _unavailable(family, tier)
+    implementations = tuple(len(getattr(protocol, name).implementations) for name in functions())
+    return list(_missing(family, tier, implementations))
 
 
 def _unavailable(family, tier: str) -> list[str]:
@@ -56,8 +58,8 @@ def _unavailable(family, tier: str) -> list[str]:
 
 
 @cache
-def _missing(family: type, tier: str, implementations: int) -> list[str]:
-    """The same, as long as there are no more implementations."""
+def _missing(family: type, tier: str, implementations: tuple[int, ...]) -> list[str]:
+    """The same, as long as there are as many implementations of each function."""
     return _unavailable(family, tier)
 
 

@@ -31,7 +31,9 @@ def markdown(results: pd.DataFrame) -> str:
         if len(rows):
             parts.append(f"## The {kind}\n\n{text}\n{table(rows)}\n\n{losses(rows)}\n")
     rounds = int(results["rounds"].max())
-    return "\n".join([*parts, f"Medians, and least - most, of {rounds} round{'s' * (rounds > 1)}, in turns on one core."])
+    return "\n".join(
+        [*parts, f"Medians, and least - most, of {rounds} round{'s' * (rounds > 1)}, in turns on one core, in seconds of it."]
+    )
 
 
 def losses(rows: pd.DataFrame) -> str:
