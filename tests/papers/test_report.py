@@ -148,7 +148,7 @@ def test_curves_are_the_numbers_of_the_csv(store, report):
     for (panel, variant), curve in shown.items():
         rows = frame[(frame["panel"] == panel) & (frame["variant"] == variant)].sort_values("x")
         for name in ("x", "median", "best", "worst", "passes", "calls", "seconds"):
-            assert curve[name] == pytest.approx(rows[name].tolist(), rel=1e-5)
+            assert curve[name] == pytest.approx(rows[name].tolist(), rel=1e-4)
     assert {method["label"] for method in content["methods"]} == {style.line(name).label for name in frame["variant"]}
     assert all(panel["title"].startswith(f"({panel['key']}) triangle") for panel in content["panels"])
 
@@ -229,7 +229,7 @@ def test_a_table_is_a_table(tmp_path):
 
 def test_numbers_that_json_lacks_are_null():
     curves = pages._finite({"x": [np.inf, np.nan, 1 / 3]})
-    assert '{"x":[null,null,0.333333]}</script>' in pages.part(
+    assert '{"x":[null,null,0.33333]}</script>' in pages.part(
         "content", {"id": "x", "title": "T", "described": "D", "table": None, "curves": curves}
     )
 
@@ -347,7 +347,7 @@ def test_each_run_is_in_the_table_and_has_its_trace(store, data):
         last = trace[trace["iterate"] == "last"]
         shown = run["traces"][row["method"]]
         assert [shown[name][-1] for name in ("passes", "primal", "gap")] == pytest.approx(
-            list(last[["passes", "primal", "gap"]].iloc[-1]), 1e-4
+            list(last[["passes", "primal", "gap"]].iloc[-1]), 1e-3
         )
         assert all(len(values) == len(shown["passes"]) <= runs.POINTS for values in shown.values())
         assert run["n"] == pytest.approx(last["oracle_calls"].iloc[-1] / last["passes"].iloc[-1])
@@ -380,7 +380,7 @@ if BROWSER:  # elsewhere the pages are read, not run
 
     def seen(report, link):
         """The page as a browser makes it, and what its scripts complain of."""
-        command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=4000"]
+        command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=2000"]
         done = subprocess.run([*command, "--dump-dom", f"file://{report}/{link}"], capture_output=True, text=True, timeout=60)
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 

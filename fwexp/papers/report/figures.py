@@ -19,7 +19,7 @@ from fwexp.store.records import Damaged
 OTHERS, YOURS = "others", "yours"
 """The names of the pages of figures that belong to no paper: of ours, and of a person's own."""
 
-POINTS = 120  # of a curve on a page; its CSV has all
+POINTS = 80  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
 READ = {"panel", "variant", "measure", "axis", "runs", *COLUMNS}
 DASHES = {"-": "solid"}

@@ -59,7 +59,7 @@ def render(here: str, pages: Mapping[str, Mapping], /, **content: object) -> str
     template = environment().get_template(f"{here}.html" if here in TITLES and here not in pages else "paper.html")
     named = {name: TITLES[name] for name in TITLES if name not in ("index", "run", OTHERS, YOURS)}
     named["compare"] = "Compare"
-    figures = {name: name if name in PAPERS else title_of(name).partition(" ")[0] for name in pages}
+    figures = {name: name if name in PAPERS else name.capitalize() for name in pages}
     links = {"index": "Overview", **dict(list(named.items())[:3]), **figures, **dict(list(named.items())[3:])}
     return template.render(title=title_of(here), navigation=links, here=here, **content)
 
@@ -178,13 +178,13 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
 
 
 def _finite(value):
-    """Numbers that JSON has, to six digits; null for others."""
+    """Numbers that JSON has, to five digits; null for others."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+        return float(f"{value:.5g}") if math.isfinite(value) else None
     return value
 
 

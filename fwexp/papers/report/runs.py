@@ -19,7 +19,7 @@ from fwexp.plots.frames import FLOOR
 from fwexp.store.keys import task_of
 
 DIGITS = 12  # of a key
-POINTS = 60  # of a trace on a page; the store has all
+POINTS = 40  # of a trace on a page; the store has all
 POSITIONS = ("passes", "time", "at_lam")
 MEASURES = ("gap", "suboptimality", "primal", "dual", "test_error", "train_error", "gap_estimate", "cache_hits", "atoms")
 CELLS = ("key", "status", "dataset", "place", "task", "method", "lam", "seed", "passes", "time", "gap", "options")
@@ -73,7 +73,7 @@ def tables(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping],
     return {"runs": index} | {f"data-{name}": content for name, content in of_datasets.items()}
 
 
-def number(value, digits: int = 5):
+def number(value, digits: int = 4):
     """A number as JSON has it, to some digits; None where it is none, or missing."""
     return float(f"{value:.{digits}g}") if value is not None and np.isfinite(value) else None
 
