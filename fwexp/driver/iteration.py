@@ -96,6 +96,7 @@ class Iteration(ABC):
     calls_per_step: int = 1  # the fewest oracle calls by which the iteration can advance
     calls_for_extras: int = 0  # oracle calls that ``extras`` makes each time, which are for the log
     pauses: bool = False  # whether ``advance`` is to return wherever the objective is known without an evaluation
+    gap_estimate: float = np.inf  # what the iteration's own calls say of the gap, which is no certificate
     event: bool = False  # whether ``advance`` has come to where a row must be logged
     finished: bool = False  # whether there is nothing left to do
     stalled: bool = False  # whether steps lead nowhere, for what they might gain is lost in rounding errors

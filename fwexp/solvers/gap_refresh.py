@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.jit.kernels import njit, specialise
 from fwexp.jit.threads import parallel_for
 from fwexp.problems.evaluation import CHUNKS
-from fwexp.problems.protocol import max_oracle, scores, workspace
+from fwexp.problems.protocol import ask_ahead, max_oracle, scores, workspace
 from fwexp.solvers.counts import GAPS_KNOWN, ORACLE_CALLS, steps_of
 from fwexp.solvers.duals import block_gap
 
@@ -37,6 +37,7 @@ class GapRefresh:
             chunks = min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1
             self._chunk_work = [workspace(problem) for _ in range(chunks)]
         kernel, work = specialise(exact_gaps, problem), self._chunk_work
+        ask_ahead(problem, 0, problem.n, iterate.w, True, False)
         parallel_for(lambda k, start, end: kernel(problem, start, end, iterate, dual, work[k]), problem.n, len(work))
 
     def fresh_gaps(self) -> np.ndarray:
