@@ -23,6 +23,7 @@ from fwexp.problems.known_labelings import Known, KnownLabelings
 from fwexp.problems.python_labelings import can_be_kept, equal_labelings, same_form, snapshot
 from fwexp.problems.python_oracles import Oracles, short
 from fwexp.problems.sparse_vector import SparseVector, values_of
+from fwexp.problems.subsets import Examples
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
 # single precision.
@@ -30,7 +31,8 @@ ROUNDING = 1e-6
 
 EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with so many labelings, out of so many
 
-class CallbackProblem(Oracles):
+
+class CallbackProblem(Oracles, Examples):
     """A structural SVM problem given by functions.
 
     Parameters
@@ -136,6 +138,14 @@ class CallbackProblem(Oracles):
         self._truth_checked = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
         self._compared = np.full(self.n, not protocol.exact_oracle(self))  # those whose answer at w = 0 has been
         self._others = np.random.default_rng(0).choice(self.n, min(self.n, SEEN), replace=False).tolist()
+
+    def _subset(self, indices: np.ndarray) -> "CallbackProblem":
+        names = ("features", "loss", "max_oracle", "decode", "max_oracle_batch")
+        given = {name: getattr(self, name) for name in names}
+        renumbered = {name: None if function is None else Renumbered(function, indices) for name, function in given.items()}
+        problem = CallbackProblem([self.y[i] for i in indices], **renumbered, inference=self.inference, n_jobs=self.n_jobs)
+        problem.nonnegative = self.nonnegative
+        return problem
 
     def __repr__(self) -> str:
         return f"CallbackProblem(n={self.n}, d={self.d})"
@@ -333,6 +343,18 @@ class CallbackProblem(Oracles):
             answer = f"at w = 0 it returned a labeling with loss {own:.6g}, and y[{j}] has loss({i}, y[{j}]) = {loss:.6g}"
             advice = f"if y[{j}] is no labeling of example {i}, let loss raise an error for it"
             raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but {answer}; {advice}")
+
+
+class Renumbered:
+    """A function of one example, or of several, of a problem whose examples had other numbers."""
+
+    def __init__(self, function: Callable, indices: np.ndarray) -> None:
+        self.function, self.indices = function, indices
+
+    def __call__(self, i, argument):
+        """Return what the function returns."""
+        asked = self.indices[i]
+        return self.function(int(asked) if np.ndim(asked) == 0 else asked, argument)
 
 
 def _checked_jobs(n_jobs) -> int | None:

@@ -35,8 +35,10 @@ from fwexp.problems.protocol import (
     tilt,
     with_inputs,
 )
+from fwexp.problems.subsets import Examples, sliceable
 
 
+@sliceable()
 class Weighted(NamedTuple):
     """A problem made of arrays, its examples weighted; build it with ``fwexp.weighted_problem``."""
 
@@ -54,7 +56,7 @@ class Weighted(NamedTuple):
         return f"Weighted({self.unweighted!r})"
 
 
-class WeightedFunctions:
+class WeightedFunctions(Examples):
     """A problem given by Python functions, its examples weighted."""
 
     def __init__(self, problem, c: np.ndarray) -> None:
@@ -132,6 +134,13 @@ def _weighted(problem, c: np.ndarray):
 
 
 WEIGHTED_FAMILIES = (Weighted, WeightedFunctions)
+
+
+def _subset(problem, indices):
+    return weighted_problem(problem.unweighted._subset(indices), problem.c[indices])
+
+
+Weighted._subset = WeightedFunctions._subset = _subset
 
 
 def _pass_on(function):

@@ -11,7 +11,7 @@ maximised over the product of the simplices of the W_i, each of which holds the 
 by passes over the examples in random orders (the same in all runs), each optimised over its own W_i by pairwise steps in the
 space of its scores, without an oracle call. A solution is accepted when the block gaps over the working sets that the
 visits of a pass met are on average at most ``qp_tol`` times the largest loss or, where that is more, ``qp_share`` times the
-mean block gap of the examples visited since the QP before; or when QPs have taken ``QP_VISITS_PER_CALL`` visits per oracle call.
+mean block gap of the examples visited since the QP before; or when QPs have taken ``qp_visits`` visits per oracle call.
 
 Ill-conditioned QPs are accelerated (``acceleration``) unless ``accelerate`` is false: w is then A a drawn towards a centre,
 for QPs and oracle alike, as are the gaps by which a solution is accepted. The dual point that goes with w is the best one
@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
-from fwexp.options import check_fraction, check_integer, choice, option
+from fwexp.options import check_fraction, check_integer, check_number, choice, option
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import KernelView, kernel_view, scatter, scores, stored_labeling, workspace
 from fwexp.solvers import active_set, weight_steps
@@ -45,7 +45,6 @@ from fwexp.solvers.base import Point, Solver, clipped_step
 FIRST_ROOM = 4  # labelings that there is room for at the start
 CORRECTIONS = 10  # pairwise steps per visit
 PERIOD = 3  # passes of QPs between new centres, at first
-QP_VISITS_PER_CALL = 90  # visits of QPs per oracle call, in all
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,8 @@ class Options:
         Whether passes of the QP are accelerated where it is ill conditioned; without, ``last`` is w = A a.
     qp_tol, qp_share : float
         How exactly the QP is solved.
+    qp_visits : float
+        Visits of QPs per oracle call, in all, after which a QP is not solved any further.
     """
 
     batch: int = option(100, check_integer, 1)
@@ -69,6 +70,7 @@ class Options:
     accelerate: bool = choice(True, False)
     qp_tol: float = option(1e-10, check_fraction)
     qp_share: float = option(0.5, check_fraction)
+    qp_visits: float = option(90.0, check_number, "a number >= 0", least=0.0, added_later=True)
 
 
 class WorkingPoint(NamedTuple):
@@ -303,7 +305,7 @@ class NSlack(Solver):
         state, counts = self.state, self.state.working.counts
         gap = state.working.gap[INNER] / self.problem.n
         self._begin_pass()
-        if gap <= state.tol or counts[QP_VISITS] >= QP_VISITS_PER_CALL * counts[ORACLE_CALLS]:
+        if gap <= state.tol or counts[QP_VISITS] >= self.options.qp_visits * counts[ORACLE_CALLS]:
             self._end()
         if state.centre is not None:
             state.passes += 1
