@@ -71,6 +71,11 @@ class CallbackProblem(Oracles, Examples):
 
     Notes
     -----
+    w holds one weight per entry of ``features(i, y)``, in their order, and d is their number, which the first call tells. As of all
+    problems, ``len(problem)`` is n, and ``problem[10:20]`` or ``problem.subset(indices)`` are problems of some examples, for which
+    functions are called with the numbers that these have here. Joint features and loss are asked for once for each labeling of an
+    example that an oracle returned, as long as it is kept.
+
     An oracle that forgets the loss, or returns the truth, is right about w = 0 as far as it says. So when it is first asked
     there, which is before the first step, what it returns for five examples, and whatever has no loss, is compared with up to
     five true labelings of other examples, of the same type and shape: none that ``loss`` and ``features`` accept may have a

