@@ -97,9 +97,9 @@ def _(problem):
 
 @dispatched
 def ask_ahead(problem, start, end, w, augmented, plain):
-    """Have the max-oracle (if ``augmented``) and ``decode`` (if ``plain``) asked next of the examples start .. end, at w.
+    """Say that the max-oracle or ``decode`` is called next for the examples start .. end at w (plain Python).
 
-    Where that is sooner done at once, the answers wait for the calls (plain Python).
+    Where all are sooner asked at once, ``augmented`` and ``plain`` say of which of the two, and the answers wait for the calls.
     """
 
 
