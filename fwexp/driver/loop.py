@@ -4,8 +4,9 @@ The clock runs while the iteration advances, and only then: not during evaluatio
 compiled, wherever in the run that is (`Clock`). Nothing that happens here changes the steps; the schedule can only stop them.
 
 Where oracles are costly evaluation is what takes the time. There the default schedule keeps its calls below a share of the
-iteration's, what the iteration's own calls say of its objective is logged for nothing, and the time limit is in wall time,
-evaluation included. Where passes are brief it does the first, and evaluates where the steps promise the gap that is asked for.
+iteration's unless these say that the gap may be small enough, what the iteration's own calls say of its objective is logged for
+nothing, and the time limit is in wall time, evaluation included. Where passes are brief it does the first, and evaluates where the
+steps promise the gap that is asked for.
 """
 
 import math
@@ -220,7 +221,8 @@ def drive(
                     place.row_hits = iteration.cache_hits + (iteration.cache_hits - place.hits if chosen else n)
                 if saves and checkpoint.due:
                     save()
-            if not rarely or log.affordable or target == max_calls or ended() is not None:
+            promising = iteration.pauses and iteration.estimated_gap() <= bounds.gap_tol
+            if not rarely or log.affordable or promising or target == max_calls or ended() is not None:
                 write()
             if (status := ended()) is not None:
                 return status

@@ -38,10 +38,12 @@ from fwexp.problems.features import (
     row_entries,
     row_scores,
 )
+from fwexp.problems.subsets import EACH, sliceable
 
 LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the same, on inputs of 10 nonzeros and of 128
 
 
+@sliceable(labels="label_ptr", x="label_ptr", local_x="label_ptr", gram="gram_ptr", num_local=EACH)
 class ChainProblem(NamedTuple):
     """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
 

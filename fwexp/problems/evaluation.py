@@ -9,8 +9,10 @@ from fwexp.errors import Stopped
 from fwexp.jit.kernels import njit, specialise
 from fwexp.jit.threads import num_threads, parallel_for
 from fwexp.problems.protocol import (
+    ask_ahead,
     costly_oracle,
     decode,
+    forget,
     inner,
     loss,
     loss_weight,
@@ -25,6 +27,7 @@ from fwexp.problems.protocol import (
 )
 
 TOL = 1e-9  # relative, of values that are equal
+AT_ONCE = 10_000  # examples that functions of people's own are asked of in one call, where they take several
 CHUNKS = 8  # of the examples, dealt out to the threads
 
 
@@ -91,6 +94,7 @@ class Evaluator:
     """
 
     def __init__(self, problem) -> None:
+        forget(problem)
         self.problem = problem
         self.calls, self.mean_loss = 0, 0.0
         self._costly = costly_oracle(problem)
@@ -140,6 +144,7 @@ class Evaluator:
 
     def oracles_in_range(self, start: int, end: int, w: np.ndarray, hinges: np.ndarray, losses: np.ndarray) -> None:
         """Set H_i(w) and L_i of the examples start .. end, and keep the labelings of the max-oracle; on this thread."""
+        ask_ahead(self.problem, start, end, w, True, False)
         self._kernel(self.problem, start, end, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings)
         self.calls += end - start
 
@@ -179,8 +184,11 @@ class Evaluator:
             parallel_for(run_chunk, self.problem.n, len(self._buffers))
             self.calls += calls * self.problem.n
             return
-        for i in range(self.problem.n):
-            if stop is not None and stop():
-                raise Stopped
-            run_chunk(0, i, i + 1)
-            self.calls += calls
+        for start in range(0, self.problem.n, AT_ONCE):
+            end = min(start + AT_ONCE, self.problem.n)
+            ask_ahead(self.problem, start, end, w, len(hinges) > 0, len(errors) > 0)
+            for i in range(start, end):
+                if stop is not None and stop():
+                    raise Stopped
+                run_chunk(0, i, i + 1)
+                self.calls += calls

@@ -35,11 +35,13 @@ from fwexp.problems.features import (
     row_scores,
 )
 from fwexp.problems.simplex_blocks import to_best_shares
+from fwexp.problems.subsets import EACH, sliceable
 
 RESCALING = ("margin", "slack")
 ROUNDING = 1e-15  # of scores: a smaller gap of a block is none
 
 
+@sliceable(labels=EACH, x=EACH, norm_sq=EACH)
 class MulticlassProblem(NamedTuple):
     """A set of labelled vectors; build it with ``fwexp.multiclass_problem``."""
 

@@ -75,10 +75,10 @@ def _available(family, name: str) -> bool:
 
 
 def families() -> list[type]:
-    """Return the classes of the package's own families."""
+    """Return the classes of the package's own families, which have an oracle."""
     package = __name__.partition(".")[0]
     classes = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
-    return [cls for cls in classes if cls.__module__ != "fwexp.problems.weighted"]
+    return [cls for cls in classes if cls.__module__ != "fwexp.problems.weighted" and protocol.max_oracle.find(cls)]
 
 
 def tiers_of(family) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from fwexp.problems.protocol import (
     expectation_oracle,
     gram_scores,
     joint_feature,
+    kernel_view,
     loss,
     max_oracle,
     norm_sq,
@@ -35,8 +36,10 @@ from fwexp.problems.protocol import (
     tilt,
     with_inputs,
 )
+from fwexp.problems.subsets import Examples, sliceable
 
 
+@sliceable()
 class Weighted(NamedTuple):
     """A problem made of arrays, its examples weighted; build it with ``fwexp.weighted_problem``."""
 
@@ -54,7 +57,7 @@ class Weighted(NamedTuple):
         return f"Weighted({self.unweighted!r})"
 
 
-class WeightedFunctions:
+class WeightedFunctions(Examples):
     """A problem given by Python functions, its examples weighted."""
 
     def __init__(self, problem, c: np.ndarray) -> None:
@@ -134,6 +137,13 @@ def _weighted(problem, c: np.ndarray):
 WEIGHTED_FAMILIES = (Weighted, WeightedFunctions)
 
 
+def _subset(problem, indices):
+    return weighted_problem(problem.unweighted._subset(indices), problem.c[indices])
+
+
+Weighted._subset = WeightedFunctions._subset = _subset
+
+
 def _pass_on(function):
     """Return the implementation that asks the problem itself."""
 
@@ -150,6 +160,34 @@ for _function in [value for value in vars(protocol).values() if hasattr(value, "
 @with_inputs.register(*WEIGHTED_FAMILIES)
 def _(problem, x, num_features):
     return _weighted(with_inputs(problem.unweighted, x, num_features), problem.c)
+
+
+class _WeightedView:
+    """That of the problem itself, weighted."""
+
+    def __init__(self, view, c: np.ndarray) -> None:
+        self._view, self._weighted = view, _weighted(view.problem, c)
+        self.pack, self.pack_storage, self.unpack_storage = view.pack, view.pack_storage, view.unpack_storage
+
+    @property
+    def problem(self):
+        if self._weighted.unweighted is not self._view.problem:
+            self._weighted = _weighted(self._view.problem, self._weighted.c)
+        return self._weighted
+
+    @property
+    def too_large(self) -> bool:
+        return self._view.too_large
+
+
+@kernel_view.register(Weighted)
+def _(problem):
+    return protocol.KernelView(problem)
+
+
+@kernel_view.register(WeightedFunctions)
+def _(problem):
+    return _WeightedView(kernel_view(problem.unweighted), problem.c)
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------

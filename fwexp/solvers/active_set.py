@@ -138,6 +138,15 @@ def copied(problem, sets: ActiveSets, room: np.ndarray | None = None) -> ActiveS
     return copy
 
 
+def owners(sets: ActiveSets) -> np.ndarray:
+    """Return the example whose labeling stands at each place of the storage, one entry per place; -1 where there is none."""
+    example = np.repeat(np.arange(len(sets.count)), sets.count)
+    slots = np.arange(len(example)) - np.repeat(np.cumsum(sets.count) - sets.count - sets.first[:-1], sets.count)
+    owner = np.full(len(sets.storage), -1)
+    owner[sets.place[slots]] = example
+    return owner
+
+
 @register_jitable
 def labeling_at(sets, i, a):
     """Return the labeling in slot a of example i, usable as a y."""

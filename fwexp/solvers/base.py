@@ -10,7 +10,7 @@ from fwexp.jit.kernels import register_jitable
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
-from fwexp.problems.protocol import costly_oracle, exact_oracle, original
+from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original
 
 __all__ = ["Point", "Solver", "check_needs", "check_options", "clipped_step"]
 
@@ -55,6 +55,7 @@ class Solver(Iteration):
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
         if warm_start is not None and not self.takes_warm_start:
             raise OptionError(f"solver {self.name} takes no warm_start")
+        forget(problem)
         self.user_problem, self.lam = problem, lam
         self.options = self.decide(options, problem, lam, iterates, order)
         self.problem = self.view(problem)

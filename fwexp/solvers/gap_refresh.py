@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.jit.kernels import njit, specialise
 from fwexp.jit.threads import parallel_for
 from fwexp.problems.evaluation import chunks_of
-from fwexp.problems.protocol import max_oracle, scores, workspace
+from fwexp.problems.protocol import ask_ahead, max_oracle, scores, workspace
 from fwexp.solvers.counts import GAPS_KNOWN, ORACLE_CALLS, steps_of
 from fwexp.solvers.duals import block_gap
 
@@ -36,6 +36,7 @@ class GapRefresh:
         if self._chunk_work is None:
             self._chunk_work = [workspace(problem) for _ in range(chunks_of(problem))]
         kernel, work = specialise(exact_gaps, problem), self._chunk_work
+        ask_ahead(problem, 0, problem.n, iterate.w, True, False)
         parallel_for(lambda k, start, end: kernel(problem, start, end, iterate, dual, work[k]), problem.n, len(work))
 
     def fresh_gaps(self) -> np.ndarray:
