@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
+from fwexp.driver.clock import stopwatch
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.progress import Progress
+from fwexp.driver.progress import Progress, telling_of_compilation
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.options import check_flag, check_function, check_names
@@ -100,7 +101,8 @@ def solve(
     callback : callable, optional
         Called with every row of the trace, a dict; if it returns True the run ends, ``interrupted``, with what it has.
     verbose : bool
-        Whether to show progress on standard error.
+        Whether to show progress on standard error, and that kernels are compiled, where the first run with a kind of problem
+        waits for that.
     checkpoint : Checkpoint, optional
         The file (`fwexp.driver.checkpoint.Checkpoint`) in which the run is saved at intervals and where it is interrupted,
         and from which it goes on, bit for bit but for times. The runs of ``fwexp run`` have one each.
@@ -163,20 +165,23 @@ def solve(
     if warm_start is not None:
         _check_warm_start(problem, warm_start)
 
-    state = warm_start.state if warm_start is not None else None
-    running = cls(problem, lam, checked, seed, iterates, order, state)
-    return run_solver(
-        running,
-        Bounds(max_passes, gap_tol, time_limit),
-        iterates=iterates,
-        iterate=iterate,
-        schedule=schedule,
-        seed=seed,
-        objective=SVMObjective(running, test, metrics, train_error, check),
-        callback=callback,
-        verbose=verbose,
-        checkpoint=checkpoint,
-    )
+    state, passed = warm_start.state if warm_start is not None else None, stopwatch()
+    with telling_of_compilation(verbose):
+        running = cls(problem, lam, checked, seed, iterates, order, state)
+        result = run_solver(
+            running,
+            Bounds(max_passes, gap_tol, time_limit),
+            iterates=iterates,
+            iterate=iterate,
+            schedule=schedule,
+            seed=seed,
+            objective=SVMObjective(running, test, metrics, train_error, check),
+            callback=callback,
+            verbose=verbose,
+            checkpoint=checkpoint,
+        )
+    result.wall_seconds = passed()
+    return result
 
 
 ARGUMENTS = frozenset(inspect.signature(solve).parameters) - {"problem", "options"}
