@@ -1,17 +1,22 @@
 """Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
 
+import warnings
 from dataclasses import field
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.base import CertifiedSVM
 from fwexp.estimators.labels import classes_of, numbers_of
+from fwexp.options import check_choice
+from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.segmentation import segmentation_problem
 
+PAIRWISE = ("potts", "full")
 FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
 
 
@@ -24,6 +29,10 @@ class GraphSVM(CertifiedSVM):
 
     Parameters
     ----------
+    pairwise : {"potts", "full"}
+        What edges have weights for: that their labels differ; or every pair of labels, at the beginning and at the end of an edge,
+        so that labels may repel each other, and there may be rules of order. Then the best labeling is sought by a local search,
+        slower, and nothing is certified, which `fit` warns of.
     loss : {"hamming", "balanced"}
         The share of wrong nodes, or the mean of the shares of the labels that a graph has.
     solver : str
@@ -37,8 +46,8 @@ class GraphSVM(CertifiedSVM):
         p, the number of features of a node.
     coef_ : ndarray (K, p)
         Weights of the features of nodes.
-    edge_weights_ : ndarray (q,)
-        Weights u of the features of edges.
+    edge_weights_ : ndarray (q,) or (q, K, K)
+        Weights u of the features of edges; of ``"full"`` the score of the labels at the beginning (row) and at the end (column).
 
     Notes
     -----
@@ -60,6 +69,7 @@ class GraphSVM(CertifiedSVM):
 
     lam: float | str = field(default=0.01, kw_only=False)
     C: float | None = None
+    pairwise: str = "potts"
     loss: str = "hamming"
     warm_start: bool = False
 
@@ -78,7 +88,11 @@ class GraphSVM(CertifiedSVM):
         check_is_fitted(self)
         graphs = _graphs(X)
         features, edges, of_edges, shapes = zip(*graphs)
-        found = self.result_.predict(list(features), edges=list(edges), Z=list(of_edges))
+        if self.pairwise == "full":
+            inputs = zip(*full_pairs.checked(features, edges, of_edges))
+            found = [full_pairs.decode(*graph, self.result_.w, len(self.classes_)) for graph in inputs]
+        else:
+            found = self.result_.predict(list(features), edges=list(edges), Z=list(of_edges))
         return [self.classes_[numbers].reshape(shape) for numbers, shape in zip(found, shapes)]
 
     @property
@@ -89,8 +103,10 @@ class GraphSVM(CertifiedSVM):
 
     @property
     def edge_weights_(self) -> np.ndarray:
-        """Weights of the features of edges, (q,)."""
-        return self.result_.w[len(self.classes_) * self.n_features_in_ :]
+        """Weights of the features of edges, (q,) or (q, K, K)."""
+        K = len(self.classes_)
+        weights = self.result_.w[K * self.n_features_in_ :]
+        return weights.reshape(-1, K, K) if self.pairwise == "full" else weights
 
     def _learn(self, X, y):
         graphs = _graphs(X)
@@ -99,6 +115,9 @@ class GraphSVM(CertifiedSVM):
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
         self.n_features_in_ = graphs[0][0].shape[1]
+        if self.pairwise == "full":
+            message = 'pairwise="full" is decoded by a local search: nothing is certified, and dual_gap_ is NaN'
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self._from_graphs(graphs, labels)
 
     def _problem(self, X, y):
@@ -116,6 +135,8 @@ class GraphSVM(CertifiedSVM):
             if (found < 0).any():
                 raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
         features, edges, of_edges, _ = map(list, zip(*graphs))
+        if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
+            return full_pairs.FullPairsProblem(features, edges, of_edges, numbers, len(self.classes_), loss=self.loss)
         return segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
 
     def _learned(self):
