@@ -14,8 +14,7 @@ import numpy as np
 
 from fwexp.jit.kernels import array_kernel, register_jitable
 from fwexp.oracles import max_flow
-from fwexp.oracles.alpha_expansion import MOST_MOVES, TOL
-from fwexp.oracles.max_flow import min_cut
+from fwexp.oracles.alpha_expansion import MOST_MOVES, TOL, take
 
 ROUNDS = 10  # of messages forth and back
 
@@ -145,21 +144,7 @@ def _expand(label, score, pairs, ends, first, out, y, scratch):
         gain[b] += b_takes - kept + half
         capacity[2 * e] = capacity[2 * e + 1] = max(half, 0.0)
         size += abs(kept) + abs(a_takes) + abs(b_takes) + abs(half)
-    min_cut(gain, capacity, ends, first, out, taken, scratch[rest + (nodes + 1) // 2 :])
-
-    total = 0.0
-    for v in range(nodes):
-        if taken[v] == 1:
-            total += gain[v]
-    for e in range(edges):
-        if taken[ends[2 * e]] != taken[ends[2 * e + 1]]:
-            total -= capacity[2 * e]
-    if total <= TOL * size:
-        return False
-    for v in range(nodes):
-        if taken[v] == 1:
-            y[v] = label
-    return True
+    return take(label, gain, capacity, size, ends, first, out, y, taken, scratch[rest + (nodes + 1) // 2 :])
 
 
 @register_jitable
