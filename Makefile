@@ -13,6 +13,7 @@
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
 ## make bench               measure speed against hand-written code
+## make bench-tagger        train taggers on the text of CoNLL-2000 with ChainSVM and CRFsuite, then tag what is typed in
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
@@ -44,7 +45,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-peers clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -113,6 +114,9 @@ bench: $(INSTALLED)
 
 bench-peers: $(INSTALLED)
 	$(BIN)/python -m fwexp.commands.peers $(ARGS)
+
+bench-tagger: $(INSTALLED)
+	$(BIN)/python -m fwexp.commands.tagger $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import ParameterError, unknown
 from fwexp.methods import methods
+from fwexp.options import NoOptions
 from fwexp.plugins import KINDS
 from fwexp.run.catalogues import catalogue, kinds
 from fwexp.run.config import defaults_of
@@ -30,7 +31,7 @@ The options of a solver, a method, a data set or a task: defaults, what else the
 there is.
 """
 GROUPS = ("solver", "dataset", "task")
-WORDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text", type(None): "null"}
+WORDS = {int: "an integer", float: "a number", str: "a text"}
 
 
 def _names(*groups: str) -> list[str]:
@@ -97,17 +98,39 @@ def _options(prefix: str, options: type, stated: Mapping) -> Iterator[str]:
     """Yield the lines on the fields of an options dataclass: as they are set, what else they may be, what they mean."""
     said, values = meanings(options), defaults_of(options) | stated
     for field in dataclasses.fields(options):
-        union = typing.get_args(field.type) if isinstance(field.type, types.UnionType) else (field.type,)
-        accepted = [as_text(choice) for choice in field.metadata.get("choices", ())]
-        accepted = accepted or [WORDS[part] for part in union if part in WORDS]
-        switched = [part for part in union if dataclasses.is_dataclass(part)]
+        accepted = choices(field) + [WORDS[part] for part in _types(field) if part in WORDS and "choices" not in field.metadata]
+        switched = [part for part in _types(field) if dataclasses.is_dataclass(part)]
         accepted += [f"a mapping of {', '.join(f.name for f in dataclasses.fields(part))}" for part in switched]
+        accepted.sort(key="null".__eq__)  # which stands last
         value = values[field.name]
         yield f"  {prefix}.{field.name}={as_text(value)}" + f"  ({', '.join(accepted)})" * bool(accepted)
         if field.name in said:
             yield textwrap.indent(_filled(said[field.name]), "      ")
         for part in switched:
             yield from _options(f"{prefix}.{field.name}", part, value if isinstance(value, Mapping) else {})
+
+
+def choices(field: dataclasses.Field) -> list[str]:
+    """Return the values of an option that can be listed, as the command line takes them."""
+    listed = field.metadata.get("choices", (True, False) if bool in _types(field) else ())
+    return [as_text(value) for value in (*listed, *[None] * (type(None) in _types(field)))]
+
+
+def _types(field: dataclasses.Field) -> tuple[type, ...]:
+    return typing.get_args(field.type) if isinstance(field.type, types.UnionType) else (field.type,)
+
+
+def offered(group: str, chosen: str, path: str) -> list[str]:
+    """Return the values to offer for an option, such as ``cache`` or ``cache.F``, of what is chosen in a group."""
+    method = methods().get(chosen) if group == "solver" else None
+    own = method.solver if method else chosen
+    if group not in GROUPS or own not in catalogue(group):
+        return []
+    options, (*above, last) = catalogue(group)[own].Options, path.split(".")
+    for name in above:
+        found = [field for field in dataclasses.fields(options) if field.name == name]
+        options = next((part for field in found for part in _types(field) if dataclasses.is_dataclass(part)), NoOptions)
+    return [value for field in dataclasses.fields(options) if field.name == last for value in choices(field)]
 
 
 def meanings(options: type) -> dict[str, str]:

