@@ -12,7 +12,7 @@
 ## make report              figures, claims and runs as pages: results/report/index.html
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
-## make bench               measure speed against hand-written code
+## make bench               measure speed: start, passes and where they go, gaps; ARGS=--record keeps it in results/bench
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
