@@ -86,7 +86,7 @@ class Result:
 
     def __getstate__(self) -> dict:
         """Leave out the solver, which holds the training data."""
-        return self.__dict__ | {"state": None}
+        return self.__dict__ | {"state": None, "_trace": self.trace}
 
     def __repr__(self) -> str:
         end = self.status
@@ -95,6 +95,16 @@ class Result:
             end = f"{ending(self.status, last['passes'])} in {last['time']:.3g} s"
         numbers = f"primal={self.primal:.6g}, dual={self.dual:.6g}, gap={self.gap:.3g}"
         return f"Result({self.solver}, lam={self.lam:.6g}: {numbers}, {end})"
+
+
+def _trace(result: Result):
+    """Return the trace; a function that makes it, which was given in its place, is called first: it imports pandas."""
+    if callable(result._trace):
+        result._trace = result._trace()
+    return result._trace
+
+
+Result.trace = property(_trace, lambda result, trace: setattr(result, "_trace", trace), doc="One row per logged point and iterate.")
 
 
 def load(path) -> Result:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, ClassVar
 
 from fwexp.driver import settings
@@ -244,8 +245,6 @@ def run_solver(
 
 def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
     """Return what a log says was reached, recomputed from scratch; where the two differ the run counts as diverged."""
-    import pandas as pd
-
     name, point, value = log.best
     primal, dual = log.certificate()
     reason = log.reason(status)
@@ -265,7 +264,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         gap=primal - dual if log.certifies else float("nan"),
         status=str(status),
         reason=reason,
-        trace=pd.DataFrame(log.rows, columns=list(columns)),
+        trace=partial(_as_frame, log.rows, list(columns)),
         iterate=name,
         solver=solver.name,
         options=dict(vars(solver.options)),
@@ -274,6 +273,12 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         structure=signature(solver.user_problem, inputs=solver.refers_to_inputs),
         state=solver,
     )
+
+
+def _as_frame(rows: list[dict], columns: list[str]):
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _primal(solver: Solver, w) -> float:
