@@ -13,6 +13,7 @@
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
 ## make bench               measure speed: start, passes and where they go, gaps; ARGS=--record keeps it in results/bench
+## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
@@ -44,7 +45,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-peers clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-growth bench-peers clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -110,6 +111,9 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.svm $(ARGS)
+
+bench-growth: $(INSTALLED)
+	$(BIN)/python -m fwexp.bench.growth $(ARGS)
 
 bench-peers: $(INSTALLED)
 	$(BIN)/python -m fwexp.commands.peers $(ARGS)

@@ -1,9 +1,9 @@
 """How time and memory grow with a problem: ``python -m fwexp.bench.growth``, for every family and each of its sizes.
 
 One size at a time goes over up to three decades; the others stay. Measured are the time of a pass of ``auto`` and the bytes of
-problem and state; fitted is the exponent, on the upper half of the range, where what does not grow no longer counts. Beside it stands the
-exponent of the term that grows fastest in what one oracle call takes by its shapes (of ``n``, 1), so less may be seen. A table,
-``results/bench/growth.csv``, is kept; the picture ``growth.png`` is drawn from it.
+problem and state; fitted is the exponent, on the upper half of the range, where what does not grow no longer counts. Beside it
+stands that of the term that grows fastest. The table, ``results/bench/growth.csv``, is kept; the picture ``growth.png`` is drawn
+from it.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from fwexp.bench.history import FILE
 from fwexp.bench.profile import advance, new_solver
 from fwexp.bench.yardstick import best
 from fwexp.memory import nbytes
+from fwexp.plots import style
 
 FOLDER = FILE.parent
 SMALL = {"n": 20, "T": 5, "K": 4, "p": 12}
@@ -81,7 +82,8 @@ def draw(table: pd.DataFrame, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(table["size"]))
-    figure, axes = plt.subplots(2, len(names), figsize=(3.2 * len(names), 5.6), sharex="col", sharey="row", squeeze=False)
+    extent = (3.2 * len(names), 5.6)
+    figure, axes = plt.subplots(2, len(names), figsize=extent, sharex="col", sharey="row", squeeze=False, layout="constrained")
     for column, size in enumerate(names):
         for (what, label), ax in zip((("seconds", "time of a pass"), ("bytes", "problem and state")), axes[:, column], strict=True):
             for number, family in enumerate(dict.fromkeys(table["family"])):
@@ -90,8 +92,7 @@ def draw(table: pd.DataFrame, path: Path) -> None:
             ax.grid(alpha=0.3)
             ax.set_ylabel(f"{label}, relative" if column == 0 else "")
         axes[1, column].set_xlabel(size)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="upper center", ncols=4, fontsize=8)
-    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -110,7 +111,8 @@ def main() -> int:
         print(exponents(table[table["family"] == family]).round(2).to_string(index=False, header=family == given[0]), flush=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
     table.to_csv(FOLDER / "growth.csv", index=False, float_format="%.4g")
-    draw(table, FOLDER / "growth.png")
+    with style.context():
+        draw(table, FOLDER / "growth.png")
     return 0
 
 
