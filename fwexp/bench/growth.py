@@ -27,7 +27,7 @@ LONGEST = 1.5  # seconds of a pass, or of making a problem, after which a size d
 # Exponents of time and memory where they are not 1: of the pairs of labels of a chain, of rows by columns, of cells.
 EXPECTED = {
     ("chain", "K"): (2, 2),
-    ("chain, sparse", "K"): (2, 1),
+    ("chain, sparse", "K"): (2, 2),
     ("chain, sparse", "p"): (0, 1),
     ("matching", "T"): (3, 2),
     ("pose", "T"): (2, 2),
@@ -93,7 +93,7 @@ def draw(table: pd.DataFrame, path: Path) -> None:
             ax.set_ylabel(f"{label}, relative" if column == 0 else "")
         axes[1, column].set_xlabel(size)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=80)
     plt.close(figure)
 
 
