@@ -12,7 +12,8 @@
 ## make report              figures, claims and runs as pages: results/report/index.html
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
-## make bench               measure speed against hand-written code
+## make bench               measure speed: start, passes and where they go, gaps; ARGS=--record keeps it in results/bench
+## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
 ## make bench-tagger        train taggers on the text of CoNLL-2000 with ChainSVM and CRFsuite, then tag what is typed in
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
@@ -45,7 +46,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-peers bench-tagger clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-growth bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -111,6 +112,9 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.svm $(ARGS)
+
+bench-growth: $(INSTALLED)
+	$(BIN)/python -m fwexp.bench.growth $(ARGS)
 
 bench-peers: $(INSTALLED)
 	$(BIN)/python -m fwexp.commands.peers $(ARGS)

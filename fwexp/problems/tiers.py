@@ -25,6 +25,7 @@ TIERS: dict[str, tuple[str, ...]] = {
 }
 
 UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier
+AROUND = ("fwexp.problems.weighted", "fwexp.problems.timed")  # problems of any family, with something around them
 FIELDS = ("part_ptr", "label_ptr", "labels")  # of a family, those that some derived functions read
 
 
@@ -78,7 +79,7 @@ def families() -> list[type]:
     """Return the classes of the package's own families, which have an oracle."""
     package = __name__.partition(".")[0]
     classes = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
-    return [cls for cls in classes if cls.__module__ != "fwexp.problems.weighted" and protocol.max_oracle.find(cls)]
+    return [cls for cls in classes if cls.__module__ not in AROUND and protocol.max_oracle.find(cls)]
 
 
 def tiers_of(family) -> tuple[str, ...]:

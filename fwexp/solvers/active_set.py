@@ -124,6 +124,11 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
     return sets
 
 
+def least_memory(problem, room: int) -> int:
+    """Return how many bytes sets with room for so many labelings per example take, those of labelings excepted."""
+    return problem.n * (room * (24 + 8 * room) + 24)
+
+
 def grown(problem, sets: ActiveSets, size: int) -> ActiveSets:
     """Return ``sets`` with twice the room for all examples that have little left; past ``size`` only for what has weight."""
     room = np.diff(sets.first)

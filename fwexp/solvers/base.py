@@ -130,6 +130,26 @@ class Solver(Iteration):
         """
         return cls.iterates
 
+    @classmethod
+    def memory(cls, problem, options, iterates) -> int:
+        """Return how many bytes a run takes at least, beside its problem and what it has already.
+
+        Parameters
+        ----------
+        problem : problem
+        options : Options
+            The solver's own.
+        iterates : tuple of str
+            The iterates that will be asked for.
+
+        Returns
+        -------
+        int
+        """
+        labels = int(problem.label_ptr[-1]) if hasattr(problem, "label_ptr") else problem.n
+        # Weights of the solver and of the log; of every example a loss, a value and the labeling that the oracle found.
+        return 8 * (3 * problem.num_weights + 3 * problem.n) + 4 * labels
+
     @abstractmethod
     def start(self, seed, iterates, order, warm_start) -> None:
         """Set ``state`` to that of step 0.

@@ -218,6 +218,11 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         """Return the dual variables of the start, all blocks at their true labelings."""
         return duals.new_parts(self.problem) if self.keeps_parts else self.new_sets()
 
+    @classmethod
+    def memory(cls, problem, options, iterates):
+        stores = options.step not in duals.OF_PARTS or options.cache is not False
+        return super().memory(problem, options, iterates) + stores * active_set.least_memory(problem, FIRST_ROOM)
+
     @property
     def keeps_parts(self) -> bool:
         """Whether the dual variables are vectors of parts."""

@@ -13,6 +13,7 @@ from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress, telling_of_compilation
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
+from fwexp.memory import check_room
 from fwexp.options import check_flag, check_function, check_names
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
@@ -122,6 +123,8 @@ def solve(
         A value outside what a parameter accepts.
     TypeError
         An option that the solver does not have, or that cannot be combined.
+    MemoryError
+        More memory is needed than there is, as far as can be said before a run: what is needed, and what is available.
 
     Examples
     --------
@@ -167,6 +170,7 @@ def solve(
     if warm_start is not None:
         _check_warm_start(problem, warm_start)
 
+    check_room(f"training on {problem!r}", cls.memory(problem, checked, iterates))
     state, passed = warm_start.state if warm_start is not None else None, stopwatch()
     with telling_of_compilation(verbose):
         running = cls(problem, lam, checked, seed, iterates, order, state)
