@@ -1,0 +1,57 @@
+"""How `make docs` builds the pages: no page asks another server for anything, formulas are MathML, and a warning is an error."""
+
+import sys
+from pathlib import Path
+
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import generate
+
+from fwexp import __version__
+
+project, author, copyright = "fwexp", "fwexp developers", "fwexp developers"
+version = release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+suppress_warnings = ["ref.python"]  # a name in a docstring that two classes have
+default_role = "py:obj"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # docstrings have types, and shapes with them
+
+html_theme = "furo"
+html_title = "fwexp"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_copy_source = html_show_sourcelink = False
+html_theme_options = {"navigation_with_keys": True}
+
+
+def _inline(translator, node):
+    translator.body.append(tex2mathml(node.astext()).replace("<math ", '<math class="math" ', 1))
+    raise SkipNode
+
+
+def _block(translator, node):
+    formula = tex2mathml(node.astext(), as_block=True)
+    translator.body.append(f'<div class="math" tabindex="0" role="group" aria-label="formula">{formula}</div>')
+    raise SkipNode
+
+
+def _skip_sklearn(app, what, name, value, skip, options):
+    return True if (getattr(value, "__module__", None) or "").startswith("sklearn") else None
+
+
+def setup(app):
+    """Register the formulas, and write the pages that come from the package and from what is published."""
+    app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
+    app.connect("autodoc-skip-member", _skip_sklearn)
+    app.connect("builder-inited", lambda app: generate.pages(Path(app.srcdir)))
