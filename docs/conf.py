@@ -46,12 +46,36 @@ def _block(translator, node):
     raise SkipNode
 
 
+# What readers of screens and keyboards need beyond what the theme writes.
+ACCESSIBLE = {
+    "<pre>": '<pre tabindex="0">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+}
+
+
+def _make_accessible(app, exception):
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for found, instead in ACCESSIBLE.items():
+            text = text.replace(found, instead)
+        path.write_text(text, encoding="utf-8")
+
+
 def _skip_sklearn(app, what, name, value, skip, options):
     return True if (getattr(value, "__module__", None) or "").startswith("sklearn") else None
+
+
+def _find_published(app, name, text):
+    text[0] = text[0].replace("../results/published", "generated/published")  # where it is read without these pages
 
 
 def setup(app):
     """Register the formulas, and write the pages that come from the package and from what is published."""
     app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
     app.connect("autodoc-skip-member", _skip_sklearn)
+    app.connect("source-read", _find_published)
+    app.connect("build-finished", _make_accessible)
     app.connect("builder-inited", lambda app: generate.pages(Path(app.srcdir)))
