@@ -87,7 +87,8 @@ def test_import_is_light(module, light):
 def test_every_import_is_a_declared_dependency():
     # Ourselves, twice; fwexp.data.digits.make_npz, a tool; what make bench compares with if it is there; what installs the package.
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools"}
-    needed, extras = PYPROJECT["project"]["dependencies"], PYPROJECT["project"]["optional-dependencies"]
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
     lists = needed, extras["images"], extras["report"], extras["parallel"]
     always, images, report, parallel = ({canonicalize_name(Requirement(text).name) for text in texts} for texts in lists)
     of_folders = {"data": always | images, "report": always | report, "run": always | parallel}
