@@ -14,15 +14,13 @@ from fwexp import __version__
 
 project, author, copyright = "fwexp", "fwexp developers", "fwexp developers"
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_design"]
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 suppress_warnings = ["ref.python"]  # a name in a docstring that two classes have
 default_role = "py:obj"
-napoleon_google_docstring = False
-napoleon_use_rtype = False
-napoleon_use_ivar = True
+numpydoc_show_class_members = False  # autodoc lists them
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings have types, and shapes with them
 
