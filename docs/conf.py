@@ -50,6 +50,7 @@ ACCESSIBLE = {
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
+    '\n<div id="search-results">': '\n<h1>Search</h1> <div id="search-results">',
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
 }
 
