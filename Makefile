@@ -12,6 +12,7 @@
 ## make report              figures, claims and runs as pages: results/report/index.html
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
+## make docs                build the documentation: docs/_build/html/index.html
 ## make bench               measure speed: start, passes and where they go, gaps; ARGS=--record keeps it in results/bench
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
 ## make bench-tagger        train taggers on the text of CoNLL-2000 with ChainSVM and CRFsuite, then tag what is typed in
@@ -46,7 +47,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-growth bench-peers bench-tagger clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -110,6 +111,9 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED)
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html $(ARGS)
+
 bench: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.svm $(ARGS)
 
@@ -123,5 +127,5 @@ bench-tagger: $(INSTALLED)
 	$(BIN)/python -m fwexp.commands.tagger $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist docs/_build docs/generated *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

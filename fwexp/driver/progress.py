@@ -59,14 +59,15 @@ class Progress:
         self._last = (0.0, None, 0.0)
         self._bar = None
         if enabled and max_passes is not None and sys.stderr.isatty():
-            from tqdm import tqdm
+            with contextlib.suppress(ModuleNotFoundError):  # lines do where the extra is not installed
+                from tqdm import tqdm
 
-            self._bar = tqdm(
-                total=max_passes,
-                desc=label or None,
-                leave=False,
-                bar_format="{desc} {percentage:3.0f}%|{bar}| pass {n:.1f} of {total:g}{postfix}, {remaining} left",
-            )
+                self._bar = tqdm(
+                    total=max_passes,
+                    desc=label or None,
+                    leave=False,
+                    bar_format="{desc} {percentage:3.0f}%|{bar}| pass {n:.1f} of {total:g}{postfix}, {remaining} left",
+                )
 
     def go_on(self, passes: float) -> None:
         """Say that the run does not begin at its start."""

@@ -70,7 +70,7 @@ def test_a_method_is_described_with_its_paper_and_its_options(fwexp):
     lines = out.splitlines()
     assert code == 0
     assert lines[0] == "solver=cache_global: A cache whose global criterion decides"
-    assert lines[1] == "It is bcfw with sampling=gap, cache={F:0.01,nu:1}."
+    assert lines[2] == "It is bcfw with sampling=gap, cache={F:0.01,nu:1}."
     assert "Block-coordinate Frank-Wolfe for structural SVMs: Algorithm 4 of Lacoste-Julien" in out
     place = lines.index("  solver.sampling=gap  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz)")
     assert lines[place + 1].startswith("      Which example is next: drawn uniform, ")

@@ -6,7 +6,6 @@ shows that all functions compile, and give what they give in plain Python.
 
 import functools
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numba
@@ -512,7 +511,5 @@ def test_the_table_says_where_weights_that_must_not_be_negative_are_refused(solv
             check_needs(SOLVERS[solver], graphs, SOLVERS[solver].Options())
 
 
-def test_readme_has_the_table():
-    readme = Path(__file__).parents[2].joinpath("README.md").read_text()
-    assert table() in readme
+def test_the_table_has_every_solver():
     assert all(f"| `{name}` " in table() for name in of_kind("structured"))
