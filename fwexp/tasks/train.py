@@ -84,8 +84,9 @@ def solve(
         solver's calls (the start and the end come on top), so a run may go a few passes beyond ``gap_tol``; and for
         nothing, the last iterate wherever the solver's own calls show its objective (at a refresh of ``bcfw``, after
         every pass of ``one_slack``). With ``sampling`` shrinking, whose passes take little longer than an evaluation, after every
-        tenth pass, and where the gaps that steps have met promise ``gap_tol``. Any other schedule is kept as given. Steps that a cache answers are logged after every n of
-        them; between points that are given one by one, after n, 2n, 4n ... since the last.
+        tenth pass, and where the gaps that steps have met promise ``gap_tol``. Any other schedule is kept as given. Steps
+        that a cache answers are logged after every n of them; between points that are given one by one, after n, 2n, 4n ...
+        since the last.
     train_error : bool
         Whether to log the training error.
     check : bool
