@@ -2,7 +2,7 @@
 
 Weights of a family that scores labels from inputs are rows of ``width`` contiguous numbers, one row per feature: the K
 scores of a label, padded with zeros so that rows fill whole vector registers. A family knows its inputs only through
-the three functions below; the choice between dense and sparse is made here, once.
+the functions below; the choice between dense and sparse is made here, once.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from fwexp.jit.kernels import dispatched, njit, register_jitable
 from fwexp.jit.prefetch import prefetch
+from fwexp.jit.vectors import EIGHT, any8, full8, load8, store8
 from fwexp.problems.arrays import check_scale_of
 
 
@@ -79,6 +80,16 @@ def row_entries(x, t: int) -> tuple[np.ndarray, np.ndarray]:
 def _column(x, j):
     """Return the column of entry j, unsigned: an index with a sign is looked at first, for it might count from the end."""
     return np.uint32(x.indices[j])
+
+
+@dispatched
+def num_entries(x, t):
+    """Return how many entries row t has."""
+
+
+@dispatched
+def entry(x, t, j):
+    """Return the column and the value of the j-th entry of row t."""
 
 
 @dispatched
@@ -150,96 +161,81 @@ def _(x, t, row, c, width, weights):
     pass
 
 
-@row_scores.register(DenseFeatures)
+@num_entries.register(DenseFeatures)
+def _(x, t):
+    return x.values.shape[1]
+
+
+@num_entries.register(SparseFeatures, BinaryFeatures)
+def _(x, t):
+    return x.indptr[t + 1] - x.indptr[t]
+
+
+@entry.register(DenseFeatures)
+def _(x, t, j):
+    return j, x.values[t, j]
+
+
+@entry.register(SparseFeatures)
+def _(x, t, j):
+    return np.int64(x.indices[x.indptr[t] + j]), x.values[x.indptr[t] + j]
+
+
+@entry.register(BinaryFeatures)
+def _(x, t, j):
+    return np.int64(x.indices[x.indptr[t] + j]), 1.0  # to the compiler, that nothing is multiplied
+
+
+@row_scores.register(object)
 def _(x, t, weights, width, out):
-    values = x.values[t]
-    out[:] = 0.0
-    f, p = 0, values.shape[0]
-    while f + 4 <= p:  # four rows at a time: a quarter of the loads and stores of ``out``
-        a, b, c, d = values[f], values[f + 1], values[f + 2], values[f + 3]
-        w0 = weights[f * width : (f + 1) * width]
-        w1 = weights[(f + 1) * width : (f + 2) * width]
-        w2 = weights[(f + 2) * width : (f + 3) * width]
-        w3 = weights[(f + 3) * width : (f + 4) * width]
-        for k in range(width):
-            out[k] += (a * w0[k] + b * w1[k]) + (c * w2[k] + d * w3[k])
-        f += 4
-    while f < p:
-        a = values[f]
-        w0 = weights[f * width : (f + 1) * width]
-        for k in range(width):
-            out[k] += a * w0[k]
-        f += 1
+    count, k = num_entries(x, t), 0
+    while k + 4 * EIGHT <= width:  # as many sums as it takes to keep the processor busy
+        a = b = c = d = full8(0.0)
+        for j in range(count):
+            f, value = entry(x, t, j)
+            start, times = f * width + k, full8(value)
+            a, b = a + times * load8(weights, start), b + times * load8(weights, start + EIGHT)
+            c, d = c + times * load8(weights, start + 2 * EIGHT), d + times * load8(weights, start + 3 * EIGHT)
+        store8(out, k, a)
+        store8(out, k + EIGHT, b)
+        store8(out, k + 2 * EIGHT, c)
+        store8(out, k + 3 * EIGHT, d)
+        k += 4 * EIGHT
+    while k + EIGHT <= width:
+        a = b = full8(0.0)
+        for j in range(0, count - 1, 2):
+            (f, value), (g, other) = entry(x, t, j), entry(x, t, j + 1)
+            a = a + full8(value) * load8(weights, f * width + k)
+            b = b + full8(other) * load8(weights, g * width + k)
+        if count % 2 == 1:
+            f, value = entry(x, t, count - 1)
+            a = a + full8(value) * load8(weights, f * width + k)
+        store8(out, k, a + b)
+        k += EIGHT
+    while k < width:
+        total = 0.0
+        for j in range(count):
+            f, value = entry(x, t, j)
+            total += value * weights[f * width + k]
+        out[k] = total
+        k += 1
 
 
-@row_scores.register(SparseFeatures)
-def _(x, t, weights, width, out):
-    out[:] = 0.0
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        value, start = x.values[j], x.indices[j] * width
-        w = weights[start : start + width]
-        for k in range(width):
-            out[k] += value * w[k]
-
-
-@row_scores.register(BinaryFeatures)
-def _(x, t, weights, width, out):
-    out[:] = 0.0
-    j, end = x.indptr[t], x.indptr[t + 1]
-    while j + 4 <= end:  # as for dense rows
-        f0, f1 = np.int64(x.indices[j]) * width, np.int64(x.indices[j + 1]) * width
-        f2, f3 = np.int64(x.indices[j + 2]) * width, np.int64(x.indices[j + 3]) * width
-        w0, w1 = weights[f0 : f0 + width], weights[f1 : f1 + width]
-        w2, w3 = weights[f2 : f2 + width], weights[f3 : f3 + width]
-        for k in range(width):
-            out[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
-        j += 4
-    while j < end:
-        f0 = np.int64(x.indices[j]) * width
-        w0 = weights[f0 : f0 + width]
-        for k in range(width):
-            out[k] += w0[k]
-        j += 1
-
-
-@row_scatter.register(DenseFeatures)
+@row_scatter.register(object)
 def _(x, t, row, c, width, weights):
-    for f in range(x.values.shape[1]):
-        value = c * x.values[t, f]
-        if value != 0.0:
-            w = weights[f * width : (f + 1) * width]
-            for k in range(width):
-                w[k] += value * row[k]
-
-
-@row_scatter.register(SparseFeatures)
-def _(x, t, row, c, width, weights):
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        value, start = c * x.values[j], np.int64(x.indices[j]) * width
-        w = weights[start : start + width]
-        for k in range(width):
-            w[k] += value * row[k]
-
-
-@row_scatter.register(BinaryFeatures)
-def _(x, t, row, c, width, weights):
-    nonzero = 0
-    for k in range(width):
-        nonzero += row[k] != 0.0
-    if nonzero == 0:
-        return
-    if 4 * nonzero <= width:
-        for k in range(width):
+    count, k = num_entries(x, t), 0
+    while k < width:
+        if k + EIGHT <= width:
+            change = full8(c) * load8(row, k)
+            if any8(change):
+                for j in range(count):
+                    f, value = entry(x, t, j)
+                    store8(weights, f * width + k, load8(weights, f * width + k) + full8(value) * change)
+            k += EIGHT
+        else:
             if row[k] != 0.0:
-                value = c * row[k]
-                for j in range(x.indptr[t], x.indptr[t + 1]):
-                    weights[_column(x, j) * np.uint32(width) + np.uint32(k)] += value
-        return
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        start = np.int64(x.indices[j]) * width
-        w = weights[start : start + width]
-        for k in range(width):
-            w[k] += c * row[k]
+                row_scatter_label(x, t, k, c * row[k], width, weights)
+            k += 1
 
 
 @row_scatter_label.register(DenseFeatures)
