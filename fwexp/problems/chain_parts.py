@@ -113,12 +113,14 @@ def _(problem, i, values, direction):
 def _(problem, i, y, theta):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    total = 0.0
-    for t in range(length):
-        truth, row = problem.labels[start + t], size + t * width
-        total += theta[row + truth] - theta[row + y[t]]
-        if t > 0:
-            total += theta[problem.labels[start + t - 1] * width + truth] - theta[y[t - 1] * width + y[t]]
+    truths, unary = problem.labels[start : start + length], theta[size : size + length * width]
+    truth, label = np.uint32(truths[0]), np.uint32(y[0])
+    total = unary[truth] - unary[label]
+    for t in range(1, length):
+        truth_before, before = truth, label
+        truth, label, row = np.uint32(truths[t]), np.uint32(y[t]), np.uint32(t * width)
+        total += unary[row + truth] - unary[row + label]
+        total += theta[truth_before * np.uint32(width) + truth] - theta[before * np.uint32(width) + label]
     return total
 
 

@@ -79,17 +79,17 @@ def row_entries(x, t: int) -> tuple[np.ndarray, np.ndarray]:
 @register_jitable
 def _column(x, j):
     """Return the column of entry j, unsigned: an index with a sign is looked at first, for it might count from the end."""
-    return np.uint32(x.indices[j])
+    return np.uint32(x.indices[np.uint64(j)])
 
 
 @dispatched
-def num_entries(x, t):
-    """Return how many entries row t has."""
+def entries(x, t):
+    """Return the range of the entries of row t."""
 
 
 @dispatched
-def entry(x, t, j):
-    """Return the column and the value of the j-th entry of row t."""
+def entry(x, t, e):
+    """Return column and value of entry e of row t."""
 
 
 @dispatched
@@ -161,38 +161,38 @@ def _(x, t, row, c, width, weights):
     pass
 
 
-@num_entries.register(DenseFeatures)
+@entries.register(DenseFeatures)
 def _(x, t):
-    return x.values.shape[1]
+    return 0, x.values.shape[1]
 
 
-@num_entries.register(SparseFeatures, BinaryFeatures)
+@entries.register(SparseFeatures, BinaryFeatures)
 def _(x, t):
-    return x.indptr[t + 1] - x.indptr[t]
+    return x.indptr[t], x.indptr[t + 1]
 
 
 @entry.register(DenseFeatures)
-def _(x, t, j):
-    return j, x.values[t, j]
+def _(x, t, e):
+    return e, x.values[t, e]
 
 
 @entry.register(SparseFeatures)
-def _(x, t, j):
-    return np.int64(x.indices[x.indptr[t] + j]), x.values[x.indptr[t] + j]
+def _(x, t, e):
+    return np.int64(_column(x, e)), x.values[e]
 
 
 @entry.register(BinaryFeatures)
-def _(x, t, j):
-    return np.int64(x.indices[x.indptr[t] + j]), 1.0  # to the compiler, that nothing is multiplied
+def _(x, t, e):
+    return np.int64(_column(x, e)), 1.0  # to the compiler, that nothing is multiplied
 
 
 @row_scores.register(object)
 def _(x, t, weights, width, out):
-    count, k = num_entries(x, t), 0
+    (first, last), k = entries(x, t), 0
     while k + 4 * EIGHT <= width:  # as many sums as it takes to keep the processor busy
         a = b = c = d = full8(0.0)
-        for j in range(count):
-            f, value = entry(x, t, j)
+        for e in range(first, last):
+            f, value = entry(x, t, e)
             start, times = f * width + k, full8(value)
             a, b = a + times * load8(weights, start), b + times * load8(weights, start + EIGHT)
             c, d = c + times * load8(weights, start + 2 * EIGHT), d + times * load8(weights, start + 3 * EIGHT)
@@ -203,19 +203,19 @@ def _(x, t, weights, width, out):
         k += 4 * EIGHT
     while k + EIGHT <= width:
         a = b = full8(0.0)
-        for j in range(0, count - 1, 2):
-            (f, value), (g, other) = entry(x, t, j), entry(x, t, j + 1)
+        for e in range(first, last - 1, 2):
+            (f, value), (g, other) = entry(x, t, e), entry(x, t, e + 1)
             a = a + full8(value) * load8(weights, f * width + k)
             b = b + full8(other) * load8(weights, g * width + k)
-        if count % 2 == 1:
-            f, value = entry(x, t, count - 1)
+        if (last - first) % 2 == 1:
+            f, value = entry(x, t, last - 1)
             a = a + full8(value) * load8(weights, f * width + k)
         store8(out, k, a + b)
         k += EIGHT
     while k < width:
         total = 0.0
-        for j in range(count):
-            f, value = entry(x, t, j)
+        for e in range(first, last):
+            f, value = entry(x, t, e)
             total += value * weights[f * width + k]
         out[k] = total
         k += 1
@@ -223,13 +223,13 @@ def _(x, t, weights, width, out):
 
 @row_scatter.register(object)
 def _(x, t, row, c, width, weights):
-    count, k = num_entries(x, t), 0
+    (first, last), k = entries(x, t), 0
     while k < width:
         if k + EIGHT <= width:
             change = full8(c) * load8(row, k)
             if any8(change):
-                for j in range(count):
-                    f, value = entry(x, t, j)
+                for e in range(first, last):
+                    f, value = entry(x, t, e)
                     store8(weights, f * width + k, load8(weights, f * width + k) + full8(value) * change)
             k += EIGHT
         else:

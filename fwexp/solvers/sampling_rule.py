@@ -70,9 +70,13 @@ def next_example(rule, k, used):
 
 @register_jitable
 def example_after(rule, k, used):
-    """Return the example of the step after step k where it is known already, else -1."""
+    """Return the example of the step after step k, or what it will most likely be; -1 where there is no telling."""
     place = used + 1 if rule.kind == IN_ORDER else k + 1 - rule.since
-    return rule.order[place] if place < len(rule.order) else -1
+    if place < len(rule.order):
+        return rule.order[place]
+    if rule.kind == BY_GAP and used + 1 < len(rule.uniforms):
+        return gap_tree.draw(rule.tree, rule.uniforms[used + 1])
+    return -1
 
 
 @register_jitable
