@@ -22,6 +22,7 @@ import numpy as np
 from fwexp.jit.kernels import njit, register_jitable, specialise
 from fwexp.jit.prefetch import prefetch
 from fwexp.problems.protocol import (
+    add_labelings,
     add_psi,
     clear,
     close,
@@ -161,12 +162,14 @@ def mean_norm_sq(sets):
 
 @register_jitable
 def prefetch_set(i, sets):
-    """Ask the processor for what is stored of example i, its labelings excepted."""
+    """Ask the processor for what is stored of example i."""
     first, count, room = sets.first[i], sets.count[i], sets.first[i + 1] - sets.first[i]
     prefetch(sets.weight, first, first + count)
     prefetch(sets.loss, first, first + count)
-    prefetch(sets.place, first, first + count)
     prefetch(sets.gram, sets.gram_first[i], sets.gram_first[i] + count * room)
+    for a in range(1, count):
+        place = sets.place[first + a]
+        prefetch(sets.storage, place, place + sets.length[i])
 
 
 @register_jitable
@@ -300,12 +303,11 @@ def distance_sq(i, a, b, sets):
 @register_jitable
 def set_change(problem, i, sets, direction):
     """Set ``direction`` to sum_a change_a p(a); return the change of n ell_i."""
-    loss_change = 0.0
+    first, count, loss_change = sets.first[i], sets.count[i], 0.0
+    for a in range(1, count):
+        loss_change += sets.change[a] * sets.loss[first + a]
     clear(problem, i, direction)
-    for a in range(1, sets.count[i]):
-        if sets.change[a] != 0.0:
-            add_psi(problem, i, labeling_at(sets, i, a), sets.change[a], direction)
-            loss_change += sets.change[a] * sets.loss[sets.first[i] + a]
+    add_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count], sets.change[1:count], direction)
     close(problem, i, direction)
     return loss_change
 

@@ -292,7 +292,9 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
-        draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
+        # What is stored may answer for the oracle again and again: for a few calls, nobody knows how many steps it takes.
+        ahead = max(calls - counts[ORACLE_CALLS], self.problem.n * self.has_cache)
+        draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], ahead)))
         ended = specialise(run_steps, self.problem)(
             self.problem,
             state.iterate,
