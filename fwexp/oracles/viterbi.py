@@ -71,9 +71,9 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
     for t in range(length - 1, 0, -1):
         before = messages[(t - 1) * width : t * width]
         reached, here = messages[t * width + label], unary[t * width + label]
-        label_before = 0  # the first that led here; the last one does if no other
-        while label_before < num_labels - 1 and (before[label_before] + transitions[label_before * width + label]) + here != reached:
-            label_before += 1
-        label = label_before
+        r = 0  # the first that led here; the last one does if no other
+        while r < num_labels - 1 and (before[r] + transitions[r * width + label]) + here != reached:
+            r += 1
+        label = r
         y[t - 1] = label
     return value

@@ -89,7 +89,7 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
         following = example_after(rule, k, counts[DRAWS_USED])
         if following >= 0:  # its data are on their way while the oracle works
             prefetch_example(problem, following)
-            prefetch_block(dual, following)
+            prefetch_block(dual, problem, following)
         slot, hit = find_corner(corners, dual, problem, i, k, iterate, work)
         if slot == NO_ROOM:
             return SET_FULL

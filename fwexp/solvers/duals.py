@@ -20,6 +20,7 @@ from fwexp.problems.protocol import (
     loss,
     new_blocks,
     norm_sq,
+    prefetch_vector,
     set_direction,
     true_labeling,
 )
@@ -91,7 +92,7 @@ def block_has_room(dual, problem, i):
 
 
 @dispatched(fastmath=False)
-def prefetch_block(dual, i):
+def prefetch_block(dual, problem, i):
     """Ask the processor for the dual variables of example i, which comes next."""
 
 
@@ -160,12 +161,12 @@ def _(dual, problem, i):
 
 
 @prefetch_block.register(Parts)
-def _(dual, i):
-    pass
+def _(dual, problem, i):
+    prefetch_vector(problem, i, dual.blocks)
 
 
 @prefetch_block.register(ActiveSets)
-def _(dual, i):
+def _(dual, problem, i):
     active_set.prefetch_set(i, dual)
 
 

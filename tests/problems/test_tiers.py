@@ -305,6 +305,7 @@ def call_all(problem, w, labelings, blocks, total, storage, work, out):
     for i in range(problem.n):
         y, direction, theta = work.y, work.direction, work.theta
         protocol.prefetch_example(problem, i)
+        protocol.prefetch_vector(problem, i, blocks)
         protocol.scores(problem, i, w, theta)
         protocol.decode(problem, i, theta, y, work.scratch)
         out[i, 0] = protocol.loss(problem, i, y) * protocol.loss_weight(problem, i, y)
