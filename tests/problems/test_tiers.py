@@ -397,7 +397,7 @@ def test_derived_functions_equal_those_of_a_family(name):
 # --- what is missing is named before anything is compiled ---------------------------------------------------------------
 
 
-SETS_NEEDED, BOUNDS_NEEDED = "sets (labeling_ptr, same_labeling)", "bounds (radii_sq)"
+SETS_NEEDED, BOUNDS_NEEDED = "sets (labeling_ptr, same_labeling, add_labelings)", "bounds (radii_sq)"
 MISSING = [
     (Multilabel, "online_eg", {}, "expectations (tilt, expectation_oracle, expectation_scratch)"),
     (Multilabel, "bcfw", {"sampling": "lipschitz"}, BOUNDS_NEEDED),
