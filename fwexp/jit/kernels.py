@@ -78,17 +78,18 @@ def _with_parts(dispatcher):
 _array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
 
 
-def array_kernel(signature: str) -> Callable[[Callable], Callable]:
-    """Compile an oracle that takes arrays only: cached, with ``fastmath``.
+def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable], Callable]:
+    """Compile an oracle that takes arrays only: cached, with ``fastmath`` unless sums are compared with one another.
 
     Parameters
     ----------
     signature : str
         The argument types, in numba's notation.
+    fastmath : bool
     """
 
     def decorate(function: Callable) -> Callable:
-        kernel = njit(function, fastmath=True)
+        kernel = njit(function, fastmath=fastmath)
         _array_kernels[kernel] = signature
         return kernel
 

@@ -1,133 +1,168 @@
-"""Eight numbers in a register, or in as many as the processor needs for them: sums that stay there from term to term.
+"""Eight numbers at once: sums over rows of weights that stay in registers, and are added in the order in which they are written.
 
-numba leaves a sum over rows of a matrix in memory, where every term is loaded, added to and stored again: three times as slow.
+What a compiler makes of a loop over a row of any width reads and writes the sums again and again. On processors whose registers
+are shorter, eight numbers are several of them; in plain Python they are numpy arrays.
 """
 
-import numba
+import operator
+
 import numba.extending
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, datamodel
+from numba.core import types
 
 from fwexp.jit.kernels import PART
 
 EIGHT = 8
+_DOUBLES = ir.VectorType(ir.DoubleType(), EIGHT)
+_INDEX, _FUSED = ir.IntType(32), ("contract",)  # a product and the sum that it goes into may be rounded once
 
 
-class _Eight(numba.types.Type):
+class _Eight(types.Type):
+    """The type of eight float64."""
+
     def __init__(self) -> None:
         super().__init__("eight")
 
 
-_eight, _vector = _Eight(), ir.VectorType(ir.DoubleType(), EIGHT)
+_eight = _Eight()
 
 
 @numba.extending.register_model(_Eight)
-class _Model(datamodel.PrimitiveModel):
+class _EightModel(numba.extending.models.PrimitiveModel):
     def __init__(self, manager, kind) -> None:
-        super().__init__(manager, kind, _vector)
+        super().__init__(manager, kind, _DOUBLES)
 
 
-def zeros() -> np.ndarray:
-    """Return eight zeros."""
-    return np.zeros(EIGHT)
+# --- in plain Python ------------------------------------------------------------------------------------------------
 
 
-def add(v, c: float, array, start: int):
-    """Return v plus c times the eight entries of a contiguous float64 array from ``start`` on."""
-    return v + c * array[start : start + EIGHT]
-
-
-def load(array, start: int):
-    """Return the eight entries of a contiguous float64 array from ``start`` on."""
+def load8(array, start: int):
+    """Return the eight entries of a float64 array from ``start`` >= 0 on."""
     return array[start : start + EIGHT].copy()
 
 
-def plus(u, v):
-    """Return u + v."""
-    return u + v
+def store8(array, start: int, u) -> None:
+    """Set the eight entries from ``start`` >= 0 on."""
+    array[start : start + EIGHT] = u
 
 
-def is_zero(v) -> bool:
-    """Return whether all eight are 0."""
-    return not np.any(v)
+def full8(value: float):
+    """Return eight times ``value``."""
+    return np.full(EIGHT, value)
 
 
-def add_to(array, start: int, c: float, v) -> None:
-    """Add c v to the eight entries of a contiguous float64 array from ``start`` on."""
-    array[start : start + EIGHT] += c * v
+def larger8(u, v):
+    """Return the larger entries of two."""
+    return np.where(u > v, u, v)
 
 
-def store(array, start: int, v) -> None:
-    """Set the eight entries of a contiguous float64 array from ``start`` on to v."""
-    array[start : start + EIGHT] = v
+def any8(u) -> bool:
+    """Whether any entry is other than 0."""
+    return bool(u.any())
 
 
-def _place(context, builder, kind, array, start):
-    entries = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(entries, [start]), _vector.as_pointer())
+# --- compiled ---------------------------------------------------------------------------------------------------------
 
 
-def _scaled_sum(builder, c, v, to):
-    factor = builder.insert_element(ir.Constant(_vector, ir.Undefined), c, ir.Constant(ir.IntType(32), 0))
-    factors = builder.shuffle_vector(factor, factor, ir.Constant(ir.VectorType(ir.IntType(32), EIGHT), [0] * EIGHT))
-    kind = ir.FunctionType(_vector, [_vector] * 3)
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fmuladd.v8f64"), [factors, v, to])
-
-
-@numba.extending.intrinsic
-def _zeros(_):
-    return _eight(), lambda context, builder, signature, args: ir.Constant(_vector, [0.0] * EIGHT)
+def _address(context, builder, kind, array, start):
+    first = builder.gep(context.make_array(kind)(context, builder, array).data, [start])
+    return builder.bitcast(first, _DOUBLES.as_pointer())
 
 
 @numba.extending.intrinsic
 def _load(_, array, start):
     def generate(context, builder, signature, args):
-        return builder.load(_place(context, builder, signature.args[0], *args), align=8)
+        return builder.load(_address(context, builder, signature.args[0], *args), align=8)
 
-    return _eight(array, numba.types.intp), generate
+    return _eight(array, types.intp), generate
 
 
 @numba.extending.intrinsic
-def _store(_, array, start, v):
+def _store(_, array, start, u):
     def generate(context, builder, signature, args):
-        builder.store(args[2], _place(context, builder, signature.args[0], *args[:2]), align=8)
+        builder.store(args[2], _address(context, builder, signature.args[0], *args[:2]), align=8)
         return context.get_dummy_value()
 
-    return numba.types.void(array, numba.types.intp, v), generate
+    return types.void(array, types.intp, u), generate
 
 
 @numba.extending.intrinsic
-def _scaled(_, to, c, v):
+def _full(_, value):
     def generate(context, builder, signature, args):
-        return _scaled_sum(builder, args[1], args[2], args[0])
+        nothing = ir.Constant(_DOUBLES, ir.Undefined)
+        one = builder.insert_element(nothing, args[0], _INDEX(0))
+        return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(_INDEX, EIGHT), [0] * EIGHT))
 
-    return _eight(_eight, numba.types.float64, _eight), generate
-
-
-@numba.extending.intrinsic
-def _plus(_, u, v):
-    return _eight(_eight, _eight), lambda context, builder, signature, args: builder.fadd(*args)
+    return _eight(types.float64), generate
 
 
 @numba.extending.intrinsic
-def _is_zero(_, v):
+def _larger(_, u, v):
     def generate(context, builder, signature, args):
-        differs = builder.fcmp_unordered("!=", args[0], ir.Constant(_vector, [0.0] * EIGHT))
-        bits = ir.IntType(EIGHT)
-        return builder.icmp_unsigned("==", builder.bitcast(differs, bits), bits(0))
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
 
-    return numba.types.boolean(_eight), generate
+    return _eight(u, v), generate
 
 
-def _compiled(function):
-    return numba.extending.overload(function, jit_options={**PART, "forceinline": True})
+@numba.extending.intrinsic
+def _any(_, u):
+    def generate(context, builder, signature, args):
+        others = builder.fcmp_unordered("!=", args[0], ir.Constant(_DOUBLES, [0.0] * EIGHT))
+        bits = builder.bitcast(others, ir.IntType(EIGHT))
+        return builder.icmp_unsigned("!=", bits, ir.IntType(EIGHT)(0))
+
+    return types.boolean(u), generate
 
 
-_compiled(zeros)(lambda: lambda: _zeros())
-_compiled(load)(lambda array, start: lambda array, start: _load(array, start))
-_compiled(plus)(lambda u, v: lambda u, v: _plus(u, v))
-_compiled(is_zero)(lambda v: lambda v: _is_zero(v))
-_compiled(add)(lambda v, c, array, start: lambda v, c, array, start: _scaled(v, c, _load(array, start)))
-_compiled(store)(lambda array, start, v: lambda array, start, v: _store(array, start, v))
-_compiled(add_to)(lambda array, start, c, v: lambda array, start, c, v: _store(array, start, _scaled(_load(array, start), c, v)))
+@numba.extending.intrinsic
+def _add(_, u, v):
+    return _eight(u, v), lambda context, builder, signature, args: builder.fadd(*args, flags=_FUSED)
+
+
+@numba.extending.intrinsic
+def _multiply(_, u, v):
+    return _eight(u, v), lambda context, builder, signature, args: builder.fmul(*args, flags=_FUSED)
+
+
+_overload = numba.extending.overload
+_INLINE = {**PART, "forceinline": True}
+
+
+@_overload(load8, jit_options=_INLINE)
+def _(array, start):
+    return lambda array, start: _load(array, start)
+
+
+@_overload(store8, jit_options=_INLINE)
+def _(array, start, u):
+    return lambda array, start, u: _store(array, start, u)
+
+
+@_overload(full8, jit_options=_INLINE)
+def _(value):
+    return lambda value: _full(value)
+
+
+@_overload(larger8, jit_options=_INLINE)
+def _(u, v):
+    return lambda u, v: _larger(u, v)
+
+
+@_overload(any8, jit_options=_INLINE)
+def _(u):
+    return lambda u: _any(u)
+
+
+@_overload(operator.add, jit_options=_INLINE)
+def _(u, v):
+    if u is _eight and v is _eight:
+        return lambda u, v: _add(u, v)
+    return None
+
+
+@_overload(operator.mul, jit_options=_INLINE)
+def _(u, v):
+    if u is _eight and v is _eight:
+        return lambda u, v: _multiply(u, v)
+    return None

@@ -2,7 +2,7 @@
 
 Weights of a family that scores labels from inputs are rows of ``width`` contiguous numbers, one row per feature: the K
 scores of a label, padded with zeros so that rows fill whole vector registers. A family knows its inputs only through
-the three functions below; the choice between dense and sparse is made here, once.
+the functions below; the choice between dense and sparse is made here, once.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fwexp.jit.kernels import dispatched, njit, register_jitable
 from fwexp.jit.prefetch import prefetch
-from fwexp.jit.vectors import EIGHT, add, add_to, is_zero, load, plus, store, zeros
+from fwexp.jit.vectors import EIGHT, any8, full8, load8, store8
 from fwexp.problems.arrays import check_scale_of
 
 
@@ -184,7 +184,7 @@ def _(x, j):
 
 @_column.register(SparseFeatures, BinaryFeatures)
 def _(x, j):
-    return np.uint32(x.indices[j])
+    return np.uint32(x.indices[np.uint64(j)])
 
 
 @_value.register(DenseFeatures)
@@ -213,54 +213,67 @@ def _place(x, j, width, k):
 
 @row_scores.register(*ROWS)
 def _(x, t, weights, width, out):
-    start, end = _span(x, t)
-    if width == 2:
+    (start, end), k = _span(x, t), 0
+    while k + 4 * EIGHT <= width:  # as many sums as it takes to keep the processor busy
+        a = b = c = d = full8(0.0)
+        for j in range(start, end):
+            value = full8(_value(x, t, j))
+            a = a + value * load8(weights, _place(x, j, width, k))
+            b = b + value * load8(weights, _place(x, j, width, k + EIGHT))
+            c = c + value * load8(weights, _place(x, j, width, k + 2 * EIGHT))
+            d = d + value * load8(weights, _place(x, j, width, k + 3 * EIGHT))
+        store8(out, k, a)
+        store8(out, k + EIGHT, b)
+        store8(out, k + 2 * EIGHT, c)
+        store8(out, k + 3 * EIGHT, d)
+        k += 4 * EIGHT
+    while k + EIGHT <= width:
+        a = b = c = d = full8(0.0)
+        j = start
+        while j + 4 <= end:
+            a = a + full8(_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            b = b + full8(_value(x, t, j + 1)) * load8(weights, _place(x, j + 1, width, k))
+            c = c + full8(_value(x, t, j + 2)) * load8(weights, _place(x, j + 2, width, k))
+            d = d + full8(_value(x, t, j + 3)) * load8(weights, _place(x, j + 3, width, k))
+            j += 4
+        while j < end:
+            a = a + full8(_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            j += 1
+        store8(out, k, (a + b) + (c + d))
+        k += EIGHT
+    while k + 2 <= width:
         first, second = 0.0, 0.0
         for j in range(start, end):
-            first += _value(x, t, j) * weights[_place(x, j, 2, 0)]
-            second += _value(x, t, j) * weights[_place(x, j, 2, 1)]
-        out[0], out[1] = first, second
-    elif width % EIGHT != 0:
-        for k in range(width):
-            total = 0.0
-            for j in range(start, end):
-                total += _value(x, t, j) * weights[_place(x, j, width, k)]
-            out[k] = total
-    else:
-        for k in range(0, width, EIGHT):
-            s0, s1, s2, s3 = zeros(), zeros(), zeros(), zeros()
-            j = start
-            while j + 4 <= end:
-                s0 = add(s0, _value(x, t, j), weights, _place(x, j, width, k))
-                s1 = add(s1, _value(x, t, j + 1), weights, _place(x, j + 1, width, k))
-                s2 = add(s2, _value(x, t, j + 2), weights, _place(x, j + 2, width, k))
-                s3 = add(s3, _value(x, t, j + 3), weights, _place(x, j + 3, width, k))
-                j += 4
-            while j < end:
-                s0 = add(s0, _value(x, t, j), weights, _place(x, j, width, k))
-                j += 1
-            store(out, k, plus(plus(s0, s1), plus(s2, s3)))
+            first += _value(x, t, j) * weights[_place(x, j, width, k)]
+            second += _value(x, t, j) * weights[_place(x, j, width, k + 1)]
+        out[k], out[k + 1] = first, second
+        k += 2
+    if k < width:
+        total = 0.0
+        for j in range(start, end):
+            total += _value(x, t, j) * weights[_place(x, j, width, k)]
+        out[k] = total
 
 
 @row_scatter.register(*ROWS)
 def _(x, t, row, c, width, weights):
-    start, end = _span(x, t)
-    if width == 2:
-        first, second = c * row[0], c * row[1]
-        if first == 0.0 and second == 0.0:
-            return
-        for j in range(start, end):
-            weights[_place(x, j, 2, 0)] += _value(x, t, j) * first
-            weights[_place(x, j, 2, 1)] += _value(x, t, j) * second
-    elif width % EIGHT != 0:
-        for k in range(width):
-            row_scatter_label(x, t, k, c * row[k], width, weights)
-    else:
-        for k in range(0, width, EIGHT):
-            part = load(row, k)
-            if not is_zero(part):
-                for j in range(start, end):
-                    add_to(weights, _place(x, j, width, k), c * _value(x, t, j), part)
+    (start, end), k = _span(x, t), 0
+    while k + EIGHT <= width:
+        change = full8(c) * load8(row, k)
+        if any8(change):
+            for j in range(start, end):
+                place = _place(x, j, width, k)
+                store8(weights, place, load8(weights, place) + full8(_value(x, t, j)) * change)
+        k += EIGHT
+    while k + 2 <= width:
+        first, second = c * row[k], c * row[k + 1]
+        if first != 0.0 or second != 0.0:
+            for j in range(start, end):
+                weights[_place(x, j, width, k)] += _value(x, t, j) * first
+                weights[_place(x, j, width, k + 1)] += _value(x, t, j) * second
+        k += 2
+    if k < width:
+        row_scatter_label(x, t, k, c * row[k], width, weights)
 
 
 @row_scatter_label.register(DenseFeatures)

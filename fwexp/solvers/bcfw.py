@@ -40,7 +40,7 @@ from fwexp.solvers.bcfw_options import CacheOptions, Options
 from fwexp.solvers.constrained_search import extend_step
 from fwexp.solvers.corners import NO_ROOM, find_corner
 from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
-from fwexp.solvers.duals import block_has_room, step_towards
+from fwexp.solvers.duals import block_has_room, prefetch_block, step_towards
 from fwexp.solvers.gap_refresh import GapRefresh, exact_gaps
 from fwexp.solvers.lam_changes import LamChanges
 from fwexp.solvers.projections import add_change
@@ -90,6 +90,7 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
         following = example_after(rule, k, counts[DRAWS_USED])
         if following >= 0:  # its data are on their way while the oracle works
             prefetch_example(problem, following)
+            prefetch_block(dual, problem, following)
         slot, hit = find_corner(corners, dual, problem, i, k, iterate, work)
         if slot == NO_ROOM:
             return SET_FULL
@@ -299,7 +300,9 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, np.inf if self.shrinks else self.next_centre, max_steps)
-        draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
+        # What is stored may answer for the oracle again and again: for a few calls, nobody knows how many steps it takes.
+        ahead = max(calls - counts[ORACLE_CALLS], self.problem.n * self.has_cache)
+        draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], ahead)))
         ended = self._take_steps(
             self.problem,
             state.iterate,

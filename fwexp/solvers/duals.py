@@ -20,6 +20,7 @@ from fwexp.problems.protocol import (
     loss,
     new_blocks,
     norm_sq,
+    prefetch_vector,
     set_direction,
     true_labeling,
 )
@@ -91,6 +92,11 @@ def block_has_room(dual, problem, i):
 
 
 @dispatched(fastmath=False)
+def prefetch_block(dual, problem, i):
+    """Ask the processor for the dual variables of example i, which comes next."""
+
+
+@dispatched(fastmath=False)
 def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     """Take step k towards a corner, given as ``slot`` or in ``work.y``, and the part scores in ``work.theta``.
 
@@ -150,6 +156,16 @@ def _(dual, problem, i):
 @block_has_room.register(ActiveSets)
 def _(dual, problem, i):
     return True
+
+
+@prefetch_block.register(Parts)
+def _(dual, problem, i):
+    prefetch_vector(problem, i, dual.blocks)
+
+
+@prefetch_block.register(ActiveSets)
+def _(dual, problem, i):
+    active_set.prefetch_set(i, dual)
 
 
 @step_towards.register(Parts)

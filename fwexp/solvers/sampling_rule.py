@@ -92,7 +92,11 @@ def _(rule, k, used):
 @example_after.register(SamplingRule)
 def _(rule, k, used):
     place = used + 1 if rule.kind == IN_ORDER else k + 1 - rule.since
-    return rule.order[place] if place < len(rule.order) else -1
+    if place < len(rule.order):
+        return rule.order[place]
+    if rule.kind == BY_GAP and used + 1 < len(rule.uniforms):
+        return gap_tree.draw(rule.tree, rule.uniforms[used + 1])
+    return -1
 
 
 @note_gap.register(SamplingRule)

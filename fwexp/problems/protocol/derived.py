@@ -49,6 +49,16 @@ def _(problem, i):
 
 
 @dispatched
+def prefetch_vector(problem, i, blocks):
+    """Ask for block i likewise."""
+
+
+@prefetch_vector.register(object)
+def _(problem, i, blocks):
+    pass
+
+
+@dispatched
 def costly_oracle(problem):
     """Whether an oracle call costs so much more than the step around it that a run must go easy on them (plain Python).
 
