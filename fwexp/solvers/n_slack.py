@@ -101,7 +101,7 @@ def _add(problem, working, sets, kept, labelings, values, losses, start, end, wo
         active_set.score_all(problem, i, work.theta, sets)
         # 6, 7: is it violated by more than xi_i, the highest score in W_i?
         value, best = values[i], sets.score[active_set.best_stored(i, sets)]
-        if active_set.exceeds(value, best, max(active_set.largest_loss(i, sets), losses[i])):
+        if active_set.exceeds(value, best, max(sets.scale[0], losses[i])):
             y = stored_labeling(problem, i, labelings)
             slot = active_set.store(problem, i, y, losses[i], work.theta, size, kept, work)
             if slot < 0:
