@@ -91,7 +91,7 @@ def test_every_import_is_a_declared_dependency():
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
     lists = needed, extras["images"], extras["report"], extras["parallel"]
     always, images, report, parallel = ({canonicalize_name(Requirement(text).name) for text in texts} for texts in lists)
-    of_folders = {"data": always | images, "report": always | report, "run": always | parallel}
+    of_folders = {"data": always | images, "report": always | report, "run": always | parallel, "problems": always | parallel}
     provided = packages_distributions()
     for folder in INSTALLED_AS:
         for path in (ROOT / folder).rglob("*.py"):

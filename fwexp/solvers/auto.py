@@ -89,6 +89,11 @@ class Auto(BCFW):
             return NSlack.available_iterates(options)
         return super().available_iterates(options) if isinstance(options, BCFW.Options) else cls.iterates
 
+    @classmethod
+    def memory(cls, problem, options, iterates):
+        """Options are decided here."""
+        return (NSlack if isinstance(options, NSlack.Options) else super()).memory(problem, options, iterates)
+
     @property
     def kind(self):
         return BCFW

@@ -179,7 +179,7 @@ class NSlack(Solver):
 
     def prepare(self):
         n = self.problem.n
-        self.view, self.oracle, self.arrays = kernel_view(self.problem), Evaluator(self.problem), None
+        self.kernel_view, self.oracle, self.arrays = kernel_view(self.problem), Evaluator(self.problem), None
         self.answers = np.empty(n), np.empty(n)  # H_i(w) and L_i, of the examples visited last
 
     def start(self, seed, iterates, order, warm_start):
@@ -220,11 +220,11 @@ class NSlack(Solver):
         end = min(start + visits, n)
         if end <= start:
             return False
-        if start == 0 and self.view.too_large:
+        if start == 0 and self.kernel_view.too_large:
             self._choose_view()
         # 5: y*
         self.oracle.oracles_in_range(start, end, state.working.w, *self.answers)
-        labelings = self.view.pack(self.oracle.labelings, start, end)
+        labelings = self.kernel_view.pack(self.oracle.labelings, start, end)
         size = self.options.size + 1 if self.options.size else UNLIMITED
         while start < end:
             problem, work = self._kernel_arguments()
@@ -248,20 +248,20 @@ class NSlack(Solver):
     def _choose_view(self) -> None:
         """Have kernels see only what is stored; and where that is too large as well, run in plain Python."""
         sets = self._unpacked(self.state.sets)
-        self.view = kernel_view(self.problem)
+        self.kernel_view = kernel_view(self.problem)
         self.state.sets = self._packed(sets)
-        if self.view.too_large:
-            self.view, self.state.sets = KernelView(self.problem), sets
+        if self.kernel_view.too_large:
+            self.kernel_view, self.state.sets = KernelView(self.problem), sets
 
     def _packed(self, sets):
-        return sets._replace(storage=self.view.pack_storage(sets.storage, lambda: active_set.owners(sets)))
+        return sets._replace(storage=self.kernel_view.pack_storage(sets.storage, lambda: active_set.owners(sets)))
 
     def _unpacked(self, sets):
-        return sets._replace(storage=self.view.unpack_storage(sets.storage))
+        return sets._replace(storage=self.kernel_view.unpack_storage(sets.storage))
 
     def _kernel_arguments(self):
         """Return the problem as kernels see it now, and buffers."""
-        problem = self.view.problem
+        problem = self.kernel_view.problem
         if problem is not self.arrays:
             self.arrays, self.work = problem, workspace(problem)
         return problem, self.work
@@ -329,13 +329,13 @@ class NSlack(Solver):
     def _radii_sq(self) -> np.ndarray:
         """Return max ||psi_i(y)||^2 over the working sets (n,), the mean of the others where there is none yet."""
         largest, sets = np.zeros(self.problem.n), self.state.sets
-        specialise(_largest_sq, self.view.problem)(sets, largest)
+        specialise(_largest_sq, self.kernel_view.problem)(sets, largest)
         known = largest[sets.count > 1]
         return np.where(sets.count > 1, largest, known.mean() if len(known) else 0.0)
 
     def _from_scratch(self, sets) -> tuple[np.ndarray, np.ndarray]:
         """Return A a and n ell_i for the dual variables that are the weights of ``sets``, which are packed."""
-        return active_set.from_scratch(self.view.problem, sets, 1.0 / (self.lam * self.problem.n))
+        return active_set.from_scratch(self.kernel_view.problem, sets, 1.0 / (self.lam * self.problem.n))
 
     @property
     def step(self):

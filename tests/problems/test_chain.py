@@ -258,7 +258,7 @@ def test_arrays_are_taken_as_they_are():
     np.testing.assert_array_equal(problem.x.values, np.arange(6.0).reshape(3, 2))
     assert repr(problem) == "ChainProblem(n=2, d=12, K=2, positions=3)"
     same = fwexp.chain_problem([x[:1], x[1:]], [y[:1], y[1:]])
-    for a, b in zip(problem[:-2], same[:-2]):
+    for a, b in zip(list(problem)[:-2], list(same)[:-2]):
         np.testing.assert_array_equal(a, b)
 
 
