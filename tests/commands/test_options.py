@@ -72,7 +72,7 @@ def test_a_method_is_described_with_its_paper_and_its_options(fwexp):
     assert lines[0] == "solver=cache_global: A cache whose global criterion decides"
     assert lines[2] == "It is bcfw with sampling=gap, cache={F:0.01,nu:1}."
     assert "Block-coordinate Frank-Wolfe for structural SVMs: Algorithm 4 of Lacoste-Julien" in out
-    place = lines.index("  solver.sampling=gap  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz)")
+    place = lines.index("  solver.sampling=gap  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz, shrinking)")
     assert lines[place + 1].startswith("      Which example is next: drawn uniform, ")
     assert "  solver.cache.F=0.01  (a number)" in lines  # as the method states it
     assert "  solver.cache.size=50  (an integer)" in lines
@@ -119,7 +119,7 @@ def test_names_are_completed(fwexp, monkeypatch):
 
 def test_what_is_left_open_says_what_it_may_be(fwexp):
     _, out, _ = fwexp("options", "auto")
-    assert "solver.sampling=null  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz, null)" in out
+    assert "solver.sampling=null  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz, shrinking, null)" in out
 
 
 @pytest.mark.parametrize(
