@@ -156,7 +156,7 @@ def drive(
 
     def save() -> None:
         place.seconds, place.spent = clock.seconds, limit.spent
-        checkpoint.save({"place": place, "process": iteration.state, "log": log.state})
+        checkpoint.save({"place": place, "process": iteration.saved(), "log": log.state})
 
     def ended() -> Status | None:
         if not log.finite():
