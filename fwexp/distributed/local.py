@@ -14,13 +14,13 @@ from the blocks of all parts.
 """
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from fwexp.distributed import worker
 from fwexp.distributed.schemes import Scheme
-from fwexp.distributed.shards import FAULTS
 from fwexp.problems.protocol import new_weights
 from fwexp.problems.sparse_vector import add_to
 from fwexp.solvers import projections
@@ -189,20 +189,18 @@ class Local(Scheme):
             self._recompute()
 
     def _collect(self, args) -> worker.Round:
-        """Have all parts take a round, and return what they did, summed over a tree; those that are lost are left out."""
-        shards = self.problem
+        """Have all parts take a round, and return what they did, summed over a tree; what is lost is left out."""
+        shards, found = self.problem, None
         if shards.k > FAN:
             level = [shards.submit(k, "round", *args(k)) for k in range(shards.k)]
             while len(level) > FAN:
                 level = [shards.client.submit(worker.merge, level[j : j + FAN], pure=False) for j in range(0, len(level), FAN)]
-            try:
-                return worker.merge([future.result(timeout=shards.patience) for future in level])
-            except (worker.Lost, *FAULTS):
-                pass  # a round that was taken is answered again, and not taken again
-        found = shards.gather("round", args)
-        if not found:
-            return worker.Round({}, np.zeros(shards.num_weights))
-        return worker.merge([found[k] for k in sorted(found)])
+            with suppress(*worker.FAULTS):  # a round that was taken is answered again, and not taken again
+                found = [future.result(timeout=shards.patience) for future in level]
+        if found is None:
+            found = list(shards.gather("round", args).values())
+        done = worker.merge(found)
+        return worker.Round({}, np.zeros(shards.num_weights)) if isinstance(done, worker.Lost) else done
 
     def _strength(self):
         """Return kap: curvatures are K times as large, so that lam n is as good as K times smaller."""

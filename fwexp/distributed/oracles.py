@@ -10,6 +10,7 @@ message in flight, ``tau`` = 1 and no ``replay`` this is ``bcfw``, step by step.
 
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,14 +18,14 @@ import numpy as np
 from distributed import wait
 
 from fwexp.distributed.schemes import Scheme
-from fwexp.distributed.shards import FAULTS
+from fwexp.distributed.worker import FAULTS
 from fwexp.solvers.bcfw import State
 from fwexp.solvers.corners import Cache
 from fwexp.solvers.counts import ORACLE_CALLS, STEPS_TAKEN
 from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 
 MESSAGE = 0.02  # seconds of oracle calls in a message
-LONGEST_WAIT = 0.1  # seconds until a message is looked at that may be overdue
+LONGEST_WAIT = 0.1  # seconds between two looks at what may be overdue
 REPLAYS = 20  # steps with stored labelings per oracle call, at most
 
 
@@ -85,17 +86,17 @@ class Oracles(Scheme):
 
     def _listen(self) -> None:
         """Ask, and wait for answers; queue those that came."""
+        self._give_up_overdue()
         for k, stream in enumerate(self.state.streams):
             for _ in range(self.options.in_flight - sum(message.k == k for message in self._messages.values())):
                 self._ask(k, stream.take(self._tau))
         while not (ready := [future for future in self._messages if future.done()]):
             if self._may_replay:
                 self._replay()
-                continue
-            try:
-                wait(list(self._messages), timeout=LONGEST_WAIT, return_when="FIRST_COMPLETED")
-            except TimeoutError:
-                self._give_up_overdue()
+            else:
+                with suppress(TimeoutError):
+                    wait(list(self._messages), timeout=LONGEST_WAIT, return_when="FIRST_COMPLETED")
+            self._give_up_overdue()
         for future in ready:
             self._take(future)
 

@@ -8,14 +8,13 @@ may be answered as often as one likes, or about dual blocks, which are lost then
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import CancelledError as CancelledFuture
 
 import numpy as np
-from distributed import Client, KilledWorker
-from distributed.client import FutureCancelledError, FuturesCancelledError
-from distributed.comm.core import CommClosedError
+from distributed import Client
 
 from fwexp.distributed import worker
+from fwexp.distributed.local import Local
+from fwexp.distributed.oracles import Oracles
 from fwexp.errors import OptionError, ParameterError, Stopped, shown
 from fwexp.options import check_choice, check_integer, check_positive
 from fwexp.problems import protocol
@@ -24,15 +23,15 @@ from fwexp.problems.evaluation import Evaluator, Totals
 from fwexp.problems.signature import check_problem_type, check_signature, signature
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.problems.subsets import subset
+from fwexp.solvers import get_method
 
-FAULTS = (KilledWorker, CancelledFuture, FutureCancelledError, FuturesCancelledError, CommClosedError, TimeoutError)
 PATIENCE = 300.0  # seconds
 ATTEMPTS = 8  # at one question
 LOOK = 0.2  # seconds between two looks at whether to stop
 
 
 class Shards(CallbackProblem):
-    """A problem whose examples are with workers; made by `shard` or `from_parts`, for ``fwexp.solve``, ``evaluate`` and ``predict``.
+    """A problem whose examples are with workers, for ``fwexp.solve``, ``evaluate`` and ``predict``: see `shard`, `from_parts`.
 
     For solvers that know nothing of workers its oracle is a function as any other: a labeling is a `worker.Answer`.
 
@@ -123,16 +122,14 @@ class Shards(CallbackProblem):
             for attempt in range(ATTEMPTS):
                 try:
                     answers[k] = self._result(future, stop)
-                except worker.Lost:
-                    pass
-                except FAULTS:
+                except worker.FAULTS:
                     if attempt + 1 == ATTEMPTS:
                         raise
                     self.move(k)
                     future = self.submit(k, name, *args(k))
                     continue
                 break
-        return answers
+        return {k: answer for k, answer in answers.items() if not isinstance(answer, worker.Lost)}
 
     def _result(self, future, stop):
         if stop is None:
@@ -155,10 +152,6 @@ class Shards(CallbackProblem):
 
     def method(self, solver: str, options: dict) -> tuple[type, dict]:
         """Return the solver class that runs, and its options: one of the two schemes for ``auto`` and ``bcfw``."""
-        from fwexp.distributed.local import Local
-        from fwexp.distributed.oracles import Oracles
-        from fwexp.solvers import get_method
-
         scheme = options.get("scheme")
         if scheme is not None:
             check_choice("scheme", scheme, ("oracles", "local"))
@@ -170,6 +163,9 @@ class Shards(CallbackProblem):
             costly = any(about.costly for about in self.about) or np.mean([about.seconds for about in self.about]) > COSTLY
             scheme = "oracles" if costly else "local"
         return (Oracles if scheme == "oracles" else Local), {**options, "scheme": scheme}
+
+    def __deepcopy__(self, memo):
+        return self  # the examples are elsewhere
 
     def forget(self) -> None:
         """Ask anew from here on."""
@@ -221,6 +217,10 @@ class ShardsEvaluator(Evaluator):
         found = self.problem.gather("totals", lambda k: (w, hinge, error), stop=stop)
         self.calls += (int(hinge) + int(error)) * self.problem.n
         return Totals(*np.sum([found[k] for k in sorted(found)], axis=0).tolist())
+
+    def oracles_in_range(self, *args):
+        """Refuse: labelings stay where the examples are."""
+        raise OptionError("check looks at labelings, which are with workers here: it goes with problems in one process")
 
     def predict(self, w):
         predictions = [None] * self.problem.n

@@ -8,9 +8,13 @@ comes, it counts once.
 
 import threading
 import time
+from concurrent.futures import CancelledError as CancelledFuture
 from typing import NamedTuple
 
 import numpy as np
+from distributed import KilledWorker
+from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm.core import CommClosedError
 
 from fwexp import record
 from fwexp.driver.log import quiet
@@ -37,6 +41,10 @@ from fwexp.solvers.counts import ORACLE_CALLS
 
 TIMED = 5  # examples whose oracle calls are timed
 SPARSE = 0.25  # of the entries: vectors with fewer nonzero ones travel as sparse ones
+
+
+# What Dask raises where a worker was lost, or does not answer in time.
+FAULTS = (KilledWorker, CancelledFuture, FutureCancelledError, FuturesCancelledError, CommClosedError, TimeoutError)
 
 
 class Lost(Exception):
@@ -215,12 +223,18 @@ class Part:
 
 
 def call(part: Part, name: str, *args):
-    """Call a method of a part: what is sent to workers."""
-    return part.call(name, *args)
+    """Call a method of a part: what is sent to workers. It returns `Lost`, which is no failure of the worker."""
+    try:
+        return part.call(name, *args)
+    except Lost as lost:
+        return lost
 
 
-def merge(rounds: list[Round]) -> Round:
-    """Return what several rounds did, together."""
+def merge(rounds: list[Round | Lost]) -> Round | Lost:
+    """Return what several rounds did, together; those that were lost are left out."""
+    rounds = [one for one in rounds if not isinstance(one, Lost)]
+    if not rounds:
+        return Lost()
     taken = {k: what for one in rounds for k, what in one.taken.items()}
     changes = [one.change for one in rounds]
     if all(isinstance(change, SparseVector) for change in changes):
