@@ -24,9 +24,9 @@ from fwexp.solvers.corners import Cache
 from fwexp.solvers.counts import ORACLE_CALLS, STEPS_TAKEN
 from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 
-MESSAGE = 0.02  # seconds of oracle calls in a message
+MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
 LONGEST_WAIT = 0.1  # seconds between two looks at what may be overdue
-REPLAYS = 20  # steps with stored labelings per oracle call, at most
+REPLAYS = 5  # steps with stored labelings per oracle call, at most
 
 
 class Message(NamedTuple):
@@ -62,7 +62,7 @@ class Oracles(Scheme):
         self._replaying, self._rng = False, np.random.default_rng(seed)
         self.problem.queued.clear()
         seconds = np.mean([about.seconds for about in self.problem.about])
-        largest = max(1, int(min(sizes)) // (4 * self.options.in_flight))
+        largest = max(1, int(min(sizes)) // (2 * self.options.in_flight))
         self._tau = self.options.tau or int(np.clip(MESSAGE / max(seconds, 1e-9), 1, largest))
 
     def restore(self, state):
@@ -97,16 +97,19 @@ class Oracles(Scheme):
                 with suppress(TimeoutError):
                     wait(list(self._messages), timeout=LONGEST_WAIT, return_when="FIRST_COMPLETED")
             self._give_up_overdue()
+        came = {}
+        with suppress(*FAULTS):  # all at once; where one fails, one by one
+            came = dict(zip(ready, self.problem.client.gather(ready)))
         for future in ready:
-            self._take(future)
+            self._take(future, came.get(future))
 
-    def _take(self, future) -> None:
+    def _take(self, future, answers) -> None:
         """Queue the answers of a message, or send it again."""
         message = self._messages.pop(future, None)
         if message is None:  # it was asked for again, or has come before
             return
         try:
-            answers = future.result(timeout=self.problem.patience)
+            answers = future.result(timeout=self.problem.patience) if answers is None else answers
         except FAULTS:
             self._send_again(message.k, [message])
             return

@@ -162,6 +162,8 @@ class Shards(CallbackProblem):
         if scheme is None:
             costly = any(about.costly for about in self.about) or np.mean([about.seconds for about in self.about]) > COSTLY
             scheme = "oracles" if costly else "local"
+        # What is left open, and what both schemes have no other value of, may be said all the same.
+        options = {name: value for name, value in options.items() if value is not None and (name, value) not in ONLY}
         return (Oracles if scheme == "oracles" else Local), {**options, "scheme": scheme}
 
     def __deepcopy__(self, memo):
@@ -204,6 +206,7 @@ class Shards(CallbackProblem):
         return answer, answer.loss - float(answer.psi @ w)
 
 
+ONLY = (("line_search", True), ("cache", False), ("refresh", 0), ("constrained_search", "exact"))  # options of ``bcfw``
 COSTLY = 2e-3  # seconds of an oracle call, ten times those of a step here
 
 
