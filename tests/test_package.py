@@ -104,9 +104,9 @@ def test_every_import_is_a_declared_dependency():
     # Ourselves, twice; fwexp.data.digits.make_npz, a tool; what make bench compares with if it is there; what installs the package.
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools"}
     needed, extras = PYPROJECT["project"]["dependencies"], PYPROJECT["project"]["optional-dependencies"]
-    lists = needed, extras["images"], extras["report"], extras["parallel"]
-    always, images, report, parallel = ({canonicalize_name(Requirement(text).name) for text in texts} for texts in lists)
-    of_folders = {"data": always | images, "report": always | report, "run": always | parallel}
+    lists = needed, extras["images"], extras["report"], extras["parallel"], extras["dask"]
+    always, images, report, parallel, dask = ({canonicalize_name(Requirement(text).name) for text in texts} for texts in lists)
+    of_folders = {"data": always | images, "report": always | report, "run": always | parallel, "distributed": always | dask}
     provided = packages_distributions()
     for folder in INSTALLED_AS:
         for path in (ROOT / folder).rglob("*.py"):

@@ -299,7 +299,7 @@ def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Sha
 
     Examples
     --------
-    >>> import fwexp
+    >>> import fwexp.distributed
     >>> from distributed import Client
     >>> with Client(processes=False, n_workers=2, dashboard_address=None) as client:
     ...     problem = fwexp.multiclass_problem([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], [0, 1, 1])

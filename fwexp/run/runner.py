@@ -88,7 +88,9 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
     return Outcome("stored", stored.path, "stored already" + (STALE_NOTE if stored.stale else ""))
 
 
-def _run(config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, address, verbose) -> Outcome:
+def _run(
+    config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, address, verbose
+) -> Outcome:
     try:
         result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint, address=address)
     except UserError:
