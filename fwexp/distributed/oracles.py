@@ -27,6 +27,7 @@ from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
 LONGEST_WAIT = 0.1  # seconds between two looks at what may be overdue
 REPLAYS = 5  # steps with stored labelings per oracle call, at most
+PAUSE = 1e-3  # seconds after such a step, in which the thread that listens gets on
 
 
 class Message(NamedTuple):
@@ -93,6 +94,7 @@ class Oracles(Scheme):
         while not (ready := [future for future in self._messages if future.done()]):
             if self._may_replay:
                 self._replay()
+                time.sleep(PAUSE)
             else:
                 with suppress(TimeoutError):
                     wait(list(self._messages), timeout=LONGEST_WAIT, return_when="FIRST_COMPLETED")

@@ -9,6 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 
+import dask
 import numpy as np
 from distributed import Client
 
@@ -85,9 +86,8 @@ class Shards(CallbackProblem):
             threads = self.client.nthreads()
         used = Counter(self._places.values())
         fit = [address for address in threads if address not in self._avoided] or list(threads)
-        address = self._places[k] = min(fit, key=lambda address: (used[address] / threads[address], address))
-        where = {"workers": [address], "allow_other_workers": True, "pure": False}
-        self._parts[k] = self.client.submit(worker.Part, self._read, self._sources[k], **where)
+        self._places[k] = min(fit, key=lambda address: (used[address] / threads[address], address))
+        self._parts[k] = self._send(k, worker.Part, self._read, self._sources[k])
 
     def move(self, k: int) -> None:
         """Make a part anew, on another worker: it does not answer."""
@@ -99,8 +99,12 @@ class Shards(CallbackProblem):
 
     def submit(self, k: int, name: str, *args):
         """Ask a part; return the future of its answer."""
-        where = {"workers": [self._places[k]], "allow_other_workers": True, "pure": False}
-        return self.client.submit(worker.call, self._parts[k], name, *args, **where)
+        return self._send(k, worker.call, self._parts[k], name, *args)
+
+    def _send(self, k: int, function: Callable, *args):
+        """Submit a task to the worker of a part, or to another one where that is gone."""
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):  # examples and w have to be sent
+            return self.client.submit(function, *args, workers=[self._places[k]], allow_other_workers=True, pure=False)
 
     def gather(self, name: str, args: Callable[[int], tuple], parts: Iterable[int] | None = None, stop=None) -> dict:
         """Ask parts; return the answers by part, but for those whose dual blocks are lost.
