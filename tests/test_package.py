@@ -193,6 +193,7 @@ def wheel(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_wheel_holds_all_modules_configurations_and_data(wheel):
     kinds = {".py", ".yaml", ".npz", ".css", ".html", ".js"}
     expected = {
@@ -207,6 +208,7 @@ def test_wheel_holds_all_modules_configurations_and_data(wheel):
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
+@pytest.mark.slow
 def test_unpacked_wheel_works(wheel, tmp_path):
     """Everything comes from the wheel: modules, configurations, presets of figures, embedded data."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")

@@ -107,9 +107,11 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
         'id="E-1"',
         "From 1 to 8 passes",
         "Reproduced</strong>",
+        "Yours: not of fwexp",
     ):
         assert shown in page
-    assert "My notes on subgradient descent" in (place.folder / "results/report/index.html").read_text()
+    first = (place.folder / "results/report/index.html").read_text()
+    assert re.search('My notes on subgradient descent</a> <span class="verdict yours">', first)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Figures and claims of "Block-Coordinate Frank-Wolfe Optimization for Structural SVMs" (ICML 2013)."""
 
-from fwexp.papers.catalogue import Paper
+from fwexp.papers.catalogue import Advance, Paper
 
 PAPER = Paper(
     id="B13",
@@ -9,4 +9,5 @@ PAPER = Paper(
     authors="Simon Lacoste-Julien, Martin Jaggi, Mark Schmidt, Patrick Pletscher",
     year=2013,
     url="https://proceedings.mlr.press/v28/lacoste-julien13.html",
+    advance=Advance("bcfw", "fw", "passes", "icml2013/fig1"),
 )

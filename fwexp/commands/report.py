@@ -7,9 +7,9 @@ from fwexp.commands.arguments import Arguments, command
 USAGE = """\
 usage: fwexp report [results_dir=DIR]
 
-Writes DIR/report/: pages with all figures and tables that are drawn, what stored runs say of the papers' claims, the data
-sets, all runs and the environment. Open DIR/report/index.html; it needs no network. Nothing is run: fwexp figure NAME and
-fwexp claims --run do that. Needs plotly and jinja2 (the extra report).
+Writes DIR/report/: pages that begin with what stored runs say, and have all figures and tables that are drawn, the papers'
+claims, an explorer of all runs, who is fastest where, and a page per run. Open DIR/report/index.html; it needs no network.
+Nothing is run: fwexp figure NAME and fwexp claims --run do that. Needs plotly and jinja2 (the extra report).
 """
 
 

@@ -38,6 +38,26 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Advance:
+    """What a paper is read for, as stored runs measure it: its method gets to a gap at less cost than an earlier one.
+
+    Attributes
+    ----------
+    method, over : str
+        The two methods, by their names in ``conf/solver``.
+    cost : {"passes", "time"}
+        What counts: oracle calls / n, or solver seconds.
+    figure : str
+        The figure that shows both.
+    """
+
+    method: str
+    over: str
+    cost: str
+    figure: str
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper with figures or claims.
 
@@ -50,6 +70,8 @@ class Paper:
     title, authors, url : str
     year : int
         0 where it has none.
+    advance : Advance, optional
+        Stands first in the report, with what was measured.
     """
 
     id: str
@@ -58,6 +80,7 @@ class Paper:
     authors: str = ""
     year: int = 0
     url: str = ""
+    advance: Advance | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +213,11 @@ def _check(kind: type) -> Callable[[object], None]:
             raise ParameterError(f"it is no fwexp.experiments.{kind.__name__}")
 
     return check
+
+
+def is_ours(module: str) -> bool:
+    """Whether a paper or a figure is of this package, by the module that makes it."""
+    return module.partition(".")[0] == "fwexp"
 
 
 PAPERS = plugins.Catalogue("paper", _papers, _check(Paper))

@@ -125,12 +125,12 @@ def comparable(results: pd.DataFrame) -> pd.DataFrame:
     if "task" in results:
         results = results[results["task"].fillna("train") == "train"]
     heads = results.drop_duplicates("key").set_index("key", drop=False)
-    results = results.assign(method=of_results(results), problem=results["key"].map(_problems(heads)))
+    results = results.assign(method=of_results(results), problem=results["key"].map(problems(heads)))
     return results.assign(highest=results.groupby("problem")["dual"].transform("max"))
 
 
-def _problems(results):
-    """The data set with its options, and lam: what has to be the same to be compared."""
+def problems(results: pd.DataFrame) -> pd.Series:
+    """The data set of each row with its options, and lam: what has to be the same to be compared."""
     options = [name for name in results if name.startswith("dataset.") and name != "dataset.split"]
     names = results["dataset"] + results["split"].map(lambda split: f" {split}" if isinstance(split, str) else "")
     for option in options:
@@ -178,12 +178,54 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
     common = set.intersection(*(set(rows["problem"].unique()) for rows in by_side.values()))
     if not common:
         raise ParameterError(f"{' and '.join(by_side)} have no data set and lam in common")
-    curves = {name: _curves(runs) for name, runs in by_side.items()}
+    return _costs_of({name: _curves(runs) for name, runs in by_side.items()}, sorted(common), gaps)
+
+
+def by_problem(results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:
+    """The costs, as `compare` returns them, of all methods among `comparable` results, on each problem that two or more have."""
+    parts = [pd.DataFrame(columns=COLUMNS)]
+    for problem, rows in results.groupby("problem") if len(results) else ():
+        curves = {method: _curves(runs) for method, runs in rows.groupby("method")}
+        if len(curves) > 1:
+            parts.append(_costs_of(curves, [problem], gaps))
+    return pd.concat(parts[1:] or parts, ignore_index=True)
+
+
+def advances(results: pd.DataFrame, method: str, over: str, cost: str) -> pd.DataFrame:
+    """How many times less a method costs than another, to the least gap that all runs of both certify.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `comparable` returns it.
+    method, over : str
+        The two methods.
+    cost : {"passes", "time"}
+        What counts.
+
+    Returns
+    -------
+    DataFrame
+        One row per problem that has runs of both: ``problem``, ``gap``, ``factor``. Where a gap is certified at the start the
+        method costs nothing, and the problem is left out.
+    """
+    rows, sides = [], {name: _curves(results[results["method"] == name]) for name in (method, over)} if len(results) else {}
+    for problem in sorted(set.intersection(*map(set, sides.values()))) if sides else ():
+        runs = {name: list(curves[problem].values()) for name, curves in sides.items()}
+        gap = max(np.nanmin(run["gap"], initial=np.inf) for of_side in runs.values() for run in of_side)
+        own, other = (np.median([first(run[cost], run["gap"], gap) for run in runs[name]]) for name in (method, over))
+        if own > 0 and np.isfinite(own + other):
+            rows.append((problem, gap, other / own))
+    return pd.DataFrame(rows, columns=["problem", "gap", "factor"])
+
+
+def _costs_of(curves, problems: Sequence[str], gaps: Sequence[float]) -> pd.DataFrame:
+    """The rows of a comparison, given the curves of each side."""
     rows = [
-        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(by_problem[problem], gap)}
-        for problem in sorted(common)
+        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(of_side[problem], gap)}
+        for problem in problems
         for gap in gaps
-        for name, by_problem in curves.items()
+        for name, of_side in curves.items()
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 

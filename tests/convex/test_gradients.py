@@ -94,7 +94,7 @@ FUNCTIONS = tuple(functions(np.random.default_rng(0), 1))
 
 
 @pytest.mark.parametrize("name", SETS)
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_no_right_gradient_is_refused(name, data):
     convex_set, rng = SETS[name], np.random.default_rng(data.draw(st.integers(0, 10**6)))
@@ -149,8 +149,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("how", WRONG)
-@pytest.mark.parametrize("name", ["simplex", "l1", "hull", "product", "chain"])
-@pytest.mark.parametrize(("function", "method"), [*zip(("squares", "log-sum-exp", "log cosh", "squares"), WHOLE)])
+@pytest.mark.parametrize(
+    ("name", "function", "method"),
+    [
+        *((name, *pair) for name in ("simplex", "l1", "hull", "product", "chain") for pair in zip(FUNCTIONS, WHOLE[:3])),
+        ("product", "squares", "corrective"),  # whose inner problems are solved to the end: slow on the others
+    ],
+)
 def test_a_gradient_that_is_not_that_of_the_value_is_refused(how, name, function, method):
     convex_set, rng = SETS[name], np.random.default_rng(0)
     tilt = 3.0 * rng.standard_normal(convex_set.dim)  # to the edge: at a minimum inside any multiple of a gradient is 0

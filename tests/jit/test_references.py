@@ -139,6 +139,7 @@ def counts_of(kernel):
     return [body.count(f"call void @NRT_{name}(") for name in ("incref", "decref")]
 
 
+@pytest.mark.slow
 def test_kernels_count_only_what_they_make_or_may_leave_behind():
     for function in [*BORROWING, returns, returns_two, returns_new]:
         kernel, plain = new_kernel(function), numba.njit(function)
@@ -151,6 +152,7 @@ def test_kernels_count_only_what_they_make_or_may_leave_behind():
             assert counts_of(kernel)[0] == 0 < counts_of(plain)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -207,6 +209,7 @@ def leaves_in_list(found, values):
     _leave_in_list(found, values)
 
 
+@pytest.mark.slow
 def test_arrays_that_are_left_somewhere_live_on():
     box, found = Box(np.zeros(1)), numba.typed.List([np.zeros(1)])
     for function, where, left in [(leaves, (box,), lambda: box.last), (leaves_in_list, found, lambda: found[0])]:
@@ -259,6 +262,7 @@ def test_what_kernels_of_ours_raise_holds_no_array():
         assert all(isinstance(argument, ast.Constant) for argument in error.args), ast.unparse(error)
 
 
+@pytest.mark.slow
 def test_all_that_is_taken_from_python_is_given_back():
     kernels = [new_kernel(function) for function in [*BORROWING, *COUNTING, raises]]
     values = np.arange(9.0)

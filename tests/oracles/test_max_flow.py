@@ -108,9 +108,9 @@ def scipy_cut(terminal, edges, capacity):
 
 
 @pytest.mark.parametrize("shape", ["grid", "random", "parts"])
-def test_thousands_of_random_graphs_have_the_flow_and_the_cut_of_scipy(shape):
+def test_hundreds_of_random_graphs_have_the_flow_and_the_cut_of_scipy(shape):
     rng = np.random.default_rng(0)
-    for k in range(700):
+    for k in range(300):
         high = (1, 9, 1000)[k % 3]  # ties, or hardly any
         graph = random_graph(rng, int(rng.integers(1, 60)), shape, -high, high)
         flow, side = cut(*graph)
@@ -131,9 +131,9 @@ def pymaxflow_cut(terminal, edges, capacity):
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("shape", ["grid", "random", "parts"])
-def test_thousands_of_random_graphs_with_real_capacities_have_the_flow_of_pymaxflow(shape, scale):
+def test_hundreds_of_random_graphs_with_real_capacities_have_the_flow_of_pymaxflow(shape, scale):
     rng = np.random.default_rng([3, len(shape), int(scale * 1e8)])
-    for k in range(400):
+    for k in range(150):
         terminal, edges, capacity = random_graph(rng, int(rng.integers(1, 120)), shape)
         if k % 4:  # else whole numbers, of which many cuts are equal
             terminal, capacity = terminal * rng.random(len(terminal)), capacity * rng.random(capacity.shape)

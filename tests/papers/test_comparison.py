@@ -18,7 +18,7 @@ from tests.plots.synthetic_results import concat, make_run
 def stored(*runs):
     """Results as `comparison.load` gives them."""
     found = concat(*runs).assign(store="results")
-    found = found.assign(problem=comparison._problems(found))
+    found = found.assign(problem=comparison.problems(found))
     return found.assign(highest=found.groupby("problem")["dual"].transform("max"))
 
 
@@ -59,7 +59,7 @@ def test_problems_that_differ_in_any_option_of_their_data_are_not_mixed():
     options = {"size": ["small", "large", None], "n": [np.nan, 40.0, np.nan], "pairwise": [True, np.nan, np.nan]}
     frame = pd.DataFrame({f"dataset.{name}": values for name, values in options.items()})
     frame = frame.assign(dataset="d", split=[None, None, "ocr"], lam_spec="1/n")
-    assert list(comparison._problems(frame)) == [
+    assert list(comparison.problems(frame)) == [
         "d, size=small, pairwise=1, lam=1/n",
         "d, size=large, n=40, lam=1/n",
         "d ocr, lam=1/n",

@@ -66,7 +66,7 @@ KINDS = [*DAMAGE, "folder", "missing"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_file_of_a_store_is_a_line_and_its_figure_is_left_out(kind, copies, tmp_path, capsys):
     store, _ = copies
-    for seed, name in enumerate(STORED):
+    for seed, name in list(enumerate(STORED))[KINDS.index(kind) % 3 :: 3]:  # each kind and each file, not all pairs
         again, stem = shutil.copytree(store, tmp_path / str(seed)), name.partition(".")[0]
         damaged(again / name, kind, seed)
         publish.publish(again, tmp_path / "there")
@@ -76,7 +76,7 @@ def test_a_damaged_file_of_a_store_is_a_line_and_its_figure_is_left_out(kind, co
         assert faults(tmp_path / "there") == []
         shown = {path.relative_to(tmp_path / "there").with_suffix("").as_posix() for path in (tmp_path / "there").rglob("*.json")}
         assert shown == {"figures/quickstart", "figures/icml2013/table1", "peers/dlib", "provenance"} - {stem}
-        if not stem.startswith("peers") and (seed + KINDS.index(kind)) % 3 == 0:  # each kind and each file, not all pairs
+        if not stem.startswith("peers"):
             building.build(again)
             assert capsys.readouterr().err.splitlines() == [line]
             assert not list((again / "report/figures").glob(f"{stem.partition('/')[2].replace('/', '-')}.*"))
@@ -85,7 +85,7 @@ def test_a_damaged_file_of_a_store_is_a_line_and_its_figure_is_left_out(kind, co
 @pytest.mark.parametrize("kind", [*DAMAGE, "missing"])
 def test_a_damaged_file_that_is_published_is_a_line_and_its_part_is_left_out(kind, copies, tmp_path, capsys):
     store, published = copies
-    for seed, name in enumerate(PUBLISHED):
+    for seed, name in list(enumerate(PUBLISHED))[KINDS.index(kind) % 2 :: 2]:
         if name in UNSEALED and kind in ("missing", "changed"):
             continue  # no verdicts, no folder of published results; other words, for git to tell
         folder = shutil.copytree(published, tmp_path / str(seed))

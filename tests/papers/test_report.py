@@ -1,5 +1,7 @@
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,19 +12,23 @@ import pytest
 from fwexp.cli import main
 from fwexp.errors import OptionError
 from fwexp.experiments import FIGURES
-from fwexp.papers import files
+from fwexp.papers import comparison, files
 from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.figure import save_figure
 from fwexp.papers.origin import Origin
 from fwexp.papers.report import build as building
-from fwexp.papers.report import figures, pages
+from fwexp.papers.report import figures, overview, pages, runs
 from fwexp.plots import style
 from fwexp.plots.icml2016 import PLACES
 from fwexp.run import sweep
-from fwexp.store.runs import StoredRun
-from tests.plots.synthetic_results import make_results
+from fwexp.store.runs import StoredRun, load_results
+from tests.papers.drawn_store import picture
+from tests.plots.synthetic_results import concat, make_results, make_run
 
 pytestmark = pytest.mark.slow  # pages of all claims are built
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+TOOLS = {"index", "explorer", "compare", "runs", "run", "inventory", "words", "environment"}
 
 NAMES = ("quickstart", "icml2016/fig8", "review/fig1")
 VOID = {"meta", "link", "img", "input", "br"}
@@ -54,24 +60,26 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def store_with_figures(tmp_path_factory):
-    """A store without runs, but with the files of three figures (empty pictures)."""
+def store(tmp_path_factory):
+    """A store with four short runs, and with the files of three figures (other pictures than theirs)."""
     folder = tmp_path_factory.mktemp("results")
-    patch = pytest.MonkeyPatch()
-    patch.setattr(files, "_drawn", lambda *_: [b"png", b"svg"])
-    for name in NAMES:
-        figure = FIGURES.find(name)
-        frame = figure.data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
-        save_figure(figure.draw(frame), frame, folder / "figures" / name, Origin(name, figure.title, "full"))
-    patch.undo()
+    sweep_of_runs = ["run", "-m", "dataset=digits", "solver=bcfw,fw", "lam=0.1", "seed=0,1", "max_passes=4"]
+    assert main([*sweep_of_runs, "hydra/launcher=basic", f"results_dir={folder}"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "_drawn", lambda *_: [picture(), b"svg"])
+        for name in NAMES:
+            figure = FIGURES.find(name)
+            frame = figure.data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
+            save_figure(figure.draw(frame), frame, folder / "figures" / name, Origin(name, figure.title, "full"))
+        save_figure(figure.draw(frame), frame, folder / "figures/compare/bcfw-fw", Origin("compare/bcfw-fw", "Profiles of mine"))
     return folder
 
 
 @pytest.fixture(scope="module")
-def report(store_with_figures):
+def report(store):
     """The folder of a report."""
-    assert building.build(store_with_figures) == store_with_figures / "report" / "index.html"
-    return store_with_figures / "report"
+    assert building.build(store) == store / "report" / "index.html"
+    return store / "report"
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +87,15 @@ def parsed(report):
     return {path.stem: Page(path.read_text()) for path in report.glob("*.html")}
 
 
+@pytest.fixture(scope="module")
+def data(report):
+    """What the files of data hold, by name."""
+    calls = [path.read_text() for path in (report / "data").glob("*.js")]
+    return dict(json.loads(f"[{re.fullmatch(r'report.take.(.*).;', call.strip())[1]}]") for call in calls)
+
+
 def test_there_is_a_page_for_each_paper_and_one_for_the_rest(parsed):
-    assert set(parsed) == {"index", "icml2013", "icml2016", "lecture", "review", "others"}
+    assert set(parsed) == TOOLS | {"icml2013", "icml2016", "lecture", "review", "others", "yours"}
 
 
 def test_nothing_is_asked_of_the_network_and_no_link_is_broken(report, parsed):
@@ -95,9 +110,11 @@ def test_nothing_is_asked_of_the_network_and_no_link_is_broken(report, parsed):
                 file, _, anchor = target.partition("#")
                 assert (report / (file or f"{name}.html")).is_file(), target
                 other = parsed[file.removesuffix(".html")] if anchor and file else page
+                if file in ("runs.html", "explorer.html"):
+                    continue  # what they show
                 assert not anchor or any(attributes.get("id") == anchor for _, attributes in other.elements), target
     assert not re.search(r"https?:|//[a-z]", (report / "report.css").read_text())
-    script = (report / "report.js").read_text()
+    script = "".join(path.read_text() for path in report.glob("*.js") if path.name != "plotly.min.js")
     assert not re.search(r"https?:|fetch\(|XMLHttp", script)
     assert '"sendChartToCloud"' in script.partition("modeBarButtonsToRemove")[2]
     plotly = (report / "plotly.min.js").read_text()
@@ -123,15 +140,15 @@ def test_pictures_have_words_and_stand_in_without_scripts(parsed):
     assert "Not drawn yet" in page.words
 
 
-def test_curves_are_the_numbers_of_the_csv(report, parsed):
+def test_curves_are_the_numbers_of_the_csv(store, report):
     content = json.loads(re.search(r'id="data-review-fig1">(.*?)</script>', (report / "review.html").read_text())[1])
-    frame = pd.read_csv(report / "figures/review-fig1.csv")
+    frame = pd.read_csv(store / "figures/review/fig1.csv")
     shown = {(panel["key"], curve["name"]): curve for panel in content["panels"] for curve in panel["curves"]}
     assert set(shown) == set(zip(frame["panel"], frame["variant"], strict=True))
     for (panel, variant), curve in shown.items():
         rows = frame[(frame["panel"] == panel) & (frame["variant"] == variant)].sort_values("x")
         for name in ("x", "median", "best", "worst", "passes", "calls", "seconds"):
-            assert curve[name] == pytest.approx(rows[name].tolist(), rel=1e-5)
+            assert curve[name] == pytest.approx(rows[name].tolist(), rel=1e-4)
     assert {method["label"] for method in content["methods"]} == {style.line(name).label for name in frame["variant"]}
     assert all(panel["title"].startswith(f"({panel['key']}) triangle") for panel in content["panels"])
 
@@ -151,11 +168,10 @@ def test_pages_can_be_used_by_key_and_by_voice(parsed):
         assert all(attributes["tabindex"] == "0" and attributes["aria-label"] for attributes in regions)
 
 
-@pytest.mark.slow
 def test_equal_stores_give_equal_reports(report):
-    before = {path.name: path.read_bytes() for path in report.iterdir() if path.is_file()}
+    before = {path: path.read_bytes() for path in report.rglob("*") if path.is_file()}
     building.build(report.parent)
-    assert {path.name: path.read_bytes() for path in report.iterdir() if path.is_file()} == before
+    assert {path: path.read_bytes() for path in report.rglob("*") if path.is_file()} == before
 
 
 def test_colours_have_contrast(report):
@@ -182,7 +198,12 @@ def contrast(one, other):
 def test_text_of_configurations_and_data_is_escaped(tmp_path):
     config = {"dataset": {"name": EVIL}, "solver": {"name": EVIL}, "lam": EVIL, "seed": 0}
     run = StoredRun(tmp_path, EVIL, EVIL, config, {"passes": 1.0})
-    page = pages.render("index", [EVIL], **pages.index({}, {}, [run], {"rows": (), "lacking": EVIL}))
+    page = runs.script(EVIL, runs.tables([run], pd.DataFrame(), {}, []))
+    assert json.loads(re.fullmatch(r"report.take\((.*)\);\n", page)[1].partition(", ")[0]) == EVIL  # scripts make texts of it
+    row = {"label": EVIL, "value": EVIL, "behind": EVIL}
+    shown = {"problems": [(EVIL, EVIL, 1, {"time": row, "passes": None})], "all": [(EVIL,) * 8]}
+    compared = {"places": {EVIL: shown}, "tallies": {"time": [(EVIL, 1)], "passes": []}, "problems": 1}
+    page = pages.render("compare", {}, **compared)
     record = dict.fromkeys(("id", "statement", "quote", "criterion", "why"), EVIL) | {
         "verdict": "fails",
         "runs": [EVIL],
@@ -191,7 +212,7 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
     page += pages.part("claim", record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: "fails"}}})
     page += pages.part("texts", EVIL, [EVIL], [[EVIL]])
     page += pages.part("content", {"id": "x", "title": EVIL, "described": EVIL, "table": None, "curves": {"a": EVIL}})
-    assert page.count("alert") > 15
+    assert page.count("alert") > 20
     assert 'alert("' not in page
     assert "<b>" not in page
 
@@ -208,17 +229,17 @@ def test_a_table_is_a_table(tmp_path):
 
 def test_numbers_that_json_lacks_are_null():
     curves = pages._finite({"x": [np.inf, np.nan, 1 / 3]})
-    assert '{"x":[null,null,0.333333]}</script>' in pages.part(
+    assert '{"x":[null,null,0.33333]}</script>' in pages.part(
         "content", {"id": "x", "title": "T", "described": "D", "table": None, "curves": curves}
     )
 
 
-def test_a_damaged_figure_counts_as_not_drawn(store_with_figures, tmp_path):
+def test_a_damaged_figure_counts_as_not_drawn(store, tmp_path):
     (tmp_path / "figures").mkdir()
     for suffix, text in ((".png", ""), (".svg", ""), (".csv", ""), (".json", "{")):
         (tmp_path / f"figures/quickstart{suffix}").write_text(text)
     assert not any(each.stem for each in figures.drawn(tmp_path))
-    assert sum(each.stem is not None for each in figures.drawn(store_with_figures)) == len(NAMES)
+    assert sum(each.stem is not None for each in figures.drawn(store)) == len(NAMES)
 
 
 def test_a_figure_says_whether_it_is_reproduced():
@@ -279,10 +300,105 @@ def test_a_claim_shows_the_sentence_the_criterion_and_the_thresholds():
 def test_open_claims_stand_apart_from_those_that_do_not_hold():
     verdicts = {"R-1": "fails", "R-2": "not reached", "R-3": "undecided", "R-4": "holds in part", "R-6": "holds"}
     records = {id: {"id": id, "paper": "R", "verdict": v, "statement": "S.", "why": "", "runs": []} for id, v in verdicts.items()}
-    page = pages.render("index", [], **pages.index({}, records, [], {"rows": (), "lacking": ""}))
-    fallen, still_open = page.split("<h2>Claims that")[1:]
+    page = pages.render("index", {}, **overview.index({}, records, pd.DataFrame(), []))
+    fallen, still_open = page.partition('id="fallen"')[2].partition('id="figures"')[0].split('id="open"')
     assert re.findall("#(R-.)", fallen) == ["R-1", "R-4"]
-    assert re.findall("#(R-.)", still_open.partition("<h2>")[0]) == ["R-2", "R-3"]
+    assert re.findall("#(R-.)", still_open) == ["R-2", "R-3"]
+
+
+def test_findings_are_measured():
+    """The smallest gap that both certify, and how many passes each took to it."""
+    gaps = {"fw": (1.0, 0.8, 0.5), "bcfw": (1.0, 0.5, 0.1)}
+    passes = {"fw": (0.0, 10.0, 30.0), "bcfw": (0.0, 2.0, 8.0)}
+    runs = concat(*(make_run(name, 0.01).iloc[:3].assign(primal=gaps[name], dual=0.0, passes=passes[name]) for name in gaps))
+    found = overview.findings(comparison.comparable(runs), {})
+    assert [(finding["method"], finding["problems"]) for finding in found] == [("BCFW", 1), ("BCPFW + gap + cache", 0), ("auto", 0)]
+    assert (found[0]["factor"], found[0]["unit"], found[0]["better"]) == ("15", "fewer passes", 1)
+    slower = comparison.comparable(runs.assign(passes=runs["passes"].where(runs["solver"] != "bcfw", 40 * runs["passes"])))
+    assert (overview.findings(slower, {})[0]["factor"], overview.findings(slower, {})[0]["unit"]) == ("2.7", "more passes")
+    page = pages.render("index", {}, **overview.index({}, {}, comparison.comparable(runs), []))
+    assert "15&times;<span> fewer passes" in page
+    assert page.count("Not measured yet") == 2
+    assert "<code>fwexp figure icml2016/fig5</code>" in page
+
+
+def test_who_is_the_first_at_each_gap():
+    runs = [make_run(name, lam, level=level) for lam in (0.01, 0.1) for name, level in (("bcfw", 0.1), ("fw", 3.0))]
+    found = overview.compare(comparison.comparable(concat(*runs)))
+    assert found["tallies"]["time"] == [("BCFW", found["problems"])]
+    (shown,) = found["places"].values()
+    assert {lam for lam, *_ in shown["problems"]} == {"0.01", "0.1"}
+    assert all(best["passes"]["label"] == "BCFW" for *_, best in shown["problems"])
+    assert any("times less than FW" in best["passes"]["behind"] for *_, best in shown["problems"])
+    assert "Nothing to compare yet" in pages.render("compare", {}, **overview.compare(pd.DataFrame()))
+
+
+def test_each_run_is_in_the_table_and_has_its_trace(store, data):
+    index = data["runs"]
+    rows = [dict(zip(index["cells"], row, strict=True)) for row in index["rows"]]
+    assert [(row["method"], row["seed"], row["place"]) for row in rows] == [
+        ("bcfw", 0, "digits"),
+        ("bcfw", 1, "digits"),
+        ("fw", 0, "digits"),
+    ]
+    results = load_results(store)
+    for row in rows:
+        run, trace = data["data-digits"][row["key"]], results[results["key"].str.startswith(row["key"])]
+        last = trace[trace["iterate"] == "last"]
+        shown = run["traces"][row["method"]]
+        assert [shown[name][-1] for name in ("passes", "primal", "gap")] == pytest.approx(
+            list(last[["passes", "primal", "gap"]].iloc[-1]), 1e-3
+        )
+        assert all(len(values) == len(shown["passes"]) <= runs.POINTS for values in shown.values())
+        assert run["n"] == pytest.approx(last["oracle_calls"].iloc[-1] / last["passes"].iloc[-1])
+        assert index["environments"][run["environment"]].startswith("commit ")
+        assert "name: digits" in run["config"]
+
+
+def test_a_run_names_what_uses_it_and_tells_itself_from_those_alike(tmp_path):
+    solver = {"name": "bcfw", "sampling": "uniform"}
+    configs = [{"dataset": {"name": "digits"}, "solver": solver, "lam": 0.1, "seed": 0, "max_passes": k} for k in (1, 2)]
+    stored = [
+        StoredRun(tmp_path, key * 64, "max_passes", config, {"gap": np.inf}) for key, config in zip("ab", configs, strict=True)
+    ]
+    stored.append(StoredRun(tmp_path, "c" * 64, "damaged", {}, {}, "cut", ("digits", "bcfw")))
+    claim = {"runs": ["a" * 64], "page": "review", "verdict": "holds", "statement": "S."}
+    index = runs.tables(stored, pd.DataFrame(), {"R-1": claim}, [])["runs"]
+    rows = {row["key"][0]: row for row in (dict(zip(index["cells"], row, strict=True)) for row in index["rows"])}
+    assert [rows[key]["options"] for key in "abc"] == ["max_passes=1", "max_passes=2", ""]
+    assert [rows[key]["claims"] for key in "abc"] == [["R-1"], [], []]
+    assert (rows["a"]["gap"], rows["c"]["status"]) == (None, "damaged")
+
+
+def test_what_people_drew_themselves_is_marked(parsed, report):
+    assert "Profiles of mine yours" in " ".join(parsed["yours"].words.split())
+    assert "yours" not in parsed["review"].words
+    assert (report / "thumbnails/compare-bcfw-fw.webp").is_file()
+
+
+if BROWSER:  # elsewhere the pages are read, not run
+
+    def seen(report, link):
+        """The page as a browser makes it, and what its scripts complain of."""
+        command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=2000"]
+        done = subprocess.run([*command, "--dump-dom", f"file://{report}/{link}"], capture_output=True, text=True, timeout=60)
+        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+    def test_pages_with_scripts_show_what_their_links_say(report, data):
+        key = data["runs"]["rows"][0][0]
+        for link, shown in {
+            "explorer.html#data=digits&lam=0.1&show=fw&y=primal": [
+                "1 runs of digits, lam = 0.1",
+                "primal objective against passes",
+            ],
+            "runs.html#method=bcfw&sort=-gap": ["2 of 3 runs.", 'aria-sort="descending"'],
+            f"run.html#{key}": ["BCFW on digits</h1>", "above its minimum", f"fwexp ls key={key}", "duality gap against passes"],
+            "run.html#nothing": ["No run has the key nothing"],
+            "review.html": ["(a) triangle", "Horizontal axis"],
+        }.items():
+            page, complaints = seen(report, link)
+            assert complaints == []
+            assert [words for words in shown if words not in page] == []
 
 
 def test_a_figure_says_what_holds_on_its_own_data():

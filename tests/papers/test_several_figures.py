@@ -18,7 +18,7 @@ from fwexp.run.config import run_key
 EXPAND = sweep.expand
 SEEDS = {"made/one": "seed=0,1", "made/two": "seed=1,2", "made/three": "seed=3"}
 NAMES = list(SEEDS)
-LAUNCHERS = ["joblib", "basic"]
+LAUNCHERS = ["joblib", pytest.param("basic", marks=pytest.mark.slow)]
 
 
 def configs_of(*seeds, dataset="digits"):

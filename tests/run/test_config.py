@@ -213,7 +213,7 @@ def test_wrong_places_are_named(changes, message):
 # -- conf/ and its schema
 
 
-@pytest.mark.parametrize("group", ["solver", "dataset"])
+@pytest.mark.parametrize("group", [pytest.param("solver", marks=pytest.mark.slow), "dataset"])
 def test_every_name_composes_and_no_other_is_offered(group):
     names = {"solver": {*SOLVERS, *methods()}, "dataset": set(DATASETS)}[group]
     with sweep.hydra_loader() as loader:

@@ -240,8 +240,10 @@ def test_lam_may_change_at_the_very_step_at_which_acceleration_begins():
     [
         (False, False),
         (True, True),
-        (True, {"kap": "observed", "period": None, "refresh": False}),
-        *(pytest.param(cache, not cache, marks=pytest.mark.slow) for cache in (True, False)),
+        *(
+            pytest.param(*choice, marks=pytest.mark.slow)
+            for choice in ((True, {"kap": "observed", "period": None, "refresh": False}), (True, False), (False, True))
+        ),
     ],
 )
 @pytest.mark.parametrize("sampling", ["uniform", "perm", "cyclic", "gap", "gap_perm", "max_gap", "max_gain", "lipschitz"])

@@ -10,10 +10,10 @@ from fwexp.files.replacing import replacing_folder
 from fwexp.papers.catalogue import PAPERS
 from fwexp.papers.claims import all_claims, check_all
 from fwexp.papers.claims.check import save
-from fwexp.papers.files import write
-from fwexp.papers.report.figures import Drawn, drawn
+from fwexp.papers.files import PICTURE
+from fwexp.papers.report.figures import Drawn, compared, drawn, small_picture
 
-ASSETS = ("report.css", "report.js")
+WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels, by folder
 NEEDED = ("plotly", "jinja2")
 
 
@@ -40,44 +40,63 @@ def build(results_dir="results") -> Path:
     from plotly.offline import get_plotlyjs
 
     from fwexp import store
-    from fwexp.papers.report import pages
+    from fwexp.papers import comparison
+    from fwexp.papers.report import overview, pages
+    from fwexp.papers.report import runs as of_runs
 
     results_dir = check_folder("results_dir", results_dir)
-    figures = drawn(results_dir)
+    figures = [*drawn(results_dir), *compared(results_dir)]
     results = store.load_results(results_dir)
     records = check_all(all_claims(), results_dir, results=results)
     save(records, results_dir)
     runs = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
-    papers = {name: pages.paper(name, of_paper, records) for name, of_paper in _by_page(figures, pages.OTHERS).items()}
-    first = pages.index(papers, records, runs, pages.beyond(results))
+    of_papers = {name: pages.paper(name, of_page, records) for name, of_page in _by_page(figures).items()}
+    comparable = comparison.comparable(results)
+    contents = {
+        "index": overview.index(of_papers, records, comparable, runs),
+        "explorer": {},
+        "compare": overview.compare(comparable),
+        "runs": {},
+        "run": {},
+        "inventory": overview.inventory(of_papers),
+        "words": overview.words(),
+        "environment": overview.environment(),
+    }
+    claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
+    data = of_runs.tables(runs, of_runs.with_suboptimality(results, comparable), claims, figures)
+    data["runs"]["first"] = overview.first_methods()
     with replacing_folder(results_dir / "report") as folder:
-        for name, content in {"index": first, **papers}.items():
-            _write(folder / f"{name}.html", pages.render(name, papers, **content))
+        for name, content in {**contents, **of_papers}.items():
+            _write(folder / f"{name}.html", pages.render(name, of_papers, **content))
+        for name, content in data.items():
+            _write(folder / "data" / f"{name}.js", of_runs.script(name, content))
         for figure in figures:
-            _copy(figure, folder)
-        for asset in ASSETS:
-            _write(folder / asset, files(__package__).joinpath(asset).read_text(encoding="utf-8"))
+            _picture(figure, folder)
+        for asset in files(__package__).iterdir():
+            if asset.name.endswith((".css", ".js")):
+                _write(folder / asset.name, asset.read_text(encoding="utf-8"))
         _write(folder / "plotly.min.js", get_plotlyjs())
     return results_dir / "report" / "index.html"
 
 
-def _by_page(figures: list[Drawn], others: str) -> dict[str, list[Drawn]]:
-    """The figures of each page: one per paper, also where none is drawn, and one for all others."""
+def _by_page(figures: list[Drawn]) -> dict[str, list[Drawn]]:
+    """The figures of each page: one per paper, also where none is drawn, and those of others where there are any."""
     pages: dict[str, list[Drawn]] = {name: [] for name in PAPERS}
     for figure in figures:
-        paper = figure.figure.name.partition("/")[0]
-        pages.setdefault(paper if paper in PAPERS else others, []).append(figure)
+        pages.setdefault(figure.page, []).append(figure)
     return pages
 
 
-def _copy(pictured: Drawn, folder: Path) -> None:
-    if pictured.stem:
-        write(
-            folder / "figures" / pictured.id,
-            {suffix: pictured.read(suffix) for suffix in pictured.figure.suffixes[:-1]},
-            pictured.record,
-        )
+def _picture(pictured: Drawn, folder: Path) -> None:
+    """Write what pages show where there are no scripts, and what they show of it in small; the store has it as drawn."""
+    if pictured.stem and pictured.figure.suffixes == PICTURE:
+        content = pictured.read(".png")
+        for name, width in WIDTHS.items():
+            path = folder / name / f"{pictured.id}.webp"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(small_picture(content, width))
 
 
 def _write(path: Path, content: str) -> None:
+    path.parent.mkdir(exist_ok=True)
     path.write_text(content, encoding="utf-8", newline="\n")

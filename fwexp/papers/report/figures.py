@@ -1,6 +1,7 @@
-"""The figures of the report: which files there are of each, and its curves as the page draws them."""
+"""The figures of the report: which files there are of each, small pictures, and its curves as the page draws them."""
 
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,13 +10,16 @@ import pandas as pd
 
 from fwexp.driver.progress import print_line
 from fwexp.errors import DataError
-from fwexp.papers.catalogue import FIGURES, Figure
-from fwexp.papers.files import paths, read_file, read_record
+from fwexp.papers.catalogue import FIGURES, PAPERS, Figure, is_ours
+from fwexp.papers.files import PICTURE, paths, read_file, read_record
 from fwexp.plots import style
 from fwexp.plots.frames import AXES, MEASURES, POSITIONS
 from fwexp.store.records import Damaged
 
-POINTS = 300  # of a curve on a page; its CSV has all
+OTHERS, YOURS = "others", "yours"
+"""The names of the pages of figures that belong to no paper: of ours, and of a person's own."""
+
+POINTS = 80  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
 READ = {"panel", "variant", "measure", "axis", "runs", *COLUMNS}
 DASHES = {"-": "solid"}
@@ -63,6 +67,17 @@ class Drawn:
         """A name that is one in HTML, too."""
         return self.figure.name.replace("/", "-")
 
+    @property
+    def page(self) -> str:
+        """The page that it is on: that of its paper; one of other figures of ours; and one of a person's own."""
+        paper = self.figure.name.partition("/")[0]
+        return paper if paper in PAPERS else YOURS if self.yours else OTHERS
+
+    @property
+    def yours(self) -> bool:
+        """Whether it is not of this package: of another one, or drawn by ``fwexp compare`` for whoever asked."""
+        return self.figure.name not in FIGURES or not is_ours(FIGURES.module(self.figure.name))
+
     def read(self, suffix: str) -> bytes:
         """What one of its files holds.
 
@@ -101,10 +116,40 @@ def _files(figure, results_dir):
     return Drawn(figure)
 
 
+def compared(results_dir: Path) -> list[Drawn]:
+    """What ``fwexp compare`` drew."""
+    found = []
+    for path in sorted(results_dir.glob("figures/compare/*.json")):
+        name = f"compare/{path.stem}"
+        try:
+            record = read_record(path.with_suffix(""), PICTURE, name, "")
+        except Damaged as error:
+            print_line(f"{name} is damaged: {error}; fwexp compare draws it again")
+        else:
+            figure = Figure(name, str(record.get("title")), *[_no_catalogue] * 2, shows=_no_catalogue)
+            found.append(Drawn(figure, path.with_suffix(""), "full", record))
+    return found
+
+
+def _no_catalogue(*_):
+    raise NotImplementedError("what fwexp compare drew is read from its files")
+
+
+def small_picture(content: bytes, width: int) -> bytes:
+    """A PNG as a WebP that is at most so many pixels wide."""
+    from PIL import Image
+
+    picture, small = Image.open(io.BytesIO(content)), io.BytesIO()
+    picture = picture.convert("RGB").reduce(max(1, picture.width // (2 * width)))
+    if picture.width > width:
+        picture = picture.resize((width, max(1, round(picture.height * width / picture.width))), Image.Resampling.LANCZOS)
+    picture.save(small, format="WEBP", quality=82)
+    return small.getvalue()
+
+
 def curves(pictured: Drawn) -> dict:
     """The panels of a figure with all curves, from its CSV, as plain data."""
     frame = pd.read_csv(io.BytesIO(pictured.read(".csv")), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ)
-    lines = style.lines(frame["variant"])
     axes = pictured.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
     panels = []
     for key, panel in frame.groupby("panel", sort=False):
@@ -120,7 +165,12 @@ def curves(pictured: Drawn) -> dict:
                 "curves": _curves(panel),
             }
         )
-    methods = [
+    return {"panels": panels, "methods": looks(frame["variant"])}
+
+
+def looks(variants: Iterable[str]) -> list[dict]:
+    """How the lines of variants look, in the order of legends."""
+    return [
         {
             "name": name,
             "label": line.label,
@@ -128,9 +178,8 @@ def curves(pictured: Drawn) -> dict:
             "dash": _dash(line.dashes),
             "symbol": SYMBOLS.get(line.marker, "circle"),
         }
-        for name, line in lines.items()
+        for name, line in style.lines(variants).items()
     ]
-    return {"panels": panels, "methods": methods}
 
 
 def _curves(panel) -> list[dict]:

@@ -2,34 +2,31 @@
 
 import functools
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from fwexp.errors import ParameterError
-from fwexp.papers.catalogue import PAPERS, Figure, Kind, papers_by_id
+from fwexp.papers.catalogue import PAPERS, Figure, Kind, is_ours, papers_by_id
 from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding
 from fwexp.papers.files import PICTURE
 from fwexp.papers.origin import OF_CODE
-from fwexp.papers.report.figures import Drawn, curves
+from fwexp.papers.report.figures import OTHERS, YOURS, Drawn, curves
 
-TITLE, OTHERS = "fwexp: the papers, run here", "others"
-"""The title of the first page, and the name of the page of figures that belong to no paper of the list."""
-
-SIDES = ("bcfw", "bccfw_accelerated", "auto")
-
-IN_THE_PAPERS = {
-    "ocr": "2013, 2016: n 6251 (or 626), d 4028 as printed; its features are 4082",
-    "conll2000": "2013, 2016: n 8936, d 1643026",
-    "hansards": "2013: n 5000, d 82; its features and training alignments are not public",
-    "horseseg": "2016: n 147, 6121 or 25438, d 2069",
-    "synthetic_horseseg": "2016: HorseSeg, of photos, has these sizes",
-    "synthetic_lsp": "2016: LSP, of photos, n 100, d 2677",
+TITLES = {
+    "index": "Frank-Wolfe methods for structural SVMs, run here",
+    "explorer": "Explorer",
+    "compare": "Who is fastest where",
+    "runs": "Runs",
+    OTHERS: "Other figures",
+    YOURS: "Your figures",
+    "inventory": "Inventory",
+    "words": "Words",
+    "environment": "Environment",
+    "run": "A run",
 }
-"""What the papers say of the size of a data set, or of the one that it stands in for."""
+"""The titles of the pages that are of no paper."""
 
 
 @functools.cache
@@ -39,7 +36,7 @@ def environment() -> Environment:
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
-    made.globals |= {"verdicts": VERDICTS, "page_of": _page_of, "chosen": _chosen}
+    made.globals |= {"verdicts": VERDICTS, "page_of": page_of, "chosen": _chosen}
     return made
 
 
@@ -48,7 +45,7 @@ def part(name: str, *values: object) -> str:
     return str(getattr(environment().get_template("parts.html").module, name)(*values))
 
 
-def _page_of(record: Mapping) -> str:
+def page_of(record: Mapping) -> str:
     return papers_by_id()[record["paper"]].name
 
 
@@ -57,24 +54,28 @@ def _chosen(record: Mapping, threshold: str) -> str:
     return f"{claim.chosen[threshold]:g}" if claim and threshold in claim.chosen else ""
 
 
-def render(here: str, names: Iterable[str], **content: object) -> str:
-    """Return a page, with links to all pages."""
-    template = environment().get_template("index.html" if here == "index" else "paper.html")
-    short = {"index": "Overview"} | {name: f"{PAPERS[name].id} {name}" if name in PAPERS else title_of(name) for name in names}
-    return template.render(title=TITLE if here == "index" else title_of(here), navigation=short, here=here, **content)
+def render(here: str, pages: Mapping[str, Mapping], /, **content: object) -> str:
+    """Return a page, with links to all; `pages` are those of figures, by name."""
+    template = environment().get_template(f"{here}.html" if here in TITLES and here not in pages else "paper.html")
+    named = {name: TITLES[name] for name in TITLES if name not in ("index", "run", OTHERS, YOURS)}
+    named["compare"] = "Compare"
+    figures = {name: name if name in PAPERS else name.capitalize() for name in pages}
+    links = {"index": "Overview", **dict(list(named.items())[:3]), **figures, **dict(list(named.items())[3:])}
+    return template.render(title=title_of(here), navigation=links, here=here, **content)
 
 
 def title_of(name: str) -> str:
-    """Return the title of the page of a paper, or of the others."""
-    return PAPERS[name].title if name in PAPERS else "Other figures"
+    """Return the title of a page."""
+    return PAPERS[name].title if name in PAPERS else TITLES[name]
 
 
 def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]) -> dict:
     """Return what is on the page of a paper: its figures in order, each with its claims, and the claims that none shows."""
-    claims = [record for record in everything.values() if _page_of(record) == name]
+    claims = [record for record in everything.values() if page_of(record) == name]
     ids = {id for one in figures for id in one.figure.claims}
     return {
         "paper": PAPERS.get(name),
+        "yours": name == YOURS or (name in PAPERS and not is_ours(PAPERS.module(name))),
         "figures": [shown(one, everything) for one in figures],
         "claims": claims,
         "elsewhere": [record for record in claims if record["id"] not in ids],
@@ -93,6 +94,10 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
         "title": figure.title,
         "state": _state(pictured, bearing, looking),
         "drawn": pictured.stem is not None,
+        "page": pictured.page,
+        "yours": pictured.yours,
+        "pictured": pictured.stem is not None and figure.suffixes == PICTURE,
+        "file": f"../figures/{figure.name}{'' if pictured.preset == 'full' else '-smoke'}",
         "full": pictured.preset == "full",
         "described": str(pictured.record.get("description") or figure.title),
         "curves": _finite(curves(pictured)) if pictured.stem and figure.has_curves else None,
@@ -135,7 +140,7 @@ def _looking(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Ma
 
 
 def _of_its_paper(figure: str, records: Mapping[str, Mapping]) -> list[Mapping]:
-    return [record for record in records.values() if _page_of(record) == figure.partition("/")[0]]
+    return [record for record in records.values() if page_of(record) == figure.partition("/")[0]]
 
 
 class State(NamedTuple):
@@ -154,7 +159,7 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
     if pictured.preset != "full":
         return State("", "A short try, which decides nothing: not all of its runs.")
     if kind is Kind.OURS:
-        return State("", "Ours: no figure of a paper.")
+        return State("", f"{'Yours' if pictured.yours else 'Ours'}: no figure of a paper.")
     if not (own := _of_its_paper(name, bearing)):
         others = _of_its_paper(name, looking)
         more = " Claims of the paper that look at its runs among others: " if others else ""
@@ -173,13 +178,13 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
 
 
 def _finite(value):
-    """Numbers that JSON has, to six digits; null for others."""
+    """Numbers that JSON has, to five digits; null for others."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+        return float(f"{value:.5g}") if math.isfinite(value) else None
     return value
 
 
@@ -197,89 +202,3 @@ def _cells(line: str) -> list[str]:
     return [
         cell.strip().replace(hidden, "|").replace("\\*", "*") for cell in line.replace(r"\|", hidden).strip().strip("|").split("|")
     ]
-
-
-def index(pages: Mapping[str, Mapping], records: Mapping[str, Mapping], runs: Sequence, compared: Mapping) -> dict:
-    """Return what is on the first page, given what is on the pages of papers."""
-    from fwexp.plots.style import METHODS
-
-    full = {name: sum(figure["full"] for figure in page["figures"]) for name, page in pages.items()}
-    verdicts = [(record["verdict"], record) for record in records.values()]
-    return {
-        "pages": [{"name": name, "title": title_of(name), "ready": full[name], **page} for name, page in pages.items()],
-        "compared": compared,
-        "fallen": [record for verdict, record in verdicts if verdict not in (HOLDS, *OPEN)],
-        "open": [record for verdict, record in verdicts if verdict in OPEN],
-        "datasets": _datasets(),
-        "statuses": ", ".join(f"{count} {status}" for status, count in sorted(Counter(run.status for run in runs).items())),
-        "runs": _runs(runs),
-        "regimes": {name: method.label for name, method in METHODS.items() if name.startswith("cache_")},
-        "environment": _environment(),
-    }
-
-
-def beyond(results) -> dict:
-    """Passes and time of the plain method, the accelerated one and auto, on what is stored of at least two of them."""
-    from fwexp.papers import comparison
-
-    sides = [comparison.parse(name) for name in SIDES]
-    results = comparison.comparable(results[results["solver"] == "bcfw"])  # which all of them stand for
-    stored = [side for side in sides if len(results) and len(side.rows(results))]
-    try:
-        if len(stored) < 2:
-            raise ParameterError("fewer than two of them are stored")
-        costs = comparison.compare(stored, results)
-    except ParameterError as error:
-        return {"rows": (), "lacking": str(error)}
-    rows = [
-        (
-            row["problem"],
-            row["side"],
-            f"{row['reached']} of {row['seeds']}",
-            *comparison.shown(row, "passes"),
-            *comparison.shown(row, "time"),
-        )
-        for row in costs.to_dict("records")
-    ]
-    return {"rows": rows, "standings": [comparison.standing(costs, s.name, cost) for cost in ("passes", "time") for s in stored]}
-
-
-def _datasets() -> list[tuple]:
-    from fwexp.data import DATASETS
-
-    DATASETS.load_all()
-    return [(name, dataset.title, dataset.shape, IN_THE_PAPERS.get(name, "-")) for name, dataset in sorted(DATASETS.items())]
-
-
-def _runs(runs: Sequence) -> list[dict]:
-    from fwexp.store.labels import differing
-
-    order = ("dataset", "solver", "lam_spec", "seed")
-    runs = sorted(runs, key=lambda run: [str(run.columns().get(name)) for name in order] + [run.key])
-    options = differing([run.config for run in runs])
-    return [_run(run, option) for run, option in zip(runs, options, strict=True)]
-
-
-def _run(run, options: str) -> dict:
-    columns = run.columns()
-    facts = [columns.get(name) for name in ("dataset", "solver", "lam_spec", "seed")]
-    numbers = [run.record.get(name) for name in ("passes", "time", "gap")]
-    words = ["-" if value is None or value != value else f"{value:.4g}" for value in numbers]
-    cells = (run.status, *("-" if fact is None else fact for fact in facts), *words, options or "-")
-    return {"cells": cells, "key": run.key[:12], "config": _yaml(run.config)}
-
-
-def _yaml(config) -> str:
-    import yaml
-
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return yaml.dump(config, Dumper=dumper, sort_keys=False, allow_unicode=True) if config else "unknown"
-
-
-def _environment() -> list[tuple]:
-    from fwexp.papers.origin import commit_of
-    from fwexp.store.provenance import provenance
-
-    here = provenance()
-    rows = [("commit", commit_of(here)), ("Python", here["python"]), *sorted(here["versions"].items())]
-    return [*rows, ("system", here["system"]), ("processor", here["cpu"]), ("threads", here["threads"])]
