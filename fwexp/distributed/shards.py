@@ -23,6 +23,7 @@ from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.evaluation import Evaluator, Totals
 from fwexp.problems.signature import check_problem_type, check_signature, signature
 from fwexp.problems.sparse_vector import SparseVector
+from fwexp.problems.weighted import share
 from fwexp.solvers import get_method
 
 PATIENCE = 300.0  # seconds
@@ -314,7 +315,7 @@ def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Sha
     if check_integer("k", k, 1) > problem.n:
         raise ParameterError(f"k must be an integer in 1 .. {problem.n}, got {k}")
     index = [np.arange(part, problem.n, k) for part in range(k)]
-    return Shards(client, _same, [problem.subset(own) for own in index], index, patience)
+    return Shards(client, _same, [share(problem, own) for own in index], index, patience)
 
 
 def from_parts(read: Callable, parts: Sequence, client: Client, *, patience: float = PATIENCE) -> Shards:

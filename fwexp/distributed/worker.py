@@ -33,6 +33,7 @@ from fwexp.problems.protocol import (
 from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.problems.tiers import missing
+from fwexp.problems.weighted import share
 from fwexp.solvers import active_set, auto, duals, projections
 from fwexp.solvers.base import check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
@@ -134,7 +135,7 @@ class Part:
         nonzero = sum(np.count_nonzero(answer.psi) for answer in found)
         return About(
             n=problem.n,
-            example=problem.subset(examples[:1]),
+            example=share(problem, examples[:1]),
             costly=costly_oracle(problem),
             exact=exact_oracle(problem),
             seconds=seconds,
