@@ -37,6 +37,10 @@ class RunsFailed(Exception):
     """Runs failed, through nobody's mistake in asking for them; the others have finished. Exit code 1."""
 
 
+class WorkersLost(RuntimeError):
+    """No worker of a cluster is left to answer; what was saved of the run stays."""
+
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 

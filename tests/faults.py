@@ -5,7 +5,8 @@ workers. After every kill the store holds no damaged run and every run that was 
 nobody disturbed, but for times, and nothing is left over. ``orphans``: parents are killed within a second of the start of their
 workers; no process lives on, and nothing is left in shared memory. ``together``: one of three sweeps on one grid is killed; every
 run is done, and none twice. ``checkpoints``: runs of many settings are killed, each many times, and go on; they end as if nobody
-had disturbed them. ``bits``: one bit of every byte of every file of a run is flipped; every flip is found, and that run alone
+had disturbed them. ``workers``: those of a training on a Dask cluster are killed or stopped for some seconds, or asked twice; one
+process confirms the gap. ``bits``: one bit of every byte of every file of a run is flipped; every flip is found, and that run alone
 redone.
 """
 
@@ -22,12 +23,15 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 
 from fwexp import store
+from tests.small_problems import chain
 
 COMMAND = [sys.executable, "-c", "import sys; from fwexp.cli import main; sys.exit(main())", "run", "-m"]
 SWEEP = ["dataset=digits", "solver=bcfw,ssg", "seed=range(4)", "max_passes=30", "gap_tol=0"]
@@ -215,6 +219,84 @@ def checkpoints(count: int, rng, folder: Path) -> None:
     print(f"{len(SETTINGS)} settings: {killed} kills, {goes_on} times gone on from a checkpoint, the same bits in the end")
 
 
+HOW = {"lam": 0.1, "gap_tol": 0.0, "max_passes": 1e6, "schedule": 1.0}  # until it is told to end
+WORKERS = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+
+
+def a_worker(cluster, rng, gone=()) -> int:
+    """Return a process that has started, and is known to the scheduler."""
+    while True:
+        nanny = rng.choice([*cluster.workers.values()])
+        if nanny.pid not in (None, *gone) and nanny.worker_address in cluster.scheduler.workers:
+            return nanny.pid
+        time.sleep(0.01)
+
+
+def kill_workers(cluster, count, rng) -> None:
+    """Kill one about every second."""
+    gone: list = []
+    while len(gone) < count:
+        time.sleep(rng.uniform(0.5, 1.5))
+        gone.append(a_worker(cluster, rng, gone))
+        os.kill(gone[-1], signal.SIGKILL)
+
+
+def stall_workers(cluster, count, rng) -> None:
+    """Stop one for longer than anybody has patience, again and again."""
+    for _ in range(count):
+        time.sleep(rng.uniform(0.5, 1.5))
+        pid = a_worker(cluster, rng)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(3.0)
+        os.kill(pid, signal.SIGCONT)
+
+
+def ask_twice(cluster, count, rng) -> None:
+    """Have a question answered by two tasks, again and again."""
+    from fwexp.distributed.shards import Shards
+
+    submit, both = Shards.submit, []
+
+    def twice(shards, *args):
+        if len(both) < count and rng.random() < 0.1:
+            both.append(submit(shards, *args))
+        return submit(shards, *args)
+
+    with mock.patch.object(Shards, "submit", twice):
+        while len(both) < count or not all(future.done() for future in both):
+            time.sleep(0.01)
+
+
+def workers(count: int, rng, scheme: str, disturb) -> None:
+    """Disturb a training while it lasts, and evaluate what it returns."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    import fwexp.distributed
+
+    problem = chain("csr", 3, n=60)[1]
+    # A cluster gives up a worker for good that is gone, again, so long after it was lost.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(**WORKERS) as cluster,
+        Client(cluster) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        shards = fwexp.distributed.shard(problem, client, 4, patience=2.0 if disturb is stall_workers else 20.0)
+        disturbed = pool.submit(disturb, cluster, count, rng)
+        result = fwexp.solve(shards, scheme=scheme, callback=lambda row: disturbed.done() and row["gap"] <= 5e-3, **HOW)
+        disturbed.result()
+    assert result.status == "interrupted", result.reason  # it lasted
+    evaluation = fwexp.evaluate(problem, result)
+    primal = 0.5 * result.lam * evaluation.norm_sq + evaluation.hinge
+    optimum = fwexp.solve(problem, "bcfw", lam=result.lam, step="corrective", gap_tol=1e-6, max_passes=2000)
+    assert abs(primal - result.primal) <= 1e-8 * primal
+    assert result.dual <= optimum.primal + 1e-9
+    assert primal - optimum.dual <= result.gap + 1e-6 <= 5e-3 + 1e-6
+    passes = result.trace["passes"].iloc[-1]
+    print(f"{scheme}: {disturb.__name__}, {count} times in {passes:.0f} passes: gap {result.gap:.1e}, as one process confirms")
+
+
 def bits(step: int, rng, folder: Path) -> None:
     """Flip a bit of every ``step``-th byte of the files of a run that has a neighbour."""
     assert start(folder, "solver=bcfw", "seed=0,1").wait() == 0
@@ -241,6 +323,14 @@ def bits(step: int, rng, folder: Path) -> None:
     print(f"{flips} flipped bits, each found, and its run named and redone alone")
 
 
+def all_workers(count: int, rng) -> None:
+    """Disturb both schemes in all ways."""
+    for scheme in ("local", "oracles"):
+        workers(count, rng, scheme, kill_workers)
+        for disturb in (stall_workers, ask_twice):
+            workers(max(count // 4, 1), rng, scheme, disturb)
+
+
 def main(chosen, count: int, seed: int, launchers, step: int) -> None:
     """Do all that is chosen."""
     rng = random.Random(seed)
@@ -251,13 +341,14 @@ def main(chosen, count: int, seed: int, launchers, step: int) -> None:
                 "orphans": lambda: orphans(max(count * 3 // 20, 1), rng, Path(folder)),
                 "together": lambda: together(max(count // 10, 1), rng, Path(folder)),
                 "checkpoints": lambda: checkpoints(max(count // 10, 1) + 1, rng, Path(folder)),
+                "workers": lambda: all_workers(max(count // 10, 1), rng),
                 "bits": lambda: bits(step, rng, Path(folder)),
             }[name]()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("chosen", nargs="*", default=["kills", "orphans", "together", "checkpoints", "bits"])
+    parser.add_argument("chosen", nargs="*", default=["kills", "orphans", "together", "checkpoints", "workers", "bits"])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--launchers", nargs="+", default=["basic", "joblib"])

@@ -101,7 +101,7 @@ class Oracles(Scheme):
             self._give_up_overdue()
         came = {}
         with suppress(*FAULTS):  # all at once; where one fails, one by one
-            came = dict(zip(ready, self.problem.client.gather(ready)))
+            came = dict(zip(ready, self.problem.together(ready)))
         for future in ready:
             self._take(future, came.get(future))
 

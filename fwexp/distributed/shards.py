@@ -16,7 +16,7 @@ from distributed import Client
 from fwexp.distributed import worker
 from fwexp.distributed.local import Local
 from fwexp.distributed.oracles import Oracles
-from fwexp.errors import OptionError, ParameterError, Stopped, shown
+from fwexp.errors import OptionError, ParameterError, Stopped, WorkersLost, shown
 from fwexp.options import check_choice, check_integer, check_positive
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
@@ -80,14 +80,18 @@ class Shards(CallbackProblem):
 
     def _load(self, k: int) -> None:
         """Have a part made where there are few."""
-        threads = self.client.nthreads()
-        if not threads:
-            self.client.wait_for_workers(1, timeout=self.patience)
-            threads = self.client.nthreads()
+        while not (threads := self.client.nthreads()):  # one that comes may be gone again
+            try:
+                self.client.wait_for_workers(1, timeout=self.patience)
+            except TimeoutError:
+                raise self._lost(k, f"no worker came to the cluster for {self.patience:g} s (patience)") from None
         used = Counter(self._places.values())
         fit = [address for address in threads if address not in self._avoided] or list(threads)
         self._places[k] = min(fit, key=lambda address: (used[address] / threads[address], address))
         self._parts[k] = self._send(k, worker.Part, self._read, self._sources[k])
+
+    def _lost(self, k: int, why: str) -> WorkersLost:
+        return WorkersLost(f"part {k} of {self.k} is lost: {why}; the latest checkpoint, where the run has one, is as it was")
 
     def move(self, k: int) -> None:
         """Make a part anew, on another worker: it does not answer."""
@@ -119,6 +123,11 @@ class Shards(CallbackProblem):
             By default all.
         stop : callable, optional
             ``stop()`` says whether to give up, by raising ``Stopped``.
+
+        Raises
+        ------
+        WorkersLost
+            No worker is left, or none answers.
         """
         parts = range(self.k) if parts is None else parts
         asked, answers = {k: self.submit(k, name, *args(k)) for k in parts}, {}
@@ -126,14 +135,19 @@ class Shards(CallbackProblem):
             for attempt in range(ATTEMPTS):
                 try:
                     answers[k] = self._result(future, stop)
-                except worker.FAULTS:
+                except worker.FAULTS as fault:
                     if attempt + 1 == ATTEMPTS:
-                        raise
+                        raise self._lost(k, f"{ATTEMPTS} times nobody answered ({type(fault).__name__})") from fault
                     self.move(k)
                     future = self.submit(k, name, *args(k))
                     continue
                 break
         return {k: answer for k, answer in answers.items() if not isinstance(answer, worker.Lost)}
+
+    def together(self, futures: list) -> list:
+        """Return the answers of several futures, in one message of each worker."""
+        client = self.client  # whose gather knows no time limit
+        return client.sync(lambda: client.gather(futures, asynchronous=True), callback_timeout=self.patience)
 
     def _result(self, future, stop):
         if stop is None:
@@ -289,7 +303,8 @@ def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Sha
     k : int
         Parts, as a rule one per worker; example i goes to part i mod k.
     patience : float
-        Seconds to wait for an answer before the part is given to another worker: far more than an answer takes.
+        Seconds to wait for an answer before the part is given to another worker: far more than an answer takes. Where no worker
+        is left, and none comes for as long, a run ends with ``fwexp.errors.WorkersLost``.
 
     Returns
     -------
@@ -305,7 +320,7 @@ def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Sha
     --------
     >>> import fwexp.distributed
     >>> from distributed import Client
-    >>> with Client(processes=False, n_workers=2, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=2, dashboard_address=":0") as client:
     ...     problem = fwexp.multiclass_problem([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], [0, 1, 1])
     ...     shards = fwexp.distributed.shard(problem, client, 2)
     ...     fwexp.solve(shards, lam=0.1).status

@@ -13,6 +13,8 @@ import fwexp
 from fwexp import distributed
 from fwexp.distributed import worker
 from fwexp.distributed.shards import Shards
+from fwexp.driver.checkpoint import Checkpoint
+from fwexp.errors import WorkersLost
 from tests.small_problems import chain
 
 SCHEMES = ["local", "oracles"]
@@ -22,7 +24,7 @@ HOW = {"lam": 0.1, "gap_tol": 0.005, "max_passes": 400, "schedule": 1.0, "tau": 
 
 @pytest.fixture
 def cluster():
-    with LocalCluster(processes=False, n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(processes=False, n_workers=3, threads_per_worker=1, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -97,6 +99,25 @@ def test_messages_that_come_twice_count_once(cluster, scheme, monkeypatch):
         assert np.array_equal(once.trace[columns], again.trace[columns])
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_run_whose_last_worker_is_gone_ends_and_its_checkpoint_goes_on(cluster, scheme, tmp_path):
+    saved, how = Checkpoint(tmp_path / "run", {}, 0.0), HOW | {"scheme": scheme}
+
+    def close(row):
+        if row["passes"] >= 3.0:
+            for name in [*cluster.workers]:
+                client.sync(cluster.workers.pop(name).close, nanny=False)
+
+    with Client(cluster) as client:
+        lost = r"part \d of 2 is lost: no worker came to the cluster for 1 s \(patience\); the latest checkpoint, [^\n]*"
+        with pytest.raises(WorkersLost, match=f"^{lost}$"):
+            fwexp.solve(distributed.shard(PROBLEM, client, 2, patience=1.0), callback=close, checkpoint=saved, **how)
+        cluster.scale(3)
+        result = fwexp.solve(distributed.shard(PROBLEM, client, 2), checkpoint=saved, **how)
+        assert result.trace["passes"].tolist()[:3] == [0.0, 1.0, 2.0]  # as they were
+    confirm(result)
+
+
 def test_errors_of_the_oracle_are_passed_on(cluster):
     functions = chain("functions", 0, n=4)[1]
     functions.loss = lambda i, y: -1.0
@@ -109,7 +130,7 @@ def test_errors_of_the_oracle_are_passed_on(cluster):
 def test_kills_of_processes(scheme):
     """Three workers are killed, one after the other, while they work; nannies start others."""
     problem = chain("csr", 3, n=60)[1]
-    options = {"processes": True, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"processes": True, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         shards, rng = distributed.shard(problem, client, 4, patience=20.0), np.random.default_rng(0)
         killed, done = [], threading.Event()
