@@ -105,13 +105,15 @@ def test_a_run_whose_last_worker_is_gone_ends_and_its_checkpoint_goes_on(cluster
 
     def close(row):
         if row["passes"] >= 3.0:
+            shards.patience = 1.0  # all is compiled
             for name in [*cluster.workers]:
                 client.sync(cluster.workers.pop(name).close, nanny=False)
 
     with Client(cluster) as client:
+        shards = distributed.shard(PROBLEM, client, 2)
         lost = r"part \d of 2 is lost: no worker came to the cluster for 1 s \(patience\); the latest checkpoint, [^\n]*"
         with pytest.raises(WorkersLost, match=f"^{lost}$"):
-            fwexp.solve(distributed.shard(PROBLEM, client, 2, patience=1.0), callback=close, checkpoint=saved, **how)
+            fwexp.solve(shards, callback=close, checkpoint=saved, **how)
         cluster.scale(3)
         result = fwexp.solve(distributed.shard(PROBLEM, client, 2), checkpoint=saved, **how)
         assert result.trace["passes"].tolist()[:3] == [0.0, 1.0, 2.0]  # as they were
