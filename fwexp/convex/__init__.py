@@ -6,6 +6,7 @@ from fwexp.convex.objectives import Function, LeastSquares, Logistic, Minimisati
 from fwexp.convex.polytopes import Birkhoff, Hull, KSparse, Oracle
 from fwexp.convex.sets import Box, ConvexSet, L1Ball, L2Ball, LInfBall, Product, Simplex
 from fwexp.convex.spectral import NuclearBall, Spectrahedron
+from fwexp.convex.steps import Line
 from fwexp.convex.structured import ChainPolytope, MatchingPolytope, svm_game
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "L2Ball",
     "LInfBall",
     "LeastSquares",
+    "Line",
     "Logistic",
     "MatchingPolytope",
     "Minimisation",

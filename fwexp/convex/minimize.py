@@ -99,8 +99,8 @@ def minimize(
     set : ConvexSet
         Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own.
     method : str
-        ``frank_wolfe``, ``away``, ``pairwise``, ``corrective``, ``random_away`` (on numbered atoms, and on products of such sets),
-        ``block`` or ``block_descent`` (on a `Product`).
+        ``frank_wolfe`` (or ``fw``), ``away`` (``afw``), ``pairwise`` (``pfw``), ``corrective``, ``random_away`` (on numbered atoms,
+        and on products of such sets), ``block`` or ``block_descent`` (on a `Product`).
     x0 : sequence of float, optional
         The start, a member of the set; by default a vertex.
     gap_tol : float
@@ -120,7 +120,8 @@ def minimize(
     checkpoint : Checkpoint, optional
         See `fwexp.solve`.
     **options
-        ``step`` (``auto``, ``line_search``, ``adaptive``; ``open_loop`` for ``frank_wolfe`` and ``block``); ``eta`` of
+        ``step``: ``auto``, ``line_search``, ``adaptive`` (with backtracking), or ``step(line) -> gamma`` for a `Line`, cut to what
+        stays in the set; for ``frank_wolfe`` and ``block`` also ``open_loop``, l/(t+l) with l = ``ell``. ``eta`` of
         ``random_away``; ``rule`` of block methods, and ``direction`` and ``refresh`` of ``block``.
 
     Returns
@@ -158,9 +159,15 @@ def minimize(
 
 def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, options) -> Method:
     """Return a method at its start."""
-    cls = METHODS[check_choice("method", method, METHODS)]
+    cls = METHODS[check_choice("method", _named(method), METHODS)]
     checked = make_options(f"method {method}", cls.Options, options)
     return cls(f, convex_set, checked, x0, seed, settings.check("gap_tol", gap_tol))
+
+
+def _named(method):
+    """Return what a method is called, given that or another name of it."""
+    named = {alias: name for name, cls in METHODS.items() for alias in vars(cls).get("aliases", ())}
+    return named.get(method, method) if isinstance(method, str) else method
 
 
 def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:

@@ -380,6 +380,56 @@ def test_the_ends_of_the_range(method):
         assert scaled.value == pytest.approx(same.value, abs=tol)
 
 
+def test_short_names_and_rules_of_ones_own():
+    f, fun = least_squares(np.random.default_rng(4), 8, 5)
+    best, norm = optimum(fun, L1Ball(5, 0.7)), np.linalg.norm(f.matrix.A, 2) ** 2
+    run = {"max_iter": 3000, "gap_tol": 1e-7}
+    seen = []
+
+    def exact(line):
+        seen.append((line.t, line.value(0.0) - fun(line.x)[0], line.slope + fun(line.x)[1] @ line.d))
+        line.x[:] = np.nan  # a copy
+        return line.slope / line.curvature
+
+    for short, name in (("fw", "frank_wolfe"), ("afw", "away"), ("pfw", "pairwise")):
+        one, other, own = (
+            minimize(f, L1Ball(5, 0.7), method=m, **run, **o) for m, o in ((short, {}), (name, {}), (short, {"step": exact}))
+        )
+        assert one.method == own.method == name
+        assert one.value == other.value == pytest.approx(own.value, abs=1e-9)
+    assert np.abs(np.array(seen)[:, 1:]).max() < 1e-10
+    assert seen[0][0] == 0
+    assert seen[1][0] == 1
+    for target in (f, fun):  # a function of one's own has no curvature
+        result = minimize(target, L1Ball(5, 0.7), step=lambda line: line.slope / (norm * (line.d @ line.d)), **run)
+        assert result.status == "converged"
+        assert result.value == pytest.approx(best, abs=1e-7)
+    product = Product([L1Ball(2, 0.3), L1Ball(3, 0.4)])
+    own, plain = (minimize(f, product, method="block", gap_tol=1e-3, step=step) for step in (exact, "line_search"))
+    assert own.value == pytest.approx(plain.value, abs=1e-9)
+
+
+def test_open_loops_of_any_l():
+    f, _ = least_squares(np.random.default_rng(4), 8, 5)
+
+    def run(**how):
+        return minimize(f, L1Ball(5, 0.7), method="fw", max_iter=400, gap_tol=0.0, schedule=400, **how)
+
+    for ell in (1, 2, 4.5):
+        own = run(step=lambda line, ell=ell: ell / (line.t + ell))
+        assert run(step="open_loop", ell=ell).value == pytest.approx(own.value, rel=1e-12)
+    assert run(step="open_loop").value == run(step="open_loop", ell=2).value
+
+
+@pytest.mark.parametrize("method", ["fw", "away", "pairwise", "corrective"])
+def test_a_step_is_cut_to_the_set_and_never_goes_back(method):
+    f, _ = least_squares(np.random.default_rng(4), 8, 5)
+    assert L1Ball(5, 0.7).contains(minimize(f, L1Ball(5, 0.7), method=method, step=lambda line: math.inf, max_iter=20).x)
+    for wrong, shown in ((-1e-3, "-0.001"), (math.nan, "nan"), (None, "None"), ("1", "'1'"), (True, "True")):
+        with pytest.raises(ValueError, match=rf"^what step\(line\) returns must be a number >= 0, got {shown}$"):
+            minimize(f, L1Ball(5, 0.7), method=method, step=lambda line, wrong=wrong: wrong)
+
+
 def test_a_callback_that_returns_true_ends_the_run():
     f, game = LeastSquares(np.eye(3), np.ones(3)), Bilinear(np.eye(2), Simplex(2), Simplex(2))
     for solve in (lambda **how: minimize(f, Simplex(3), **how), lambda **how: saddle_point(game, **how)):
