@@ -119,7 +119,7 @@ class Method(Iteration):
         if x0 is None:
             x = first.dense(convex_set.dim)
         else:
-            x = vector("x0", x0, convex_set.dim).copy()
+            x = vector("x0", x0, convex_set.dim, convex_set.shape).copy()
             if not convex_set.contains(x):
                 raise ParameterError(f"x0 must lie in the set, got {shown(x.tolist())}")
         self.at_vertex = x0 is None

@@ -15,7 +15,7 @@ from fwexp.driver import settings
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
-from fwexp.driver.trace import Status
+from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_flag, check_function, check_positive, make_options
 from fwexp.plugins import CONVEX, SADDLE
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 METHODS, SADDLE_METHODS = of_kind(CONVEX), of_kind(SADDLE)
 
+OF_TRAINING = TRACE_COLUMNS[TRACE_COLUMNS.index("gap") + 1 :]  # columns that a log has wherever it is from
 SAME = 1e-13  # values that differ by less, relatively, differ by rounding
 
 
@@ -52,13 +53,14 @@ class Minimum:
     Attributes
     ----------
     x : ndarray
-        The point with the lowest value logged.
+        The point with the lowest value logged, of the shape of the set.
     value, gap : float
         f(x), and a bound on how far above the minimum that is.
     status, reason : str
         How the run ended, and the same as a sentence; ``stalled`` where no step gains more than rounding errors.
     trace : DataFrame
-        One row per logged point; ``primal`` is the value, ``dual`` the lower bound of its linear minimisation.
+        One row per logged point, with columns that mean something for the method; ``primal`` is the value, ``dual`` the lower bound
+        of its linear minimisation.
     method : str
     atoms : Atoms or None
         The atoms with weights that the last iterate is a mixture of, for methods that keep them.
@@ -97,7 +99,8 @@ def minimize(
     f : Function or callable
         `LeastSquares`, `Logistic`, `Quadratic`, or ``fun(x) -> (value, gradient)``.
     set : ConvexSet
-        Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own.
+        Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own. x is a vector, also where its
+        entries are those of a matrix; of ``NuclearBall(m, n).shaped(m, n)`` it is an m x n array, for ``fun`` as well.
     method : str
         ``frank_wolfe`` (or ``fw``), ``away`` (``afw``), ``pairwise`` (``pfw``), ``corrective``, ``random_away`` (on numbered atoms,
         and on products of such sets), ``block`` or ``block_descent`` (on a `Product`).
@@ -150,7 +153,7 @@ def minimize(
     """
     if not isinstance(set, ConvexSet):
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
-    iteration = new_method(as_function(f, set.dim), set, method, x0, settings.check("seed", seed), gap_tol, options)
+    iteration = new_method(as_function(f, set.dim, set.shape), set, method, x0, settings.check("seed", seed), gap_tol, options)
     log, status = _run(iteration, Evaluation(iteration), max_iter, time_limit, schedule, callback, verbose, checkpoint)
     if isinstance(iteration.f, UserFunction):
         iteration.check_gradient()
@@ -183,7 +186,7 @@ def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
         if last <= value + SAME * abs(value):  # zeros are zeros there
             x, value = mixture, last
     return Minimum(
-        x=x,
+        x=x.reshape(iteration.set.shape),
         value=value,
         gap=max(value - dual, 0.0),
         status=str(Status.DIVERGED if wrong else status),
@@ -308,4 +311,5 @@ def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose
 def _frame(log: Log) -> "pd.DataFrame":
     import pandas as pd
 
-    return pd.DataFrame(log.rows)
+    frame = pd.DataFrame(log.rows)
+    return frame.drop(columns=[name for name in OF_TRAINING if frame[name].isna().all()])

@@ -325,12 +325,15 @@ class UserFunction(Function):
     fun : callable
         ``fun(x)`` returns the value and the gradient. It may use one buffer for all gradients.
     dim : int
+    shape : tuple of int, optional
+        That of its x, and of its gradient unless that is a vector; (dim,) by default.
     """
 
     reads_point = False
 
-    def __init__(self, fun: Callable, dim: int) -> None:
+    def __init__(self, fun: Callable, dim: int, shape: tuple[int, ...] | None = None) -> None:
         self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
+        self._shape = shape or (dim,)
         self._at: np.ndarray | None = None
         self._largest = 0.0  # |value| so far
 
@@ -349,7 +352,7 @@ class UserFunction(Function):
     def _both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return value and gradient, asked for once per point."""
         if self._at is None or not np.array_equal(self._at, x):
-            answer = self._fun(x.copy())
+            answer = self._fun(x.reshape(self._shape).copy())
             if not isinstance(answer, tuple) or len(answer) != 2:
                 raise ParameterError(f"fun(x) must return the value and the gradient, got {shown(answer)}")
             try:
@@ -358,7 +361,7 @@ class UserFunction(Function):
                 raise ParameterError(f"fun(x) must return a number as its value, got {shown(answer[0])}") from None
             if not np.isfinite(value):
                 raise ParameterError(f"fun(x) must return a finite value, got {value}")
-            self._known = value, vector("the gradient that fun(x) returns", answer[1], self.dim).copy()
+            self._known = value, vector("the gradient that fun(x) returns", answer[1], self.dim, self._shape).copy()
             self._at, self._largest = x.copy(), max(self._largest, abs(value))
         return self._known
 
@@ -406,7 +409,7 @@ class Minimisation(NamedTuple):
     set: ConvexSet
 
 
-def as_function(f, dim: int) -> Function:
+def as_function(f, dim: int, shape: tuple[int, ...] | None = None) -> Function:
     """Return what is to be minimised: a `Function`, or a user's (value, gradient).
 
     Raises
@@ -417,7 +420,7 @@ def as_function(f, dim: int) -> Function:
     if not isinstance(f, Function):
         if not callable(f):
             raise ParameterError(f"f must be a function of fwexp.convex or fun(x) -> (value, gradient), got {shown(f)}")
-        return UserFunction(f, dim)
+        return UserFunction(f, dim, shape)
     if f.dim != dim:
         raise ParameterError(f"f and the set must have one dimension, got {f.dim} and {dim}")
     return f

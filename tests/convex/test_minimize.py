@@ -21,6 +21,7 @@ from fwexp.convex import (
     L2Ball,
     LeastSquares,
     Logistic,
+    NuclearBall,
     Oracle,
     Product,
     Quadratic,
@@ -419,6 +420,39 @@ def test_open_loops_of_any_l():
         own = run(step=lambda line, ell=ell: ell / (line.t + ell))
         assert run(step="open_loop", ell=ell).value == pytest.approx(own.value, rel=1e-12)
     assert run(step="open_loop").value == run(step="open_loop", ell=2).value
+
+
+@pytest.mark.parametrize("convex_set", [NuclearBall(2, 3, 2.0), Oracle(NuclearBall(2, 3, 2.0).shaped(2, 3).lmo, 6), L1Ball(6)])
+def test_points_are_seen_in_the_shape_of_the_set(convex_set):
+    Y = np.arange(6.0).reshape(2, 3)
+
+    def fun(X):
+        return 0.5 * ((X - Y) ** 2).sum(), np.asfortranarray(X - Y)
+
+    shaped, run = convex_set.shaped(2, 3), {"max_iter": 40, "gap_tol": 1e-9}
+    vectors = (lambda x: (0.5 * ((x - Y.ravel()) ** 2).sum(), x - Y.ravel())) if type(convex_set) is not Oracle else None
+    result = minimize(fun, shaped, **run)
+    assert result.x.shape == shaped.lmo(Y).shape == (2, 3)
+    assert result.value == pytest.approx(fun(result.x)[0])
+    assert shaped.contains(result.x)
+    assert result.atoms.weights @ result.atoms.points == pytest.approx(result.x.ravel())
+    assert minimize(LeastSquares(np.eye(6), Y.ravel()), shaped, x0=result.x, **run).value == pytest.approx(result.value, abs=1e-6)
+    assert minimize(lambda X: (fun(X)[0], fun(X)[1].ravel()), shaped, **run).value == result.value
+    if vectors:
+        assert minimize(vectors, convex_set, **run).x.tobytes() == result.x.tobytes()
+    with pytest.raises(
+        ValueError, match=r"^x0 must be a vector of length 6 or an array of shape \(2, 3\), got an array of shape \(3, 2\)$"
+    ):
+        minimize(fun, shaped, x0=Y.T)
+    with pytest.raises(ValueError, match=r"^shape must have the product dim = 6, got \(2, 2\)$"):
+        convex_set.shaped(2, 2)
+
+
+def test_traces_have_no_columns_of_training():
+    f, game = LeastSquares(np.eye(3), np.ones(3)), Bilinear(np.eye(2), Simplex(2), Simplex(2))
+    common = ["iterate", "step", "oracle_calls", "passes", "evaluation_calls", "time", "primal", "dual", "gap"]
+    assert list(minimize(f, L2Ball(3), method="fw").trace) == list(saddle_point(game).trace) == common
+    assert list(minimize(f, Simplex(3)).trace) == [*common, "atoms", "drops", "inspected"]
 
 
 @pytest.mark.parametrize("method", ["fw", "away", "pairwise", "corrective"])
