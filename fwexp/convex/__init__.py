@@ -1,5 +1,7 @@
 """Frank-Wolfe methods on convex sets, beyond structural SVMs: `minimize`, its sets and functions."""
 
+from fwexp.convex.balls import CappedSimplex, GroupBall, LpBall, Permutahedron
+from fwexp.convex.flows import UnitFlow
 from fwexp.convex.games import Bilinear
 from fwexp.convex.minimize import METHODS, SADDLE_METHODS, Atoms, Minimum, SaddlePoint, minimize, saddle_point
 from fwexp.convex.objectives import Function, LeastSquares, Logistic, Minimisation, Quadratic
@@ -16,9 +18,11 @@ __all__ = [
     "Bilinear",
     "Birkhoff",
     "Box",
+    "CappedSimplex",
     "ChainPolytope",
     "ConvexSet",
     "Function",
+    "GroupBall",
     "Hull",
     "KSparse",
     "L1Ball",
@@ -27,16 +31,19 @@ __all__ = [
     "LeastSquares",
     "Line",
     "Logistic",
+    "LpBall",
     "MatchingPolytope",
     "Minimisation",
     "Minimum",
     "NuclearBall",
     "Oracle",
+    "Permutahedron",
     "Product",
     "Quadratic",
     "SaddlePoint",
     "Simplex",
     "Spectrahedron",
+    "UnitFlow",
     "minimize",
     "saddle_point",
     "svm_game",

@@ -387,6 +387,18 @@ class Product(ConvexSet):
         return np.concatenate([factor.soften(piece) for factor, piece in self._pieces(theta)])
 
 
-PROJECTED = ("Simplex", "L1Ball", "L2Ball", "Box", "LInfBall", "Spectrahedron", "NuclearBall", "Product")
+PROJECTED = (
+    "Simplex",
+    "L1Ball",
+    "L2Ball",
+    "Box",
+    "LInfBall",
+    "GroupBall",
+    "Permutahedron",
+    "CappedSimplex",
+    "Spectrahedron",
+    "NuclearBall",
+    "Product",
+)
 NUMBERED = ("Simplex", "L1Ball", "Hull")
 SOFTENED = ("Simplex", "ChainPolytope", "MatchingPolytope", "Product")
