@@ -4,7 +4,7 @@ from fwexp.convex.balls import CappedSimplex, GroupBall, LpBall, Permutahedron
 from fwexp.convex.flows import UnitFlow
 from fwexp.convex.games import Bilinear
 from fwexp.convex.minimize import METHODS, SADDLE_METHODS, Atoms, Minimum, SaddlePoint, minimize, saddle_point
-from fwexp.convex.objectives import Function, LeastSquares, Logistic, Minimisation, Quadratic
+from fwexp.convex.objectives import FiniteSum, Function, LeastSquares, Logistic, Minimisation, Quadratic
 from fwexp.convex.polytopes import Birkhoff, Hull, KSparse, Oracle
 from fwexp.convex.sets import Box, ConvexSet, L1Ball, L2Ball, LInfBall, Product, Simplex
 from fwexp.convex.spectral import NuclearBall, Spectrahedron
@@ -21,6 +21,7 @@ __all__ = [
     "CappedSimplex",
     "ChainPolytope",
     "ConvexSet",
+    "FiniteSum",
     "Function",
     "GroupBall",
     "Hull",

@@ -97,13 +97,14 @@ def minimize(
     Parameters
     ----------
     f : Function or callable
-        `LeastSquares`, `Logistic`, `Quadratic`, or ``fun(x) -> (value, gradient)``.
+        `LeastSquares`, `Logistic`, `Quadratic`, `FiniteSum`, or ``fun(x) -> (value, gradient)``.
     set : ConvexSet
         Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own. x is a vector, also where its
         entries are those of a matrix; of ``NuclearBall(m, n).shaped(m, n)`` it is an m x n array, for ``fun`` as well.
     method : str
-        ``frank_wolfe`` (or ``fw``), ``away`` (``afw``), ``pairwise`` (``pfw``), ``corrective``, ``random_away`` (on numbered atoms,
-        and on products of such sets), ``block`` or ``block_descent`` (on a `Product`).
+        ``frank_wolfe`` (or ``fw``), ``away`` (``afw``), ``pairwise`` (``pfw``), ``corrective``, ``blended_pairwise`` (``bpcg``),
+        ``lazy``, ``momentum``, ``stochastic`` (f is a sum over rows, or a `FiniteSum`), ``random_away`` (on numbered atoms, and on
+        products of such sets), ``block`` or ``block_descent`` (on a `Product`).
     x0 : sequence of float, optional
         The start, a member of the set; by default a vertex.
     gap_tol : float
@@ -124,8 +125,9 @@ def minimize(
         See `fwexp.solve`.
     **options
         ``step``: ``auto``, ``line_search``, ``adaptive`` (with backtracking), or ``step(line) -> gamma`` for a `Line`, cut to what
-        stays in the set; for ``frank_wolfe`` and ``block`` also ``open_loop``, l/(t+l) with l = ``ell``. ``eta`` of
-        ``random_away``; ``rule`` of block methods, and ``direction`` and ``refresh`` of ``block``.
+        stays in the set; for ``frank_wolfe``, ``momentum`` and ``block`` also ``open_loop``, l/(t+l) with l = ``ell``. ``K`` of
+        ``lazy``; ``beta`` of ``momentum``; ``batch`` of ``stochastic``; ``eta`` of ``random_away``; ``rule`` of block methods, and
+        ``direction`` and ``refresh`` of ``block``.
 
     Returns
     -------

@@ -1,5 +1,6 @@
 """`minimize`: every method at the optimum that an independent solver finds, its certificate, its rates, its counts."""
 
+import itertools
 import math
 import re
 
@@ -16,6 +17,7 @@ from fwexp.convex import (
     METHODS,
     Bilinear,
     Box,
+    FiniteSum,
     Hull,
     L1Ball,
     L2Ball,
@@ -32,8 +34,9 @@ from fwexp.convex import (
 from fwexp.convex.minimize import new_method
 from fwexp.convex.objectives import as_function
 
+BLOCKS = ("block", "block_descent")
 RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
-ACTIVE = ("away", "pairwise", "corrective")
+ACTIVE = ("away", "pairwise", "corrective", "blended_pairwise", "lazy")
 
 
 def constraints(convex_set):
@@ -108,7 +111,7 @@ def test_every_method_reaches_the_optimum_of_another_solver(function, method, da
     d, m = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 8))
     convex_set = SETS[data.draw(st.sampled_from(sorted(SETS)))](rng, d)
     f, fun = FUNCTIONS[function](rng, m, d)
-    options = {"eta": 0.6} if method == "random_away" else {}
+    options = {"random_away": {"eta": 0.6}, "lazy": {"K": 1.5}}.get(method, {})
     result = minimize(f, convex_set, method=method, gap_tol=1e-7, max_iter=5000, **options)
     best = optimum(fun, convex_set)
     assert result.status == "converged"
@@ -131,6 +134,66 @@ def test_the_certificate_of_frank_wolfe_is_valid_in_every_row(function, step):
     assert (trace["primal"] >= best - 1e-8).all()
     assert (trace["dual"] <= best + 1e-8).all()
     assert result.value <= trace["primal"].iloc[0]
+
+
+@pytest.mark.parametrize("function", ["least squares", "logistic", "terms"])
+@pytest.mark.parametrize(
+    "how", [{"method": "momentum"}, {"method": "momentum", "step": "auto", "beta": 0.5}, {"method": "stochastic"}]
+)
+def test_averaged_gradients_come_near_with_valid_certificates(function, how):
+    rng, ball = np.random.default_rng(4), L1Ball(5, 0.7)
+    f, fun = FUNCTIONS["logistic" if function == "terms" else function](rng, 20, 5)
+    if function == "terms":  # the same, by a function of one's own
+        A, y = f.matrix.A, f.y
+
+        def of_terms(x, terms):
+            own = Logistic(A[terms], y[terms])
+            return own.value(x, A[terms] @ x), own.gradient(x, A[terms] @ x)
+
+        f = FiniteSum(of_terms, 20, 5)
+    options = how | ({"batch": 5} if how["method"] == "stochastic" else {})
+    result = minimize(f, ball, gap_tol=0.0, max_iter=1500, seed=1, **options)
+    best, trace = optimum(fun, ball), result.trace
+    scale = fun(np.zeros(5))[0] - best
+    assert (trace["primal"] >= best - 1e-8).all()
+    assert (trace["dual"] <= best + 1e-8).all()
+    assert best - 1e-8 <= result.value <= best + (0.1 if options.get("batch") else 0.02) * scale  # O(t^-1/3) and O(1/t)
+    assert ball.contains(result.x)
+    assert trace["evaluation_calls"].iloc[-1] == 0
+
+
+def test_momentum_without_memory_is_the_method_without_it():
+    f, _ = least_squares(np.random.default_rng(4), 8, 5)
+    run = {"max_iter": 100, "gap_tol": 0.0, "schedule": 100}
+    for step in ("open_loop", "auto"):
+        one, other = (
+            minimize(f, L1Ball(5, 0.7), step=step, **run, **how) for how in ({"method": "momentum", "beta": 0}, {"method": "fw"})
+        )
+        assert abs(one.value - other.value) <= 1e-12 + abs(one.trace["step"].iloc[-1] - other.trace["step"].iloc[-1]) * 0.01
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array, aslinearoperator])
+def test_gradients_of_samples_are_unbiased(kind):
+    rng = np.random.default_rng(0)
+    A, b, x = rng.standard_normal((6, 4)), rng.choice([-1.0, 1.0], 6), rng.standard_normal(4)
+    for f in (LeastSquares(kind(A), b), Logistic(kind(A), b)):
+        z, draws = f.image(x), [np.array(draw) for draw in itertools.combinations(range(6), 2)]
+        mean = np.mean([f.sampled(x, z, draw) for draw in draws], axis=0)
+        np.testing.assert_allclose(mean, f.gradient(x, z), atol=1e-12)
+
+
+def test_steps_inside_the_active_set_save_linear_minimisations_or_atoms():
+    f, ball = lasso()
+    runs = {name: minimize(f, ball, method=name, gap_tol=1e-8) for name in ("pairwise", "lazy", "blended_pairwise")}
+    assert all(run.status == "converged" for run in runs.values())
+    assert max(run.value for run in runs.values()) - min(run.value for run in runs.values()) <= 1e-8
+    steps, calls, most = (
+        {name: run.trace[column].max() for name, run in runs.items()} for column in ("step", "oracle_calls", "atoms")
+    )
+    assert calls["lazy"] < min(0.5 * steps["lazy"], 0.5 * calls["pairwise"])
+    assert most["blended_pairwise"] <= most["pairwise"]
+    sweeps = runs["lazy"].trace
+    assert (sweeps["dual"] <= runs["pairwise"].value + 1e-9).all()
 
 
 def test_rates_on_the_triangle():
@@ -271,10 +334,11 @@ def test_matrices_of_every_kind_are_one(method, kind):
     rng = np.random.default_rng(7)
     A, b = rng.standard_normal((6, 5)), rng.standard_normal(6)
     A[np.abs(A) < 0.5] = 0.0
-    blocks = method.startswith("block")
-    convex_set = Product([Simplex(2), L1Ball(3)]) if blocks else L1Ball(5)
+    convex_set = Product([Simplex(2), L1Ball(3)]) if method in BLOCKS else L1Ball(5)
     dense, other = (minimize(LeastSquares(X, b), convex_set, method=method, max_iter=30, gap_tol=0.0) for X in (A, kind(A)))
     assert other.value == pytest.approx(dense.value, abs=1e-9)
+    if method == "stochastic":  # a quadratic form is no sum
+        return
     squares = (minimize(Quadratic(X, b[:5]), convex_set, method=method, max_iter=30, gap_tol=0.0) for X in (A.T @ A, kind(A.T @ A)))
     first, second = squares
     assert second.value == pytest.approx(first.value, abs=1e-9)
@@ -337,8 +401,8 @@ def test_weights_sum_to_one_where_the_optimum_is_an_atom():
 @pytest.mark.parametrize("function", ["quadratic", "logistic"])
 def test_a_run_goes_on_bit_for_bit_from_its_state(method, function):
     rng = np.random.default_rng(1)
-    f, _ = FUNCTIONS[function](rng, 8, 6)
-    convex_set = Product([Simplex(3), L1Ball(3)]) if method.startswith("block") else L1Ball(6)
+    f, _ = FUNCTIONS["least squares" if (method, function) == ("stochastic", "quadratic") else function](rng, 8, 6)
+    convex_set = Product([Simplex(3), L1Ball(3)]) if method in BLOCKS else L1Ball(6)
     options = {"direction": "pairwise", "rule": "gap"} if method == "block" else {}
 
     def start():
@@ -357,7 +421,7 @@ def test_a_run_goes_on_bit_for_bit_from_its_state(method, function):
 def test_logging_does_not_change_a_run(method):
     rng = np.random.default_rng(2)
     f, _ = least_squares(rng, 8, 6)
-    convex_set = Product([Simplex(3), L1Ball(3)]) if method.startswith("block") else L1Ball(6)
+    convex_set = Product([Simplex(3), L1Ball(3)]) if method in BLOCKS else L1Ball(6)
     runs = [minimize(f, convex_set, method=method, max_iter=20, gap_tol=0.0, schedule=when) for when in ("default", 20.0)]
     last = [run.trace.iloc[-1] for run in runs]
     assert last[0]["primal"] == last[1]["primal"]
@@ -518,7 +582,7 @@ PAIR = Simplex(2)
         (lambda: minimize(never, 3), "set must be a convex set of fwexp.convex, got 3"),
         (lambda: minimize(never, PAIR, x0=[2.0, 2.0]), "x0 must lie in the set, got [2.0, 2.0]"),
         (lambda: minimize(never, PAIR, x0=[1.0]), "x0 must be a vector of length 2, got an array of shape (1,)"),
-        (lambda: minimize(never, PAIR, method="pairwis"), "unknown method 'pairwis'; accepted: away, block"),
+        (lambda: minimize(never, PAIR, method="pairwis"), "unknown method 'pairwis'; accepted: away, blended_pairwise, block"),
         (lambda: minimize(never, PAIR, max_iter=0), "max_iter must be a positive finite number, got 0"),
         (lambda: minimize(never, PAIR, gap_tol=-1), "gap_tol must be a finite number >= 0, got -1"),
         (lambda: minimize(never, PAIR, step="big"), "method pairwise: step must be one of auto, line_search, adaptive; got 'big'"),
@@ -557,6 +621,8 @@ def test_options_that_do_not_fit_are_refused():
         minimize(never, Product([Simplex(1), Box([0.0], [1.0])]), method="random_away")
     with pytest.raises(TypeError, match="UserFunction knows no Lipschitz constants"):
         minimize(never, Product([Simplex(2)]), method="block_descent")
+    with pytest.raises(TypeError, match="Quadratic is no sum of terms; accepted: LeastSquares, Logistic, FiniteSum"):
+        minimize(Quadratic(np.eye(2)), Simplex(2), method="stochastic")
     with pytest.raises(TypeError, match="excludes step open_loop"):
         minimize(never, Product([Simplex(2)]), method="block", direction="pairwise", step="open_loop")
 
