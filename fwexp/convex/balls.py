@@ -85,11 +85,12 @@ class GroupBall(ConvexSet):
         return np.sqrt(np.bincount(self._group, x * x))
 
     def atom(self, g):
-        largest = np.abs(g).max()
-        norms, s = self._norms(g / (largest or 1.0)), np.zeros(self.dim)
-        group = self.groups[int(np.argmax(norms))]
-        if largest > 0.0:
-            s[group] = -self.radius * (g[group] / np.linalg.norm(g[group]))
+        g = g / (np.abs(g).max() or 1.0)
+        norms, s = self._norms(g), np.zeros(self.dim)
+        k = int(np.argmax(norms))
+        group = self.groups[k]
+        if norms[k] > 0.0:
+            s[group] = -self.radius / norms[k] * g[group]
         else:
             s[group[0]] = self.radius
         return Atom(None, s)

@@ -1,5 +1,6 @@
 """`minimize` and `saddle_point`: from what people ask for to a method, and on to a certified result."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -304,7 +305,8 @@ def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose
     check_function("callback", callback, optional=True)
     bounds = Bounds(check_positive("max_iter", max_iter), iteration.gap_tol, settings.check("time_limit", time_limit))
     progress = Progress(bounds.max_passes, check_flag("verbose", verbose), iteration.name)
-    log = Log(iteration, objective, callback=callback, progress=progress)
+    told = None if callback is None else lambda row: callback(_meant(row))
+    log = Log(iteration, objective, callback=told, progress=progress)
     status = drive(iteration, log, bounds, settings.check("schedule", schedule), progress, checkpoint)
     progress.close(str(status))
     return log, status
@@ -313,5 +315,9 @@ def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose
 def _frame(log: Log) -> "pd.DataFrame":
     import pandas as pd
 
-    frame = pd.DataFrame(log.rows)
-    return frame.drop(columns=[name for name in OF_TRAINING if frame[name].isna().all()])
+    return pd.DataFrame([_meant(row) for row in log.rows])
+
+
+def _meant(row: dict) -> dict:
+    """Return a row without the columns that are there for training alone."""
+    return {name: value for name, value in row.items() if name not in OF_TRAINING or not math.isnan(value)}

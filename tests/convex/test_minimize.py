@@ -516,7 +516,8 @@ def test_traces_have_no_columns_of_training():
     f, game = LeastSquares(np.eye(3), np.ones(3)), Bilinear(np.eye(2), Simplex(2), Simplex(2))
     common = ["iterate", "step", "oracle_calls", "passes", "evaluation_calls", "time", "primal", "dual", "gap"]
     assert list(minimize(f, L2Ball(3), method="fw").trace) == list(saddle_point(game).trace) == common
-    assert list(minimize(f, Simplex(3)).trace) == [*common, "atoms", "drops", "inspected"]
+    rows = []
+    assert list(minimize(f, Simplex(3), callback=rows.append).trace) == list(rows[0]) == [*common, "atoms", "drops", "inspected"]
 
 
 @pytest.mark.parametrize("method", ["fw", "away", "pairwise", "corrective"])
