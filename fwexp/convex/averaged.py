@@ -40,18 +40,18 @@ class MomentumOptions(OpenLoopOptions):
     ----------
     step : str or callable
         ``open_loop``, or as for Frank-Wolfe; these stay where they are while s lies uphill.
-    beta : float, optional
+    momentum : float, optional
         A constant weight of the former average; by default t/(t+l).
     """
 
     step: str = choice("open_loop", *STEPS[:3], function=True)
-    beta: float | None = option(None, check_fraction, optional=True)
+    momentum: float | None = option(None, check_fraction, optional=True)
 
 
 class Momentum(Averaged):
     """Frank-Wolfe with heavy-ball momentum (Li, Sadeghi & Giannakis 2021, algorithm 1): averages of all gradients so far.
 
-    rho = l/(t+l) is the step of the open loop; 1 - beta is constant. Certificates are those of the gradient at x, computed for the
+    rho is l/(t+l), the step of the open loop, or 1 - ``momentum``. Certificates are those of the gradient at x, computed for the
     log, off the clock.
     """
 
@@ -62,7 +62,7 @@ class Momentum(Averaged):
         return self.f.gradient(self.state.x, self.state.z)
 
     def _rho(self):
-        return self._open_loop() if self.options.beta is None else 1.0 - self.options.beta
+        return self._open_loop() if self.options.momentum is None else 1.0 - self.options.momentum
 
 
 @dataclass(frozen=True)

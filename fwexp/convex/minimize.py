@@ -127,8 +127,8 @@ def minimize(
     **options
         ``step``: ``auto``, ``line_search``, ``adaptive`` (with backtracking), or ``step(line) -> gamma`` for a `Line`, cut to what
         stays in the set; for ``frank_wolfe``, ``momentum`` and ``block`` also ``open_loop``, l/(t+l) with l = ``ell``. ``K`` of
-        ``lazy``; ``beta`` of ``momentum``; ``batch`` of ``stochastic``; ``eta`` of ``random_away``; ``rule`` of block methods, and
-        ``direction`` and ``refresh`` of ``block``.
+        ``lazy``; ``momentum`` of the method of that name; ``batch`` of ``stochastic``; ``eta`` of ``random_away``; ``rule`` of
+        block methods, and ``direction`` and ``refresh`` of ``block``.
 
     Returns
     -------

@@ -138,7 +138,7 @@ def test_the_certificate_of_frank_wolfe_is_valid_in_every_row(function, step):
 
 @pytest.mark.parametrize("function", ["least squares", "logistic", "terms"])
 @pytest.mark.parametrize(
-    "how", [{"method": "momentum"}, {"method": "momentum", "step": "auto", "beta": 0.5}, {"method": "stochastic"}]
+    "how", [{"method": "momentum"}, {"method": "momentum", "step": "auto", "momentum": 0.5}, {"method": "stochastic"}]
 )
 def test_averaged_gradients_come_near_with_valid_certificates(function, how):
     rng, ball = np.random.default_rng(4), L1Ball(5, 0.7)
@@ -167,7 +167,8 @@ def test_momentum_without_memory_is_the_method_without_it():
     run = {"max_iter": 100, "gap_tol": 0.0, "schedule": 100}
     for step in ("open_loop", "auto"):
         one, other = (
-            minimize(f, L1Ball(5, 0.7), step=step, **run, **how) for how in ({"method": "momentum", "beta": 0}, {"method": "fw"})
+            minimize(f, L1Ball(5, 0.7), step=step, **run, **how)
+            for how in ({"method": "momentum", "momentum": 0}, {"method": "fw"})
         )
         assert abs(one.value - other.value) <= 1e-12 + abs(one.trace["step"].iloc[-1] - other.trace["step"].iloc[-1]) * 0.01
 
