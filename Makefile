@@ -12,7 +12,10 @@
 ## make report              figures, claims and runs as pages: results/report/index.html
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
-## make bench               measure speed against hand-written code
+## make docs                build the documentation: docs/_build/html/index.html
+## make bench               measure speed: start, passes and where they go, gaps; ARGS=--record keeps it in results/bench
+## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
+## make bench-tagger        train taggers on the text of CoNLL-2000 with ChainSVM and CRFsuite, then tag what is typed in
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
@@ -44,7 +47,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format figures claims report reproduce publish bench bench-peers clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -108,12 +111,21 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED)
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html $(ARGS)
+
 bench: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.svm $(ARGS)
+
+bench-growth: $(INSTALLED)
+	$(BIN)/python -m fwexp.bench.growth $(ARGS)
 
 bench-peers: $(INSTALLED)
 	$(BIN)/python -m fwexp.commands.peers $(ARGS)
 
+bench-tagger: $(INSTALLED)
+	$(BIN)/python -m fwexp.commands.tagger $(ARGS)
+
 clean:
-	rm -rf $(VENV) .venv-* build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist docs/_build docs/generated *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 from fwexp.commands import completion
-from fwexp.errors import OptionError, RunsFailed, UserError, unknown
+from fwexp.errors import OptionError, RunsFailed, UserError, needing, unknown
 
 atexit.register(gc.freeze)  # to collect once more what goes anyway takes 0.3 s after some commands
 
@@ -151,7 +151,8 @@ def _dispatch(argv: list[str]) -> int:
     gc.set_threshold(50_000, 20, 20)  # what is imported stays, and is gone through less often
     if name == "run" and any(completion.is_asked_for(argument) for argument in arguments):  # as of any command of Hydra
         return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)], COMMANDS)
-    return COMMANDS[name](arguments)
+    with needing(f"fwexp {name} needs"):
+        return COMMANDS[name](arguments)
 
 
 class Command:

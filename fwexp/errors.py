@@ -1,8 +1,9 @@
 """What a user can get wrong. The command line prints such an error as one line and exits with code 2."""
 
+import contextlib
 import difflib
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class UserError(Exception):
@@ -28,6 +29,10 @@ class CertificateError(UserError, RuntimeError):
     """A certificate that cannot be: a dual objective above the primal, because an oracle does not do what it promises."""
 
 
+class MissingPackage(UserError, ImportError):
+    """A package of an extra that is not installed."""
+
+
 class RunsFailed(Exception):
     """Runs failed, through nobody's mistake in asking for them; the others have finished. Exit code 1."""
 
@@ -44,6 +49,39 @@ def shown(value: object) -> str:
 def not_installed(needs: str, package: str, extra: str) -> str:
     """Return the message for a package of an extra: what needs it, and how it comes."""
     return f"{needs} {package}, which is not installed: {install(extra)}"
+
+
+# The extras, with the modules of their packages that are asked for, and the packages that are called otherwise.
+EXTRAS = {
+    "experiments": ("hydra", "matplotlib", "omegaconf", "PIL", "pooch", "pyarrow", "tqdm"),
+    "images": ("h5py", "skimage"),
+    "estimators": ("sklearn",),
+}
+CALLED = {"hydra": "hydra-core", "PIL": "pillow", "skimage": "scikit-image", "sklearn": "scikit-learn"}
+
+
+@contextlib.contextmanager
+def needing(what: str) -> Iterator[None]:
+    """Say in a line which extra has a package that what is imported inside needs, where it is not installed.
+
+    Parameters
+    ----------
+    what : str
+        What needs it, with the verb: "superpixels need".
+
+    Raises
+    ------
+    MissingPackage
+        A package of an extra is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        for extra, modules in EXTRAS.items():
+            if name in modules:
+                raise MissingPackage(not_installed(what, CALLED.get(name, name), extra)) from None
+        raise
 
 
 def install(extra: str = "") -> str:

@@ -220,9 +220,16 @@ def choice(*values, function: bool = False):
     return dataclasses.field(default=values[0], metadata={"choices": values, "function": function})
 
 
+def left_open(field: dataclasses.Field) -> dataclasses.Field:
+    """Return the field of an option that, unless it is given, is None: chosen later. It is `option`'s ``added_later``."""
+    return dataclasses.field(default=None, metadata={**field.metadata, "left_open": True, "added_later": True})
+
+
 def check_field(name: str, value, field: dataclasses.Field):
     """Return the checked value of a field: ``metadata`` has what is accepted, `choice` and `option` say how."""
     value = plain(value)
+    if value is None and "left_open" in field.metadata:
+        return None
     if "choices" in field.metadata and not (field.metadata.get("function") and callable(value)):
         _check_listed(name, value, field.metadata["choices"])
     return field.metadata["check"](name, value) if "check" in field.metadata else value

@@ -69,6 +69,7 @@ def test_seed_decides(problem):
 
 def test_result_says_what_it_is(problem, result):
     text = repr(result)
+    assert 0.0 < result.seconds == result.trace["time"].iloc[-1] < result.wall_seconds
     assert text.startswith("Result(bcfw, lam=0.2: primal=")
     assert f"gap={result.gap:.3g}, stopped at 10 passes in " in text
     assert (result.solver, result.lam, result.seed, result.status) == ("bcfw", LAM, 5, "max_passes")

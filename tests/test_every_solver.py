@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.jit import kernels
 from fwexp.problems import tiers
+from fwexp.problems.evaluation import _decode_range
 from fwexp.solvers import of_kind
 from fwexp.solvers.auto import rule
 from fwexp.testing import check_problem, check_solver, small_chains
@@ -120,15 +121,14 @@ FAMILIES = {
 }
 
 ORACLES = "fwexp.oracles."
-SMALL = {"softmax", "viterbi", "forward_backward"}  # which solvers may reach for every family, once they are imported
-ARRAY_ORACLES = {  # the modules that a family's kernels reach; what else is there is not compiled for it
-    "chain": {"viterbi", "forward_backward"},
-    "wide chain": {"viterbi", "forward_backward"},
-    "multiclass": {"softmax"},
+ARRAY_ORACLES = {  # the modules that evaluation reaches for a family; what else is there is not compiled for it
+    "chain": {"viterbi"},
+    "wide chain": {"viterbi"},
+    "multiclass": set(),
     "matching": {"assignment"},
     "segmentation": {"max_flow"},
     "segmentation in three classes": {"alpha_expansion", "max_flow"},
-    "enumerated": {"simplex_qp", "softmax"},
+    "enumerated": set(),
     "pose": {"distance_transform", "score_maps"},
 }
 
@@ -136,9 +136,9 @@ ARRAY_ORACLES = {  # the modules that a family's kernels reach; what else is the
 @pytest.mark.parametrize("family", ARRAY_ORACLES)
 def test_oracles_on_arrays_are_loaded_for_the_families_that_reach_them(family):
     """Before any kernel that may call them is; `fwexp.jit.kernels.load_array_kernels` says why."""
-    reached = kernels._reached("fwexp.problems.evaluation", frozenset(kernels._classes(FAMILIES[family]())))
-    found = {name.removeprefix(ORACLES) for name in reached if name.startswith(ORACLES)}
-    assert ARRAY_ORACLES[family] <= found <= ARRAY_ORACLES[family] | SMALL
+    reached = kernels._reached(_decode_range.py_func, frozenset(kernels._classes(FAMILIES[family]())))
+    found = {function.__module__.removeprefix(ORACLES) for function in reached if function.__module__.startswith(ORACLES)}
+    assert found == ARRAY_ORACLES[family]
 
 
 def test_no_family_is_missing():

@@ -1,7 +1,6 @@
-"""The repository as people get it: its layout, what is said twice, the README's commands, and the wheel."""
+"""The repository as people get it: its layout, what is said twice, the targets of make, and the wheel."""
 
 import ast
-import doctest
 import json
 import os
 import re
@@ -20,30 +19,15 @@ from packaging.utils import canonicalize_name
 import fwexp
 from fwexp.experiments import FIGURES
 from fwexp.files.atomic import hidden
-from fwexp.run.sweep import expand
+from tests.pages import ROOT, command_lines, figure_target
 
-ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-README = (ROOT / "README.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 
 # Where the folders of the checkout lie in an installed package.
 INSTALLED_AS = {"fwexp": "fwexp", "conf": "fwexp/conf", "experiments": "fwexp/experiments", "plots": "fwexp/plots"}
-FOLDERS = ["fwexp", "conf", "experiments", "results", "plots", "tests"]
+FOLDERS = ["fwexp", "conf", "docs", "experiments", "results", "plots", "tests"]
 FILES = ["pyproject.toml", "Makefile", "README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md", "requirements.lock"]
-
-
-def command_lines(program: str) -> list[str]:
-    """Return what stands after ``program`` in the code of the README, up to a comment."""
-    code = re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", README, flags=re.DOTALL)
-    lines = [line.strip() for block in code for line in "\n".join(block).splitlines()]
-    pattern = re.compile(rf"(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?{program} ([^#]+)")
-    return [match[1].strip() for line in lines if (match := pattern.match(line))]
-
-
-def figure_target(name: str) -> str:
-    """Return the make target of a figure: ``icml2013/fig1`` is ``fig-icml2013-1``."""
-    return re.sub(r"(\w+)/(fig|table|overlays|auto)(\d*)$", lambda m: "-".join(filter(None, (m[2], m[1], m[3]))), name)
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -103,10 +87,14 @@ def test_import_is_light(module, light):
 def test_every_import_is_a_declared_dependency():
     # Ourselves, twice; fwexp.data.digits.make_npz, a tool; what make bench compares with if it is there; what installs the package.
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools"}
-    needed, extras = PYPROJECT["project"]["dependencies"], PYPROJECT["project"]["optional-dependencies"]
-    lists = needed, extras["images"], extras["report"], extras["parallel"]
-    always, images, report, parallel = ({canonicalize_name(Requirement(text).name) for text in texts} for texts in lists)
-    of_folders = {"data": always | images, "report": always | report, "run": always | parallel}
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
+    lists = needed, extras["images"], extras["report"], extras["parallel"], extras["estimators"]
+    always, images, report, parallel, estimators = (
+        {canonicalize_name(Requirement(text).name) for text in texts} for texts in lists
+    )
+    of_folders = {"data": always | images, "report": always | report, "run": always | parallel, "problems": always | parallel}
+    of_folders["estimators"] = always | estimators
     provided = packages_distributions()
     for folder in INSTALLED_AS:
         for path in (ROOT / folder).rglob("*.py"):
@@ -129,7 +117,7 @@ def test_lock_file_pins_every_dependency_without_addresses():
 
 
 def test_make_has_every_target_that_is_named():
-    """In the README, in ``make help``, and one for every figure of the catalogue."""
+    """In README and the pages, in ``make help``, and one for every figure of the catalogue."""
     named = [line.split()[0] for line in command_lines("make")]
     named += re.findall(r"make ([a-z]+)\b(?!-)", "\n".join(re.findall(r"^## (.*)$", MAKEFILE, re.MULTILINE)))
     assert {"quickstart", "test"} <= set(named)
@@ -144,33 +132,6 @@ def test_make_has_every_target_that_is_named():
 def test_make_draws_every_figure():
     lines = [line.split()[1:] for line in dry_run(*map(figure_target, FIGURES)).stdout.splitlines()]
     assert lines[-len(FIGURES) :] == [["figure", name] for name in FIGURES]
-
-
-def test_readme_names_figures_that_exist():
-    figures = {line.split()[1] for line in command_lines("fwexp") if line.startswith("figure ")}
-    assert figures
-    assert figures <= {*FIGURES, "elsewhere/fig1"}  # that of the example
-    targets = {figure_target(name) for name in FIGURES}
-    assert {line for line in command_lines("make") if line.startswith(("fig-", "table-"))} <= targets
-
-
-def test_readme_runs_are_valid():
-    """Every ``fwexp run`` of the README gives configurations that are accepted; nothing is run."""
-    runs = [line.split()[1:] for line in command_lines("fwexp") if line.startswith("run ")]
-    assert runs
-    for words in runs:
-        assert expand([word for word in words if word != "-m" and not word.startswith("hydra/")]), words
-
-
-@pytest.mark.portable
-def test_readme_shows_what_python_prints(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)  # it writes files
-    examples = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(examples, {}, "README.md", "README.md", 0)
-    assert test.examples
-    report = []
-    doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test, out=report.append)
-    assert not report, "".join(report)
 
 
 def copy_sources(source: Path) -> Path:

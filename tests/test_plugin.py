@@ -22,11 +22,11 @@ from fwexp.data import DATASETS
 from fwexp.papers.catalogue import FIGURES, figures_of
 from fwexp.run.config import names
 from fwexp.solvers import SOLVERS
+from tests.pages import blocks, write_files
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "tests" / "plugin"
-TRAIN = "the D\ncat N\nsleeps V\n\na D\ndog N\nbarks V\n\nthe D\ndog N\n"
-TEST = "a D\ncat N\nbarks V\n\nthe D\nbird N\nsings X\n"
+TUTORIAL = ROOT / "docs" / "tutorials" / "solver.md"  # a package with a solver, a data set and a figure
 
 
 class Place:
@@ -34,9 +34,7 @@ class Place:
 
     def __init__(self, site, folder):
         self.site, self.folder = site, folder
-        (folder / "data" / "tags").mkdir(parents=True)
-        (folder / "data" / "tags" / "train.txt").write_text(TRAIN)
-        (folder / "data" / "tags" / "test.txt").write_text(TEST)
+        (folder / "data").mkdir(exist_ok=True)
 
     def python(self, code, *argv):
         environment = os.environ | {"PYTHONPATH": str(self.site), "FWEXP_DATA": str(self.folder / "data")}
@@ -52,14 +50,16 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """The package of tests/plugin, installed."""
-    source, site = tmp_path_factory.mktemp("source") / "plugin", tmp_path_factory.mktemp("site")
-    shutil.copytree(PLUGIN, source)  # setuptools leaves its files there
+    """The package of the tutorial and that of tests/plugin, installed."""
+    source, site, work = (tmp_path_factory.mktemp(name) for name in ("source", "site", "work"))
+    shutil.copytree(PLUGIN, source / "plugin")  # setuptools leaves its files there
+    write_files(TUTORIAL, source / "elsewhere")
+    shutil.move(source / "elsewhere" / "data", work)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(site), *map(str, source.iterdir())]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return Place(site, tmp_path_factory.mktemp("work"))
+    return Place(site, work)
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
     assert [Path(line).name for line in out.splitlines()] == ["fig1.png", "fig1.svg", "fig1.csv", "fig1.json"]
     figure = place.folder / "results" / "figures" / "elsewhere" / "fig1"
     numbers = figure.with_suffix(".csv").read_text()
-    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "timid", "tags", "bits"}
+    assert {name for line in numbers.splitlines() for name in line.split(",")} >= {"fw", "subgradient", "timid", "tags", "digits"}
     assert "timid: " in json.loads(figure.with_suffix(".json").read_text())["description"]  # as the legend has it
     assert len(place.fwexp("ls", "method=timid").splitlines()) == 1 + 3
     assert "timid, passes: " in place.fwexp("compare", "subgradient", "timid")
@@ -175,18 +175,18 @@ from fwexp.store import staleness
 def made_by():
     config = canonical({"dataset": {"name": "tags"}, "solver": {"name": "subgradient"}, "lam": 0.1})
     return staleness.made_by(catalogues.modules(config))
-print(*sorted(name for name in code_digest.closure(made_by()["modules"], deferred=True) if name.startswith("fwexp_plugin")))
+print(*sorted(name for name in code_digest.closure(made_by()["modules"], deferred=True) if name.startswith("elsewhere")))
 source, before = code_digest._source, made_by()
 for edited in sys.argv[1:]:
     code_digest._source = lambda module: source(module) + (b"#" if module == edited else b"")
     staleness.current.cache_clear()
     print(edited, staleness.is_stale({"sources": before}))
 """
-    edited = ["fwexp_plugin.steps", "fwexp_plugin.tags", "fwexp.data.own", "fwexp.solvers.fw", "fwexp_plugin.figure", "fwexp.data"]
+    edited = ["elsewhere.steps", "elsewhere.tags", "fwexp.data.own", "fwexp.solvers.fw", "elsewhere.figure", "fwexp.data"]
     done = place.python(code, *edited)
     assert done.returncode == 0, done.stderr
     names, *stale = done.stdout.splitlines()
-    assert names == "fwexp_plugin.steps fwexp_plugin.subgradient fwexp_plugin.tags"
+    assert names == "elsewhere.steps elsewhere.subgradient elsewhere.tags"
     assert stale == [f"{name} {number < 4}" for number, name in enumerate(edited)]
 
 
@@ -400,7 +400,7 @@ def test_threads_that_look_at_once_find_the_same():
 
 def test_one_file_adds_a_dataset(add):
     before = list(DATASETS)
-    source = (PLUGIN / "fwexp_plugin" / "tags.py").read_text()
+    (source,) = (block.text for block in blocks(TUTORIAL) if block.file == "elsewhere/tags.py")
     names, complaints = add(fwexp.data, DATASETS, tags=source)
     assert (sorted(names), complaints) == (sorted([*before, "tags"]), [])
 
@@ -430,14 +430,5 @@ def test_files_of_ours_that_do_not_work_are_left_out(add):
     ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "file"), [("python", "tags.py"), ("python", "figure.py"), ("yaml", "conf/experiment/elsewhere/fig1.yaml")]
-)
-def test_readme_shows_files_of_the_plugin(kind, file):
-    source = (PLUGIN / "fwexp_plugin" / file).read_text()
-    assert f"```{kind}\n{source}```" in (ROOT / "README.md").read_text()
-
-
 def test_groups_of_entry_points_are_documented():
-    readme = (ROOT / "README.md").read_text()
-    assert [group for group in plugins.GROUPS.values() if f"`{group}`" not in readme] == []
+    assert [group for group in plugins.GROUPS.values() if f"`{group}`" not in TUTORIAL.read_text()] == []

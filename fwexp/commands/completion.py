@@ -75,4 +75,17 @@ def _query_hydra(before: list[str], word: str) -> None:
             _, flags = read_arguments([*before, word] if word else before)
             os.environ["COMP_LINE"] = " ".join(["fwexp", *["-m"] * flags.multirun, *flags.overrides, *([] if word else [""])])
             bash(loader).query(sweep.CONFIG_NAME)
-        print(*catalogues.that_fit(printed.getvalue().split(), before))
+        print(*_values(word, before) or catalogues.that_fit(printed.getvalue().split(), before))
+
+
+def _values(word: str, before: list[str]) -> list[str]:
+    """Return what ``group.option=`` may be, where the group is chosen before; Hydra offers the value that is set."""
+    from fwexp.commands.options import offered
+
+    key, equals, _ = word.partition("=")
+    group, _, path = key.partition(".")
+    chosen = [name for other in before for start, _, name in [other.partition("=")] if start == group]
+    if not (equals and path and chosen):
+        return []
+    start = max(word.rfind("="), word.rfind(",")) + 1
+    return [word[:start] + value for value in offered(group, chosen[-1], path) if value.startswith(word[start:])]

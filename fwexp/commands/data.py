@@ -10,7 +10,7 @@ from fwexp.commands.arguments import Arguments, command
 from fwexp.data import DATASETS, check_options
 from fwexp.data.dataset import DataFile
 from fwexp.data.files import resolve_data_dir
-from fwexp.errors import DataError, ParameterError, unknown
+from fwexp.errors import DataError, MissingPackage, ParameterError, unknown
 from fwexp.plugins import KINDS
 
 USAGE = """\
@@ -107,7 +107,7 @@ def _prepare(names: list[str], data_dir: Path) -> int:
     for name in names:
         try:
             train, test = DATASETS[name].load(check_options(name), data_dir)
-        except DataError as error:
+        except (DataError, MissingPackage) as error:
             print(f"fwexp: {error}", file=sys.stderr)
             failed = True
         else:

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
-from fwexp.errors import UserError, install
+from fwexp.errors import EXTRAS, MissingPackage, UserError, install, needing
 from fwexp.files import folders
 
 USAGE = """\
@@ -82,9 +82,12 @@ def _packages() -> Found:
             version = _version(need.name)
             if version is None or not need.specifier.contains(version, prereleases=True):
                 yield False, f"{need.name} is {version or 'missing'}, fwexp needs {need}: pip install '{need}'"
-    for name in ("numpy", "scipy.sparse", "numba", "pandas", "hydra", "pyarrow", "matplotlib"):
+    for name in ("numpy", "scipy.sparse", "numba", "pandas", *EXTRAS["experiments"]):
         try:
-            importlib.import_module(name)
+            with needing("runs, figures or downloads need"):
+                importlib.import_module(name)
+        except MissingPackage as error:
+            yield True, str(error)
         except Exception as error:
             package = name.partition(".")[0]
             yield False, f"{package} does not import ({type(error).__name__}: {error}): pip install --force-reinstall {package}"

@@ -9,10 +9,12 @@ import textwrap
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import ParameterError, unknown
 from fwexp.methods import methods
+from fwexp.options import NoOptions
 from fwexp.plugins import KINDS
 from fwexp.run.catalogues import catalogue, kinds
 from fwexp.run.config import defaults_of
@@ -30,11 +32,11 @@ The options of a solver, a method, a data set or a task: defaults, what else the
 there is.
 """
 GROUPS = ("solver", "dataset", "task")
-WORDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text", type(None): "null"}
+WORDS = {int: "an integer", float: "a number", str: "a text"}
 
 
 def _names(*groups: str) -> list[str]:
-    return [name for group in groups for name in _titles(group)]
+    return [name for group in groups for name in titles_of(group)]
 
 
 @command("fwexp solvers", SOLVERS_USAGE, words=1, offers=lambda: _names("solver"))
@@ -51,13 +53,15 @@ def main(given: Arguments) -> int:
 
 def _show(groups: Sequence[str], words: Sequence[str]) -> int:
     """Print what has the name that was given; without one, all names with a line on each."""
-    titles = {group: _titles(group) for group in groups}
+    titles = {group: titles_of(group) for group in groups}
     for name in words:
         if not any(name in known for known in titles.values()):
             raise ParameterError(unknown(" or ".join(groups), name, _names(*groups)))
         for group, known in titles.items():
             if name in known:
-                print(*_described(group, name, known[name]), sep="\n")
+                about = described(group, name)
+                print(f"{group}={name}: {about.title}", *map(_filled, about.paragraphs), sep="\n\n")
+                print(*(line for option in about.options for line in _lines(option)), sep="\n")
     if not words:
         rows = [(f"{group}={name}", title) for group, known in titles.items() for name, title in known.items()]
         width = max(len(choice) for choice, _ in rows)
@@ -65,7 +69,7 @@ def _show(groups: Sequence[str], words: Sequence[str]) -> int:
     return 0
 
 
-def _titles(group: str) -> dict[str, str]:
+def titles_of(group: str) -> dict[str, str]:
     """Return what there is in a group, with a line on each."""
     titles = {name: value.title for name, value in catalogue(group).items()}
     if group == "solver":
@@ -73,41 +77,81 @@ def _titles(group: str) -> dict[str, str]:
     return dict(sorted(titles.items()))
 
 
-def _described(group: str, name: str, title: str) -> Iterator[str]:
-    """Yield the lines on what is called ``name``."""
+class Row(NamedTuple):
+    """An option: as it is set, what else it may be, what it means."""
+
+    name: str
+    value: str
+    accepted: str
+    meaning: str
+
+
+class Description(NamedTuple):
+    """What there is to say of a solver, a method, a data set or a task."""
+
+    title: str
+    paragraphs: list[str]
+    options: list[Row]
+
+
+def described(group: str, name: str) -> Description:
+    """Return what there is to say of what is called ``name`` in a group, from its declaration and its docstrings."""
     method = methods().get(name) if group == "solver" else None
     known, own = catalogue(group), method.solver if method else name
     chosen, stated = known[own], dict(method.options) if method else {}
-    yield f"{group}={name}: {title}"
+    texts = [f"For {' and '.join(KINDS[kind] for kind in kinds(group, own))}."]
     if own != name:
-        yield f"It is {own} with {', '.join(f'{option}={as_text(value)}' for option, value in stated.items())}."
-    yield f"For {' and '.join(KINDS[kind] for kind in kinds(group, own))}."
-    docs = (sys.modules[known.module(own)].__doc__, chosen.__doc__ if inspect.isclass(chosen) else None)
-    for doc in docs:
-        if doc:
-            yield f"\n{_filled(inspect.cleandoc(doc))}"
+        texts.insert(0, f"It is {own} with {', '.join(f'{option}={as_text(value)}' for option, value in stated.items())}.")
+    texts += [sys.modules[known.module(own)].__doc__, chosen.__doc__ if inspect.isclass(chosen) else ""]
     if group == "task":
-        yield f"\nSettings: {', '.join(f'{key}={as_text(value)}' for key, value in chosen.reads.items())}"
+        texts.append(f"Settings: {', '.join(f'{key}={as_text(value)}' for key, value in chosen.reads.items())}")
     has_options = bool(dataclasses.fields(chosen.Options))
-    yield f"\n{_filled(inspect.cleandoc(chosen.Options.__doc__))}" if has_options else "\nIt has no options."
-    yield from _options(group, chosen.Options, stated)
+    texts.append(chosen.Options.__doc__ if has_options else "It has no options.")
+    paragraphs = [inspect.cleandoc(text).partition("\n\n")[0] for text in texts if text]
+    return Description(titles_of(group)[name], paragraphs, list(rows(group, chosen.Options, stated)))
 
 
-def _options(prefix: str, options: type, stated: Mapping) -> Iterator[str]:
-    """Yield the lines on the fields of an options dataclass: as they are set, what else they may be, what they mean."""
+def _lines(option: Row) -> Iterator[str]:
+    yield f"  {option.name}={option.value}" + f"  ({option.accepted})" * bool(option.accepted)
+    if option.meaning:
+        yield textwrap.indent(_filled(option.meaning), "      ")
+
+
+def rows(prefix: str, options: type, stated: Mapping) -> Iterator[Row]:
+    """Yield the fields of an options dataclass, with the values that are ``stated`` or else their defaults."""
     said, values = meanings(options), defaults_of(options) | stated
     for field in dataclasses.fields(options):
-        union = typing.get_args(field.type) if isinstance(field.type, types.UnionType) else (field.type,)
-        accepted = [as_text(choice) for choice in field.metadata.get("choices", ())]
-        accepted = accepted or [WORDS[part] for part in union if part in WORDS]
-        switched = [part for part in union if dataclasses.is_dataclass(part)]
+        accepted = choices(field) + [WORDS[part] for part in _types(field) if part in WORDS and "choices" not in field.metadata]
+        switched = [part for part in _types(field) if dataclasses.is_dataclass(part)]
         accepted += [f"a mapping of {', '.join(f.name for f in dataclasses.fields(part))}" for part in switched]
+        accepted.sort(key="null".__eq__)  # which stands last
         value = values[field.name]
-        yield f"  {prefix}.{field.name}={as_text(value)}" + f"  ({', '.join(accepted)})" * bool(accepted)
-        if field.name in said:
-            yield textwrap.indent(_filled(said[field.name]), "      ")
+        yield Row(f"{prefix}.{field.name}", as_text(value), ", ".join(accepted), said.get(field.name, ""))
         for part in switched:
-            yield from _options(f"{prefix}.{field.name}", part, value if isinstance(value, Mapping) else {})
+            yield from rows(f"{prefix}.{field.name}", part, value if isinstance(value, Mapping) else {})
+
+
+def choices(field: dataclasses.Field) -> list[str]:
+    """Return the values of an option that can be listed, as the command line takes them."""
+    listed = field.metadata.get("choices", (True, False) if bool in _types(field) else ())
+    return [as_text(value) for value in (*listed, *[None] * (type(None) in _types(field)))]
+
+
+def _types(field: dataclasses.Field) -> tuple[type, ...]:
+    return typing.get_args(field.type) if isinstance(field.type, types.UnionType) else (field.type,)
+
+
+def offered(group: str, chosen: str, path: str) -> list[str]:
+    """Return the values to offer for an option, such as ``cache`` or ``cache.F``, of what is chosen in a group."""
+    method = methods().get(chosen) if group == "solver" else None
+    own = method.solver if method else chosen
+    if group not in GROUPS or own not in catalogue(group):
+        return []
+    options, (*above, last) = catalogue(group)[own].Options, path.split(".")
+    for name in above:
+        found = [field for field in dataclasses.fields(options) if field.name == name]
+        options = next((part for field in found for part in _types(field) if dataclasses.is_dataclass(part)), NoOptions)
+    return [value for field in dataclasses.fields(options) if field.name == last for value in choices(field)]
 
 
 def meanings(options: type) -> dict[str, str]:
@@ -126,5 +170,5 @@ def meanings(options: type) -> dict[str, str]:
 
 
 def _filled(text: str) -> str:
-    """Return the first paragraph of a docstring in lines for a terminal."""
-    return textwrap.fill(text.partition("\n\n")[0].replace("``", ""), 110)
+    """Return a paragraph of a docstring in lines for a terminal."""
+    return textwrap.fill(text.replace("``", ""), 110)

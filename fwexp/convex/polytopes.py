@@ -12,7 +12,7 @@ from fwexp.options import check_function, check_integer
 
 
 class KSparse(Sized):
-    """The convex hull of the vectors with k nonzeros of size radius: max |x_j| <= radius, sum |x_j| <= k radius.
+    """The convex hull of the vectors with k nonzeros of size radius: ``max |x_j| <= radius, sum |x_j| <= k radius``.
 
     Parameters
     ----------

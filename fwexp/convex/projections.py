@@ -12,7 +12,7 @@ def onto_simplex(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
 
 
 def onto_l1_ball(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
-    """Return the point with sum |x_j| <= ``radius`` which is nearest to x."""
+    """Return the point with ``sum |x_j| <= radius`` which is nearest to x."""
     size = np.abs(x)
     return x.copy() if size.sum() <= radius else np.sign(x) * onto_simplex(size, radius)
 

@@ -205,7 +205,7 @@ class Simplex(Sized):
 
 
 class L1Ball(Sized):
-    """sum |x_j| <= radius.
+    """``sum |x_j| <= radius``.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ class Box(ConvexSet):
 
 
 class LInfBall(Box):
-    """max |x_j| <= radius.
+    """``max |x_j| <= radius``.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from fwexp.data.dataset import DataFile
 from fwexp.data.files import LARGEST
-from fwexp.errors import DataError
+from fwexp.errors import DataError, needing
 from fwexp.files.atomic import clean, hidden
 
 LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is less
@@ -40,7 +40,8 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     DataError
         The download failed, or what came is not the expected file.
     """
-    import pooch
+    with needing("downloads need"):
+        import pooch
 
     pooch.get_logger().setLevel("ERROR")  # it would propose a checksum to write into the code
     target = data_dir / file.path

@@ -18,7 +18,7 @@ import numpy as np
 from fwexp.data.dataset import DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
 from fwexp.data.parsed import cache_folder, parsed_arrays
-from fwexp.errors import DataError
+from fwexp.errors import DataError, needing
 from fwexp.jit.threads import parallel_map
 from fwexp.options import choice
 
@@ -144,7 +144,8 @@ def _read_pair(image_path: Path, mask_path: Path) -> tuple[np.ndarray, np.ndarra
 
 
 def _pixels(path: Path, mode: str) -> np.ndarray:
-    from PIL import Image
+    with needing("images need"):
+        from PIL import Image
 
     try:
         with Image.open(path) as image:

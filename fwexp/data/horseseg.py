@@ -22,7 +22,7 @@ import numpy as np
 
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.files import resolve_data_dir
-from fwexp.errors import DataError, ParameterError, not_installed
+from fwexp.errors import DataError, ParameterError, needing
 from fwexp.options import choice
 
 URL = "http://www.di.ens.fr/sierra/research/gapBCFW/release"
@@ -104,10 +104,8 @@ def _struct_of_scipy(item) -> dict[str, np.ndarray]:
 
 
 def _read_hdf5(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
-    try:
+    with needing(f"{path}: MATLAB files of version 7.3 need"):
         import h5py
-    except ImportError:
-        raise DataError(not_installed(f"{path}: MATLAB files of version 7.3 need", "h5py", "images")) from None
     try:
         with h5py.File(path) as file:
             names = {name for names in FIELDS.values() for name in names}

@@ -20,7 +20,7 @@ from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.data.files import resolve_data_dir
 from fwexp.data.lsp_joints import JOINTS, PARENTS, torso_length
 from fwexp.data.parsed import parsed_arrays
-from fwexp.errors import DataError
+from fwexp.errors import DataError, needing
 from fwexp.options import NoOptions
 
 NUM_IMAGES, NUM_TEST = 400, 100
@@ -122,7 +122,8 @@ def prepare(folder: Path, joints_path: Path) -> dict[str, np.ndarray]:
 
 def _pixels(path: Path) -> tuple[np.ndarray, float]:
     """Return an image, uint8 (height, width, 3), scaled, and the scale."""
-    from PIL import Image
+    with needing("images need"):
+        from PIL import Image
 
     try:
         with Image.open(path) as image:

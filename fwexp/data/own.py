@@ -58,6 +58,58 @@ def neighbours(tokens: Sequence[tuple[str, ...]], t: int) -> Iterator[str]:
                 yield f"{offset}:{column}={value}"
 
 
+def read_columns(path, label: int = -1) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
+    r"""Read sequences as they are, for the estimators: one token per line, an empty line after each sequence.
+
+    Parameters
+    ----------
+    path : path
+        A text in UTF-8, packed (``.gz``) or not.
+    label : int
+        Which column is the label, from 0, or from the end if negative.
+
+    Returns
+    -------
+    X : list of lists of tuples
+        The other columns of every token of every sequence.
+    y : list of lists of str
+        Their labels.
+
+    Raises
+    ------
+    ValueError
+        A file that is missing or has lines of other lengths; the message names the line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "tags.txt"
+    >>> _ = path.write_text("the D\ncat N\n\na D\n")
+    >>> read_columns(path)
+    ([[('the',), ('cat',)], [('a',)]], [['D', 'N'], ['D']])
+    """
+    if not is_integer(label):
+        raise ParameterError(f"label must be the number of a column, got {shown(label)}")
+    path, X, y, width = check_path("path", path), [], [], None
+    begins = True
+    for number, words in _words(path):
+        if words:
+            width = width or len(words)
+            if len(words) != width or not -width <= label < width:
+                expected = width if len(words) != width else f"more, as label is {label}"
+                raise DataError(f"{path}, line {number}: {len(words)} columns, expected {expected}")
+            if begins:
+                X.append([])
+                y.append([])
+            y[-1].append(words.pop(label))
+            X[-1].append(tuple(words))
+        begins = not words
+    if not X:
+        raise DataError(f"{path}: no sequences")
+    return X, y
+
+
 def from_columns(train, test=None, *, label: int = -1, features: Callable = neighbours, min_count: int = 1) -> Own:
     r"""Read sequences: one token per line in columns between blanks, an empty line after each sequence.
 
@@ -99,9 +151,7 @@ def from_columns(train, test=None, *, label: int = -1, features: Callable = neig
 
     check_function("features", features)
     min_count = check_integer("min_count", min_count, 1)
-    if not is_integer(label):
-        raise ParameterError(f"label must be the number of a column, got {shown(label)}")
-    parts = [_sequences(path, label) for path in _given(train, test)]
+    parts = [list(zip(*read_columns(path, label))) for path in _given(train, test)]
     rows = [[dict.fromkeys(features(tokens, t)) for tokens, _ in part for t in range(len(tokens))] for part in parts]
     counts: dict[Hashable, int] = {}
     for row in rows[0]:
@@ -220,26 +270,6 @@ def _problem(path: Path, x, y: np.ndarray, ptr, names: tuple):
         return chain_problem([x[piece] for piece in pieces], [y[piece] for piece in pieces], len(names))
     except ParameterError as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def _sequences(path: Path, label: int) -> list[tuple[list[tuple[str, ...]], list[str]]]:
-    """Return the tokens and labels of every sequence of a text in columns."""
-    sequences, tokens, truth, width = [], [], [], None
-    for number, words in _words(path):
-        if words:
-            width = width or len(words)
-            if len(words) != width or not -width <= label < width:
-                expected = width if len(words) != width else f"more, as label is {label}"
-                raise DataError(f"{path}, line {number}: {len(words)} columns, expected {expected}")
-            truth.append(words.pop(label))
-            tokens.append(tuple(words))
-        elif tokens:
-            sequences.append((tokens, truth))
-            tokens, truth = [], []
-    sequences += [(tokens, truth)] if tokens else []
-    if not sequences:
-        raise DataError(f"{path}: no sequences")
-    return sequences
 
 
 def _rows(path: Path) -> list[_Row]:

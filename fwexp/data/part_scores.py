@@ -8,7 +8,7 @@ them (cross-fitting), so that scores of training images can be trusted as much a
 
 import numpy as np
 
-from fwexp.errors import DataError, not_installed
+from fwexp.errors import needing
 
 CELL = 8  # pixels
 ORIENTATIONS = 9
@@ -20,10 +20,8 @@ EVERY = 5  # cells of which one is an example of what is no joint
 
 def describe(image: np.ndarray) -> np.ndarray:
     """Return what cells look like, float64 (rows, columns, 12), of an image, uint8 (height, width, 3)."""
-    try:
+    with needing("part scores need"):
         from skimage.color import rgb2lab
-    except ImportError:
-        raise DataError(not_installed("part scores need", "scikit-image", "images")) from None
     rows, columns = max(image.shape[0] // CELL, 1), max(image.shape[1] // CELL, 1)
     needed = [(0, max(CELL * count - side, 0)) for count, side in zip((rows, columns), image.shape[:2], strict=True)]
     lab = rgb2lab(np.pad(image, [*needed, (0, 0)], mode="edge")[: CELL * rows, : CELL * columns]) / 100.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.errors import DataError, not_installed
+from fwexp.errors import needing
 
 # What pixels are counted by, and numbers of bins.
 HISTOGRAMS = {"colour": 64, "fine texture": 10, "coarse texture": 18, "orientation": 8, "place": 64, "margin": 2}
@@ -60,10 +60,8 @@ def describe(image: np.ndarray, superpixels: int) -> Graph:
 
 def segment(image: np.ndarray, superpixels: int) -> np.ndarray:
     """Return the superpixel of every pixel, ``Graph.segments``; arguments and errors as of `describe`."""
-    try:
+    with needing("superpixels need"):
         from skimage.segmentation import slic
-    except ImportError:
-        raise DataError(not_installed("superpixels need", "scikit-image", "images")) from None
     segments = slic(image, n_segments=superpixels, compactness=10.0, start_label=0).astype(np.int64)
     return np.unique(segments, return_inverse=True)[1].reshape(segments.shape)
 

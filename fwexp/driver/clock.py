@@ -9,6 +9,28 @@ from contextvars import ContextVar
 from functools import cache
 
 _running: ContextVar["Clock | None"] = ContextVar("running", default=None)  # in this thread, and in those that help it
+_notice: ContextVar[Callable[[], None] | None] = ContextVar("notice", default=None)  # likewise
+
+
+def stopwatch() -> Callable[[], float]:
+    """Return a function that returns the wall seconds since now."""
+    start = time.perf_counter()
+    return lambda: time.perf_counter() - start
+
+
+@contextmanager
+def noticing(notice: Callable[[], None] | None) -> Iterator[None]:
+    """Call ``notice`` when the first kernel is compiled in here, one that the disk cache does not have, unless it was before."""
+    if notice is None or _notice.get() is not None:
+        yield
+        return
+    _listen()
+    untold = [notice]
+    before = _notice.set(lambda: untold.pop()() if untold else None)
+    try:
+        yield
+    finally:
+        _notice.reset(before)
 
 
 class Clock:
@@ -44,7 +66,10 @@ class Clock:
 
 @cache
 def _listen() -> None:
-    """Have clocks stand still while numba's lock is held, or waited for: whoever compiles or loads a kernel takes it."""
+    """Have clocks stand still while numba's lock is held, or waited for: whoever compiles or loads a kernel takes it.
+
+    Have notices called when one is compiled.
+    """
     from numba.core import event
 
     class Listener(event.Listener):
@@ -56,7 +81,16 @@ def _listen() -> None:
             if clock := _running.get():
                 clock.start()
 
+    class Notices(event.Listener):
+        def on_start(self, _) -> None:
+            if notice := _notice.get():
+                notice()
+
+        def on_end(self, _) -> None:
+            pass
+
     event.register("numba:compiler_lock", Listener())
+    event.register("numba:compile", Notices())
 
 
 @contextmanager

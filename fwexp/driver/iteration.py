@@ -5,12 +5,15 @@ game; an objective evaluates their points for the log. Both are protocols: any o
 `Iteration` has defaults for all that a simple one does not need.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+
+NO_AIM = -1.0  # no gap is as small
 
 
 class Point(NamedTuple):
@@ -91,11 +94,13 @@ class Iteration(ABC):
     has_dual: bool = True  # whether points have a dual objective, a lower bound on the optimum
     certifies: bool = True  # whether primal - dual is a certificate; not with an oracle that is not exact
     costly: bool = False  # whether oracle calls cost so much that the log must go easy on them
+    brief: bool = False  # whether a pass takes little longer than an evaluation, so that the log must go easy on these
     has_cache: bool = False  # whether there may be steps that need no oracle call
     cache_hits: int = 0  # such steps so far
     calls_per_step: int = 1  # the fewest oracle calls by which the iteration can advance
     calls_for_extras: int = 0  # oracle calls that ``extras`` makes each time, which are for the log
     pauses: bool = False  # whether ``advance`` is to return wherever the objective is known without an evaluation
+    aim: float = NO_AIM  # an estimate of the gap that is worth an evaluation: there, ``advance`` makes an event if it is ``brief``
     event: bool = False  # whether ``advance`` has come to where a row must be logged
     finished: bool = False  # whether there is nothing left to do
     stalled: bool = False  # whether steps lead nowhere, for what they might gain is lost in rounding errors
@@ -160,6 +165,16 @@ class Iteration(ABC):
         float
         """
         return self.point("last").dual
+
+    def estimated_gap(self) -> float:
+        """Return what the steps have shown of the gap of the last iterate, which certifies nothing.
+
+        Returns
+        -------
+        float
+            NaN where they have shown nothing.
+        """
+        return math.nan
 
     def extras(self) -> dict[str, float]:
         """Return the iteration's own columns of the trace.

@@ -11,6 +11,7 @@ from fwexp.errors import CertificateError, Stopped
 from fwexp.options import plain
 
 EVALUATION_SHARE = 0.25  # of the iteration's oracle calls, by default and where these are costly: the most that the log may make
+BRIEF_SHARE = 0.1  # where passes are brief, whose steps say when an evaluation is worth more
 # What changes while a log is written.
 CHANGES = ("rows", "best", "dual", "dual_is_last", "_scale", "_extra_calls", "_calls_at_start", "_place", "_written")
 ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
@@ -100,7 +101,7 @@ class Log:
     def affordable(self) -> bool:
         """Whether these are within the share of the iteration's; the start is free."""
         spent = self.calls - self._calls_at_start
-        return spent + self.cost <= EVALUATION_SHARE * self.iteration.oracle_calls
+        return spent + self.cost <= (BRIEF_SHARE if self.iteration.brief else EVALUATION_SHARE) * self.iteration.oracle_calls
 
     def _missing(self) -> list[str]:
         """Return the iterates that are not logged where the iteration is."""

@@ -4,8 +4,9 @@ The clock runs while the iteration advances, and only then: not during evaluatio
 compiled, wherever in the run that is (`Clock`). Nothing that happens here changes the steps; the schedule can only stop them.
 
 Where oracles are costly evaluation is what takes the time. There the default schedule keeps its calls below a share of the
-iteration's, what the iteration's own calls say of its objective is logged for nothing, and the time limit is in wall time,
-evaluation included.
+iteration's unless these say that the gap may be small enough, what the iteration's own calls say of its objective is logged for
+nothing, and the time limit is in wall time, evaluation included. Where passes are brief it does the first, and evaluates where the
+steps promise the gap that is asked for.
 """
 
 import math
@@ -15,12 +16,14 @@ from dataclasses import dataclass
 from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import Clock, interruptible
-from fwexp.driver.iteration import Iteration
-from fwexp.driver.log import Log, quiet
+from fwexp.driver.iteration import NO_AIM, Iteration
+from fwexp.driver.log import BRIEF_SHARE, Log, quiet
 from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import Status
 
+PROMISE = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth an evaluation
+LESS = 0.9  # of an estimate that was worth one: what is worth the next
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C
 
 
@@ -92,6 +95,8 @@ class Place:
         The point of the schedule that was logged last, in oracle calls.
     hits, row_hits : int
         Cache hits at that point, and those at which the next row is due.
+    aim : float
+        That of the iteration.
     """
 
     seconds: float = 0.0
@@ -99,6 +104,7 @@ class Place:
     reached: int = 0
     hits: int = 0
     row_hits: int = 0
+    aim: float = NO_AIM
 
 
 def drive(
@@ -139,11 +145,15 @@ def drive(
     max_calls = settings.max_calls(bounds.max_passes, n)
     max_steps = settings.MAX_STEPS_PER_CALL * max(max_calls, 1)
     chosen = isinstance(schedule, tuple)
-    rarely = iteration.pauses = iteration.costly and schedule == "default"
+    iteration.pauses = iteration.costly and schedule == "default"
+    brief = iteration.brief and schedule == "default"
+    rarely, aims = iteration.pauses or brief, brief and bounds.gap_tol > 0.0
+    first, least = (min(round(n / BRIEF_SHARE), max_calls), n) if brief else (0, 0)  # nothing before is affordable
     if not iteration.costly:  # else there is nothing to compile, and iterations would call the oracle to do so
         iteration.advance(0, 0)
     saved = checkpoint.load() if checkpoint is not None else None
-    place = saved["place"] if saved else Place(row_hits=n)
+    place = saved["place"] if saved else Place(row_hits=n, aim=PROMISE * bounds.gap_tol if aims else NO_AIM)
+    iteration.aim = place.aim
     limit = TimeLimit(bounds.time_limit, clock, log, place.spent)
     log.stop = limit.met
     if saved:
@@ -155,7 +165,7 @@ def drive(
         log.write(0.0)
 
     def save() -> None:
-        place.seconds, place.spent = clock.seconds, limit.spent
+        place.seconds, place.spent, place.aim = clock.seconds, limit.spent, iteration.aim
         checkpoint.save({"place": place, "process": iteration.state, "log": log.state})
 
     def ended() -> Status | None:
@@ -164,6 +174,12 @@ def drive(
         if iteration.finished or (bounds.gap_tol > 0 and log.gap <= bounds.gap_tol):
             return Status.CONVERGED
         return Status.STALLED if iteration.stalled else None
+
+    def write() -> None:
+        log.write(clock.seconds)
+        estimate = iteration.estimated_gap() if aims else math.nan
+        if log.gap > 0.0 and math.isfinite(estimate):  # so much more than the gap is an estimate
+            iteration.aim = min(bounds.gap_tol * estimate / log.gap, LESS * estimate)
 
     saves = checkpoint is not None and iteration.state is not None
     with interruptible() as interrupted:
@@ -177,36 +193,37 @@ def drive(
 
         rate = 0.0  # oracle calls per second
         for target in log_points(schedule, n, max_calls):
-            if target <= place.reached:
+            if target <= place.reached or target < first:
                 continue
             # Also what follows without a call, to its end: else it would depend on the portions where a row is logged.
             while ended() is None and (iteration.oracle_calls < target or iteration.has_cache):
                 if (status := stopped()) is not None:
-                    log.write(clock.seconds)
+                    write()
                     return ended() or status
                 before = (iteration.step, iteration.oracle_calls, clock.seconds)
-                portion = max(int(rate * CHUNK_SECONDS), iteration.calls_per_step)
+                portion = max(int(rate * CHUNK_SECONDS), iteration.calls_per_step, least)
                 # Steps without oracle calls are logged too, after n of them exactly: runs must not depend on the clock.
                 steps = iteration.step + place.row_hits - iteration.cache_hits if iteration.has_cache else max_steps
                 with clock, quiet():
                     iteration.advance(min(target, iteration.oracle_calls + portion), min(steps, max_steps))
                 if iteration.event:
-                    log.write(clock.seconds)
+                    write()
                 elif (iteration.step, iteration.oracle_calls) == before[:2]:
                     break
                 rate = (iteration.oracle_calls - before[1]) / max(clock.seconds - before[2], 1e-9)
                 progress.update(iteration.oracle_calls / n, log.gap, clock.seconds)
-                if rarely:
+                if iteration.pauses:
                     log.write_known(clock.seconds)
                 if iteration.cache_hits >= place.row_hits:
                     if not rarely or log.affordable:
-                        log.write(clock.seconds)
+                        write()
                     # A row costs n oracle calls: between points that were given one by one it takes twice as many hits as before.
                     place.row_hits = iteration.cache_hits + (iteration.cache_hits - place.hits if chosen else n)
                 if saves and checkpoint.due:
                     save()
-            if not rarely or log.affordable or target == max_calls or ended() is not None:
-                log.write(clock.seconds)
+            promising = iteration.pauses and iteration.estimated_gap() <= bounds.gap_tol
+            if not rarely or log.affordable or promising or target == max_calls or ended() is not None:
+                write()
             if (status := ended()) is not None:
                 return status
             place.reached, place.hits, place.row_hits = target, iteration.cache_hits, iteration.cache_hits + n

@@ -4,6 +4,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
+from fwexp.driver.clock import noticing
 from fwexp.driver.trace import TRACE_COLUMNS, ending, is_known
 
 
@@ -11,6 +12,18 @@ def print_line(text: str) -> None:
     """Write a line to standard error, unless nobody reads it."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def telling_of_compilation(enabled: bool) -> contextlib.AbstractContextManager:
+    """Say why nothing happens when kernels are compiled in here, if that is wanted."""
+    return noticing((lambda: print_line(f"compiling, for some 10 to 30 s; {_kept()}")) if enabled else None)
+
+
+def _kept() -> str:
+    from fwexp.jit import disk_cache
+
+    folder, trouble = disk_cache.base()
+    return "problems of this kind find it done from then on" if folder else f"in every process, as nothing can be kept: {trouble}"
 
 
 _summaries = True
@@ -46,14 +59,15 @@ class Progress:
         self._last = (0.0, None, 0.0)
         self._bar = None
         if enabled and max_passes is not None and sys.stderr.isatty():
-            from tqdm import tqdm
+            with contextlib.suppress(ModuleNotFoundError):  # lines do where the extra is not installed
+                from tqdm import tqdm
 
-            self._bar = tqdm(
-                total=max_passes,
-                desc=label or None,
-                leave=False,
-                bar_format="{desc} {percentage:3.0f}%|{bar}| pass {n:.1f} of {total:g}{postfix}, {remaining} left",
-            )
+                self._bar = tqdm(
+                    total=max_passes,
+                    desc=label or None,
+                    leave=False,
+                    bar_format="{desc} {percentage:3.0f}%|{bar}| pass {n:.1f} of {total:g}{postfix}, {remaining} left",
+                )
 
     def go_on(self, passes: float) -> None:
         """Say that the run does not begin at its start."""

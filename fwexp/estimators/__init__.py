@@ -1,11 +1,9 @@
 """Estimators with scikit-learn's conventions over `fwexp.solve`; scikit-learn comes with the extra ``estimators``."""
 
-from fwexp.errors import not_installed
+from fwexp.errors import needing
 
-try:
+with needing("fwexp.estimators needs"):
     import sklearn  # noqa: F401
-except ImportError:
-    raise ImportError(not_installed("fwexp.estimators needs", "scikit-learn", "estimators")) from None
 
 from fwexp.estimators.chain import ChainSVM
 from fwexp.estimators.chain_cv import ChainSVMCV

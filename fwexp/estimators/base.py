@@ -1,10 +1,13 @@
-"""What all estimators share: from their parameters to a certified result, and to files without pickle."""
+"""What all estimators share: their parameters and texts, from these to a certified result, and files without pickle."""
 
+import inspect
 import warnings
 from abc import abstractmethod
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, dataclass_transform
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -12,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.driver.trace import ending
 from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.estimators.inherited import completed
+from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.weighted import weighted_problem
@@ -20,15 +25,174 @@ from fwexp.tasks import saving
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import solve
 
+LAST = ("solver", "tol", "max_passes", "nonnegative", "warm_start", "early_stopping", "validation_fraction", "n_jobs")
+"""Parameters that stand behind those of the model, in this order; what tells nothing about training comes after them."""
 
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+@dataclass(kw_only=True, eq=False, repr=False)
 class CertifiedSVM(BaseEstimator):
-    """Base of the estimators."""
+    """Base of the estimators: dataclasses, whose fields are their parameters.
 
-    C, class_weight, nonnegative, warm_start = None, None, None, False  # of those that have no such parameters
+    A subclass declares and documents what is its own. Of the entries below, and of those of the classes between, its docstring
+    gets those that it has a parameter for and does not document itself, and all attributes.
 
-    def _take(self, given) -> None:
-        """Set the parameters to what ``__init__`` was given, its ``locals()``: unchecked, as scikit-learn wants it."""
-        vars(self).update({name: given[name] for name in self._get_param_names()})
+    Parameters
+    ----------
+    lam : float or "1/n"
+        Regularisation.
+    C : float, optional
+        Regularisation as elsewhere, instead of ``lam``: lam = 1/(C n), n examples (or the sum of their weights).
+    min_count : int
+        Features by name that fewer positions or examples have are left out.
+    fit_intercept : bool
+        Whether a constant feature is added. Its weights are regularised like all others.
+    solver : str
+        A solver or method of `fwexp.solve`, but none with a kernel.
+    tol : float
+        Certified gap, in units of the objective, at which training stops.
+    max_passes : float
+        Bound on passes over the data.
+    nonnegative : mask, slice or int array, optional
+        Which weights must not be negative, in the order of ``result_.w``, which the constructor of the problem documents.
+    warm_start : bool
+        Whether `fit` goes on from the last one where the data are the same, at whatever lam. Keeps the data.
+    random_state : int, RandomState or None
+        Seed; None is another one each time.
+    verbose : int
+        Whether to show progress on standard error.
+
+    Attributes
+    ----------
+    dual_gap_ : float
+        The certificate: the objective is at most so far above its minimum.
+    n_passes_ : float
+        Oracle calls / n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` where it stopped early.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        All of these, as `fwexp.solve` returns it.
+    """
+
+    solver: str = "auto"
+    tol: float = 1e-2
+    max_passes: float = 50
+    random_state: Any = 0
+    verbose: int = 0
+
+    C, n_jobs, warm_start = None, None, False  # of those that have no such parameters
+
+    _text = __doc__
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
+        signature = inspect.signature(cls.__init__)
+        order = {"C": -1} | {name: k for k, name in enumerate(dict.fromkeys([*LAST, *CertifiedSVM.__annotations__]), 1)}
+        parameters = sorted(signature.parameters.values(), key=lambda parameter: (parameter.kind, order.get(parameter.name, 0)))
+        cls.__init__.__signature__ = signature.replace(parameters=parameters)
+        cls._text = cls.__doc__
+        texts = [vars(base)["_text"] for base in cls.__mro__ if "_text" in vars(base)]
+        cls.__doc__ = completed(texts, [parameter.name for parameter in parameters])
+
+    def fit(self, X, y, sample_weight=None):
+        """Train on labelled examples.
+
+        Parameters
+        ----------
+        X : sequence of n inputs
+            In a form that the notes of the class name.
+        y : sequence of n labelings
+            Likewise.
+        sample_weight : array (n,), optional
+            How much every example counts: 2 is the example twice, 0 its absence.
+
+        Returns
+        -------
+        self
+        """
+        problem = self._learn(X, y)
+        self._train(problem, self._weights(X, y, sample_weight))
+        return self
+
+    def to_problem(self, X, y, sample_weight=None):
+        """Return labelled examples as a problem for `fwexp.solve` and all else, with what was learned of features and labels.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`. Where test sets of the family may have the label -1, labels that are not known become that.
+
+        Returns
+        -------
+        problem
+        """
+        check_is_fitted(self)
+        problem = self._problem(X, y)
+        return problem if sample_weight is None else weighted_problem(problem, sample_weight)
+
+    @abstractmethod
+    def predict(self, X):
+        """Return the labelings of highest score.
+
+        Parameters
+        ----------
+        X : sequence of inputs
+            As for `fit`.
+
+        Returns
+        -------
+        sequence of labelings
+        """
+
+    def predict_one(self, x):
+        """Return the labeling of highest score of one input.
+
+        Parameters
+        ----------
+        x : input
+            As those in X.
+
+        Returns
+        -------
+        labeling
+        """
+        return self.predict([x])[0]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return the share of parts, such as positions, nodes or examples, that are predicted right.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        right, size = self._right(X, y)
+        weights = np.ones(len(right)) if sample_weight is None else check_weights(sample_weight, len(right))
+        return float(weights @ right / (weights @ size))
+
+    @abstractmethod
+    def _learn(self, X, y):
+        """Return the training problem; learn what there is to learn of features and labels."""
+
+    @abstractmethod
+    def _problem(self, X, y):
+        """Return a problem with the features and labels that are known."""
+
+    def _right(self, X, y) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much of every example is predicted right, and of how much."""
+        raise NotImplementedError  # of those that have a `score` of their own
+
+    def _weights(self, X, y, sample_weight):
+        """Return the weights of examples in training, of those that were given."""
+        return sample_weight
 
     def _train(self, problem, sample_weight=None, *, lam=None, **more) -> None:
         """Set ``result_`` to that of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
@@ -44,16 +208,9 @@ class CertifiedSVM(BaseEstimator):
                 problem, more = before, {"warm_start": self.result_, **more}
         if lam is None:
             lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size)
-        result = solve(
-            problem,
-            self.solver,
-            lam=lam,
-            max_passes=self.max_passes,
-            gap_tol=self.tol,
-            seed=as_seed(self.random_state),
-            verbose=bool(self.verbose),
-            **more,
-        )
+        settings = {"max_passes": self.max_passes, "gap_tol": self.tol, "seed": as_seed(self.random_state)}
+        with threads.at_most(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
+            result = solve(problem, self.solver, lam=lam, verbose=bool(self.verbose), **settings, **more)
         if result.status == "max_passes" and result.gap > self.tol:
             end = ending(result.status, result.trace["passes"].iloc[-1], result.gap)
             warnings.warn(f"{end}: raise max_passes, lam or tol", ConvergenceWarning, stacklevel=3)

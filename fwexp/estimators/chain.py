@@ -1,6 +1,7 @@
 """Sequence labelling: a structural SVM on chains, which is trained to a certified gap."""
 
 import math
+from dataclasses import field
 
 import numpy as np
 
@@ -20,62 +21,10 @@ class ChainSVM(ChainModel):
 
     Parameters
     ----------
-    lam : float or "1/n"
-        Regularisation.
-    C : float, optional
-        Regularisation as elsewhere, instead of ``lam``: lam = 1/(C n), n sequences (or the sum of their weights).
-    features : "auto" or callable
-        ``"auto"``: X has the features; else ``features(x)`` returns those of one sequence x, in a form below.
-    min_count : int
-        Features by name that fewer positions have are left out.
-    class_weight : dict or "balanced", optional
-        What a position of a label costs that gets another, by default 1, which is the margin it is to have; ``"balanced"``:
-        inversely to how often labels occur.
-    solver : str
-        A solver or method of `fwexp.solve`, but none with a kernel.
-    tol : float
-        Certified gap, in units of the objective, at which training stops.
-    max_passes : float
-        Bound on passes over the data.
-    nonnegative : mask, slice or int array, optional
-        Which weights must not be negative, in the order of ``result_.w``: see `fwexp.chain_problem`.
-    warm_start : bool
-        Whether `fit` goes on from the last one where the data are the same, at whatever lam. Keeps the data.
     early_stopping : bool
         Whether to set ``validation_fraction`` of the sequences aside, and stop when five passes have brought no fewer errors there.
     validation_fraction : float
         Between 0 and 1.
-    random_state : int, RandomState or None
-        Seed; None is another one each time.
-    verbose : int
-        Whether to show progress on standard error.
-
-    Attributes
-    ----------
-    classes_ : ndarray (K,)
-        The labels.
-    n_features_in_ : int
-        p, the number of features.
-    feature_names_in_ : ndarray (p,)
-        Their names, where X has names.
-    class_weight_ : ndarray (K,) or None
-        What the labels cost.
-    coef_ : ndarray (K, p)
-        Weights of features.
-    start_, end_ : ndarray (K,)
-        Scores of the first and of the last label.
-    transitions_ : ndarray (K, K)
-        Scores of a label (column) after another (row).
-    dual_gap_ : float
-        The certificate: the objective is at most so far above its minimum.
-    n_passes_ : float
-        Oracle calls / n.
-    status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` where it stopped early.
-    trace_ : DataFrame
-        The log of training.
-    result_ : Result
-        All of these, as `fwexp.solve` returns it.
 
     Notes
     -----
@@ -93,25 +42,11 @@ class ChainSVM(ChainModel):
     [['DET', 'NOUN']]
     """
 
-    def __init__(
-        self,
-        lam=0.01,
-        *,
-        C=None,
-        features="auto",
-        min_count=1,
-        class_weight=None,
-        solver="auto",
-        tol=1e-2,
-        max_passes=50,
-        nonnegative=None,
-        warm_start=False,
-        early_stopping=False,
-        validation_fraction=0.1,
-        random_state=0,
-        verbose=0,
-    ):
-        self._take(locals())
+    lam: float | str = field(default=0.01, kw_only=False)
+    C: float | None = None
+    warm_start: bool = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
 
     def fit(self, X, y, sample_weight=None):
         """Train on labelled sequences.
@@ -119,9 +54,9 @@ class ChainSVM(ChainModel):
         Parameters
         ----------
         X : list of n sequences
-            Inputs; see the notes of the class.
+            In a form that the notes of the class name.
         y : list of n lists of labels
-            Labels, one per position.
+            One per position.
         sample_weight : array (n,), optional
             How much every sequence counts: 2 is the sequence twice, 0 its absence.
 

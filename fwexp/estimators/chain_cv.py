@@ -1,5 +1,7 @@
 """Sequence labelling with lam chosen by cross-validation, along a certified regularisation path in every fold."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
@@ -33,22 +35,10 @@ class ChainSVMCV(ChainModel):
         Certified gap along the paths, in units of the objective.
     cv : int, splitter or iterable
         Folds, as everywhere in scikit-learn; None is 5.
-    features : "auto" or callable
-        As for `ChainSVM`.
-    min_count : int
-        As for `ChainSVM`.
     solver : str
-        Of the training that follows, at the lam chosen; so are the next two. Paths are followed by ``auto``.
-    tol : float
-        Certified gap at which training stops.
-    max_passes : float
-        Bound on passes over the data.
+        Of the training that follows, at the lam chosen, as ``tol`` and ``max_passes`` are. Paths are followed by ``auto``.
     n_jobs : int, optional
-        How many folds at once, in threads.
-    random_state : int, RandomState or None
-        Seed; None is another one each time.
-    verbose : int
-        Whether to show the progress of the training that follows, on standard error.
+        How many folds at once, in threads, as joblib counts them.
 
     Attributes
     ----------
@@ -59,10 +49,10 @@ class ChainSVMCV(ChainModel):
         right labels, and ``gap``: the largest certified gap of a fold.
     best_score_ : float
         The highest mean score.
-    classes_, n_features_in_, feature_names_in_, coef_, start_, end_, transitions_
-        Of the weights trained on all sequences at ``lam_``, as of `ChainSVM`.
-    dual_gap_, n_passes_, status_, trace_, result_
-        Of that training, as of `ChainSVM`.
+
+    Notes
+    -----
+    X and y are as for `ChainSVM`. All other attributes are of the training on all sequences at ``lam_``.
 
     Examples
     --------
@@ -74,35 +64,18 @@ class ChainSVMCV(ChainModel):
     (True, [['DET', 'NOUN']])
     """
 
-    def __init__(
-        self,
-        *,
-        lams=20,
-        lam_min=1e-3,
-        eps=0.1,
-        cv=None,
-        features="auto",
-        min_count=1,
-        solver="auto",
-        tol=1e-2,
-        max_passes=50,
-        n_jobs=None,
-        random_state=0,
-        verbose=0,
-    ):
-        self._take(locals())
+    lams: Any = 20
+    lam_min: float = 1e-3
+    eps: float = 0.1
+    cv: Any = None
 
     def fit(self, X, y, sample_weight=None):
         """Choose lam, and train on all sequences with it.
 
         Parameters
         ----------
-        X : list of n sequences
-            Inputs, as for `ChainSVM`.
-        y : list of n lists of labels
-            Labels, one per position.
-        sample_weight : array (n,), optional
-            How much every sequence counts, in training and in scores.
+        X, y, sample_weight
+            As for `ChainSVM`; weights count in training and in scores.
 
         Returns
         -------

@@ -1,6 +1,7 @@
 """A tagger once it is trained: its predictions, its weights with their names, and its files."""
 
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,31 +11,52 @@ from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base import CertifiedSVM
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.features import FORMS, Vectorizer
-from fwexp.estimators.labels import as_sequences, classes_of, numbers_of, weights_of
-from fwexp.problems.arrays import as_list
+from fwexp.estimators.labels import as_sequences, classes_of, costs_of, numbers_of, weights_of
+from fwexp.problems.arrays import as_list, check_costs
 from fwexp.problems.chain import chain_from_arrays, with_costs
 from fwexp.problems.constraints import constrained
-from fwexp.problems.weighted import weighted_problem
 
 
 class ChainModel(CertifiedSVM):
-    """Base of the estimators that label sequences; they have parameters ``features`` and ``min_count``."""
+    """Base of the estimators that label sequences.
 
-    def to_problem(self, X, y, sample_weight=None):
-        """Return labelled sequences as a problem for `fwexp.solve` and all else, with the features and labels learned.
+    Parameters
+    ----------
+    features : "auto" or callable
+        ``"auto"``: X has the features; else ``features(x)`` returns those of one sequence x, in a form that the notes name.
+    loss : "hamming", (K, K) array or dict
+        What wrong labels cost: all 1, ``loss[true, predicted]`` in the order of ``classes_``, or what a dict says of pairs
+        (true, predicted), and 1 for other ones. H_i bounds the mean over the positions.
+    class_weight : dict or "balanced", optional
+        By how much errors at positions of a label cost more, by default 1: by so much the margin they are to have is larger;
+        ``"balanced"``: inversely to how often labels occur.
+    n_jobs : int, optional
+        How many threads evaluate the objective, as joblib counts them; by default all processors.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`. Labels that are not known become -1, as in the test sets of `fwexp.chain_problem`.
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The labels.
+    n_features_in_ : int
+        p, the number of features.
+    feature_names_in_ : ndarray (p,)
+        Their names, where X has names.
+    class_weight_ : ndarray (K,) or None
+        What the labels cost.
+    coef_ : ndarray (K, p)
+        Weights of features.
+    start_, end_ : ndarray (K,)
+        Scores of the first and of the last label.
+    transitions_ : ndarray (K, K)
+        Scores of a label (column) after another (row).
+    """
 
-        Returns
-        -------
-        problem
-        """
-        check_is_fitted(self)
-        problem = self._problem(X, y)
-        return problem if sample_weight is None else weighted_problem(problem, sample_weight)
+    features: Any = "auto"
+    min_count: int = 1
+    loss: Any = "hamming"
+    class_weight: Any = None
+    nonnegative: Any = None
+    n_jobs: int | None = None
 
     def predict(self, X):
         """Return the labels of sequences, a list of lists.
@@ -42,7 +64,7 @@ class ChainModel(CertifiedSVM):
         Parameters
         ----------
         X : list of sequences
-            Inputs, as for `fit`.
+            As for `fit`.
 
         Returns
         -------
@@ -66,26 +88,6 @@ class ChainModel(CertifiedSVM):
         list of labels
         """
         return self.predict([x])[0]
-
-    def score(self, X, y, sample_weight=None) -> float:
-        """Return the share of positions whose label is predicted.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        predicted = self.predict(X)
-        lengths = np.array([len(labels) for labels in predicted])
-        y = as_sequences(as_list("y", y, "sequences of labels"), lengths)
-        right = [sum(a == b for a, b in zip(*labels)) for labels in zip(y, predicted)]
-        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-        return float(weights @ right / (weights @ lengths))
 
     def decision_function(self, X):
         """Return for every position and label the score of the best labels of the sequence that have it there.
@@ -169,7 +171,6 @@ class ChainModel(CertifiedSVM):
         return self.vectorizer_.num_features
 
     def _learn(self, X, y):
-        """Return the training problem; learn features and labels."""
         vectorizer = Vectorizer(self.min_count)
         rows, ptr = vectorizer.fit_transform(self._features(X))
         labels = labels_of(y, ptr)
@@ -178,16 +179,22 @@ class ChainModel(CertifiedSVM):
         return self._from_arrays(rows, labels, ptr)
 
     def _problem(self, X, y):
-        """Return a problem with the features and labels that are known."""
         rows, ptr = self.vectorizer_.transform(self._features(X))
         return self._from_arrays(rows, labels_of(y, ptr), ptr)
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray):
         K = len(self.classes_)
         problem = chain_from_arrays(rows, numbers_of(labels, self.classes_), ptr, K)
+        costs = costs_of(self.loss, self.classes_)
         if self.class_weight_ is not None:
-            problem = with_costs(problem, self.class_weight_[:, None] * (1.0 - np.eye(K)))
-        return constrained(problem, self.nonnegative)
+            costs = self.class_weight_[:, None] * check_costs(costs, K)
+        return constrained(problem if costs is None else with_costs(problem, costs), self.nonnegative)
+
+    def _right(self, X, y):
+        predicted = self.predict(X)
+        lengths = np.array([len(labels) for labels in predicted])
+        y = as_sequences(as_list("y", y, "sequences of labels"), lengths)
+        return np.array([sum(a == b for a, b in zip(*labels)) for labels in zip(y, predicted)]), lengths
 
     def _features(self, X) -> list:
         X = as_list("X", X, FORMS)

@@ -2,14 +2,25 @@
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from fwexp.estimators.base import CertifiedSVM
 from fwexp.estimators.features import Vectorizer, by_name
 
 
 class ExampleModel(CertifiedSVM):
-    """Base of the estimators whose examples are rows; they have parameters ``fit_intercept`` and ``min_count``."""
+    """Base of the estimators whose examples are rows.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        p, the number of features.
+    feature_names_in_ : ndarray (p,)
+        Their names, where X has names.
+    """
+
+    fit_intercept: bool = True
+    min_count: int = 1
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -45,10 +56,24 @@ class ExampleModel(CertifiedSVM):
         self.vectorizer_, self.n_features_in_ = vectorizer, vectorizer.num_features
         self.feature_names_in_ = np.array(vectorizer.names, dtype=object)
 
-    def _split_weights(self, weights: np.ndarray) -> None:
-        """Set ``coef_`` and ``intercept_`` from rows of weights, the constant feature's last."""
-        self.coef_ = weights[:, : self.n_features_in_]
-        self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of features, a row per class or label."""
+        return self._rows_of_weights[:, : self.n_features_in_]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Weights of the constant feature."""
+        weights = self._rows_of_weights
+        return weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+
+    @property
+    def _rows_of_weights(self) -> np.ndarray:
+        """Weights of features, the constant feature's last, of every class."""
+        return self.result_.w.reshape(-1, len(self.classes_)).T
+
+    def _weights(self, X, y, sample_weight):
+        return None if sample_weight is None else _check_sample_weight(sample_weight, X)
 
     def _learned(self):
         names = None if self.vectorizer_ is None else self.vectorizer_.names
@@ -60,4 +85,3 @@ class ExampleModel(CertifiedSVM):
             vectorizer = Vectorizer(self.min_count)
             vectorizer.restore(names, num_features)
             self._name_features(vectorizer)
-        self._set_weights()

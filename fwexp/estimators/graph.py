@@ -1,15 +1,22 @@
 """Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
 
+import warnings
+from dataclasses import field
+
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.base import CertifiedSVM
 from fwexp.estimators.labels import classes_of, numbers_of
+from fwexp.options import check_choice
+from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.segmentation import segmentation_problem
 
+PAIRWISE = ("potts", "full")
 FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
 
 
@@ -22,24 +29,14 @@ class GraphSVM(CertifiedSVM):
 
     Parameters
     ----------
-    lam : float or "1/n"
-        Regularisation.
-    C : float, optional
-        Regularisation as elsewhere, instead of ``lam``: lam = 1/(C n), n graphs (or the sum of their weights).
+    pairwise : {"potts", "full"}
+        What edges have weights for: that their labels differ; or every pair of labels, at the beginning and at the end of an edge,
+        so that labels may repel each other, and there may be rules of order. Then the best labeling is sought by a local search,
+        slower, and nothing is certified, which `fit` warns of.
     loss : {"hamming", "balanced"}
         The share of wrong nodes, or the mean of the shares of the labels that a graph has.
     solver : str
         A solver or method of `fwexp.solve` that keeps weights nonnegative.
-    tol : float
-        Certified gap, in units of the objective, at which training stops.
-    max_passes : float
-        Bound on passes over the data.
-    warm_start : bool
-        Whether `fit` goes on from the last one where the data are the same, at whatever lam. Keeps the data.
-    random_state : int, RandomState or None
-        Seed; None is another one each time.
-    verbose : int
-        Whether to show progress on standard error.
 
     Attributes
     ----------
@@ -49,10 +46,8 @@ class GraphSVM(CertifiedSVM):
         p, the number of features of a node.
     coef_ : ndarray (K, p)
         Weights of the features of nodes.
-    edge_weights_ : ndarray (q,)
-        Weights u of the features of edges.
-    dual_gap_, n_passes_, status_, trace_, result_
-        The certificate and the log, as of `ChainSVM`.
+    edge_weights_ : ndarray (q,) or (q, K, K)
+        Weights u of the features of edges; of ``"full"`` the score of the labels at the beginning (row) and at the end (column).
 
     Notes
     -----
@@ -72,61 +67,11 @@ class GraphSVM(CertifiedSVM):
     True
     """
 
-    def __init__(
-        self,
-        lam=0.01,
-        *,
-        C=None,
-        loss="hamming",
-        solver="auto",
-        tol=1e-2,
-        max_passes=50,
-        warm_start=False,
-        random_state=0,
-        verbose=0,
-    ):
-        self._take(locals())
-
-    def fit(self, X, y, sample_weight=None):
-        """Train on labelled graphs.
-
-        Parameters
-        ----------
-        X : list of n images or graphs
-            Inputs; see the notes of the class.
-        y : list of n arrays
-            Labels of all nodes.
-        sample_weight : array (n,), optional
-            How much every graph counts: 2 is the graph twice, 0 its absence.
-
-        Returns
-        -------
-        self
-        """
-        graphs = _graphs(X)
-        labels = _labels(y, graphs)
-        self.classes_ = classes_of([label for of_one in labels for label in of_one])
-        if len(self.classes_) < 2:
-            raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
-        self.n_features_in_ = graphs[0][0].shape[1]
-        self._train(self._problem(graphs, labels), sample_weight)
-        return self
-
-    def to_problem(self, X, y):
-        """Return labelled graphs as a problem for `fwexp.solve` and all else, with the labels learned.
-
-        Parameters
-        ----------
-        X, y
-            As for `fit`.
-
-        Returns
-        -------
-        SegmentationProblem or MultiLabelProblem
-        """
-        check_is_fitted(self)
-        graphs = _graphs(X)
-        return self._problem(graphs, _labels(y, graphs))
+    lam: float | str = field(default=0.01, kw_only=False)
+    C: float | None = None
+    pairwise: str = "potts"
+    loss: str = "hamming"
+    warm_start: bool = False
 
     def predict(self, X) -> list:
         """Return the labels of all nodes of every graph, arrays (H, W) or (V,).
@@ -143,25 +88,12 @@ class GraphSVM(CertifiedSVM):
         check_is_fitted(self)
         graphs = _graphs(X)
         features, edges, of_edges, shapes = zip(*graphs)
-        found = self.result_.predict(list(features), edges=list(edges), Z=list(of_edges))
+        if self.pairwise == "full":
+            inputs = zip(*full_pairs.checked(features, edges, of_edges))
+            found = [full_pairs.decode(*graph, self.result_.w, len(self.classes_)) for graph in inputs]
+        else:
+            found = self.result_.predict(list(features), edges=list(edges), Z=list(of_edges))
         return [self.classes_[numbers].reshape(shape) for numbers, shape in zip(found, shapes)]
-
-    def score(self, X, y, sample_weight=None) -> float:
-        """Return the share of nodes whose label is predicted.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        wanted = _labels(y, _graphs(X))
-        right = [np.sum(found.ravel() == np.array(labels)) for found, labels in zip(self.predict(X), wanted)]
-        weights = np.ones(len(wanted)) if sample_weight is None else np.asarray(sample_weight)
-        return float(weights @ right / (weights @ [len(labels) for labels in wanted]))
 
     @property
     def coef_(self) -> np.ndarray:
@@ -171,15 +103,40 @@ class GraphSVM(CertifiedSVM):
 
     @property
     def edge_weights_(self) -> np.ndarray:
-        """Weights of the features of edges, (q,)."""
-        return self.result_.w[len(self.classes_) * self.n_features_in_ :]
+        """Weights of the features of edges, (q,) or (q, K, K)."""
+        K = len(self.classes_)
+        weights = self.result_.w[K * self.n_features_in_ :]
+        return weights.reshape(-1, K, K) if self.pairwise == "full" else weights
 
-    def _problem(self, graphs, labels):
+    def _learn(self, X, y):
+        graphs = _graphs(X)
+        labels = _labels(y, graphs)
+        self.classes_ = classes_of([label for of_one in labels for label in of_one])
+        if len(self.classes_) < 2:
+            raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
+        self.n_features_in_ = graphs[0][0].shape[1]
+        if self.pairwise == "full":
+            message = 'pairwise="full" is decoded by a local search: nothing is certified, and dual_gap_ is NaN'
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return self._from_graphs(graphs, labels)
+
+    def _problem(self, X, y):
+        graphs = _graphs(X)
+        return self._from_graphs(graphs, _labels(y, graphs))
+
+    def _right(self, X, y):
+        wanted = _labels(y, _graphs(X))
+        right = [np.sum(found.ravel() == np.array(labels)) for found, labels in zip(self.predict(X), wanted)]
+        return np.array(right), np.array([len(labels) for labels in wanted])
+
+    def _from_graphs(self, graphs, labels):
         numbers = [numbers_of(of_one, self.classes_) for of_one in labels]
         for i, (of_one, found) in enumerate(zip(labels, numbers)):
             if (found < 0).any():
                 raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
         features, edges, of_edges, _ = map(list, zip(*graphs))
+        if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
+            return full_pairs.FullPairsProblem(features, edges, of_edges, numbers, len(self.classes_), loss=self.loss)
         return segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
 
     def _learned(self):

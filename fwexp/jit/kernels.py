@@ -7,9 +7,10 @@ count: after an edit of one solver, only that one is compiled anew. Kernels spec
 the package are not cached at all.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import cache, wraps
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 
 import numba
 import numba.extending
@@ -18,7 +19,7 @@ from fwexp.files import code_digest
 from fwexp.jit import disk_cache, references
 from fwexp.jit.inner import PartCompiler
 
-__all__ = ["PART", "array_kernel", "dispatched", "njit", "register_jitable", "specialise"]
+__all__ = ["PART", "array_kernel", "dispatched", "inlined", "njit", "oracle_part", "register_jitable", "specialise"]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": references.KernelCompiler}
@@ -26,6 +27,10 @@ PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
 REACHED = ("fwexp.jit.kernels", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
 
 register_jitable = numba.extending.register_jitable(**PART)
+inlined = numba.extending.register_jitable(forceinline=True, **PART)
+"""For parts of steps: a call that is not inlined copies every array in its arguments, which may take longer than a step."""
+oracle_part = numba.extending.register_jitable(fastmath=True, forceinline=True, **PART)
+"""For parts of oracles, whose sums may be reordered: no infinities."""
 
 
 @cache
@@ -73,40 +78,64 @@ def _with_parts(dispatcher):
 _array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
 
 
-def array_kernel(signature: str) -> Callable[[Callable], Callable]:
-    """Compile an oracle that takes arrays only: cached, with ``fastmath``.
+def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable], Callable]:
+    """Compile an oracle that takes arrays only: cached, with ``fastmath`` unless sums are compared with one another.
 
     Parameters
     ----------
     signature : str
         The argument types, in numba's notation.
+    fastmath : bool
     """
 
     def decorate(function: Callable) -> Callable:
-        kernel = njit(function, fastmath=True)
+        kernel = njit(function, fastmath=fastmath)
         _array_kernels[kernel] = signature
         return kernel
 
     return decorate
 
 
-def load_array_kernels(modules: Collection[str]) -> None:
-    """Load the oracles on arrays of some modules, or compile them.
+def load_array_kernels(functions: Collection[Callable]) -> None:
+    """Load the oracles on arrays among some functions, or compile them.
 
     Machine code of a caller holds a copy of its own, optimised along with the caller, and what runs is the copy that was
     loaded first. It must be the same one, whether callers come from the cache or are compiled now.
     """
     for kernel, signature in [*_array_kernels.items()]:
-        if kernel.py_func.__module__ in modules:
+        if kernel.py_func in functions:
             kernel.compile(tuple(numba.core.sigutils.normalize_signature(signature)[0]))  # as calls do, or it is cached twice
             _array_kernels.pop(kernel, None)
 
 
 @cache
-def _reached(module: str, classes: frozenset[type]) -> set[str]:
-    """Return the modules whose functions a kernel of ``module`` may call for problems made of ``classes``."""
-    found = (dispatch.find(cls) for dispatch in _dispatched for cls in classes)
-    return code_digest.closure({module, *(function.__module__ for function in found if function)})
+def _reached(function: Callable, classes: frozenset[type]) -> set[Callable]:
+    """Return the functions that a kernel may call, at any depth, for problems made of ``classes``."""
+    packages = {cls.__module__.partition(".")[0] for cls in classes} | {__name__.partition(".")[0]}
+    found, todo = set(), [function]
+    while todo:
+        function = todo.pop()
+        if function not in found and (function.__module__ or "").partition(".")[0] in packages:
+            found.add(function)
+            todo += _called(function, classes)
+    return found
+
+
+def _called(function: Callable, classes: frozenset[type]) -> Iterator[Callable]:
+    """Yield what a function names, also as an attribute of a module; of what is dispatched, what there is for the classes."""
+    names, codes = set(), [function.__code__]
+    while codes:
+        code = codes.pop()
+        names.update(code.co_names)
+        codes += (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    values += [getattr(value, name) for value in values if isinstance(value, ModuleType) for name in names if hasattr(value, name)]
+    values += [cell.cell_contents for cell in function.__closure__ or ()]
+    for value in values:
+        if hasattr(value, "implementations"):
+            yield from {value.find(cls) for cls in classes} - {None} or value.implementations.values()
+        elif isinstance(value := getattr(value, "py_func", value), FunctionType):
+            yield value
 
 
 @cache
@@ -123,7 +152,7 @@ def specialise(kernel, problem) -> Callable:
     if numba.config.DISABLE_JIT or not isinstance(problem, tuple):
         return kernel.py_func
     classes = frozenset(_classes(problem))
-    load_array_kernels(_reached(kernel.py_func.__module__, classes))
+    load_array_kernels(_reached(kernel.py_func, classes))
     return kernel if all(_is_ours(cls) for cls in classes) else _uncached(kernel)
 
 

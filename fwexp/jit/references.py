@@ -12,10 +12,9 @@ from numba.core import types
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel import default_manager
-from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
-from fwexp.jit.inner import pipeline_with
+from fwexp.jit.inner import LendingLower, pipeline_with
 
 __all__ = ["KernelCompiler", "leaves_arrays"]
 
@@ -37,7 +36,7 @@ def leaves_arrays(given: Iterable[types.Type], returned: types.Type) -> bool:
     return any(default_manager[place].contains_nrt_meminfo() for place in places)
 
 
-class _BorrowingLower(Lower):
+class _BorrowingLower(LendingLower):
     """numba's translation to LLVM, of a function that borrows its arrays."""
 
     def extract_function_arguments(self) -> list:

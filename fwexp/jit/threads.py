@@ -3,16 +3,29 @@
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from functools import cache
 
 from fwexp.errors import ParameterError, shown
 
+_most: ContextVar[int | None] = ContextVar("most", default=None)
+
+
+@contextmanager
+def at_most(threads: int | None) -> Iterator[None]:
+    """Use no more threads than this; None is no such bound."""
+    token = _most.set(threads)
+    try:
+        yield
+    finally:
+        _most.reset(token)
+
 
 def num_threads() -> int:
-    """Return the number of threads: the processors of this process, at most ``OMP_NUM_THREADS`` if that is set.
+    """Return the number of threads: the processors of this process, at most ``OMP_NUM_THREADS`` if set, and what `at_most` says.
 
     joblib's workers are told their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
 
@@ -25,6 +38,7 @@ def num_threads() -> int:
     if re.fullmatch(r"-[0-9]+|0+", given):
         raise ParameterError(f"NUMBA_NUM_THREADS must be a number of threads, at least 1, got {shown(given)}")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processors = min(processors, _most.get() or processors)
     text = os.environ.get("OMP_NUM_THREADS", "").strip()
     if not text:
         return processors

@@ -90,18 +90,23 @@ def _expand(label, score, width, weight, ends, first, out, y, scratch):
             gain[a] += between
             gain[b] += between
         capacity[2 * e] = capacity[2 * e + 1] = between
-    min_cut(gain, capacity, ends, first, out, taken, scratch[rest + (nodes + 1) // 2 :])
+    return take(label, gain, capacity, size, ends, first, out, y, taken, scratch[rest + (nodes + 1) // 2 :])
 
+
+@register_jitable
+def take(label, gain, capacity, size, ends, first, out, y, taken, scratch):
+    """Give a label to the nodes that a cut says if that gains, beyond rounding of terms of this size; return whether it does."""
+    min_cut(gain, capacity, ends, first, out, taken, scratch)
     total = 0.0
-    for v in range(nodes):
+    for v in range(len(y)):
         if taken[v] == 1:
             total += gain[v]
-    for e in range(edges):
-        if taken[ends[2 * e]] != taken[ends[2 * e + 1]]:
-            total -= capacity[2 * e]
+    for arc in range(0, len(ends), 2):
+        if taken[ends[arc]] != taken[ends[arc + 1]]:
+            total -= capacity[arc]
     if total <= TOL * size:
         return False
-    for v in range(nodes):
+    for v in range(len(y)):
         if taken[v] == 1:
             y[v] = label
     return True

@@ -1,9 +1,10 @@
 """Max-sum dynamic programming on a chain (Viterbi)."""
 
 from fwexp.jit.kernels import array_kernel
+from fwexp.jit.vectors import EIGHT, full8, larger8, load8, store8
 
 
-@array_kernel("(f8[::1], f8[::1], i8, i8, i4[::1], f8[::1])")
+@array_kernel("(f8[::1], f8[::1], i8, i8, i4[::1], f8[::1])", fastmath=False)
 def viterbi(unary, transitions, num_labels, width, y, messages):
     """Find the labeling y that maximises sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t].
 
@@ -17,7 +18,7 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
         K, and the length of a row.
     y : int array (T,)
         Overwritten with the labeling. Ties go to the smallest label, from the last position backwards, as in the
-        published code.
+        published code; scores that are rounded to the same sum are tied.
     messages : float64 array (>= T * width,)
         Overwritten.
 
@@ -29,32 +30,36 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
     length = y.shape[0]
     for k in range(width):
         messages[k] = unary[k]
+    # No argmax is kept: the path needs only T of them, and a second look finds these.
     for t in range(1, length):
-        before = messages[(t - 1) * width : t * width]
-        best = messages[t * width : (t + 1) * width]
-        # No argmax is kept: the maximum alone runs at full vector width, and the path needs only T of the argmaxes.
-        m0 = before[0]
-        for k in range(width):
-            best[k] = m0 + transitions[k]
-        r = 1
-        while r + 4 <= num_labels:
-            m0, m1, m2, m3 = before[r], before[r + 1], before[r + 2], before[r + 3]
-            t0 = transitions[r * width : (r + 1) * width]
-            t1 = transitions[(r + 1) * width : (r + 2) * width]
-            t2 = transitions[(r + 2) * width : (r + 3) * width]
-            t3 = transitions[(r + 3) * width : (r + 4) * width]
-            for k in range(width):
-                best[k] = max(best[k], max(max(m0 + t0[k], m1 + t1[k]), max(m2 + t2[k], m3 + t3[k])))
-            r += 4
-        while r < num_labels:
-            m0 = before[r]
-            t0 = transitions[r * width : (r + 1) * width]
-            for k in range(width):
-                best[k] = max(best[k], m0 + t0[k])
-            r += 1
-        here = unary[t * width : (t + 1) * width]
-        for k in range(width):
-            best[k] += here[k]
+        before, here, k = (t - 1) * width, t * width, 0
+        while k + 4 * EIGHT <= width:
+            m = full8(messages[before])
+            a, b = m + load8(transitions, k), m + load8(transitions, k + EIGHT)
+            c, d = m + load8(transitions, k + 2 * EIGHT), m + load8(transitions, k + 3 * EIGHT)
+            for r in range(1, num_labels):
+                m, row = full8(messages[before + r]), r * width + k
+                a = larger8(a, m + load8(transitions, row))
+                b = larger8(b, m + load8(transitions, row + EIGHT))
+                c = larger8(c, m + load8(transitions, row + 2 * EIGHT))
+                d = larger8(d, m + load8(transitions, row + 3 * EIGHT))
+            store8(messages, here + k, a + load8(unary, here + k))
+            store8(messages, here + k + EIGHT, b + load8(unary, here + k + EIGHT))
+            store8(messages, here + k + 2 * EIGHT, c + load8(unary, here + k + 2 * EIGHT))
+            store8(messages, here + k + 3 * EIGHT, d + load8(unary, here + k + 3 * EIGHT))
+            k += 4 * EIGHT
+        while k + EIGHT <= width:
+            a = full8(messages[before]) + load8(transitions, k)
+            for r in range(1, num_labels):
+                a = larger8(a, full8(messages[before + r]) + load8(transitions, r * width + k))
+            store8(messages, here + k, a + load8(unary, here + k))
+            k += EIGHT
+        while k < width:
+            best = messages[before] + transitions[k]
+            for r in range(1, num_labels):
+                best = max(best, messages[before + r] + transitions[r * width + k])
+            messages[here + k] = best + unary[here + k]
+            k += 1
 
     last = messages[(length - 1) * width : length * width]
     label = 0
@@ -65,12 +70,10 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
     y[length - 1] = label
     for t in range(length - 1, 0, -1):
         before = messages[(t - 1) * width : t * width]
-        label_before = 0
-        score = before[0] + transitions[label]
-        for r in range(1, num_labels):
-            candidate = before[r] + transitions[r * width + label]
-            if candidate > score:
-                score, label_before = candidate, r
-        label = label_before
+        reached, here = messages[t * width + label], unary[t * width + label]
+        r = 0  # the first that led here; the last one does if no other
+        while r < num_labels - 1 and (before[r] + transitions[r * width + label]) + here != reached:
+            r += 1
+        label = r
         y[t - 1] = label
     return value

@@ -8,21 +8,22 @@ they are given copies of labelings and a read-only w, and every answer is checke
 >= 0 that are 0 at the truth, and an oracle whose labelings are never worse than the truth, nor at w = 0 than what is known.
 """
 
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fwexp.errors import ParameterError
-from fwexp.options import check_scale
+from fwexp.errors import ParameterError, shown
+from fwexp.options import check_scale, is_integer
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_sparse, check_scale_of
 from fwexp.problems.constraints import internal_indices
-from fwexp.problems.psi_cache import PsiCache
+from fwexp.problems.known_labelings import Known, KnownLabelings
 from fwexp.problems.python_labelings import can_be_kept, equal_labelings, same_form, snapshot
+from fwexp.problems.python_oracles import Oracles, short
 from fwexp.problems.sparse_vector import SparseVector, values_of
+from fwexp.problems.subsets import Examples
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
 # single precision.
@@ -30,12 +31,8 @@ ROUNDING = 1e-6
 
 EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with so many labelings, out of so many
 
-# What numpy, and what is built on its buffers, says of a w that a function writes to.
-_READ_ONLY = ("assignment destination", "output array", "sort array", "array", "buffer source array")
-_WRITES = {f"{what} is read-only" for what in _READ_ONLY}
 
-
-class CallbackProblem:
+class CallbackProblem(Oracles, Examples):
     """A structural SVM problem given by functions.
 
     Parameters
@@ -51,6 +48,16 @@ class CallbackProblem:
         that change later.
     decode : callable, optional
         ``decode(i, w)`` returns a labeling that maximises <w, phi(x_i, y)>; needed for predictions and errors.
+    max_oracle_batch : callable, optional
+        ``max_oracle_batch(indices, w)`` returns a list of what ``max_oracle`` returns for the examples ``indices``, an int array.
+        It is called where many examples are asked for at the same w (all methods but those that take a step per call, and
+        evaluation), and ``max_oracle``, which may be None then, elsewhere.
+    inference : callable, optional
+        ``inference(x, w)`` returns a labeling of highest score for an input x that is new; needed to predict inputs alone.
+    n_jobs : int, optional
+        How many processes of joblib (the extra ``parallel``) call ``max_oracle`` and ``decode`` where many examples are asked for
+        at the same w; -1 is one per core. Functions are sent to them every time, and all else stays here.
+        ``joblib.parallel_config(backend="threading")`` has threads instead.
     nonnegative : mask, slice or int array, optional
         Which weights must not be negative: a mask of length d, a slice, or indices from 0.
 
@@ -64,6 +71,11 @@ class CallbackProblem:
 
     Notes
     -----
+    w holds one weight per entry of ``features(i, y)``, in their order, and d is their number, which the first call tells. As of all
+    problems, ``len(problem)`` is n, and ``problem[10:20]`` or ``problem.subset(indices)`` are problems of some examples, for which
+    functions are called with the numbers that these have here. Joint features and loss are asked for once for each labeling of an
+    example that an oracle returned, as long as it is kept.
+
     An oracle that forgets the loss, or returns the truth, is right about w = 0 as far as it says. So when it is first asked
     there, which is before the first step, what it returns for five examples, and whatever has no loss, is compared with up to
     five true labelings of other examples, of the same type and shape: none that ``loss`` and ``features`` accept may have a
@@ -102,17 +114,24 @@ class CallbackProblem:
         *,
         features: Callable[[int, Any], Any],
         loss: Callable[[int, Any], float],
-        max_oracle: Callable[[int, np.ndarray], Any],
+        max_oracle: Callable[[int, np.ndarray], Any] | None = None,
         decode: Callable[[int, np.ndarray], Any] | None = None,
+        max_oracle_batch: Callable[[np.ndarray, np.ndarray], Sequence[Any]] | None = None,
+        inference: Callable[[Any, np.ndarray], Any] | None = None,
+        n_jobs: int | None = None,
         nonnegative=None,
     ) -> None:
+        super().__init__()
         if len(y) == 0:
             raise ParameterError("y must hold at least one labeling, got n = 0")
         self.y = [snapshot(labeling) for labeling in y]
         for i, labeling in enumerate(self.y):
             if not can_be_kept(labeling):
-                raise ParameterError(f"y must hold labelings, got y[{i}] = {_short(labeling)}")
+                raise ParameterError(f"y must hold labelings, got y[{i}] = {short(labeling)}")
+        if max_oracle is None and max_oracle_batch is None:
+            raise ParameterError("max_oracle must be a function, or None if there is a max_oracle_batch, got None for both")
         self.features, self.loss, self.max_oracle, self.decode = features, loss, max_oracle, decode
+        self.max_oracle_batch, self.inference, self.n_jobs = max_oracle_batch, inference, _checked_jobs(n_jobs)
         first = _row("features(0, y)", features(0, snapshot(self.y[0])))
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
             raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
@@ -124,6 +143,14 @@ class CallbackProblem:
         self._truth_checked = np.zeros(self.n, dtype=bool)  # the examples whose truth has been looked at
         self._compared = np.full(self.n, not protocol.exact_oracle(self))  # those whose answer at w = 0 has been
         self._others = np.random.default_rng(0).choice(self.n, min(self.n, SEEN), replace=False).tolist()
+
+    def _subset(self, indices: np.ndarray) -> "CallbackProblem":
+        names = ("features", "loss", "max_oracle", "decode", "max_oracle_batch")
+        given = {name: getattr(self, name) for name in names}
+        renumbered = {name: None if function is None else Renumbered(function, indices) for name, function in given.items()}
+        problem = CallbackProblem([self.y[i] for i in indices], **renumbered, inference=self.inference, n_jobs=self.n_jobs)
+        problem.nonnegative = self.nonnegative
+        return problem
 
     def __repr__(self) -> str:
         return f"CallbackProblem(n={self.n}, d={self.d})"
@@ -150,14 +177,7 @@ class CallbackProblem:
         phi = _row(f"features({i}, y)", self.features(i, snapshot(y)))
         if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
-        if sp.issparse(phi):
-            phi = SparseVector.from_row(phi)
-            finite = np.isfinite(phi.values).all()
-        else:
-            phi = phi.reshape(self.d)
-            finite = np.isfinite(phi).all()
-        if not finite:
-            raise ParameterError(f"features({i}, y) must be finite, got NaN or infinity")
+        phi = SparseVector.from_row(phi) if sp.issparse(phi) else phi.reshape(self.d)
         check_scale_of(f"features({i}, y)", values_of(phi))
         return phi
 
@@ -176,17 +196,38 @@ class CallbackProblem:
         ndarray (d,) or SparseVector
             Read-only.
         """
-        return self._psi.get(i, y, self._compute_psi)
+        return self.known(i, y).psi
+
+    def known(self, i: int, y: Any) -> Known:
+        """Return a labeling with its loss and its psi, for which functions are called once as long as it is kept.
+
+        Parameters
+        ----------
+        i : int
+            The example, from 0.
+        y : object
+            A labeling, which may change afterwards.
+
+        Returns
+        -------
+        Known
+        """
+        known = self._known.find(i, y)
+        if known is None:
+            y = snapshot(y)
+            loss = self._checked_loss(i, y)
+            known = self._known.add(i, Known(y, loss, self._true_phi(i) - self.phi(i, y)))
+        return known
 
     def forget(self) -> None:
-        """Compute features anew from here on: between two runs somebody may have changed what the functions look at."""
-        self._psi = PsiCache()
+        """Ask functions anew from here on: between two runs somebody may have changed what they look at."""
+        self._known = KnownLabelings()
 
-    def _compute_psi(self, i: int, y: Any):
-        return self.phi(i, self.y[i]) - self.phi(i, y)
+    def _true_phi(self, i: int):
+        return self._known.true_features(i, lambda: self.phi(i, self.y[i]))
 
     def task_loss(self, i: int, y: Any) -> float:
-        """Return L_i(y), checked.
+        """Return L_i(y), checked; not computed again where the labeling is known.
 
         Parameters
         ----------
@@ -204,13 +245,17 @@ class CallbackProblem:
         ValueError
             Negative or not finite.
         """
+        known = self._known.find(i, y)
+        return self._checked_loss(i, y) if known is None else known.loss
+
+    def _checked_loss(self, i: int, y: Any) -> float:
         value = self.loss(i, snapshot(y))
         try:
             number = float(value) if np.ndim(value) == 0 else np.nan
         except (TypeError, ValueError):
             number = np.nan
         if not 0.0 <= number < np.inf:
-            raise ParameterError(f"loss({i}, y) must be a finite number >= 0, got {_short(value)}")
+            raise ParameterError(f"loss({i}, y) must be a finite number >= 0, got {short(value)}")
         return check_scale(f"loss({i}, y)", number)
 
     def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
@@ -237,8 +282,8 @@ class CallbackProblem:
         """
         if not self._truth_checked[i]:
             self._check_truth(i)
-        y = self._labeling("max_oracle", i, w)
-        loss, psi = self.task_loss(i, y), self.psi(i, y)
+        known = self.known(i, self._answer("max_oracle", i, w))
+        y, loss, psi = known.y, known.loss, known.psi
         value = loss - psi @ w
         if value < 0.0 and value < -ROUNDING * (loss + abs(psi) @ np.abs(w)):
             fault = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
@@ -271,27 +316,14 @@ class CallbackProblem:
         """
         if self.decode is None:
             raise ParameterError("predictions need a decode function, but CallbackProblem was built with decode=None")
-        return self._labeling("decode", i, w)
-
-    def _labeling(self, name: str, i: int, w: np.ndarray) -> Any:
-        """Return what the function called ``name`` answers at w."""
-        w = w.view()
-        w.flags.writeable = False
-        try:
-            y = getattr(self, name)(i, w)
-        except ValueError as error:
-            if str(error) not in _WRITES:
-                raise
-            raise ParameterError(f"{name}({i}, w) must not write to w, which is read-only: {error}") from error
-        if not can_be_kept(y):
-            raise ParameterError(f"{name}({i}, w) must return a labeling, got {_short(y)}")
-        return snapshot(y)
+        return snapshot(self._answer("decode", i, w))
 
     def _check_truth(self, i: int) -> None:
         """Check what must hold of the true labeling of example i."""
-        if (loss := self.task_loss(i, self.y[i])) != 0.0:
+        if (loss := self._checked_loss(i, self.y[i])) != 0.0:
             raise ParameterError(f"loss({i}, y) must be 0 at the truth y[{i}], got {loss:.6g}")
-        psi, phi = self._compute_psi(i, self.y[i]), self.phi(i, self.y[i])
+        phi = self._true_phi(i)
+        psi = phi - self.phi(i, self.y[i])
         if np.abs(values_of(psi)).sum() > ROUNDING * np.abs(values_of(phi)).sum():
             raise ParameterError(f"features({i}, y) must be the same when called again with the same labeling, here the truth")
         self._truth_checked[i] = True
@@ -307,7 +339,7 @@ class CallbackProblem:
                 if not same_form(y, self.y[i]) or equal_labelings(y, self.y[i]):
                     continue
                 asked += 1
-                loss = self.task_loss(i, y)
+                loss = self._checked_loss(i, y)
                 if loss <= (1.0 + ROUNDING) * own:
                     continue
                 self.phi(i, y)
@@ -318,8 +350,22 @@ class CallbackProblem:
             raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but {answer}; {advice}")
 
 
-def _short(value: Any) -> str:
-    return " ".join(reprlib.repr(value).split())
+class Renumbered:
+    """A function of one example, or of several, of a problem whose examples had other numbers."""
+
+    def __init__(self, function: Callable, indices: np.ndarray) -> None:
+        self.function, self.indices = function, indices
+
+    def __call__(self, i, argument):
+        """Return what the function returns."""
+        asked = self.indices[i]
+        return self.function(int(asked) if np.ndim(asked) == 0 else asked, argument)
+
+
+def _checked_jobs(n_jobs) -> int | None:
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+        raise ParameterError(f"n_jobs must be an integer other than 0, or None, got {shown(n_jobs)}")
+    return n_jobs
 
 
 def _row(name: str, features):

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.known_labelings import Rows
 from fwexp.problems.python_labelings import equal_labelings, snapshot
 from fwexp.problems.sparse_vector import SparseVector, add_to, values_of
 
@@ -17,9 +18,25 @@ def _(problem):
     return True
 
 
-@protocol.workspace.register(CallbackProblem)
+@protocol.forget.register(CallbackProblem)
 def _(problem):
     problem.forget()
+
+
+@protocol.ask_ahead.register(CallbackProblem)
+def _(problem, start, end, w, augmented, plain):
+    for name, wanted in (("max_oracle", augmented), ("decode", plain)):
+        if wanted and problem.asks_several:
+            problem.ask_ahead(name, start, end, w)
+
+
+@protocol.kernel_view.register(CallbackProblem)
+def _(problem):
+    return Rows(problem)
+
+
+@protocol.workspace.register(CallbackProblem)
+def _(problem):
     return protocol.Workspace(theta=[None], direction=[None], image=[None], y=[None], scratch=None)
 
 

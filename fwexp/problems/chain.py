@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
+from fwexp.memory import check_room
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import protocol
@@ -38,10 +39,12 @@ from fwexp.problems.features import (
     row_entries,
     row_scores,
 )
+from fwexp.problems.subsets import EACH, sliceable
 
 LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the same, on inputs of 10 nonzeros and of 128
 
 
+@sliceable(labels="label_ptr", x="label_ptr", local_x="label_ptr", gram="gram_ptr", num_local=EACH)
 class ChainProblem(NamedTuple):
     """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
 
@@ -105,6 +108,7 @@ def _products(features, num_features: int, label_ptr: np.ndarray) -> dict:
     lengths = np.diff(label_ptr)
     short = lengths <= LONGEST_GRAM
     gram_ptr = np.concatenate(([0], np.cumsum(np.where(short, lengths * (lengths + 1) // 2, 0))))
+    check_room("the Gram matrices of the sequences", 8 * gram_ptr[-1])
     gram = np.empty(gram_ptr[-1])
     packed_gram(features, label_ptr, gram_ptr, gram)
     # The biases of the first and the last label act like one more feature there.

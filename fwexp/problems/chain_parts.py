@@ -19,15 +19,17 @@ from fwexp.problems.sparse_parts import add_entry, most_parts, new_vector, regis
 
 
 class ChainVector(NamedTuple):
-    """One vector of parts: a ``SparseParts`` with rows."""
+    """One vector of parts: a ``SparseParts`` with rows, whose entries need not have the unary parts unless it is for a block."""
 
     codes: np.ndarray
     values: np.ndarray
     count: np.ndarray
     place: np.ndarray
-    unary: np.ndarray  # float64 (T_max * width,): the unary entries once more, as rows
+    unary: np.ndarray  # float64 (T_max * width,): the unary parts, as rows
     rows: np.ndarray  # int32 (T_max,), ascending: the positions whose rows have entries
     num_rows: np.ndarray  # int64 (1,), how many; all other rows are 0
+    touched: np.ndarray  # int64 (T_max,): 1 for such positions while a vector is built, else 0
+    pairs: np.ndarray  # float64 (num_states * width,): sums for transitions while labelings are added, else 0
 
 
 register_sparse_parts(ChainProblem)
@@ -48,6 +50,8 @@ def _(problem):
             unary=np.zeros(length * problem.width),
             rows=np.zeros(length, dtype=np.int32),
             num_rows=np.zeros(1, dtype=np.int64),
+            touched=np.zeros(length, dtype=np.int64),
+            pairs=np.zeros(problem.num_states * problem.width),
         ),
         image=np.zeros(size),
         y=np.zeros(length, dtype=np.int32),
@@ -78,25 +82,86 @@ def _row(direction, t, width):
     return direction.unary[t * width : (t + 1) * width]
 
 
+@register_jitable
+def _clear_rows(direction, width):
+    for r in range(direction.num_rows[0]):
+        _row(direction, direction.rows[r], width)[:] = 0.0
+    direction.num_rows[0] = 0
+
+
+@protocol.clear.register(ChainProblem)
+def _(problem, i, direction):
+    direction.count[0] = 0
+    _clear_rows(direction, problem.width)
+
+
+@register_jitable
+def _note(code, wanted, count, direction):
+    """Make ``code`` the next entry if it is wanted and has none; return the number of entries."""
+    new = wanted and direction.place[code] < 0
+    direction.codes[count] = code
+    direction.place[code] = count if new else direction.place[code]
+    return count + new
+
+
+@protocol.add_labelings.register(ChainProblem)
+def _(problem, i, storage, places, c, direction):
+    width, start, length = problem.width, problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    truths, pairs, count = problem.labels[start : start + length], direction.pairs, 0
+    for a in range(len(c)):
+        if c[a] == 0.0:
+            continue
+        y, truth_before, before, wrong_before = storage[places[a] : places[a] + length], 0, 0, False
+        for t in range(length):  # without branches: which labels are wrong cannot be predicted
+            truth, label = np.int64(truths[t]), np.int64(y[t])
+            wrong = truth != label
+            amount = c[a] if wrong else 0.0
+            direction.unary[t * width + truth] += amount
+            direction.unary[t * width + label] -= amount
+            direction.touched[t] |= wrong
+            either = (wrong or wrong_before) and t > 0
+            amount = c[a] if either else 0.0
+            pair, other = truth_before * width + truth, before * width + label
+            pairs[pair] += amount
+            pairs[other] -= amount
+            count = _note(pair, either, count, direction)
+            count = _note(other, either, count, direction)
+            truth_before, before, wrong_before = truth, label, wrong
+    for e in range(count):
+        direction.values[e] = pairs[direction.codes[e]]
+        pairs[direction.codes[e]] = 0.0
+    direction.count[0] = count
+
+
 @protocol.close.register(ChainProblem)
 def _(problem, i, direction):
     width, size = problem.width, problem.num_states * problem.width
-    length, rows = problem.label_ptr[i + 1] - problem.label_ptr[i], direction.rows
-    for r in range(direction.num_rows[0]):
-        _row(direction, rows[r], width)[:] = 0.0
-    rows[:length] = 0
+    _clear_rows(direction, width)
     for e in range(direction.count[0]):
         code = direction.codes[e]
         direction.place[code] = -1
         if code >= size:
             direction.unary[code - size] = direction.values[e]
-            rows[np.uint32(code - size) // np.uint32(width)] = 1
+            direction.touched[np.uint32(code - size) // np.uint32(width)] = 1
     count = 0
-    for t in range(length):
-        if rows[t] != 0:
-            rows[count] = t
-            count += 1
+    for t in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+        direction.rows[count] = t
+        count += direction.touched[t]
+        direction.touched[t] = 0
     direction.num_rows[0] = count
+
+
+@protocol.dot.register(ChainProblem)
+def _(problem, i, direction, theta):
+    width, size, total = problem.width, problem.num_states * problem.width, 0.0
+    for e in range(direction.count[0]):
+        if direction.codes[e] < size:
+            total += direction.values[e] * theta[direction.codes[e]]
+    for t in direction.rows[: direction.num_rows[0]]:
+        row, scores = _row(direction, t, width), theta[size + t * width : size + (t + 1) * width]
+        for k in range(width):
+            total += row[k] * scores[k]
+    return total
 
 
 @protocol.set_dense.register(ChainProblem)
@@ -113,12 +178,14 @@ def _(problem, i, values, direction):
 def _(problem, i, y, theta):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    total = 0.0
-    for t in range(length):
-        truth, row = problem.labels[start + t], size + t * width
-        total += theta[row + truth] - theta[row + y[t]]
-        if t > 0:
-            total += theta[problem.labels[start + t - 1] * width + truth] - theta[y[t - 1] * width + y[t]]
+    truths, unary = problem.labels[start : start + length], theta[size : size + length * width]
+    truth, label = np.uint32(truths[0]), np.uint32(y[0])
+    total = unary[truth] - unary[label]
+    for t in range(1, length):
+        truth_before, before = truth, label
+        truth, label, row = np.uint32(truths[t]), np.uint32(y[t]), np.uint32(t * width)
+        total += unary[row + truth] - unary[row + label]
+        total += theta[truth_before * np.uint32(width) + truth] - theta[before * np.uint32(width) + label]
     return total
 
 
@@ -278,10 +345,14 @@ def _(problem, count):
 
 @protocol.accumulate.register(ChainProblem)
 def _(problem, i, direction, c, total):
-    size, shift = problem.num_states * problem.width, problem.label_ptr[i] * problem.width
+    width, size, shift = problem.width, problem.num_states * problem.width, problem.label_ptr[i] * problem.width
     for e in range(direction.count[0]):
-        code = direction.codes[e]
-        total[code if code < size else code + shift] += c * direction.values[e]
+        if direction.codes[e] < size:
+            total[direction.codes[e]] += c * direction.values[e]
+    for t in direction.rows[: direction.num_rows[0]]:
+        row = _row(direction, t, width)
+        for k in range(width):
+            total[size + shift + t * width + k] += c * row[k]
 
 
 @protocol.accumulate_psi.register(ChainProblem)

@@ -18,11 +18,13 @@ from fwexp.problems.arrays import as_floats, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.multiclass import RESCALING
+from fwexp.problems.subsets import EACH, sliceable
 
 MOST_OUTPUTS = 64  # of an example whose block is maximised at once
 ROUNDING = 1e-15  # of the largest linear term: a gap there is 0
 
 
+@sliceable(psi="part_ptr", scale="part_ptr", losses="part_ptr", labels=EACH)
 class EnumeratedProblem(NamedTuple):
     """A problem given by matrices; build it with ``fwexp.enumerated_problem``."""
 
@@ -58,6 +60,7 @@ def enumerated_problem(psi, losses, *, rescaling: str = "margin", nonnegative=No
     Returns
     -------
     EnumeratedProblem
+        With ``n`` and ``d``: w holds one weight per column of ``psi``, in their order.
 
     Raises
     ------

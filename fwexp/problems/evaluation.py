@@ -7,10 +7,12 @@ import numpy as np
 
 from fwexp.errors import Stopped
 from fwexp.jit.kernels import njit, specialise
-from fwexp.jit.threads import parallel_for
+from fwexp.jit.threads import num_threads, parallel_for
 from fwexp.problems.protocol import (
+    ask_ahead,
     costly_oracle,
     decode,
+    forget,
     inner,
     loss,
     loss_weight,
@@ -25,7 +27,14 @@ from fwexp.problems.protocol import (
 )
 
 TOL = 1e-9  # relative, of values that are equal
+AT_ONCE = 10_000  # examples that functions of people's own are asked of in one call, where they take several
 CHUNKS = 8  # of the examples, dealt out to the threads
+
+
+def chunks_of(problem) -> int:
+    """Return how many chunks the examples of a problem are dealt out in; people's own oracles are not asked to be thread-safe."""
+    return min(CHUNKS, problem.n) if isinstance(problem, tuple) and num_threads() > 1 else 1
+
 
 _NOT_WANTED = np.empty(0)
 
@@ -85,12 +94,12 @@ class Evaluator:
     """
 
     def __init__(self, problem) -> None:
+        forget(problem)
         self.problem = problem
         self.calls, self.mean_loss = 0, 0.0
         self._costly = costly_oracle(problem)
         self._kernel = specialise(_decode_range, problem)
-        # People's own oracles are not asked to be thread-safe.
-        self._buffers = [workspace(problem) for _ in range(min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1)]
+        self._buffers = [workspace(problem) for _ in range(chunks_of(problem))]
         self.labelings = new_labelings(problem)
 
     def __call__(
@@ -135,6 +144,7 @@ class Evaluator:
 
     def oracles_in_range(self, start: int, end: int, w: np.ndarray, hinges: np.ndarray, losses: np.ndarray) -> None:
         """Set H_i(w) and L_i of the examples start .. end, and keep the labelings of the max-oracle; on this thread."""
+        ask_ahead(self.problem, start, end, w, True, False)
         self._kernel(self.problem, start, end, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings)
         self.calls += end - start
 
@@ -174,8 +184,11 @@ class Evaluator:
             parallel_for(run_chunk, self.problem.n, len(self._buffers))
             self.calls += calls * self.problem.n
             return
-        for i in range(self.problem.n):
-            if stop is not None and stop():
-                raise Stopped
-            run_chunk(0, i, i + 1)
-            self.calls += calls
+        for start in range(0, self.problem.n, AT_ONCE):
+            end = min(start + AT_ONCE, self.problem.n)
+            ask_ahead(self.problem, start, end, w, len(hinges) > 0, len(errors) > 0)
+            for i in range(start, end):
+                if stop is not None and stop():
+                    raise Stopped
+                run_chunk(0, i, i + 1)
+                self.calls += calls

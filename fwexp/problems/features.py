@@ -2,7 +2,7 @@
 
 Weights of a family that scores labels from inputs are rows of ``width`` contiguous numbers, one row per feature: the K
 scores of a label, padded with zeros so that rows fill whole vector registers. A family knows its inputs only through
-the three functions below; the choice between dense and sparse is made here, once.
+the functions below; the choice between dense and sparse is made here, once.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from fwexp.jit.kernels import dispatched, njit, register_jitable
 from fwexp.jit.prefetch import prefetch
+from fwexp.jit.vectors import EIGHT, any8, full8, load8, store8
 from fwexp.problems.arrays import check_scale_of
 
 
@@ -38,6 +39,10 @@ class BinaryFeatures(NamedTuple):
 
 class NoFeatures(NamedTuple):
     """No rows at all."""
+
+
+CACHED = 1 << 17  # numbers; of so few rows that a cache holds them all, to ask for one takes longer than to wait for it
+ROWS = (DenseFeatures, SparseFeatures, BinaryFeatures)
 
 
 def padded_width(num_labels: int) -> int:
@@ -73,12 +78,6 @@ def row_entries(x, t: int) -> tuple[np.ndarray, np.ndarray]:
     row = slice(x.indptr[t], x.indptr[t + 1])
     columns = x.indices[row].astype(np.int64)
     return columns, np.ones(len(columns)) if isinstance(x, BinaryFeatures) else x.values[row]
-
-
-@register_jitable
-def _column(x, j):
-    """Return the column of entry j, unsigned: an index with a sign is looked at first, for it might count from the end."""
-    return np.uint32(x.indices[j])
 
 
 @dispatched
@@ -150,96 +149,131 @@ def _(x, t, row, c, width, weights):
     pass
 
 
-@row_scores.register(DenseFeatures)
+# --- what a row is ----------------------------------------------------------------------------------------------------
+
+
+@dispatched
+def _span(x, t):
+    """Return where the entries of row t begin and end."""
+
+
+@dispatched
+def _column(x, j):
+    """Return the column of entry j."""
+
+
+@dispatched
+def _value(x, t, j):
+    """Return the value of entry j, of row t; a constant to the compiler where all are 1."""
+
+
+@_span.register(DenseFeatures)
+def _(x, t):
+    return 0, x.values.shape[1]
+
+
+@_span.register(SparseFeatures, BinaryFeatures)
+def _(x, t):
+    return x.indptr[t], x.indptr[t + 1]
+
+
+@_column.register(DenseFeatures)
+def _(x, j):
+    return j
+
+
+@_column.register(SparseFeatures, BinaryFeatures)
+def _(x, j):
+    return np.uint32(x.indices[np.uint64(j)])
+
+
+@_value.register(DenseFeatures)
+def _(x, t, j):
+    return x.values[t, j]
+
+
+@_value.register(SparseFeatures)
+def _(x, t, j):
+    return x.values[j]
+
+
+@_value.register(BinaryFeatures)
+def _(x, t, j):
+    return 1.0
+
+
+@register_jitable
+def _place(x, j, width, k):
+    """Return where the weight of (column of entry j, k) is; unsigned, for an index with a sign might count from the end."""
+    return np.uint64(_column(x, j)) * np.uint64(width) + np.uint64(k)
+
+
+# --- what follows, in sums that do not wait for each other -------------------------------------------------------------
+
+
+@row_scores.register(*ROWS)
 def _(x, t, weights, width, out):
-    values = x.values[t]
-    out[:] = 0.0
-    f, p = 0, values.shape[0]
-    while f + 4 <= p:  # four rows at a time: a quarter of the loads and stores of ``out``
-        a, b, c, d = values[f], values[f + 1], values[f + 2], values[f + 3]
-        w0 = weights[f * width : (f + 1) * width]
-        w1 = weights[(f + 1) * width : (f + 2) * width]
-        w2 = weights[(f + 2) * width : (f + 3) * width]
-        w3 = weights[(f + 3) * width : (f + 4) * width]
-        for k in range(width):
-            out[k] += (a * w0[k] + b * w1[k]) + (c * w2[k] + d * w3[k])
-        f += 4
-    while f < p:
-        a = values[f]
-        w0 = weights[f * width : (f + 1) * width]
-        for k in range(width):
-            out[k] += a * w0[k]
-        f += 1
+    (start, end), k = _span(x, t), 0
+    while k + 4 * EIGHT <= width:  # as many sums as it takes to keep the processor busy
+        a = b = c = d = full8(0.0)
+        for j in range(start, end):
+            value = full8(_value(x, t, j))
+            a = a + value * load8(weights, _place(x, j, width, k))
+            b = b + value * load8(weights, _place(x, j, width, k + EIGHT))
+            c = c + value * load8(weights, _place(x, j, width, k + 2 * EIGHT))
+            d = d + value * load8(weights, _place(x, j, width, k + 3 * EIGHT))
+        store8(out, k, a)
+        store8(out, k + EIGHT, b)
+        store8(out, k + 2 * EIGHT, c)
+        store8(out, k + 3 * EIGHT, d)
+        k += 4 * EIGHT
+    while k + EIGHT <= width:
+        a = b = c = d = full8(0.0)
+        j = start
+        while j + 4 <= end:
+            a = a + full8(_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            b = b + full8(_value(x, t, j + 1)) * load8(weights, _place(x, j + 1, width, k))
+            c = c + full8(_value(x, t, j + 2)) * load8(weights, _place(x, j + 2, width, k))
+            d = d + full8(_value(x, t, j + 3)) * load8(weights, _place(x, j + 3, width, k))
+            j += 4
+        while j < end:
+            a = a + full8(_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            j += 1
+        store8(out, k, (a + b) + (c + d))
+        k += EIGHT
+    while k + 2 <= width:
+        first, second = 0.0, 0.0
+        for j in range(start, end):
+            first += _value(x, t, j) * weights[_place(x, j, width, k)]
+            second += _value(x, t, j) * weights[_place(x, j, width, k + 1)]
+        out[k], out[k + 1] = first, second
+        k += 2
+    if k < width:
+        total = 0.0
+        for j in range(start, end):
+            total += _value(x, t, j) * weights[_place(x, j, width, k)]
+        out[k] = total
 
 
-@row_scores.register(SparseFeatures)
-def _(x, t, weights, width, out):
-    out[:] = 0.0
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        value, start = x.values[j], x.indices[j] * width
-        w = weights[start : start + width]
-        for k in range(width):
-            out[k] += value * w[k]
-
-
-@row_scores.register(BinaryFeatures)
-def _(x, t, weights, width, out):
-    out[:] = 0.0
-    j, end = x.indptr[t], x.indptr[t + 1]
-    while j + 4 <= end:  # as for dense rows
-        f0, f1 = np.int64(x.indices[j]) * width, np.int64(x.indices[j + 1]) * width
-        f2, f3 = np.int64(x.indices[j + 2]) * width, np.int64(x.indices[j + 3]) * width
-        w0, w1 = weights[f0 : f0 + width], weights[f1 : f1 + width]
-        w2, w3 = weights[f2 : f2 + width], weights[f3 : f3 + width]
-        for k in range(width):
-            out[k] += (w0[k] + w1[k]) + (w2[k] + w3[k])
-        j += 4
-    while j < end:
-        f0 = np.int64(x.indices[j]) * width
-        w0 = weights[f0 : f0 + width]
-        for k in range(width):
-            out[k] += w0[k]
-        j += 1
-
-
-@row_scatter.register(DenseFeatures)
+@row_scatter.register(*ROWS)
 def _(x, t, row, c, width, weights):
-    for f in range(x.values.shape[1]):
-        value = c * x.values[t, f]
-        if value != 0.0:
-            w = weights[f * width : (f + 1) * width]
-            for k in range(width):
-                w[k] += value * row[k]
-
-
-@row_scatter.register(SparseFeatures)
-def _(x, t, row, c, width, weights):
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        value, start = c * x.values[j], np.int64(x.indices[j]) * width
-        w = weights[start : start + width]
-        for k in range(width):
-            w[k] += value * row[k]
-
-
-@row_scatter.register(BinaryFeatures)
-def _(x, t, row, c, width, weights):
-    nonzero = 0
-    for k in range(width):
-        nonzero += row[k] != 0.0
-    if nonzero == 0:
-        return
-    if 4 * nonzero <= width:
-        for k in range(width):
-            if row[k] != 0.0:
-                value = c * row[k]
-                for j in range(x.indptr[t], x.indptr[t + 1]):
-                    weights[_column(x, j) * np.uint32(width) + np.uint32(k)] += value
-        return
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        start = np.int64(x.indices[j]) * width
-        w = weights[start : start + width]
-        for k in range(width):
-            w[k] += c * row[k]
+    (start, end), k = _span(x, t), 0
+    while k + EIGHT <= width:
+        change = full8(c) * load8(row, k)
+        if any8(change):
+            for j in range(start, end):
+                place = _place(x, j, width, k)
+                store8(weights, place, load8(weights, place) + full8(_value(x, t, j)) * change)
+        k += EIGHT
+    while k + 2 <= width:
+        first, second = c * row[k], c * row[k + 1]
+        if first != 0.0 or second != 0.0:
+            for j in range(start, end):
+                weights[_place(x, j, width, k)] += _value(x, t, j) * first
+                weights[_place(x, j, width, k + 1)] += _value(x, t, j) * second
+        k += 2
+    if k < width:
+        row_scatter_label(x, t, k, c * row[k], width, weights)
 
 
 @row_scatter_label.register(DenseFeatures)
@@ -248,45 +282,28 @@ def _(x, t, label, c, width, weights):
         weights[f * width + label] += c * x.values[t, f]
 
 
-@row_scatter_label.register(SparseFeatures)
+@row_scatter_label.register(SparseFeatures, BinaryFeatures)
 def _(x, t, label, c, width, weights):
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        weights[_column(x, j) * np.uint32(width) + np.uint32(label)] += c * x.values[j]
+    start, end = _span(x, t)
+    for j in range(start, end):
+        weights[_place(x, j, width, label)] += c * _value(x, t, j)
 
 
-@row_scatter_label.register(BinaryFeatures)
-def _(x, t, label, c, width, weights):
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        weights[_column(x, j) * np.uint32(width) + np.uint32(label)] += c
-
-
-@row_product.register(DenseFeatures)
+@row_product.register(*ROWS)
 def _(x, t, w):
-    total = 0.0
-    for f in range(x.values.shape[1]):
-        total += x.values[t, f] * w[f]
-    return total
-
-
-@row_product.register(SparseFeatures)
-def _(x, t, w):
-    total = 0.0
-    for j in range(x.indptr[t], x.indptr[t + 1]):
-        total += x.values[j] * w[_column(x, j)]
-    return total
-
-
-@row_product.register(BinaryFeatures)
-def _(x, t, w):
-    total = 0.0
-    j, end = x.indptr[t], x.indptr[t + 1]
+    start, end = _span(x, t)
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    j = start
     while j + 4 <= end:
-        total += (w[_column(x, j)] + w[_column(x, j + 1)]) + (w[_column(x, j + 2)] + w[_column(x, j + 3)])
+        s0 += _value(x, t, j) * w[_column(x, j)]
+        s1 += _value(x, t, j + 1) * w[_column(x, j + 1)]
+        s2 += _value(x, t, j + 2) * w[_column(x, j + 2)]
+        s3 += _value(x, t, j + 3) * w[_column(x, j + 3)]
         j += 4
     while j < end:
-        total += w[_column(x, j)]
+        s0 += _value(x, t, j) * w[_column(x, j)]
         j += 1
-    return total
+    return (s0 + s1) + (s2 + s3)
 
 
 @row_dot.register(DenseFeatures)
@@ -409,7 +426,8 @@ def _(x, start, end):
 @prefetch_rows.register(DenseFeatures)
 def _(x, start, end):
     p = x.values.shape[1]
-    prefetch(x.values.reshape(-1), start * p, end * p)
+    if x.values.size > CACHED:
+        prefetch(x.values.reshape(-1), start * p, end * p)
 
 
 @prefetch_rows.register(BinaryFeatures)

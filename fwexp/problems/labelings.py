@@ -44,6 +44,14 @@ def _(problem, i, labelings):
     return labelings[ptr[i] : ptr[i + 1]]
 
 
+@protocol.add_labelings.register(object)
+def _(problem, i, storage, places, c, direction):
+    ptr = protocol.labeling_ptr(problem)
+    for a in range(len(c)):
+        if c[a] != 0.0:
+            protocol.add_psi(problem, i, storage[places[a] : places[a] + ptr[i + 1] - ptr[i]], c[a], direction)
+
+
 @protocol.same_labeling.register(object)
 def _(problem, i, y, storage, start):
     ptr, t = protocol.labeling_ptr(problem), 0

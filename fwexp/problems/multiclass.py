@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
+from fwexp.jit.kernels import oracle_part
 from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
@@ -34,10 +35,13 @@ from fwexp.problems.features import (
     row_scores,
 )
 from fwexp.problems.simplex_blocks import to_best_shares
+from fwexp.problems.subsets import EACH, sliceable
 
 RESCALING = ("margin", "slack")
+ROUNDING = 1e-15  # of scores: a smaller gap of a block is none
 
 
+@sliceable(labels=EACH, x=EACH, norm_sq=EACH)
 class MulticlassProblem(NamedTuple):
     """A set of labelled vectors; build it with ``fwexp.multiclass_problem``."""
 
@@ -212,19 +216,49 @@ def _(problem):
     return bool((scaled == 1.0).all()) and len(problem.nonnegative) == 0
 
 
-@protocol.best_block.register(MulticlassProblem)
-def _(problem, i, theta, c, blocks, direction, scratch):
-    truth, start, mass = problem.labels[i], problem.part_ptr[i], c * problem.norm_sq[i]
+@oracle_part
+def _best_block(problem, i, theta, c, block, direction, z):
+    """Set ``direction`` to the way from the block to the best one, which is returned, in ``z``, with its mean loss."""
+    truth, mass, mean_loss = np.int64(problem.labels[i]), c * problem.norm_sq[i], 0.0
     for k in range(problem.num_classes):
-        scratch[k] = problem.costs[truth, k] + theta[k] - mass * blocks[start + k]
-    to_best_shares(scratch, problem.num_classes, truth, mass)
-    mean_loss = 0.0
+        z[k] = problem.costs[truth, k] + theta[k] - mass * block[k]
+    to_best_shares(z, problem.num_classes, truth, mass)
     for k in range(problem.num_classes):
-        mean_loss += problem.costs[truth, k] * scratch[k]
-        direction[k] = (scratch[k] if k == truth else -scratch[k]) - blocks[start + k]
+        mean_loss += problem.costs[truth, k] * z[k]
+        z[k] = -z[k]
+    z[truth] = -z[truth]
+    for k in range(problem.num_classes):
+        direction[k] = z[k] - block[k]
     for k in range(problem.num_classes, problem.width):
         direction[k] = 0.0
     return mean_loss
+
+
+@protocol.best_block.register(MulticlassProblem)
+def _(problem, i, theta, c, blocks, direction, scratch):
+    block = blocks[problem.part_ptr[i] : problem.part_ptr[i + 1]]
+    return _best_block(problem, i, theta, c, block, direction, scratch)
+
+
+@protocol.climb.register(MulticlassProblem)
+def _(problem, i, theta, c, mean_loss, blocks, work):
+    truth = np.int64(problem.labels[i])
+    own, best = theta[truth], theta[truth]
+    for k in range(problem.num_classes):
+        best = max(best, problem.costs[truth, k] + theta[k])
+    block = blocks[problem.part_ptr[i] : problem.part_ptr[i + 1]]
+    mean = own
+    if block[truth] != 0.0:  # else it is at the truth, as most are
+        mean += mean_loss
+        for k in range(problem.num_classes):
+            mean -= theta[k] * block[k]
+    gap = best - mean
+    if gap <= ROUNDING * (abs(best) + abs(mean)):
+        return 0.0, mean_loss
+    mean_loss = _best_block(problem, i, theta, c, block, work.direction, work.scratch)
+    for k in range(problem.num_classes):
+        block[k] = work.scratch[k]
+    return gap, mean_loss
 
 
 @protocol.loss.register(MulticlassProblem)

@@ -1,7 +1,7 @@
 """Labelings of any type, as functions of other people return them: how they are kept and compared."""
 
 import copy
-from collections.abc import Sized
+from collections.abc import Hashable, Sized
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,46 @@ def snapshot(y: Any) -> Any:
     except TypeError:
         return copy.deepcopy(y)
     return y
+
+
+def key_of(y: Any) -> Hashable | None:
+    """Return what labelings that are equal share, and others do not; None where that is not known without comparing."""
+    if isinstance(y, np.ndarray):
+        return None if y.dtype.hasobject else (np.ndarray, y.dtype.str, y.shape, y.tobytes())
+    key = (list, tuple(y)) if isinstance(y, list) else y
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+class Index:
+    """Values by example and labeling; labelings are held, so that none of another has the identity of one of these."""
+
+    def __init__(self) -> None:
+        self._by_identity: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._by_key: dict[tuple[int, Hashable], Any] = {}
+        self._others: dict[int, list[tuple[Any, Any]]] = {}  # of each example, those without a key
+
+    def find(self, i: int, y: Any) -> Any:
+        """Return the value of a labeling that is equal to y, None if there is none."""
+        met = self._by_identity.get((i, id(y)))
+        if met is not None:
+            return met[1]
+        key = key_of(y)
+        if key is not None:
+            return self._by_key.get((i, key))
+        return next((value for other, value in self._others.get(i, ()) if equal_labelings(other, y)), None)
+
+    def add(self, i: int, y: Any, value: Any) -> None:
+        """Keep a value; nobody may change y."""
+        self._by_identity[i, id(y)] = y, value
+        key = key_of(y)
+        if key is None:
+            self._others.setdefault(i, []).append((y, value))
+        else:
+            self._by_key[i, key] = value
 
 
 def can_be_kept(y: Any) -> bool:

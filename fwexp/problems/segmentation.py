@@ -39,8 +39,18 @@ from fwexp.problems.graphs import (
     stack,
 )
 from fwexp.problems.multilabel_graph import MultiLabelProblem, multilabel_from_arrays
+from fwexp.problems.subsets import sliceable
 
 
+@sliceable(
+    labels="label_ptr",
+    node_loss="label_ptr",
+    x="label_ptr",
+    z="edge_ptr",
+    first=lambda problem: problem.label_ptr + np.arange(problem.n + 1),
+    ends=lambda problem: 2 * problem.edge_ptr,
+    out=lambda problem: 2 * problem.edge_ptr,
+)
 class SegmentationProblem(NamedTuple):
     """A set of graphs with labelled nodes; build it with ``fwexp.segmentation_problem``."""
 

@@ -115,6 +115,8 @@ def unlabelled(wanted: Mapping, X, inputs: Mapping):
     family = wanted.get("family")
     if family not in UNLABELLED:
         why = "inputs alone do not say all of such a problem"
+        if family == "CallbackProblem":
+            why = "inputs alone are predicted by the function inference of CallbackProblem, which was not given, or was not saved"
         constructor = f"the constructor of {family}" if family else "a constructor such as fwexp.chain_problem"
         raise ParameterError(f"problem must come from {constructor}, got {type(X).__name__}: {why}")
     build, names = UNLABELLED[family]

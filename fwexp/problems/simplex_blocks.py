@@ -12,39 +12,38 @@ While the truth has a share, the level is the mean of z_k over the labels that h
 where inputs are long, the shares of wrong labels are smaller than the rounding of 1.
 """
 
-import numpy as np
-
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.kernels import oracle_part
 
 SMALLEST = 1e-300  # a smaller mass is 0: the dual is linear
+LOWEST = -1e300  # below every level
 
 
-@register_jitable
+@oracle_part
 def to_best_shares(z, count, truth, mass):
     """Turn the z_k into the best shares, in place, and that of the truth into the sum of the others.
 
     Newton's method on the level, from below: labels lose their shares until none does any more.
     """
-    best = 0
+    highest = z[0]
     for k in range(1, count):
-        if z[k] > z[best]:
-            best = k
+        highest = max(highest, z[k])
     if mass < SMALLEST:
+        best = 0
+        while z[best] != highest:
+            best += 1
         for k in range(count):
             z[k] = 1.0 if k == best != truth else 0.0
         z[truth] = 0.0 if best == truth else 1.0
         return
-    highest = z[best]
     for k in range(count):  # relative to it no level is lost in the rounding of scores
         z[k] -= highest
-    own, z[truth] = z[truth], -np.inf
+    own, z[truth] = z[truth], LOWEST
     level, before = max(own, -mass), count + 1
     while True:
         total, shares = 0.0, 0
         for k in range(count):
-            if z[k] > level:
-                total += z[k]
-                shares += 1
+            total += z[k] if z[k] > level else 0.0
+            shares += z[k] > level
         kept = own + mass > level
         shares += kept
         if shares >= before:  # also where rounding gives one back

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.kernels import dispatched, njit, register_jitable, specialise
+from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 
 FIRST_ROOM = 16  # entries per integer of a labeling
@@ -189,6 +190,12 @@ def register_sparse_parts(*classes: type) -> None:
     def _(problem, i, blocks):
         most = most_entries(problem, i, blocks)
         return most <= blocks.room[i] or blocks.taken[0] + 2 * most <= len(blocks.codes)
+
+    @protocol.prefetch_vector.register(*classes)
+    def _(problem, i, blocks):
+        first = blocks.first[i]
+        prefetch(blocks.codes, first, first + blocks.count[i])
+        prefetch(blocks.values, first, first + blocks.count[i])
 
     @protocol.copy_blocks.register(*classes)
     def _(problem, blocks):

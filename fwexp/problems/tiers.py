@@ -25,6 +25,7 @@ TIERS: dict[str, tuple[str, ...]] = {
 }
 
 UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier
+AROUND = ("fwexp.problems.weighted", "fwexp.problems.timed")  # problems of any family, with something around them
 FIELDS = ("part_ptr", "label_ptr", "labels")  # of a family, those that some derived functions read
 
 
@@ -45,7 +46,22 @@ def missing(family, tier: str) -> list[str]:
         A problem, or the class of a family whose fields are those of a ``NamedTuple``.
     tier : str
     """
+    if isinstance(family, tuple):  # whose fields are those of its class
+        family = type(protocol.original(family))
+    if not isinstance(family, type):
+        return _unavailable(family, tier)
+    implementations = tuple(len(getattr(protocol, name).implementations) for name in functions())
+    return list(_missing(family, tier, implementations))
+
+
+def _unavailable(family, tier: str) -> list[str]:
     return [name for name in functions_of(tier) if not _available(family, name)]
+
+
+@cache
+def _missing(family: type, tier: str, implementations: tuple[int, ...]) -> list[str]:
+    """The same, as long as there are as many implementations of each function."""
+    return _unavailable(family, tier)
 
 
 def _available(family, name: str) -> bool:
@@ -60,10 +76,10 @@ def _available(family, name: str) -> bool:
 
 
 def families() -> list[type]:
-    """Return the classes of the package's own families."""
+    """Return the classes of the package's own families, which have an oracle."""
     package = __name__.partition(".")[0]
     classes = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
-    return [cls for cls in classes if cls.__module__ != "fwexp.problems.weighted"]
+    return [cls for cls in classes if cls.__module__ not in AROUND and protocol.max_oracle.find(cls)]
 
 
 def tiers_of(family) -> tuple[str, ...]:

@@ -17,10 +17,12 @@ from fwexp.problems.protocol import (
     accumulate,
     accumulate_psi,
     best_block,
+    climb,
     dot,
     expectation_oracle,
     gram_scores,
     joint_feature,
+    kernel_view,
     loss,
     max_oracle,
     norm_sq,
@@ -34,8 +36,10 @@ from fwexp.problems.protocol import (
     tilt,
     with_inputs,
 )
+from fwexp.problems.subsets import Examples, sliceable
 
 
+@sliceable()
 class Weighted(NamedTuple):
     """A problem made of arrays, its examples weighted; build it with ``fwexp.weighted_problem``."""
 
@@ -53,7 +57,7 @@ class Weighted(NamedTuple):
         return f"Weighted({self.unweighted!r})"
 
 
-class WeightedFunctions:
+class WeightedFunctions(Examples):
     """A problem given by Python functions, its examples weighted."""
 
     def __init__(self, problem, c: np.ndarray) -> None:
@@ -133,6 +137,13 @@ def _weighted(problem, c: np.ndarray):
 WEIGHTED_FAMILIES = (Weighted, WeightedFunctions)
 
 
+def _subset(problem, indices):
+    return weighted_problem(problem.unweighted._subset(indices), problem.c[indices])
+
+
+Weighted._subset = WeightedFunctions._subset = _subset
+
+
 def _pass_on(function):
     """Return the implementation that asks the problem itself."""
 
@@ -149,6 +160,34 @@ for _function in [value for value in vars(protocol).values() if hasattr(value, "
 @with_inputs.register(*WEIGHTED_FAMILIES)
 def _(problem, x, num_features):
     return _weighted(with_inputs(problem.unweighted, x, num_features), problem.c)
+
+
+class _WeightedView:
+    """That of the problem itself, weighted."""
+
+    def __init__(self, view, c: np.ndarray) -> None:
+        self._view, self._weighted = view, _weighted(view.problem, c)
+        self.pack, self.pack_storage, self.unpack_storage = view.pack, view.pack_storage, view.unpack_storage
+
+    @property
+    def problem(self):
+        if self._weighted.unweighted is not self._view.problem:
+            self._weighted = _weighted(self._view.problem, self._weighted.c)
+        return self._weighted
+
+    @property
+    def too_large(self) -> bool:
+        return self._view.too_large
+
+
+@kernel_view.register(Weighted)
+def _(problem):
+    return protocol.KernelView(problem)
+
+
+@kernel_view.register(WeightedFunctions)
+def _(problem):
+    return _WeightedView(kernel_view(problem.unweighted), problem.c)
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------
@@ -178,6 +217,15 @@ def _(problem, i, potentials, mean, scratch):
 @best_block.register(*WEIGHTED_FAMILIES)
 def _(problem, i, theta, c, blocks, direction, scratch):
     return problem.c[i] * best_block(problem.unweighted, i, theta, c * problem.c[i], blocks, direction, scratch)
+
+
+@climb.register(*WEIGHTED_FAMILIES)
+def _(problem, i, theta, c, mean_loss, blocks, work):
+    weight = problem.c[i]
+    if weight == 0.0:
+        return 0.0, mean_loss
+    gap, best = climb(problem.unweighted, i, theta, c * weight, mean_loss / weight, blocks, work)
+    return weight * gap, weight * best
 
 
 # --- through F_i' -----------------------------------------------------------------------------------------------------

@@ -51,26 +51,42 @@ def default_task(dataset: str) -> str:
 
 def that_fit(words: Iterable[str], others: Iterable[str]) -> list[str]:
     """Return the choices ``group=name`` among words that fit those among the others, and all words that are no choices."""
-    chosen = [kinds_of for word in others if (kinds_of := _kinds_of_choice(word))]
-    return [word for word in words if not (own := _kinds_of_choice(word)) or all(own & other for other in chosen)]
+    chosen = [choice for word in others if (choice := _choice(word))]
+    return [word for word in words if not (own := _choice(word)) or all(_fit(own, other) for other in chosen)]
 
 
-def _kinds_of_choice(word: str) -> set[str]:
-    """Return the kinds of problem of what ``group=name,name`` chooses, of names that are known."""
-    group, _, names = word.partition("=")
+def _choice(word: str) -> tuple[str, list[str]] | None:
+    """Return what ``group=name,name`` chooses, of names that are known; of methods their solvers."""
+    group, _, text = word.partition("=")
     if group not in GROUPS:
-        return set()
+        return None
     solvers = {name: method.solver for name, method in methods().items()} if group == "solver" else {}
-    known = [solvers.get(name, name) for name in names.split(",")]
-    return {kind for name in known if name in catalogue(group) for kind in kinds(group, name)}
+    known = [solvers.get(name, name) for name in text.split(",")]
+    names = [name for name in known if name in catalogue(group)]
+    return (group, names) if names else None
+
+
+def _fit(*choices: tuple[str, list[str]]) -> bool:
+    """Whether two choices are for the same kind of problem, and if one is of tasks, they run the solvers."""
+    one, other = ({kind for name in names for kind in kinds(group, name)} for group, names in choices)
+    by_group = dict(choices)
+    if {"task", "solver"} != set(by_group):
+        return bool(one & other)
+    limits = [catalogue("task")[task].solvers for task in by_group["task"]]
+    return bool(one & other) and all(limit is None or set(by_group["solver"]) <= set(limit) for limit in limits)
 
 
 def overview() -> str:
-    """Return a paragraph for every kind of problem, with what there is of each group."""
-    return "\n".join(
-        "\n".join([f"{title}:", *(f"  {group}={','.join(fitting(group, [kind]))}" for group in sorted(GROUPS))])
-        for kind, title in KINDS.items()
-    )
+    """Return a paragraph for every kind of problem, with what there is of each group, and what tasks do not take all of it."""
+    lines = []
+    for kind, title in KINDS.items():
+        names = {group: fitting(group, [kind]) for group in sorted(GROUPS)}
+        lines += [f"{title}:", *(f"  {group}={','.join(found)}" for group, found in names.items())]
+        limits = {catalogue("task")[task].solvers: [] for task in names["task"]}
+        for task in names["task"]:
+            limits[catalogue("task")[task].solvers].append(task)
+        lines += [f"    task={','.join(tasks)} with solver={','.join(only)} alone" for only, tasks in limits.items() if only]
+    return "\n".join(lines)
 
 
 def modules(config: Mapping) -> list[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from fwexp import store
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import uninterrupted
+from fwexp.driver.progress import telling_of_compilation
 from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
 from fwexp.files import locks
@@ -87,7 +88,8 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
 
 def _run(config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
     try:
-        result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint)
+        with telling_of_compilation(verbose):
+            result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint)
     except UserError:
         raise
     except Exception as error:

@@ -173,6 +173,8 @@ class Acceleration:
         if self.options.accelerate is False:
             return
         state, kap = self.state, self._strength()
+        if self.watches:
+            return
         if state.centre is None:
             passes = self._accelerate.start if kap is not None else max(LATE_PASSES, self._accelerate.start)
             state.first_centre = min(state.first_centre, self.step + steps_of(passes, self.problem.n))
@@ -201,10 +203,17 @@ class Acceleration:
         """Make A a the centre."""
         state, image = self.state, self.image()
         kap, period = self._strength() or LATE_STRENGTH, self._accelerate.period
-        period = max(1, steps_of(period_for(kap) if period is None else period, self.problem.n))
+        if self.shrinks:
+            kap = max(kap, LATE_STRENGTH)
+        period = max(1, steps_of(period_for(kap) if period is None else period, 1 if self.shrinks else self.problem.n))
         projections.set_weights(state.projection, image, state.iterate.w)
-        state.centre = new_centre(kap, self.lam, period, self.step, image, state.iterate.w)
+        state.centre = new_centre(kap, self.lam, period, self.ticks, image, state.iterate.w)
         state.first_centre = np.inf
+
+    @property
+    def next_centre(self) -> float:
+        """When the next centre is chosen, in ``ticks``."""
+        return self.state.first_centre if self.state.centre is None else self.state.centre.next_step
 
     def image(self) -> np.ndarray:
         """Return A a."""

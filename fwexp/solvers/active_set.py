@@ -20,7 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.kernels import njit, register_jitable, specialise
+from fwexp.jit.prefetch import prefetch
 from fwexp.problems.protocol import (
+    add_labelings,
     add_psi,
     clear,
     close,
@@ -54,6 +56,7 @@ class ActiveSets(NamedTuple):
     gram: np.ndarray  # float64, <psi(a), psi(b)>
     score: np.ndarray  # float64 (largest room,), g_a of the example at hand
     change: np.ndarray  # float64 (largest room,), of its weights
+    scale: np.ndarray  # float64 (1,), its largest loss
 
 
 @register_jitable
@@ -118,10 +121,16 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
         gram=np.zeros(squares[-1]),
         score=np.zeros(int(room.max())),
         change=np.zeros(int(room.max())),
+        scale=np.zeros(1),
     )
     if not empty:
         specialise(_store_truths, problem)(problem, sets, workspace(problem).y)
     return sets
+
+
+def least_memory(problem, room: int) -> int:
+    """Return how many bytes sets with room for so many labelings per example take, those of labelings excepted."""
+    return problem.n * (room * (24 + 8 * room) + 24)
 
 
 def grown(problem, sets: ActiveSets, size: int) -> ActiveSets:
@@ -136,6 +145,15 @@ def copied(problem, sets: ActiveSets, room: np.ndarray | None = None) -> ActiveS
     copy = new_active_sets(problem, np.diff(sets.first) if room is None else room)
     specialise(_move, problem)(sets, copy)
     return copy
+
+
+def owners(sets: ActiveSets) -> np.ndarray:
+    """Return the example whose labeling stands at each place of the storage, one entry per place; -1 where there is none."""
+    example = np.repeat(np.arange(len(sets.count)), sets.count)
+    slots = np.arange(len(example)) - np.repeat(np.cumsum(sets.count) - sets.count - sets.first[:-1], sets.count)
+    owner = np.full(len(sets.storage), -1)
+    owner[sets.place[slots]] = example
+    return owner
 
 
 @register_jitable
@@ -157,11 +175,24 @@ def mean_norm_sq(sets):
 
 
 @register_jitable
+def prefetch_set(i, sets):
+    """Ask the processor for what is stored of example i."""
+    first, count, room = sets.first[i], sets.count[i], sets.first[i + 1] - sets.first[i]
+    prefetch(sets.weight, first, first + count)
+    prefetch(sets.loss, first, first + count)
+    prefetch(sets.gram, sets.gram_first[i], sets.gram_first[i] + count * room)
+    for a in range(1, count):
+        place = sets.place[first + a]
+        prefetch(sets.storage, place, place + sets.length[i])
+
+
+@register_jitable
 def score_all(problem, i, theta, sets):
-    """Set ``score`` to g_a of all labelings of example i and ``change`` to 0."""
+    """Set ``score`` to g_a of all labelings of example i, ``scale`` to their largest loss, and ``change`` to 0."""
     first = sets.first[i]
-    sets.score[0] = sets.change[0] = 0.0
+    sets.score[0] = sets.change[0] = sets.scale[0] = 0.0
     for a in range(1, sets.count[i]):
+        sets.scale[0] = max(sets.scale[0], sets.loss[first + a])
         sets.score[a] = sets.loss[first + a] - psi_score(problem, i, labeling_at(sets, i, a), theta)
         sets.change[a] = 0.0
 
@@ -188,31 +219,27 @@ def exceeds(score, other, scale):
 
 
 @register_jitable
-def largest_loss(i, sets):
-    """Return the largest loss among the labelings of example i."""
-    largest = 0.0
-    for a in range(1, sets.count[i]):
-        largest = max(largest, sets.loss[sets.first[i] + a])
-    return largest
-
-
-@register_jitable
 def best_stored(i, sets):
     """Return the slot of the highest score."""
-    best, scale = 0, largest_loss(i, sets)
-    for a in range(1, sets.count[i]):
-        if exceeds(sets.score[a], sets.score[best], scale):
-            best = a
+    score, highest = sets.score[: sets.count[i]], -np.inf
+    for a in range(len(score)):
+        highest = max(highest, score[a])
+    best = 0
+    while best < len(score) - 1 and exceeds(highest, score[best], sets.scale[0]):
+        best += 1
     return best
 
 
 @register_jitable
 def worst_active(i, sets):
     """Return the slot of the lowest score among those with weight: the away corner."""
-    worst, scale = -1, largest_loss(i, sets)
-    for a in range(sets.count[i]):
-        if sets.weight[sets.first[i] + a] > 0.0 and (worst < 0 or exceeds(sets.score[worst], sets.score[a], scale)):
-            worst = a
+    score, lowest = sets.score[: sets.count[i]], np.inf
+    weight = sets.weight[sets.first[i] : sets.first[i] + sets.count[i]]
+    for a in range(len(score)):
+        lowest = min(lowest, score[a] if weight[a] > 0.0 else np.inf)
+    worst = 0
+    while worst < len(score) - 1 and (weight[worst] <= 0.0 or exceeds(score[worst], lowest, sets.scale[0])):
+        worst += 1
     return worst
 
 
@@ -240,6 +267,7 @@ def store(problem, i, y, loss, theta, size, sets, work):
     _write(i, slot, y, sets)
     sets.weight[first + slot] = 0.0
     sets.loss[first + slot] = loss
+    sets.scale[0] = max(sets.scale[0], loss)
     sets.score[slot] = loss - psi_score(problem, i, y, theta)
     sets.change[slot] = 0.0
     clear(problem, i, work.direction)
@@ -274,6 +302,13 @@ def gram_entry(i, a, b, sets):
 
 
 @register_jitable
+def gram_row(i, a, sets):
+    """Return <psi(a), psi(b)> of all labelings b."""
+    start = sets.gram_first[i] + a * (sets.first[i + 1] - sets.first[i])
+    return sets.gram[start : start + sets.count[i]]
+
+
+@register_jitable
 def distance_sq(i, a, b, sets):
     """Return ||psi(a) - psi(b)||^2."""
     return gram_entry(i, a, a, sets) + gram_entry(i, b, b, sets) - 2.0 * gram_entry(i, a, b, sets)
@@ -282,12 +317,11 @@ def distance_sq(i, a, b, sets):
 @register_jitable
 def set_change(problem, i, sets, direction):
     """Set ``direction`` to sum_a change_a p(a); return the change of n ell_i."""
-    loss_change = 0.0
+    first, count, loss_change = sets.first[i], sets.count[i], 0.0
+    for a in range(1, count):
+        loss_change += sets.change[a] * sets.loss[first + a]
     clear(problem, i, direction)
-    for a in range(1, sets.count[i]):
-        if sets.change[a] != 0.0:
-            add_psi(problem, i, labeling_at(sets, i, a), sets.change[a], direction)
-            loss_change += sets.change[a] * sets.loss[sets.first[i] + a]
+    add_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count], sets.change[1:count], direction)
     close(problem, i, direction)
     return loss_change
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import njit, register_jitable, specialise
+from fwexp.jit.kernels import inlined, njit, register_jitable, specialise
 from fwexp.problems.protocol import accumulate, new_sums, scatter_sum
 
 WAVG, TAVG, AVG = 0, 1, 2
@@ -45,7 +45,7 @@ def last_power_of_two(k):
     return power
 
 
-@register_jitable
+@inlined
 def update_averages(problem, averages, i, direction, c, ell_change, k):
     """Take note of step k (from 1), which changed w by c F_i' direction and ell by ``ell_change``."""
     for j in range(len(averages.kinds)):

@@ -10,7 +10,7 @@ from fwexp.jit.kernels import register_jitable
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
-from fwexp.problems.protocol import costly_oracle, exact_oracle, original
+from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original
 
 __all__ = ["Point", "Solver", "check_needs", "check_options", "clipped_step"]
 
@@ -55,6 +55,7 @@ class Solver(Iteration):
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
         if warm_start is not None and not self.takes_warm_start:
             raise OptionError(f"solver {self.name} takes no warm_start")
+        forget(problem)
         self.user_problem, self.lam = problem, lam
         self.options = self.decide(options, problem, lam, iterates, order)
         self.problem = self.view(problem)
@@ -128,6 +129,26 @@ class Solver(Iteration):
             Of ``last``, ``wavg``, ``tavg`` and ``avg``.
         """
         return cls.iterates
+
+    @classmethod
+    def memory(cls, problem, options, iterates) -> int:
+        """Return how many bytes a run takes at least, beside its problem and what it has already.
+
+        Parameters
+        ----------
+        problem : problem
+        options : Options
+            The solver's own.
+        iterates : tuple of str
+            The iterates that will be asked for.
+
+        Returns
+        -------
+        int
+        """
+        labels = int(problem.label_ptr[-1]) if hasattr(problem, "label_ptr") else problem.n
+        # Weights of the solver and of the log; of every example a loss, a value and the labeling that the oracle found.
+        return 8 * (3 * problem.num_weights + 3 * problem.n) + 4 * labels
 
     @abstractmethod
     def start(self, seed, iterates, order, warm_start) -> None:

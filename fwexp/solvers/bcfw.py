@@ -40,12 +40,13 @@ from fwexp.solvers.bcfw_options import CacheOptions, Options
 from fwexp.solvers.constrained_search import extend_step
 from fwexp.solvers.corners import NO_ROOM, find_corner
 from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
-from fwexp.solvers.duals import block_has_room, step_towards
+from fwexp.solvers.duals import block_has_room, prefetch_block, step_towards
 from fwexp.solvers.gap_refresh import GapRefresh, exact_gaps
 from fwexp.solvers.lam_changes import LamChanges
 from fwexp.solvers.projections import add_change
 from fwexp.solvers.sampling import Draws
 from fwexp.solvers.sampling_rule import Sampling, example_after, gaps_are_spent, next_example, note_gap, note_pass
+from fwexp.solvers.shrinking import Rounds
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 MAX_STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
@@ -89,6 +90,7 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
         following = example_after(rule, k, counts[DRAWS_USED])
         if following >= 0:  # its data are on their way while the oracle works
             prefetch_example(problem, following)
+            prefetch_block(dual, problem, following)
         slot, hit = find_corner(corners, dual, problem, i, k, iterate, work)
         if slot == NO_ROOM:
             return SET_FULL
@@ -128,6 +130,7 @@ class State:
     refreshed: int  # step of the latest one, -1 if there was none
     centre: ProximalCentre | None
     first_centre: float  # step at which acceleration begins
+    rounds: Rounds  # through the examples that are not settled; of other rules empty
     passes: Draws  # orders of the examples for passes in which rules that look at gaps do not
     ordered: np.ndarray  # int64 (n,), the latest of them; of other rules empty
     ordered_since: int  # step at which that pass began
@@ -192,6 +195,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
             refreshed=-1,
             centre=None,
             first_centre=np.inf,
+            rounds=self.new_rounds(),
             passes=self.new_passes(seed),
             ordered=np.empty(0, dtype=np.int64),
             ordered_since=0,
@@ -208,12 +212,17 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         if self.options.step == duals.EXACT and not has_best_block(self.problem):
             why = f"{type(original(self.problem)).__name__} knows no best block with slack rescaling, edges, many outputs or w >= 0"
             raise OptionError(f"solver.step=exact of {self.name}: {why}; accepted here: {', '.join(duals.STEP_KINDS)}")
-        self.work = workspace(self.problem)
+        self.work, self._take_steps = workspace(self.problem), specialise(run_steps, self.problem)
         self.prepare_sampling()
 
     def new_dual(self):
         """Return the dual variables of the start, all blocks at their true labelings."""
         return duals.new_parts(self.problem) if self.keeps_parts else self.new_sets()
+
+    @classmethod
+    def memory(cls, problem, options, iterates):
+        stores = options.step not in duals.OF_PARTS or options.cache is not False
+        return super().memory(problem, options, iterates) + stores * active_set.least_memory(problem, FIRST_ROOM)
 
     @property
     def keeps_parts(self) -> bool:
@@ -248,11 +257,11 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     def advance(self, calls, max_steps):
         if max_steps == 0:
             self._compile()
-        state, counts = self.state, self.state.iterate.counts
-        while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
-            if counts[STEPS_TAKEN] >= state.first_centre:
+        state, counts, self.event = self.state, self.state.iterate.counts, False
+        while not self.event and counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
+            if self.ticks >= state.first_centre:
                 self.begin_acceleration()
-            if state.centre is not None and counts[STEPS_TAKEN] >= state.centre.next_step:
+            if state.centre is not None and self.ticks >= state.centre.next_step:
                 self.move_centre()
             if counts[STEPS_TAKEN] >= state.next_refresh:
                 if counts[ORACLE_CALLS] + self.problem.n > calls:
@@ -274,7 +283,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     def corners(self):
         """Return the rule that finds corners."""
         if self.sets is None:
-            return corners.Oracle()
+            return corners.Unneeded() if self.options.step == duals.EXACT else corners.Oracle()
         cache = self._cache
         return corners.Cache(self.options.cache is not False, cache.F, cache.nu, self.stored, self.sets)
 
@@ -290,9 +299,11 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
         state, counts = self.state, self.state.iterate.counts
-        event = min(state.next_refresh, state.first_centre if state.centre is None else state.centre.next_step, max_steps)
-        draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], calls - counts[ORACLE_CALLS])))
-        ended = specialise(run_steps, self.problem)(
+        event = min(state.next_refresh, np.inf if self.shrinks else self.next_centre, max_steps)
+        # What is stored may answer for the oracle again and again: for a few calls, nobody knows how many steps it takes.
+        ahead = max(calls - counts[ORACLE_CALLS], self.problem.n * self.has_cache)
+        draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], ahead)))
+        ended = self._take_steps(
             self.problem,
             state.iterate,
             state.dual,
@@ -345,9 +356,16 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         return int(self.state.iterate.counts[CACHE_HITS])
 
     @property
+    def brief(self):
+        return self.shrinks
+
+    def estimated_gap(self):
+        return self.known_gap if self.shrinks else np.nan
+
+    @property
     def calls_per_step(self):
         state = self.state
-        moves = state.centre is not None and self.step >= state.centre.next_step and self.centre_refreshes
+        moves = state.centre is not None and self.ticks >= state.centre.next_step and self.centre_refreshes
         return self.problem.n if moves or self.step >= state.next_refresh else 1
 
     def extras(self):

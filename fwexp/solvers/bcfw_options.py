@@ -30,7 +30,7 @@ class CacheOptions:
 
 CONSTRAINED_SEARCHES = ("exact", "published")
 BY_GAPS = ("gap", "gap_perm", "max_gap", "max_gain")
-SAMPLING = ("uniform", "perm", "cyclic", *BY_GAPS, "lipschitz")
+SAMPLING = ("uniform", "perm", "cyclic", *BY_GAPS, "lipschitz", "shrinking")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Options:
     sampling : str
         Which example is next: drawn ``uniform``, a random permutation (``perm``) in every pass, ``cyclic``, or by the last known
         block gaps: in proportion to them (``gap``; ``gap_perm`` begins with a pass in random order), the largest (``max_gap``), the
-        largest gap^2 over curvature (``max_gain``); or in proportion to the curvature of the blocks (``lipschitz``).
+        largest gap^2 over curvature (``max_gain``); or in proportion to the curvature of the blocks (``lipschitz``);
+        ``shrinking`` goes in random order through those that are not settled, which are all at first.
     line_search : bool
         Whether steps are as long as is best; else 2n/(k + 2n).
     step : str

@@ -22,6 +22,12 @@ class Oracle(NamedTuple):
     exact: bool = True
 
 
+class Unneeded(NamedTuple):
+    """No labeling: the step finds out by itself where it goes."""
+
+    exact: bool = True
+
+
 class Cache(NamedTuple):
     """The labeling of the max-oracle, which is stored; or one that is stored already, if its gap is large enough.
 
@@ -58,6 +64,11 @@ def find_corner(corners, dual, problem, i, k, iterate, work):
 @find_corner.register(Oracle)
 def _(corners, dual, problem, i, k, iterate, work):
     max_oracle(problem, i, work.theta, work.y, work.scratch)
+    return UNSTORED, False
+
+
+@find_corner.register(Unneeded)
+def _(corners, dual, problem, i, k, iterate, work):
     return UNSTORED, False
 
 

@@ -12,14 +12,15 @@ import numpy as np
 from fwexp.jit.kernels import dispatched, register_jitable
 from fwexp.problems.protocol import (
     add_to_block,
-    best_block,
     blocks_to_weights,
+    climb,
     copy_blocks,
     dot,
     has_room,
     loss,
     new_blocks,
     norm_sq,
+    prefetch_vector,
     set_direction,
     true_labeling,
 )
@@ -52,7 +53,7 @@ class StepRule(NamedTuple):
 
 
 class WholeBlock(NamedTuple):
-    """The step to the maximum of the dual over the whole block, to which the corner gives no more than the gap."""
+    """The step to the maximum of the dual over the whole block, which needs no corner."""
 
     extends: bool = False
 
@@ -91,6 +92,11 @@ def block_has_room(dual, problem, i):
 
 
 @dispatched(fastmath=False)
+def prefetch_block(dual, problem, i):
+    """Ask the processor for the dual variables of example i, which comes next."""
+
+
+@dispatched(fastmath=False)
 def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
     """Take step k towards a corner, given as ``slot`` or in ``work.y``, and the part scores in ``work.theta``.
 
@@ -100,10 +106,8 @@ def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
 
 
 @dispatched(fastmath=False)
-def set_step(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work):
-    """Make the ``work.direction`` of a corner that of the step, and return gamma, the change of n ell_i at gamma = 1, and
-    ||F_i' direction||^2 where a line search needs it; for blocks of parts.
-    """
+def step_of_parts(step_rule, dual, problem, i, k, lam_n, iterate, work):
+    """The same, for blocks of parts."""
 
 
 @dispatched(fastmath=False)
@@ -154,31 +158,39 @@ def _(dual, problem, i):
     return True
 
 
+@prefetch_block.register(Parts)
+def _(dual, problem, i):
+    prefetch_vector(problem, i, dual.blocks)
+
+
+@prefetch_block.register(ActiveSets)
+def _(dual, problem, i):
+    active_set.prefetch_set(i, dual)
+
+
 @step_towards.register(Parts)
 def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
+    return step_of_parts(step_rule, dual, problem, i, k, lam_n, iterate, work)
+
+
+@step_of_parts.register(StepRule)
+def _(step_rule, dual, problem, i, k, lam_n, iterate, work):
     # 5: w_s - w_i, which lam n times is F_i' direction, and n (ell_s - ell_i)
     set_direction(problem, i, work.y, dual.blocks, work.direction)
     loss_change = loss(problem, i, work.y) - iterate.losses[i]
     # 6: gamma
     gap = loss_change - dot(problem, i, work.direction, work.theta)
-    gamma, loss_change, length_sq = set_step(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work)
+    length_sq = norm_sq(problem, i, work.direction) if step_rule.line_search else 0.0
+    gamma = step_size(step_rule, k, problem.n, gap, length_sq / lam_n)
     # 7: w_i; ell_i follows with ell
     add_to_block(problem, i, work.direction, gamma, dual.blocks)
     return gap, gamma, gamma * loss_change, length_sq
 
 
-@set_step.register(StepRule)
-def _(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work):
-    length_sq = norm_sq(problem, i, work.direction) if step_rule.line_search else 0.0
-    return step_size(step_rule, k, problem.n, gap, length_sq / lam_n), loss_change, length_sq
-
-
-@set_step.register(WholeBlock)
-def _(step_rule, dual, problem, i, k, lam_n, gap, loss_change, iterate, work):
-    if gap <= 0.0:  # it is there already, as blocks at the truth are in most visits
-        return 0.0, loss_change, 0.0
-    best = best_block(problem, i, work.theta, 1.0 / lam_n, dual.blocks, work.direction, work.scratch)
-    return 1.0, best - iterate.losses[i], 0.0
+@step_of_parts.register(WholeBlock)
+def _(step_rule, dual, problem, i, k, lam_n, iterate, work):
+    gap, best = climb(problem, i, work.theta, 1.0 / lam_n, iterate.losses[i], dual.blocks, work)
+    return gap, 1.0 if gap > 0.0 else 0.0, best - iterate.losses[i], 0.0
 
 
 @step_towards.register(ActiveSets)

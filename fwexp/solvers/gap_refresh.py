@@ -4,8 +4,8 @@ import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
 from fwexp.jit.threads import parallel_for
-from fwexp.problems.evaluation import CHUNKS
-from fwexp.problems.protocol import max_oracle, scores, workspace
+from fwexp.problems.evaluation import chunks_of
+from fwexp.problems.protocol import ask_ahead, max_oracle, scores, workspace
 from fwexp.solvers.counts import GAPS_KNOWN, ORACLE_CALLS, steps_of
 from fwexp.solvers.duals import block_gap
 
@@ -34,9 +34,9 @@ class GapRefresh:
         """Set all G_i of an iterate to their values at w: one oracle call per example, in parallel."""
         problem, dual = self.problem, self.state.dual
         if self._chunk_work is None:
-            chunks = min(CHUNKS, problem.n) if isinstance(problem, tuple) else 1
-            self._chunk_work = [workspace(problem) for _ in range(chunks)]
+            self._chunk_work = [workspace(problem) for _ in range(chunks_of(problem))]
         kernel, work = specialise(exact_gaps, problem), self._chunk_work
+        ask_ahead(problem, 0, problem.n, iterate.w, True, False)
         parallel_for(lambda k, start, end: kernel(problem, start, end, iterate, dual, work[k]), problem.n, len(work))
 
     def fresh_gaps(self) -> np.ndarray:

@@ -11,7 +11,7 @@ maximised over the product of the simplices of the W_i, each of which holds the 
 by passes over the examples in random orders (the same in all runs), each optimised over its own W_i by pairwise steps in the
 space of its scores, without an oracle call. A solution is accepted when the block gaps over the working sets that the
 visits of a pass met are on average at most ``qp_tol`` times the largest loss or, where that is more, ``qp_share`` times the
-mean block gap of the examples visited since the QP before; or when QPs have taken ``QP_VISITS_PER_CALL`` visits per oracle call.
+mean block gap of the examples visited since the QP before; or when QPs have taken ``qp_visits`` visits per oracle call.
 
 Ill-conditioned QPs are accelerated (``acceleration``) unless ``accelerate`` is false: w is then A a drawn towards a centre,
 for QPs and oracle alike, as are the gaps by which a solution is accepted. The dual point that goes with w is the best one
@@ -34,8 +34,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
-from fwexp.options import check_fraction, check_integer, choice, option
-from fwexp.problems.protocol import loss, max_oracle, scatter, scores, workspace
+from fwexp.options import check_fraction, check_integer, check_number, choice, option
+from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.protocol import KernelView, kernel_view, scatter, scores, stored_labeling, workspace
 from fwexp.solvers import active_set, weight_steps
 from fwexp.solvers.acceleration import ProximalCentre, acceleration_strength, new_centre
 from fwexp.solvers.active_set import UNLIMITED
@@ -44,7 +45,6 @@ from fwexp.solvers.base import Point, Solver, clipped_step
 FIRST_ROOM = 4  # labelings that there is room for at the start
 CORRECTIONS = 10  # pairwise steps per visit
 PERIOD = 3  # passes of QPs between new centres, at first
-QP_VISITS_PER_CALL = 90  # visits of QPs per oracle call, in all
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class Options:
         Whether passes of the QP are accelerated where it is ill conditioned; without, ``last`` is w = A a.
     qp_tol, qp_share : float
         How exactly the QP is solved.
+    qp_visits : float
+        Visits of QPs per oracle call, in all, after which a QP is not solved any further.
     """
 
     batch: int = option(100, check_integer, 1)
@@ -68,6 +70,7 @@ class Options:
     accelerate: bool = choice(True, False)
     qp_tol: float = option(1e-10, check_fraction)
     qp_share: float = option(0.5, check_fraction)
+    qp_visits: float = option(90.0, check_number, "a number >= 0", least=0.0, added_later=True)
 
 
 class WorkingPoint(NamedTuple):
@@ -77,38 +80,39 @@ class WorkingPoint(NamedTuple):
     losses: np.ndarray  # float64 (n,), n ell_i
     counts: np.ndarray  # int64 (5,), see the names below
     order: np.ndarray  # int64 (n,), the examples as the pass of the QP visits them
-    gap: np.ndarray  # float64 (2,), sums of block gaps (times n), see the names below
+    gap: np.ndarray  # float64 (4,), sums of block gaps (times n), see the names below
 
 
 ORACLE_CALLS, NEW_CONSTRAINTS, VISITED = 0, 1, 2  # oracle calls; new constraints and examples visited since the QP before
 QP_VISITS, QP_POSITION = 3, 4  # visits of QPs, and the example that the pass of the QP has come to
 OUTER, INNER = 0, 1  # gaps of the examples visited since the QP before; gaps over the W_i met by the pass of the QP
-
-READY, SET_FULL, QP_DUE = 0, 1, 2
+PASS, LATEST_PASS = 2, 3  # gaps of the examples visited in this pass, and in the one before
 
 
 @njit
-def _visit(problem, working, sets, kept, work, size, batch, max_calls, max_steps):
-    """Call the oracle for one example after the other, and add its labeling to the working set if that is violated."""
+def _add(problem, working, sets, kept, labelings, values, losses, start, end, work, size):
+    """Add what the oracle answered for the examples start .. end to their working sets, if that is violated.
+
+    ``labelings`` are those of these examples, with H_i(w) and L_i. Returns ``end``, or the example that has no room.
+    """
     counts = working.counts
-    while counts[ORACLE_CALLS] < max_calls and counts[ORACLE_CALLS] + counts[QP_VISITS] < max_steps:
-        i = counts[ORACLE_CALLS] % problem.n
-        # 5: y*
+    for i in range(start, end):
         scores(problem, i, working.w, work.theta)
-        value = max_oracle(problem, i, work.theta, work.y, work.scratch)
         active_set.score_all(problem, i, work.theta, sets)
         # 6, 7: is it violated by more than xi_i, the highest score in W_i?
-        if value > sets.score[active_set.best_stored(i, sets)]:
-            slot = active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, kept, work)
+        value, best = values[i], sets.score[active_set.best_stored(i, sets)]
+        if active_set.exceeds(value, best, max(sets.scale[0], losses[i])):
+            y = stored_labeling(problem, i, labelings)
+            slot = active_set.store(problem, i, y, losses[i], work.theta, size, kept, work)
             if slot < 0:
-                return SET_FULL
+                return i
             counts[NEW_CONSTRAINTS] += sets.weight[sets.first[i] + slot] == 0.0
         counts[ORACLE_CALLS] += 1
         counts[VISITED] += 1
-        working.gap[OUTER] += value - active_set.mean_score(i, sets)
-        if counts[NEW_CONSTRAINTS] == batch or counts[ORACLE_CALLS] % problem.n == 0:
-            return QP_DUE
-    return READY
+        gap = value - active_set.mean_score(i, sets)
+        working.gap[OUTER] += gap
+        working.gap[PASS] += gap
+    return end
 
 
 @njit
@@ -174,7 +178,9 @@ class NSlack(Solver):
         return ("sets",)
 
     def prepare(self):
-        self.work = workspace(self.problem)
+        n = self.problem.n
+        self.kernel_view, self.oracle, self.arrays = kernel_view(self.problem), Evaluator(self.problem), None
+        self.answers = np.empty(n), np.empty(n)  # H_i(w) and L_i, of the examples visited last
 
     def start(self, seed, iterates, order, warm_start):
         problem = self.problem
@@ -184,35 +190,83 @@ class NSlack(Solver):
             self.check_warm_start(warm_start)
             sets = active_set.copied(problem, warm_start.state.sets)
             sets.weight[:] = warm_start.state.solution
-        w, losses = self._from_scratch(sets)
-        working = WorkingPoint(w, losses, np.zeros(5, dtype=np.int64), np.arange(problem.n), np.zeros(2))
+        w, losses = self._from_scratch(self._packed(sets))
+        working = WorkingPoint(w, losses, np.zeros(5, dtype=np.int64), np.arange(problem.n), np.zeros(4))
         self.state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), np.random.default_rng(0))
 
     def advance(self, calls, max_steps):
-        problem, state, options = self.problem, self.state, self.options
-        size = options.size + 1 if options.size else UNLIMITED
-        if max_steps == 0:
-            self._correct(0)  # compiles
-            self._radii_sq()
-        while True:
-            if state.tol is not None:
-                self._correct(max_steps)
-                if state.working.counts[QP_POSITION] < problem.n:
+        state = self.state
+        state.sets = self._packed(state.sets)
+        try:
+            if max_steps == 0:
+                self._correct(0)  # compiles
+                self._radii_sq()
+            while True:
+                if state.tol is not None:
+                    self._correct(max_steps)
+                    if state.working.counts[QP_POSITION] < self.problem.n:
+                        break
+                    self._end_pass()
+                elif not self._visit(calls, max_steps):
                     break
-                self._end_pass()
-                continue
+        finally:
+            state.sets = self._unpacked(state.sets)
+
+    def _visit(self, calls: int, max_steps: int) -> bool:
+        """Call the oracle for the next examples, as many as may have to join before the QP; return whether there was any."""
+        state, counts, n = self.state, self.state.working.counts, self.problem.n
+        visits = min(calls - counts[ORACLE_CALLS], max_steps - self.step, self.options.batch - counts[NEW_CONSTRAINTS])
+        start = counts[ORACLE_CALLS] % n
+        end = min(start + visits, n)
+        if end <= start:
+            return False
+        if start == 0 and self.kernel_view.too_large:
+            self._choose_view()
+        # 5: y*
+        self.oracle.oracles_in_range(start, end, state.working.w, *self.answers)
+        labelings = self.kernel_view.pack(self.oracle.labelings, start, end)
+        size = self.options.size + 1 if self.options.size else UNLIMITED
+        while start < end:
+            problem, work = self._kernel_arguments()
             # Labelings of the reported dual point stay as well.
             kept = state.sets._replace(weight=state.sets.weight + state.solution)
-            visit = specialise(_visit, problem)
-            ended = visit(problem, state.working, state.sets, kept, self.work, size, options.batch, calls, max_steps)
-            if ended == SET_FULL:
+            add = specialise(_add, problem)
+            start = add(problem, state.working, state.sets, kept, labelings, *self.answers, start, end, work, size)
+            if start < end:
                 solution = state.sets._replace(weight=state.solution)
                 state.solution = active_set.grown(problem, solution, size).weight
                 state.sets = active_set.grown(problem, state.sets, size)
-            elif ended == QP_DUE:
-                self._begin()
-            else:
-                break
+        if counts[ORACLE_CALLS] % n == 0:
+            gap = state.working.gap
+            gap[LATEST_PASS], gap[PASS] = gap[PASS] / n, 0.0
+        if counts[NEW_CONSTRAINTS] == self.options.batch or counts[ORACLE_CALLS] % n == 0:
+            self._begin()
+        return True
+
+    # --- arrays for kernels ---
+
+    def _choose_view(self) -> None:
+        """Have kernels see only what is stored; and where that is too large as well, run in plain Python."""
+        sets = self._unpacked(self.state.sets)
+        self.kernel_view = kernel_view(self.problem)
+        self.state.sets = self._packed(sets)
+        if self.kernel_view.too_large:
+            self.kernel_view, self.state.sets = KernelView(self.problem), sets
+
+    def _packed(self, sets):
+        return sets._replace(storage=self.kernel_view.pack_storage(sets.storage, lambda: active_set.owners(sets)))
+
+    def _unpacked(self, sets):
+        return sets._replace(storage=self.kernel_view.unpack_storage(sets.storage))
+
+    def _kernel_arguments(self):
+        """Return the problem as kernels see it now, and buffers."""
+        problem = self.kernel_view.problem
+        if problem is not self.arrays:
+            self.arrays, self.work = problem, workspace(problem)
+        return problem, self.work
+
+    # --- the QP ---
 
     def _begin(self) -> None:
         """8: begin to solve the QP over the working sets, where the one before has ended."""
@@ -238,8 +292,9 @@ class NSlack(Solver):
 
     def _correct(self, max_steps: int) -> None:
         """Go on with the pass of the QP."""
-        kernel = specialise(_correct, self.problem)
-        kernel(self.problem, self.state.working, self.state.sets, self.work, self._lam_n, CORRECTIONS, max_steps)
+        problem, work = self._kernel_arguments()
+        kernel = specialise(_correct, problem)
+        kernel(problem, self.state.working, self.state.sets, work, self._lam_n, CORRECTIONS, max_steps)
 
     @property
     def _lam_n(self) -> float:
@@ -250,7 +305,7 @@ class NSlack(Solver):
         state, counts = self.state, self.state.working.counts
         gap = state.working.gap[INNER] / self.problem.n
         self._begin_pass()
-        if gap <= state.tol or counts[QP_VISITS] >= QP_VISITS_PER_CALL * counts[ORACLE_CALLS]:
+        if gap <= state.tol or counts[QP_VISITS] >= self.options.qp_visits * counts[ORACLE_CALLS]:
             self._end()
         if state.centre is not None:
             state.passes += 1
@@ -274,13 +329,13 @@ class NSlack(Solver):
     def _radii_sq(self) -> np.ndarray:
         """Return max ||psi_i(y)||^2 over the working sets (n,), the mean of the others where there is none yet."""
         largest, sets = np.zeros(self.problem.n), self.state.sets
-        specialise(_largest_sq, self.problem)(sets, largest)
+        specialise(_largest_sq, self.kernel_view.problem)(sets, largest)
         known = largest[sets.count > 1]
         return np.where(sets.count > 1, largest, known.mean() if len(known) else 0.0)
 
     def _from_scratch(self, sets) -> tuple[np.ndarray, np.ndarray]:
-        """Return A a and n ell_i for the dual variables that are the weights of ``sets``."""
-        return active_set.from_scratch(self.problem, sets, 1.0 / (self.lam * self.problem.n))
+        """Return A a and n ell_i for the dual variables that are the weights of ``sets``, which are packed."""
+        return active_set.from_scratch(self.kernel_view.problem, sets, 1.0 / (self.lam * self.problem.n))
 
     @property
     def step(self):
@@ -289,6 +344,9 @@ class NSlack(Solver):
     @property
     def oracle_calls(self):
         return int(self.state.working.counts[ORACLE_CALLS])
+
+    def estimated_gap(self):
+        return float(self.state.working.gap[LATEST_PASS]) if self.oracle_calls >= self.problem.n else np.nan
 
     @property
     def cache_hits(self):
@@ -299,7 +357,7 @@ class NSlack(Solver):
         return Point(state.w, float(state.ell) - 0.5 * self.lam * float(state.image @ state.image))
 
     def exact_dual(self):
-        w, losses = self._from_scratch(self.state.sets._replace(weight=self.state.solution))
+        w, losses = self._from_scratch(self._packed(self.state.sets)._replace(weight=self.state.solution))
         return float(losses.mean()) - 0.5 * self.lam * float(w @ w)
 
     def extras(self):

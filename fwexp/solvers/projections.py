@@ -125,7 +125,8 @@ def add_change(projection, problem, i, direction, c, w):
 
 @add_change.register(Unconstrained)
 def _(projection, problem, i, direction, c, w):
-    scatter(problem, i, direction, c, w)
+    if c != 0.0:
+        scatter(problem, i, direction, c, w)
 
 
 @add_change.register(Nonnegative)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.kernels import dispatched, inlined
 from fwexp.problems.protocol import radii_sq
-from fwexp.solvers import gap_tree
+from fwexp.solvers import gap_tree, shrinking
 from fwexp.solvers.counts import CACHE_HITS, GAPS_KNOWN, ORACLE_CALLS
 from fwexp.solvers.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 
@@ -36,27 +36,48 @@ class SamplingRule(NamedTuple):
     spent: float  # share of the sum of all gaps below which nothing is left to choose by; 0 to go on whatever is left
 
 
-@register_jitable
+@inlined
 def worth(curvature, i, gap):
     """Return what the example counts in a rule that looks at gaps."""
     return gap * gap / curvature[i] if len(curvature) > 0 else gap
 
 
-@register_jitable
+@dispatched(fastmath=False)
 def gaps_are_spent(rule, k, n, iterate):
-    """Return whether after k steps the known gaps leave nothing to choose by.
+    """Return whether after k steps the known gaps leave nothing to choose by, or whatever else ends a series of steps."""
 
-    It is asked only n steps after all gaps were computed or all examples visited in order: so that to visit all anew costs no
-    more than the steps in between, where a few examples have nearly all of the gap as well.
-    """
+
+@dispatched(fastmath=False)
+def next_example(rule, k, used):
+    """Return the example of step k, the ``used``-th of this series."""
+
+
+@dispatched(fastmath=False)
+def example_after(rule, k, used):
+    """Return the example of the step after step k where it is known already, else -1."""
+
+
+@dispatched(fastmath=False)
+def note_gap(rule, i, gap, hit, iterate):
+    """Take note of the gap that a step found, which is G_i if the oracle was called for it."""
+
+
+@dispatched(fastmath=False)
+def note_pass(rule, k, n, iterate):
+    """Take note of the sum of all gaps if the first k steps end a pass that looks at none."""
+
+
+@gaps_are_spent.register(SamplingRule)
+def _(rule, k, n, iterate):
+    # It is asked only n steps after all gaps were computed or all examples visited in order: so that to visit all anew costs no
+    # more than the steps in between, where a few examples have nearly all of the gap as well.
     if rule.spent == 0.0 or k < max(rule.since, rule.refreshed) + n:
         return False
     return rule.tree.nodes[1, gap_tree.TOTAL] < rule.spent * n * iterate.exact_gap[0]
 
 
-@register_jitable
-def next_example(rule, k, used):
-    """Return the example of step k, the ``used``-th of this series."""
+@next_example.register(SamplingRule)
+def _(rule, k, used):
     if rule.kind == IN_ORDER:
         return rule.order[used]
     if k < rule.since + len(rule.order):
@@ -68,16 +89,18 @@ def next_example(rule, k, used):
     return int(rule.uniforms[used] * len(rule.order))
 
 
-@register_jitable
-def example_after(rule, k, used):
-    """Return the example of the step after step k where it is known already, else -1."""
+@example_after.register(SamplingRule)
+def _(rule, k, used):
     place = used + 1 if rule.kind == IN_ORDER else k + 1 - rule.since
-    return rule.order[place] if place < len(rule.order) else -1
+    if place < len(rule.order):
+        return rule.order[place]
+    if rule.kind == BY_GAP and used + 1 < len(rule.uniforms):
+        return gap_tree.draw(rule.tree, rule.uniforms[used + 1])
+    return -1
 
 
-@register_jitable
-def note_gap(rule, i, gap, hit, iterate):
-    """Take note of the gap that a step found, which is G_i if the oracle was called for it."""
+@note_gap.register(SamplingRule)
+def _(rule, i, gap, hit, iterate):
     if hit:
         iterate.counts[CACHE_HITS] += 1
         return
@@ -87,11 +110,20 @@ def note_gap(rule, i, gap, hit, iterate):
         gap_tree.update(rule.tree, i, worth(rule.curvature, i, iterate.gaps[i]))
 
 
-@register_jitable
-def note_pass(rule, k, n, iterate):
-    """Take note of the sum of all gaps if the first k steps end a pass that looks at none."""
+@note_pass.register(SamplingRule)
+def _(rule, k, n, iterate):
     if rule.spent > 0.0 and k == rule.since + n:
         iterate.exact_gap[0], iterate.counts[GAPS_KNOWN] = rule.tree.nodes[1, gap_tree.TOTAL] / n, 1
+
+
+for _of_any, _of_rounds in (
+    (gaps_are_spent, shrinking.round_ends),
+    (next_example, shrinking.next_example),
+    (example_after, shrinking.example_after),
+    (note_gap, shrinking.note_gap),
+    (note_pass, shrinking.note_pass),
+):
+    _of_any.register(shrinking.Shrinking)(_of_rounds)
 
 
 class Sampling:
@@ -111,11 +143,30 @@ class Sampling:
         """Set up the choice of examples; unknown gaps count as infinite, so gap rules visit all examples first."""
         if order is not None:
             return fixed_order_draws(order, repeat=self.has_cache)  # cache hits use it up as well
-        if self.looks_at_gaps:
+        if self.looks_at_gaps or self.shrinks:
             return uniform_draws(seed)
         if self.options.sampling == "lipschitz":
             return lipschitz_draws(radii_sq(self.problem), seed)
         return order_draws(self.options.sampling, self.problem.n, seed)
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether there are rounds."""
+        return self.options.sampling == "shrinking"
+
+    @property
+    def ticks(self) -> int:
+        """What acceleration counts: rounds where there are some, else steps."""
+        return int(self.state.rounds.at[shrinking.ENDED]) if self.shrinks else self.step
+
+    @property
+    def watches(self) -> bool:
+        """Whether the rounds have to say when acceleration begins."""
+        return self.shrinks and self.options.accelerate is not False and self.state.centre is None
+
+    def new_rounds(self) -> shrinking.Rounds:
+        """Set up the rounds, which have no examples where there are none."""
+        return shrinking.new_rounds(self.problem.n if self.shrinks else 0)
 
     def new_passes(self, seed) -> Draws:
         """Set up the passes in which a rule that looks at gaps does not: in random order, or in that of the data."""
@@ -125,9 +176,11 @@ class Sampling:
         """Set up the tree over what examples are worth, of which there is one leaf where nobody looks."""
         return gap_tree.new_tree(np.zeros(self.problem.n if self.looks_at_gaps else 1))
 
-    def sampling_rule(self, draws: np.ndarray) -> SamplingRule:
+    def sampling_rule(self, draws: np.ndarray) -> SamplingRule | shrinking.Shrinking:
         """Return the rule for the next steps, one for each of ``draws`` at most."""
         state, kind = self.state, KINDS.get(self.options.sampling, IN_ORDER)
+        if self.shrinks:
+            return shrinking.Shrinking(state.rounds, draws, self.next_centre, self.watches, self.aim * self.problem.n)
         spent = SPENT if self.options.sampling == "gap_perm" and self.options.refresh_passes else 0.0
         order, uniforms = (draws, np.empty(0)) if kind == IN_ORDER else (state.ordered, draws)
         return SamplingRule(kind, order, state.ordered_since, uniforms, state.tree, self._curvature, state.refreshed, spent)
@@ -145,9 +198,14 @@ class Sampling:
     def look_anew(self) -> None:
         """Where the known gaps leave nothing to choose by, visit all examples anew, at a new centre if there is one.
 
-        That costs at most the calls of a refresh, and takes a step for each.
+        That costs at most the calls of a refresh, and takes a step for each. Of rounds there are always more.
         """
-        if self.state.centre is None:
+        if self.shrinks:
+            if self.watches and shrinking.slows_down(self.state.rounds):
+                self.begin_acceleration()
+            promised = self.state.rounds.gaps[1] <= self.aim * self.problem.n
+            self.event = bool(promised and self.estimated_gap() <= self.aim)
+        elif self.state.centre is None:
             self.begin_ordered_pass()
         else:
             self.state.centre.next_step = self.step

@@ -1,4 +1,4 @@
-"""Which solver runs on which family: the table of the README, from what solvers declare and families have."""
+"""Which solver runs on which family: a table for the documentation, from what solvers declare and families have."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields

@@ -7,7 +7,7 @@ Kolmogorov and Lampert, CVPR 2015 (multi-plane BCFW).
 import numpy as np
 
 from fwexp.jit.kernels import register_jitable
-from fwexp.solvers.active_set import distance_sq, gram_entry
+from fwexp.solvers.active_set import distance_sq, gram_entry, gram_row
 from fwexp.solvers.base import clipped_step
 
 
@@ -20,8 +20,9 @@ def move_weight(i, a, b, amount, lam_n, sets):
     # A drop step empties a slot exactly.
     sets.weight[first + a] = 0.0 if amount == sets.weight[first + a] else sets.weight[first + a] - amount
     sets.change[a] -= amount
-    for c in range(sets.count[i]):
-        sets.score[c] -= amount / lam_n * (gram_entry(i, b, c, sets) - gram_entry(i, a, c, sets))
+    score, gram_a, gram_b = sets.score[: sets.count[i]], gram_row(i, a, sets), gram_row(i, b, sets)
+    for c in range(len(score)):
+        score[c] -= amount / lam_n * (gram_b[c] - gram_a[c])
 
 
 @register_jitable

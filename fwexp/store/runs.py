@@ -18,7 +18,7 @@ from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
 
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.errors import OptionError, ParameterError, needing, unknown
 from fwexp.files import folders, locks
 from fwexp.files.atomic import clean, remove
 from fwexp.methods import is_method
@@ -258,7 +258,9 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
     """Return what `load_results` does of these runs, or these columns of their traces; one line of warning for a damaged run."""
     import numpy as np
     import pandas as pd
-    import pyarrow
+
+    with needing("stored runs need"):
+        import pyarrow
 
     from fwexp.driver.trace import TRACE_COLUMNS
 

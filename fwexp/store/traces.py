@@ -6,6 +6,7 @@ Some 100 kB of parquet may stand for any number of rows, or of copies of one lon
 import functools
 from collections.abc import Sequence
 
+from fwexp.errors import needing
 from fwexp.store.records import Damaged
 from fwexp.store.stored_run import RUN_COLUMNS, TRACE
 
@@ -24,8 +25,9 @@ NAMES = 2**9  # bytes of the names of all iterates of a trace that has many rows
 
 def table(content: bytes, columns: Sequence[str] | None = None):
     """Return the table that a file holds, or those of ``columns`` that it has; `Damaged` if it is no trace."""
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
+    with needing("stored runs need"):
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
 
     try:
         file = ParquetFile(pyarrow.BufferReader(content), pre_buffer=False)

@@ -12,7 +12,7 @@ from fwexp.driver import settings
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.progress import Progress
+from fwexp.driver.progress import Progress, telling_of_compilation
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
@@ -275,7 +275,8 @@ def run_sequence(sequence: LamSequence, bounds: Bounds, label: str, verbose: boo
     """Drive a sequence to one of its ends; return how it ended and its rows."""
     progress = Progress(None, verbose, label)
     log = Log(sequence, SequenceObjective(sequence), progress=progress)
-    status = drive(sequence, log, bounds, (), progress, checkpoint)
+    with telling_of_compilation(verbose):
+        status = drive(sequence, log, bounds, (), progress, checkpoint)
     progress.close(str(status))
     return status, log.rows
 

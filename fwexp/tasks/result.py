@@ -1,12 +1,13 @@
 """Result of a run."""
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fwexp.driver.trace import ending
+from fwexp.driver.trace import TRACE_COLUMNS, ending
 from fwexp.tasks import saving
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class Result:
     seed : int
     structure : dict
         What the weights are for: ``family``, ``d`` and the numbers of labels and features of the problem trained on.
+    wall_seconds : float
+        How long the call took, with compilation and evaluation; NaN of a result that was loaded.
+    seconds : float
+        How long the solver took of that: what ``time_limit`` bounds, and the column ``time`` of the trace ends with.
 
     Notes
     -----
@@ -61,7 +66,28 @@ class Result:
     lam: float
     seed: int
     structure: dict[str, Any] = field(default_factory=dict, repr=False)
+    wall_seconds: float = field(default=math.nan, repr=False)
     state: Any = field(default=None, repr=False)  # the solver at its last iterate, for warm starts
+
+    def __post_init__(self) -> None:
+        """Put off the frame of a trace that is given as its rows: it takes as long as to train on a small problem."""
+        if isinstance(self.trace, list):
+            self._rows = self.__dict__.pop("trace")
+
+    def __getattr__(self, name: str):
+        """Return the trace, made of its rows the first time."""
+        if name != "trace" or "_rows" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        import pandas as pd
+
+        rows = self._rows
+        self.trace = pd.DataFrame(rows, columns=list(dict.fromkeys([*TRACE_COLUMNS, *(column for row in rows for column in row)])))
+        del self._rows
+        return self.trace
+
+    @property
+    def seconds(self) -> float:
+        return float(self.trace["time"].iloc[-1]) if len(self.trace) else math.nan
 
     def predict(self, problem, **inputs) -> list:
         """Return the predicted labeling of every example, of a problem or of inputs alone: see `fwexp.predict`."""
@@ -91,8 +117,7 @@ class Result:
     def __repr__(self) -> str:
         end = self.status
         if len(self.trace):  # which the file of a stored run does not have
-            last = self.trace.iloc[-1]
-            end = f"{ending(self.status, last['passes'])} in {last['time']:.3g} s"
+            end = f"{ending(self.status, self.trace['passes'].iloc[-1])} in {self.seconds:.3g} s"
         numbers = f"primal={self.primal:.6g}, dual={self.dual:.6g}, gap={self.gap:.3g}"
         return f"Result({self.solver}, lam={self.lam:.6g}: {numbers}, {end})"
 

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
+from fwexp.driver.clock import stopwatch
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.progress import Progress
-from fwexp.driver.trace import TRACE_COLUMNS, Status
+from fwexp.driver.progress import Progress, telling_of_compilation
+from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
+from fwexp.memory import check_room
 from fwexp.options import check_flag, check_function, check_names
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
@@ -83,8 +85,10 @@ def solve(
         Where the oracle is in Python, only those of these points at which evaluation makes up to a quarter of the
         solver's calls (the start and the end come on top), so a run may go a few passes beyond ``gap_tol``; and for
         nothing, the last iterate wherever the solver's own calls show its objective (at a refresh of ``bcfw``, after
-        every pass of ``one_slack``). Any other schedule is kept as given. Steps that a cache answers are logged after every n of
-        them; between points that are given one by one, after n, 2n, 4n ... since the last.
+        every pass of ``one_slack``). With ``sampling`` shrinking, whose passes take little longer than an evaluation, after
+        every tenth pass, and where the gaps that steps have met promise ``gap_tol``. Any other schedule is kept as given.
+        Steps that a cache answers are logged after every n of them; between points that are given one by one, after n, 2n,
+        4n ... since the last.
     train_error : bool
         Whether to log the training error.
     check : bool
@@ -100,7 +104,8 @@ def solve(
     callback : callable, optional
         Called with every row of the trace, a dict; if it returns True the run ends, ``interrupted``, with what it has.
     verbose : bool
-        Whether to show progress on standard error.
+        Whether to show progress on standard error, and that kernels are compiled, where the first run with a kind of problem
+        waits for that.
     checkpoint : Checkpoint, optional
         The file (`fwexp.driver.checkpoint.Checkpoint`) in which the run is saved at intervals and where it is interrupted,
         and from which it goes on, bit for bit but for times. The runs of ``fwexp run`` have one each.
@@ -118,6 +123,8 @@ def solve(
         A value outside what a parameter accepts.
     TypeError
         An option that the solver does not have, or that cannot be combined.
+    MemoryError
+        More memory is needed than there is, as far as can be said before a run: what is needed, and what is available.
 
     Examples
     --------
@@ -163,20 +170,24 @@ def solve(
     if warm_start is not None:
         _check_warm_start(problem, warm_start)
 
-    state = warm_start.state if warm_start is not None else None
-    running = cls(problem, lam, checked, seed, iterates, order, state)
-    return run_solver(
-        running,
-        Bounds(max_passes, gap_tol, time_limit),
-        iterates=iterates,
-        iterate=iterate,
-        schedule=schedule,
-        seed=seed,
-        objective=SVMObjective(running, test, metrics, train_error, check),
-        callback=callback,
-        verbose=verbose,
-        checkpoint=checkpoint,
-    )
+    check_room(f"training on {problem!r}", cls.memory(problem, checked, iterates))
+    state, passed = warm_start.state if warm_start is not None else None, stopwatch()
+    with telling_of_compilation(verbose):
+        running = cls(problem, lam, checked, seed, iterates, order, state)
+        result = run_solver(
+            running,
+            Bounds(max_passes, gap_tol, time_limit),
+            iterates=iterates,
+            iterate=iterate,
+            schedule=schedule,
+            seed=seed,
+            objective=SVMObjective(running, test, metrics, train_error, check),
+            callback=callback,
+            verbose=verbose,
+            checkpoint=checkpoint,
+        )
+    result.wall_seconds = passed()
+    return result
 
 
 ARGUMENTS = frozenset(inspect.signature(solve).parameters) - {"problem", "options"}
@@ -244,8 +255,6 @@ def run_solver(
 
 def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
     """Return what a log says was reached, recomputed from scratch; where the two differ the run counts as diverged."""
-    import pandas as pd
-
     name, point, value = log.best
     primal, dual = log.certificate()
     reason = log.reason(status)
@@ -257,7 +266,6 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         reason += "; nothing is certified, since the oracle is not exact"
     elif not value.certifies:
         reason += "; nothing is certified, since max_oracle found labelings without a loss only, as one that returns the truth does"
-    columns = dict.fromkeys([*TRACE_COLUMNS, *(name for row in log.rows for name in row)])
     return Result(
         w=to_public(solver.problem, point.w),
         primal=primal,
@@ -265,7 +273,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         gap=primal - dual if log.certifies else float("nan"),
         status=str(status),
         reason=reason,
-        trace=pd.DataFrame(log.rows, columns=list(columns)),
+        trace=log.rows,
         iterate=name,
         solver=solver.name,
         options=dict(vars(solver.options)),

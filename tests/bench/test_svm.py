@@ -1,16 +1,82 @@
 """``make bench``: everything that it measures can be measured; how long it takes is no matter for tests."""
 
+import sys
+
+import numpy as np
 import pytest
 
-from fwexp.bench import svm
+from fwexp.bench import history, profile, svm
+from fwexp.bench.families import FAMILIES, problem_of
+from fwexp.bench.yardstick import Measured, in_turns, summary, unit_of
+from fwexp.problems.timed import FUNCTIONS, ticks_per_second, timed
 from fwexp.testing import small_chains
+from tests import small_problems
+
+SMALL = {"n": 6, "T": 4, "K": 3, "p": 4}
+
+
+def small_problem(name):
+    return problem_of(name, **{size: SMALL[size] for size in FAMILIES[name].sizes})
 
 
 @pytest.mark.slow
-def test_all_that_is_measured_runs(capsys):
-    measures = svm.measures_of(small_chains(20))
-    assert len(measures) > 10
-    svm.rounds(measures, "oracle pass, ocr2")
-    lines = capsys.readouterr().out.splitlines()[1:]
-    assert [line[:44].strip() for line in lines] == list(measures)
-    assert all(float(number) > 0.0 for line in lines for number in line[44:].split()[1:])
+def test_all_that_is_measured_runs():
+    found = in_turns(svm.measures_of(small_chains(20)), "oracle pass, ocr2", 2)
+    assert len(found) > 10
+    assert all(0.0 < row.low <= row.median <= row.high for row in found)
+
+
+@pytest.mark.slow
+def test_the_parts_of_a_pass_of_compiled_code_sum_up():
+    _, parts = profile.shares(small_problem("chain"), "auto", 0.01, ticks_per_second())
+    within = [value for part, value in parts.items() if part != "evaluation"]
+    assert min(within) > 0.0
+    assert 0.8 < sum(within) < 1.2  # medians of each
+
+
+def test_a_timed_problem_is_the_same_problem_and_counts_its_functions():
+    _, problem = small_problems.chain("functions", 0, n=8)
+    counted = timed(problem)
+    both = [profile.new_solver(one, "bcfw", 0.1) for one in (problem, counted)]
+    for solver in both:
+        profile.advance(solver, 2)
+    assert np.array_equal(both[0].point("last").w, both[1].point("last").w)
+    ticks = dict(zip(FUNCTIONS, counted.ticks, strict=True))
+    assert min(ticks[name] for name in ("scores", "max_oracle", "dot", "norm_sq", "scatter")) > 0
+    assert ticks["gram_scores"] == 0
+    assert all(name in FUNCTIONS for names in profile.KINDS.values() for name in names)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_problems_of_all_families_have_the_sizes_asked_for(name):
+    problem, work = small_problem(name), FAMILIES[name].work(**{size: SMALL[size] for size in FAMILIES[name].sizes})
+    assert problem.n == SMALL["n"]
+    assert min(work) > 0
+
+
+def test_what_got_slower_by_more_than_the_spread_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(history, "FILE", tmp_path / "bench" / "history.csv")
+    row = summary("a pass", "F", [1.0, 2.0, 3.0])
+    assert history.compare([row]) == []
+    history.record([row])
+    history.record([row._replace(quantity="another")])
+    assert history.compare([Measured("a pass", "F", 2.6, 2.4, 2.8), Measured("a pass", "s", 9.0, 9.0, 9.0)]) == []
+    (line,) = history.compare([Measured("a pass", "F", 4.0, 2.6, 4.2)])
+    assert "2.000 -> 4.000 F, 2.00 times" in line
+    monkeypatch.setattr(history, "cpu", lambda: "another")
+    assert history.compare([Measured("a pass", "F", 4.0, 2.6, 4.2)]) == []
+
+
+def test_without_a_floor_program_there_is_a_unit(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FWEXP_FLOOR", str(tmp_path / "none.cpp"))
+    name, measure = unit_of(tmp_path)
+    assert name == "U"
+    assert measure() > 0.0
+    assert "no floor program" in capsys.readouterr().out
+
+
+def test_a_section_that_is_none_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["svm", "speed"])
+    with pytest.raises(SystemExit):
+        svm.main()
+    assert "got speed" in capsys.readouterr().err

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from fwexp.cli import main
-from fwexp.commands.options import GROUPS, meanings
+from fwexp.commands.options import GROUPS, meanings, offered
 from fwexp.methods import methods
-from fwexp.run.catalogues import catalogue
+from fwexp.run.catalogues import catalogue, that_fit
 from fwexp.solvers.acceleration import AccelerateOptions
 from fwexp.solvers.bcfw_options import CacheOptions
 
@@ -70,9 +70,9 @@ def test_a_method_is_described_with_its_paper_and_its_options(fwexp):
     lines = out.splitlines()
     assert code == 0
     assert lines[0] == "solver=cache_global: A cache whose global criterion decides"
-    assert lines[1] == "It is bcfw with sampling=gap, cache={F:0.01,nu:1}."
+    assert lines[2] == "It is bcfw with sampling=gap, cache={F:0.01,nu:1}."
     assert "Block-coordinate Frank-Wolfe for structural SVMs: Algorithm 4 of Lacoste-Julien" in out
-    place = lines.index("  solver.sampling=gap  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz)")
+    place = lines.index("  solver.sampling=gap  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz, shrinking)")
     assert lines[place + 1].startswith("      Which example is next: drawn uniform, ")
     assert "  solver.cache.F=0.01  (a number)" in lines  # as the method states it
     assert "  solver.cache.size=50  (an integer)" in lines
@@ -87,7 +87,7 @@ def test_a_method_is_described_with_its_paper_and_its_options(fwexp):
         ("digits", ["dataset=digits: ", "It has no options."]),
         ("path", ["task=path: ", "ICML\n2016", "Settings: seed=0, ", "  task.exact=true  (true, false)"]),
         ("away", ["solver=away: ", "For convex problems.", "Algorithm 2: towards s", "  solver.step=auto  (auto, line_search, "]),
-        ("auto", ["  solver.cache=null  (true or false, null, a mapping of F, nu, size)\n      Whether stored labelings "]),
+        ("auto", ["  solver.cache=null  (true, false, a mapping of F, nu, size, null)\n      Whether stored labelings "]),
     ],
 )
 def test_data_sets_tasks_and_solvers_are_described(fwexp, name, expected):
@@ -115,3 +115,28 @@ def test_names_are_completed(fwexp, monkeypatch):
     for line, words in (("fwexp solvers bcpfw_gap_", "bcpfw_gap_cache bcpfw_gap_cache_10"), ("fwexp options conll", "conll2000")):
         monkeypatch.setenv("COMP_LINE", line)
         assert fwexp("-sc", "query=bash")[1] == f"{words}\n"
+
+
+def test_what_is_left_open_says_what_it_may_be(fwexp):
+    _, out, _ = fwexp("options", "auto")
+    assert "solver.sampling=null  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz, shrinking, null)" in out
+
+
+@pytest.mark.parametrize(
+    ("group", "chosen", "path", "values"),
+    [
+        ("solver", "bcfw_gap", "step", ["fw", "pairwise", "away", "corrective", "exact"]),
+        ("solver", "auto", "line_search", ["true", "false", "null"]),
+        ("solver", "bcfw", "accelerate.refresh", ["true", "false"]),
+        ("solver", "bcfw", "accelerate.nothing", []),
+        ("solver", "nothing", "step", []),
+        ("dataset", "ocr", "split", ["ocr2", "ocr"]),
+    ],
+)
+def test_values_are_offered(group, chosen, path, values):
+    assert offered(group, chosen, path) == values
+
+
+def test_tasks_are_offered_solvers_that_they_run():
+    assert that_fit(["solver=ssg", "solver=bcfw_gap", "solver=away", "lam="], ["task=path"]) == ["solver=bcfw_gap", "lam="]
+    assert that_fit(["task=path", "task=train", "task=convex"], ["solver=ssg"]) == ["task=train"]

@@ -11,7 +11,7 @@ import fwexp
 from fwexp.data import DATASETS, check_options, horses, load_dataset
 from fwexp.data.metrics import segmentation_scores
 from fwexp.data.superpixels import CONTRASTS, NUM_FEATURES, borders, describe
-from fwexp.errors import DataError, ParameterError
+from fwexp.errors import DataError, MissingPackage, ParameterError
 from fwexp.run import runner
 
 
@@ -148,7 +148,7 @@ def test_missing_folders_are_one_line(tmp_path):
 
 def test_without_scikit_image_a_line_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
-    with pytest.raises(DataError, match=r"superpixels need scikit-image, which is not installed: `pip install '\.\[images\]'"):
+    with pytest.raises(MissingPackage, match=r"superpixels need scikit-image, which is not installed: `pip install '\.\[images\]'"):
         load_dataset("horses", data_dir=folder)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from fwexp.driver.clock import Clock
+from fwexp.driver.clock import Clock, noticing
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.progress import telling_of_compilation
 from fwexp.jit import threads
 
 
@@ -117,3 +118,20 @@ def test_a_kernel_that_is_compiled_late_in_a_run_is_on_no_clock(now):
     assert drive(iteration, log, Bounds(max_passes=5, time_limit=1.0), 1.0) == "max_passes"
     assert [row["time"] for row in log.rows] == [0.0] * 6
     assert now[0] > 3600.0
+
+
+def test_what_is_compiled_is_noticed_once_wherever_that_is(now, capsys):
+    said, kernel = [], new_kernel(now)
+    with noticing(lambda: said.append("outer")), noticing(lambda: said.append("inner")):
+        threads.parallel_for(lambda *_: kernel(1.0), 2, 2)
+        kernel(1)
+        assert said == ["outer"]
+        kernel(2)
+    new_kernel(now)(1.0)
+    for enabled in (False, True):
+        with telling_of_compilation(enabled):
+            new_kernel(now)(1.0)
+            new_kernel(now)(1.0)
+    assert said == ["outer"]
+    out, err = capsys.readouterr()
+    assert (out, err.count("compiling, for some 10 to 30 s; "), err.count("\n")) == ("", 1, 1)

@@ -1,3 +1,4 @@
+import inspect
 import pickle
 import warnings
 
@@ -12,6 +13,7 @@ import fwexp
 from fwexp import store
 from fwexp.errors import OptionError, ParameterError
 from fwexp.estimators import ChainSVM
+from fwexp.jit import threads
 from tests.small_problems import run_in_plain_python
 
 WORDS = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "sees", "a", "dog"], ["dog"]]
@@ -281,6 +283,10 @@ def test_largest_weights_have_names(tagger):
         ({"features": 3}, WORDS, TAGS, 'features must be "auto" or a function of a sequence, got 3'),
         ({"class_weight": {"X": 2}}, WORDS, TAGS, "class_weight must be None, \"balanced\" or a dict of labels in y, got {'X': 2}"),
         ({"class_weight": {"N": -1}}, WORDS, TAGS, r"class_weight\['N'\] must be a number >= 0, got -1"),
+        ({"loss": "l1"}, WORDS, TAGS, "loss must be \"hamming\", a .* array or a dict of pairs of labels, got 'l1'"),
+        ({"loss": {("N", "X"): 1}}, WORDS, TAGS, r"loss must be of pairs \(true, predicted\) of labels in y, got \('N', 'X'\)"),
+        ({"loss": {("N", "D"): -1}}, WORDS, TAGS, r"loss\[\('N', 'D'\)\] must be a number >= 0, got -1"),
+        ({"loss": [[0, 1]]}, WORDS, TAGS, r"costs must have shape \(3, 3\), got \(1, 2\)"),
         ({"min_count": 0}, WORDS, TAGS, "min_count must be an integer >= 1, got 0"),
         ({"solver": "kernel_bcfw"}, WORDS, TAGS, "solver must be one whose weights are of features, got 'kernel_bcfw'"),
         ({"solver": "sgd"}, WORDS, TAGS, "unknown solver 'sgd'"),
@@ -290,3 +296,41 @@ def test_mistakes_are_one_line(params, X, y, message):
     with pytest.raises(ParameterError, match=message) as error:
         ChainSVM(**params).fit(X, y)
     assert "\n" not in str(error.value)
+
+
+def test_labels_have_costs(monkeypatch, tmp_path):
+    run_in_plain_python(monkeypatch)
+    matrix = np.array([[0.0, 5.0, 1.0], [1.0, 0.0, 1.0], [1.0, 2.0, 0.0]])
+    by_pairs = {("D", "N"): 5, ("V", "N"): 2.0}
+    taggers = [
+        ChainSVM(loss=loss, class_weight=weights).fit(WORDS, TAGS) for loss in (matrix, by_pairs) for weights in (None, {"V": 3})
+    ]
+    costs = [[fwexp.loss(tagger.to_problem([["the", "barks"]], [["D", "V"]]), 0, [1, 1]) for tagger in taggers]]
+    assert costs == [[3.5, 5.5, 3.5, 5.5]]
+    again = ChainSVM.load(taggers[2].save(tmp_path / "tagger.npz"))
+    assert again.loss == by_pairs
+    assert again.predict(WORDS) == taggers[2].predict(WORDS)
+
+
+def test_as_many_threads_as_jobs_evaluate(monkeypatch):
+    run_in_plain_python(monkeypatch)
+    counted = []
+    monkeypatch.setattr("fwexp.estimators.base.solve", lambda *_, **__: counted.append(threads.num_threads()) or 1 / 0)
+    for n_jobs in (1, -1, None):
+        with pytest.raises(ZeroDivisionError):
+            ChainSVM(n_jobs=n_jobs).fit(WORDS, TAGS)
+    assert counted == [1, threads.num_threads(), threads.num_threads()]
+
+
+def test_the_signature_is_that_of_a_function_with_these_parameters():
+    parameters = [(name, parameter.default) for name, parameter in inspect.signature(ChainSVM).parameters.items()]
+    assert parameters == [
+        ("lam", 0.01), ("C", None), ("features", "auto"), ("min_count", 1), ("loss", "hamming"), ("class_weight", None),
+        ("solver", "auto"), ("tol", 1e-2), ("max_passes", 50), ("nonnegative", None), ("warm_start", False),
+        ("early_stopping", False), ("validation_fraction", 0.1), ("n_jobs", None), ("random_state", 0), ("verbose", 0),
+    ]  # fmt: skip
+    assert ChainSVM(0.1).lam == 0.1
+    with pytest.raises(TypeError):
+        ChainSVM(0.1, 10.0)
+    with pytest.raises(TypeError):
+        ChainSVM(gamma=1)

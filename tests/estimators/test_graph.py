@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
 import fwexp
@@ -100,3 +101,42 @@ def test_mistakes_are_one_line(X, y, message):
 def test_labels_that_are_not_known_are_refused(data, fitted):
     with pytest.raises(ParameterError, match=r"y\[0\] must hold labels that fit saw, got 'sky'"):
         fitted.to_problem(data[0][:1], [np.full((5, 6), "sky")])
+
+
+def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
+    """Stripes: neighbours side by side never have the same label, those above each other always do."""
+    rng = np.random.default_rng(0)
+    labels = [(np.arange(6) + k) % 3 for k in range(3)]
+    images = [np.eye(3)[np.tile(of_one, (4, 1))] + rng.normal(0, 1.2, (4, 6, 3)) for of_one in labels]
+    y = [np.array(["a", "b", "c"])[np.tile(of_one, (4, 1))] for of_one in labels]
+    places = np.arange(24).reshape(4, 6)
+    edges = np.concatenate(
+        [
+            np.column_stack([places[:, :-1].ravel(), places[:, 1:].ravel()]),
+            np.column_stack([places[:-1].ravel(), places[1:].ravel()]),
+        ]
+    )
+    X = [(image.reshape(24, 3), edges, np.eye(2)[(np.arange(len(edges)) >= 20).astype(int)]) for image in images]
+    y = [labels.ravel() for labels in y]
+    with pytest.warns(ConvergenceWarning, match=r'pairwise="full" is decoded by a local search: nothing is certified'):
+        model = GraphSVM(pairwise="full", lam=0.01, max_passes=30).fit(X, y, sample_weight=[1, 1, 2])
+    assert model.score(X, y) > max(0.95, GraphSVM(max_passes=30).fit(X, y).score(X, y))
+    side, above = model.edge_weights_
+    assert np.trace(side) < 0 < np.trace(above)
+    assert model.edge_weights_.shape == (2, 3, 3)
+    assert np.isnan(model.dual_gap_)
+    assert "nothing is certified" in model.result_.reason
+    problem = model.to_problem(X, y)
+    assert problem.d == 3 * 3 + 2 * 9
+    score = model.result_.w @ fwexp.joint_feature(problem, 0, problem.y[0]).toarray()[0]
+    numbers = problem.y[0]
+    nodes = sum(model.coef_[k] @ x for k, x in zip(numbers, X[0][0]))
+    assert score == pytest.approx(
+        nodes + sum(z @ model.edge_weights_[:, numbers[a], numbers[b]] for (a, b), z in zip(edges, X[0][2]))
+    )
+    again = GraphSVM.load(model.save(tmp_path / "model.npz"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.warns(ConvergenceWarning), pytest.raises(ParameterError, match=r"Z\[1\] must have shape \(38, 2\), got \(38, 1\)"):
+        model.fit([X[0], (*X[1][:2], np.ones((38, 1)))], y[:2])
+    with pytest.raises(ParameterError, match="unknown pairwise 'some'"):
+        GraphSVM(pairwise="some").fit(X, y)

@@ -47,6 +47,7 @@ def test_the_score_is_one_minus_the_mean_loss(data, fitted):
     problem = fwexp.matching_problem(X, y)
     losses = [fwexp.loss(problem, i, found) for i, found in enumerate(fitted.predict(X))]
     assert fitted.score(X, y) == pytest.approx(1 - np.mean(losses))
+    assert fitted.score(X, y, sample_weight=[1, 3]) == pytest.approx(1 - np.average(losses, weights=[1, 3]))
 
 
 def test_copies_files_and_folds(data, fitted, tmp_path):

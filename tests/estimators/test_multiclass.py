@@ -47,6 +47,8 @@ def test_weights_are_those_of_solve(data):
     assert model.predict(X).tolist() == model.classes_[result.predict(X)].tolist()
     assert model.score(X, y) > 0.9
     assert (model.dual_gap_, model.status_) == (result.gap, "converged")
+    assert model.predict_one(X[0]) == model.predict(X)[0]
+    assert (MulticlassSVM(nonnegative=slice(3)).fit(X, y).coef_[:, 0] >= 0).all()
 
 
 def test_the_optimum_is_that_of_liblinear(data):

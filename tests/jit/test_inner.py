@@ -1,6 +1,8 @@
 """Parts of kernels: they have no machine code of their own, and do in kernels what they do in Python."""
 
 import gc
+import sys
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -103,3 +105,42 @@ def test_parts_have_no_machine_code_of_their_own(monkeypatch):
     made = [name.rpartition(".")[2] for name in made]
     assert "new_kernel" in made
     assert "new_part" not in made
+
+
+class Lent(NamedTuple):
+    """What parts are given."""
+
+    values: np.ndarray
+    inner: tuple
+
+
+@kernels.register_jitable
+def _rearranged(lent, values, k):
+    """Return an array of a tuple, one made here, or an argument that was replaced, as k says."""
+    for _ in range(k):
+        values, kept = lent.inner[0][1:], values
+        if k == 2:
+            values = kept
+    held = lent.values if k == 1 else np.sqrt(lent.values)
+    return values if k > 2 else held
+
+
+@kernels.njit
+def _sums(lent, values):
+    total = 0.0
+    for k in range(5):
+        for _ in range(3):
+            total += _rearranged(lent, values, k).sum()
+    return total
+
+
+def test_what_is_lent_is_neither_freed_nor_kept():
+    values = np.arange(1.0, 6.0)
+    lent = Lent(values, (values,))
+    assert np.isclose(_sums(lent, values), _sums.py_func(lent, values))
+    _nrt_python.memsys_enable_stats()
+    before, made = sys.getrefcount(values), rtsys.get_allocation_stats()
+    _sums(lent, values)
+    after = rtsys.get_allocation_stats()
+    assert sys.getrefcount(values) == before
+    assert after.alloc - made.alloc == after.free - made.free > 0

@@ -6,7 +6,7 @@ import pytest
 
 from fwexp.jit import prefetch
 from fwexp.jit.kernels import njit
-from fwexp.solvers import sampling_rule
+from fwexp.solvers import gap_tree, sampling_rule
 
 
 @njit
@@ -52,3 +52,12 @@ def test_the_example_after_a_step(kind, order, since, k, used, following):
     assert sampling_rule.example_after(rule, k, used) == following
     if following >= 0:  # and it is the next one
         assert sampling_rule.next_example(rule, k + 1, used + 1) == following
+
+
+def test_the_example_after_a_step_by_gap_is_the_next_one_if_no_gap_changes():
+    tree = gap_tree.new_tree(np.array([1.0, 2.0, 0.0, 5.0]))
+    rule = sampling_rule.SamplingRule(sampling_rule.BY_GAP, np.arange(4), 0, np.array([0.9, 0.1, 0.3]), tree, np.empty(0), -1, 0.0)
+    for used, following in ((0, 0), (1, 1), (2, -1)):  # of the last number nothing is known after it
+        assert sampling_rule.example_after(rule, 9 + used, used) == following
+        if following >= 0:
+            assert sampling_rule.next_example(rule, 10 + used, used + 1) == following

@@ -144,8 +144,8 @@ def test_kernels_count_only_what_they_make_or_may_leave_behind():
     for function in [*BORROWING, returns, returns_two, returns_new]:
         kernel, plain = new_kernel(function), numba.njit(function)
         np.testing.assert_array_equal(flat(call(kernel, np.arange(9.0), 3)), flat(call(plain, np.arange(9.0), 3)))
-        if function not in BORROWING:
-            assert counts_of(kernel) == counts_of(plain)
+        if function not in BORROWING:  # what is lent is not counted there either
+            assert all(a <= b for a, b in zip(counts_of(kernel), counts_of(plain), strict=True))
         else:
             assert sum(counts_of(kernel)) < sum(counts_of(plain))
         if function in (looks, looks_in_tuples):

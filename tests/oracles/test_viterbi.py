@@ -51,7 +51,7 @@ def test_value_is_the_maximum(scores):
     assert own == pytest.approx(value, abs=1e-11 * (1 + abs(best)))
 
 
-@pytest.mark.parametrize("K", [5, 6, 7, 8, 9, 10, 11, 12, 26])
+@pytest.mark.parametrize("K", [5, 8, 9, 12, 20, 26, 40])
 def test_many_labels_hit_every_unrolled_loop_and_padding(K):
     rng = np.random.default_rng(K)
     for T in (1, 2, 3, 7):

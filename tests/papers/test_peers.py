@@ -66,6 +66,15 @@ def test_two_classes_are_the_binary_svm():
     assert literal == pytest.approx(best, rel=1e-4)
 
 
+def test_made_up_texts_are_the_same_each_time_and_of_unit_length():
+    (X, topics), (again, _) = tools.bags_of_words(50, 300, 3), tools.bags_of_words(50, 300, 3)
+    assert X.shape == (50, 300)
+    assert X.has_canonical_format
+    assert set(topics) == {0, 1, 2}
+    np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(X.toarray(), again.toarray())
+
+
 def sequences(dense):
     X, y = [np.eye(3)[[0, 1]], np.eye(3)[[2]]], [[0, 1], [2]]
     return fwexp.chain_problem([2 * x if dense else x for x in X], y, 3)

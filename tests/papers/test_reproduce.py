@@ -449,7 +449,7 @@ def test_readme_shows_what_is_published():
     shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
     assert shown
     assert [name for name in shown if not (ROOT / name).is_file()] == []
-    assert all(name.startswith("results/published/figures/") or name == "results/report.png" for name in shown)
+    assert all(name.startswith("results/published/figures/") for name in shown)
 
 
 # -- mistakes

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp.errors import CertificateError, ParameterError
-from fwexp.problems import psi_cache
+from fwexp.problems import known_labelings
 from fwexp.problems.python_labelings import equal_labelings, snapshot
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.testing import CheckFailed, check_problem
@@ -108,7 +108,7 @@ def test_bad_features_are_named_on_one_line(features, message):
 
 @pytest.mark.parametrize("nbytes", [0, 100, 1 << 20])
 def test_features_are_computed_once_and_what_is_kept_is_bounded(nbytes, monkeypatch):
-    monkeypatch.setattr(psi_cache, "NBYTES", nbytes)
+    monkeypatch.setattr(known_labelings, "NBYTES", nbytes)
     calls = []
 
     def features(plain, i, y):

@@ -156,6 +156,36 @@ def test_blocks_are_averages_of_labelings_and_stay_small(form):
     assert blocks.count[0] <= 3 * 3 + 3 * 3  # one entry per part: T K unaries, K K transitions
 
 
+@pytest.mark.parametrize("K", [2, 3, 9])
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_labelings_add_up_as_they_do_one_by_one(K, length):
+    rng = np.random.default_rng(K)
+    problem = fwexp.chain_problem([rng.normal(size=(length, 3))], [rng.integers(K, size=length)], K)
+    storage = rng.integers(K, size=(15, length)).astype(np.int32)
+    storage[3] = problem.labels  # adds nothing
+    c = rng.normal(size=15) * (np.arange(15) != 5)
+    theta, w = rng.normal(size=problem.part_ptr[1]), rng.normal(size=problem.num_weights)
+    theta.reshape(-1, problem.width)[:, K:] = 0.0
+    work, found = protocol.workspace(problem), []
+    for _ in range(2):  # what is left of a vector does not show in the next
+        for at_once in (True, False):
+            protocol.clear(problem, 0, work.direction)
+            if at_once:
+                protocol.add_labelings(problem, 0, storage.ravel(), np.arange(15) * length, c, work.direction)
+            for a in range(0 if at_once else 15):
+                protocol.add_psi(problem, 0, storage[a], c[a], work.direction)
+            protocol.close(problem, 0, work.direction)
+            image, (total,) = w.copy(), protocol.new_sums(problem, 1)
+            protocol.scatter(problem, 0, work.direction, 0.5, image)
+            protocol.accumulate(problem, 0, work.direction, 0.5, total)
+            values = [protocol.dot(problem, 0, work.direction, theta), protocol.norm_sq(problem, 0, work.direction)]
+            protocol.gram_scores(problem, 0, work.direction, theta_of := np.zeros_like(theta))
+            found.append(np.concatenate([values, image, total, theta_of]))
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-12)
+    assert abs(found[0][0]) > 1e-3
+
+
 def test_public_order_of_weights_is_the_documented_one():
     """w[f*K + k], then first, last, then transitions [from*K + to]."""
     problem = fwexp.chain_problem([np.array([[2.0, 3.0], [5.0, 7.0]])], [[0, 1]], 3)
@@ -228,7 +258,7 @@ def test_arrays_are_taken_as_they_are():
     np.testing.assert_array_equal(problem.x.values, np.arange(6.0).reshape(3, 2))
     assert repr(problem) == "ChainProblem(n=2, d=12, K=2, positions=3)"
     same = fwexp.chain_problem([x[:1], x[1:]], [y[:1], y[1:]])
-    for a, b in zip(problem[:-2], same[:-2]):
+    for a, b in zip(list(problem)[:-2], list(same)[:-2]):
         np.testing.assert_array_equal(a, b)
 
 

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
+from fwexp import memory
 from fwexp.problems import chain, protocol, sparse_parts
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.solvers import SOLVERS, check_options
@@ -219,3 +220,26 @@ solve_all(problem([12_000], 4))  # a Gram matrix: 576 MB
 def test_long_sequences_fit_into_a_small_address_space():
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_what_does_not_fit_is_refused_before_it_is_begun(monkeypatch):
+    X, y = inputs("dense", 0, n=30)
+    problem = fwexp.chain_problem(X, y)
+    need = SOLVERS["bcfw"].memory(problem, SOLVERS["bcfw"].Options(cache=True), ("last",))
+    assert need > SOLVERS["bcfw"].memory(problem, SOLVERS["bcfw"].Options(), ("last",)) > memory.nbytes(np.zeros((3, problem.n)))
+    monkeypatch.setattr(memory, "available", lambda: need - 1)
+    with pytest.raises(
+        MemoryError, match=r"^training on ChainProblem\(n=30, .* needs at least \S+ MB of memory, and \S+ MB are available$"
+    ):
+        fwexp.solve(problem, "bcfw", lam=0.1, cache=True)
+    monkeypatch.setattr(memory, "available", lambda: memory.nbytes(problem.gram) - 1)
+    with pytest.raises(MemoryError, match="Gram matrices"):
+        fwexp.chain_problem(X, y)
+    monkeypatch.undo()
+    assert memory.available() > need
+
+
+def test_a_limit_of_the_process_is_known():
+    code = "import resource, fwexp.memory as m; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); print(m.available())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0 < float(done.stdout) < 2**30

@@ -230,7 +230,7 @@ def test_auto_takes_exact_steps_where_they_cost_no_more_than_the_oracle(family):
     if family.startswith("enumerated"):
         assert chosen.step == "corrective"
     else:
-        assert chosen == check_options(SOLVERS["bcfw"], methods()["bcfw_exact_accelerated"].options)
+        assert chosen == check_options(SOLVERS["bcfw"], methods()["bcfw_exact_shrinking"].options)
 
 
 @pytest.mark.parametrize("problem", ["slack", "nonnegative", "edges"])
@@ -287,7 +287,9 @@ def test_slack_rescaling_of_0_1_losses_is_margin_rescaling():
 
 
 def test_families_without_the_tier_are_refused():
-    with pytest.raises(OptionError, match=r"needs the tier exact \(has_best_block, best_block\), which ChainProblem does not have"):
+    with pytest.raises(
+        OptionError, match=r"needs the tier exact \(has_best_block, best_block, climb\), which ChainProblem does not have"
+    ):
         fwexp.solve(small_chains(), "bcfw", lam=LAM, step="exact")
     with pytest.raises(OptionError, match=r"solver bcfw: line_search=false goes with step=fw only, got step=exact"):
         fwexp.solve(multiclass(0)[-1], "bcfw", lam=LAM, step="exact", line_search=False)

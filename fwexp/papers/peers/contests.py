@@ -166,10 +166,14 @@ def liblinear(data_dir=None) -> list[SameObjective]:
     X = X / 16.0
     letters, _ = fwexp.load_dataset("ocr", data_dir=data_dir)
     pixels, names = tools.inputs(letters), letters.labels
+    words, topics = tools.bags_of_words()
     return [
         linear("Crammer-Singer, digits of scikit-learn", X, y, 20.0 / len(y), tool, tools.liblinear),
         linear("two classes, hinge, digits of scikit-learn", X, y % 2, 40.0 / len(y), tool, tools.liblinear_binary),
         linear("Crammer-Singer, single letters of OCR", pixels, names, 1e-3, tool, tools.liblinear, targets=(1e-2, 1e-3)),
+        linear(
+            "Crammer-Singer, made-up bags of words", words, topics, 1.0 / len(topics), tool, tools.liblinear, targets=(1e-2, 1e-3)
+        ),
     ]
 
 
@@ -189,7 +193,7 @@ def dlib(data_dir=None) -> list[SameObjective]:
     return [python_oracle("digits of scikit-learn", X / 16.0, y, 20.0 / len(y), tool)]
 
 
-def python_oracle(name: str, X, y, lam: float, tool: str, targets: Sequence[float] = (1e-1, 1e-2)) -> SameObjective:
+def python_oracle(name: str, X, y, lam: float, tool: str, targets: Sequence[float] = (1e-1, 1e-2, 1e-3)) -> SameObjective:
     """Return the comparison of ours and dlib, both with the same functions in Python."""
     oracle = tools.PythonOracle(X, y, int(y.max()) + 1)
     problem = fwexp.multiclass_problem(X, y)

@@ -31,7 +31,9 @@ def markdown(results: pd.DataFrame) -> str:
         if len(rows):
             parts.append(f"## The {kind}\n\n{text}\n{table(rows)}\n\n{losses(rows)}\n")
     rounds = int(results["rounds"].max())
-    return "\n".join([*parts, f"Medians, and least - most, of {rounds} round{'s' * (rounds > 1)}, in turns on one core."])
+    return "\n".join(
+        [*parts, f"Medians, and least - most, of {rounds} round{'s' * (rounds > 1)}, in turns on one core, in seconds of it."]
+    )
 
 
 def losses(rows: pd.DataFrame) -> str:
@@ -51,7 +53,7 @@ def losses(rows: pd.DataFrame) -> str:
 
 def _objective(rows):
     head = ("problem", "within", "tool", "setting", "seconds", "x fwexp", "oracle calls")
-    return _table(
+    return in_columns(
         head,
         [
             (
@@ -65,7 +67,7 @@ def _objective(rows):
 
 def _task(rows):
     head = ("problem", "tool", "setting", "seconds", "test error")
-    return _table(
+    return in_columns(
         head,
         [
             (row["problem"], row["tool"], row["setting"], _span(row, "seconds"), f"{row['test_error']:.4f}")
@@ -74,7 +76,7 @@ def _task(rows):
     )
 
 
-def _table(head, rows) -> str:
+def in_columns(head, rows) -> str:
     """Markdown, in which what repeats the cell above is left out of the first column."""
     shown, above = [], None
     for first, *rest in rows:

@@ -49,6 +49,16 @@ def _(problem, i):
 
 
 @dispatched
+def prefetch_vector(problem, i, blocks):
+    """Ask for block i likewise."""
+
+
+@prefetch_vector.register(object)
+def _(problem, i, blocks):
+    pass
+
+
+@dispatched
 def costly_oracle(problem):
     """Whether an oracle call costs so much more than the step around it that a run must go easy on them (plain Python).
 
@@ -83,6 +93,60 @@ def loss_weight(problem, i, y):
 @loss_weight.register(object)
 def _(problem, i, y):
     return 1.0
+
+
+@dispatched
+def forget(problem):
+    """Take nothing for granted that a former run has seen of a problem (plain Python)."""
+
+
+@forget.register(object)
+def _(problem):
+    pass
+
+
+@dispatched
+def ask_ahead(problem, start, end, w, augmented, plain):
+    """Say that the max-oracle or ``decode`` is called next for the examples start .. end at w (plain Python).
+
+    Where all are sooner asked at once, ``augmented`` and ``plain`` say of which of the two, and the answers wait for the calls.
+    """
+
+
+@ask_ahead.register(object)
+def _(problem, start, end, w, augmented, plain):
+    pass
+
+
+class KernelView:
+    """A problem made of arrays as kernels see it: as it is; see `kernel_view`."""
+
+    too_large = False
+
+    def __init__(self, problem) -> None:
+        self.problem = problem
+
+    def pack(self, labelings, start, end):
+        """Return ``labelings``, of which kernels will look at those of the examples start .. end."""
+        return labelings
+
+    def pack_storage(self, storage, owners):
+        """Return storage of labelings; ``owners()`` are the examples of its places, -1 where there is no labeling."""
+        return storage
+
+    def unpack_storage(self, storage):
+        """Return storage of labelings in the form that the problem itself has it."""
+        return storage
+
+
+@dispatched
+def kernel_view(problem):
+    """Return the problem as kernels see it that call no oracle, and how labelings look there, a `KernelView` (plain Python)."""
+
+
+@kernel_view.register(object)
+def _(problem):
+    return KernelView(problem)
 
 
 # --- labelings ------------------------------------------------------------------------------------------------------

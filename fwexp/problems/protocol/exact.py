@@ -1,6 +1,7 @@
 """The maximum of the dual over a whole block, where blocks are small or have structure."""
 
 from fwexp.jit.kernels import dispatched
+from fwexp.problems.protocol import derived, required
 
 
 @dispatched
@@ -24,3 +25,23 @@ def best_block(problem, i, theta, c, blocks, direction, scratch):
 
     The part scores are those at the weights that the blocks make; c is 1/(lam n).
     """
+
+
+@dispatched
+def climb(problem, i, theta, c, mean_loss, blocks, work):
+    """Move block i to where the dual is highest while all other blocks stay; ``mean_loss`` is n ell_i before.
+
+    Returns n times the Frank-Wolfe gap before, 0 where nothing moved, and n ell_i after; ``work.direction`` is the way.
+    """
+
+
+@climb.register(object)
+def _(problem, i, theta, c, mean_loss, blocks, work):
+    required.max_oracle(problem, i, theta, work.y, work.scratch)
+    derived.set_direction(problem, i, work.y, blocks, work.direction)
+    gap = required.loss(problem, i, work.y) - mean_loss - derived.dot(problem, i, work.direction, theta)
+    if gap <= 0.0:
+        return 0.0, mean_loss
+    best = best_block(problem, i, theta, c, blocks, work.direction, work.scratch)
+    derived.add_to_block(problem, i, work.direction, 1.0, blocks)
+    return gap, best

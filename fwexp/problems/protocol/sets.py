@@ -21,6 +21,14 @@ def same_labeling(problem, i, y, storage, start):
     """Whether the labeling in ``storage`` (of `new_storage`) from index ``start`` on is y."""
 
 
+@dispatched(fastmath=False)
+def add_labelings(problem, i, storage, places, c, direction):
+    """Add sum_a c_a p_i(y_a), y_a in ``storage`` from index ``places[a]`` on, to a vector that was begun with ``clear``.
+
+    Nothing else may be added to it.
+    """
+
+
 @dispatched
 def psi_score(problem, i, y, theta):
     """Return <theta, p_i(y)>, that is <w, psi_i(y)>."""

@@ -1,1 +1,1 @@
-"""Solvers, a family of problems, two data sets and a figure that fwexp finds."""
+"""A solver for convex sets and a family of problems that fwexp finds; the tutorial on solvers has the rest."""

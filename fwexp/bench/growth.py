@@ -1,0 +1,120 @@
+"""How time and memory grow with a problem: ``python -m fwexp.bench.growth``, for every family and each of its sizes.
+
+One size at a time goes over up to three decades; the others stay. Measured are the time of a pass of ``auto`` and the bytes of
+problem and state; fitted is the exponent, on the upper half of the range, where what does not grow no longer counts. Beside it
+stands that of the term that grows fastest. The table, ``results/bench/growth.csv``, is kept; the picture ``growth.png`` is drawn
+from it.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fwexp.bench.families import FAMILIES, problem_of
+from fwexp.bench.history import FILE
+from fwexp.bench.profile import advance, new_solver
+from fwexp.bench.yardstick import best
+from fwexp.memory import nbytes
+from fwexp.plots import style
+
+FOLDER = FILE.parent
+SMALL = {"n": 20, "T": 5, "K": 4, "p": 12}
+FACTORS = (1, 3, 10, 30, 100, 300, 1000)
+LONGEST = 1.5  # seconds of a pass, or of making a problem, after which a size does not grow further
+# Exponents of time and memory where they are not 1: of the pairs of labels of a chain, of rows by columns, of cells.
+EXPECTED = {
+    ("chain", "K"): (2, 2),
+    ("chain, sparse", "K"): (2, 2),
+    ("chain, sparse", "p"): (0, 1),
+    ("matching", "T"): (3, 2),
+    ("pose", "T"): (2, 2),
+}
+
+
+def measure(family: str, size: str, factor: int) -> dict:
+    """Return a row of the table: the time of a pass, and the bytes of problem and state."""
+    sizes = {name: SMALL[name] for name in FAMILIES[family].sizes}
+    sizes[size] *= factor
+    problem = None
+
+    def make() -> None:
+        nonlocal problem
+        problem = problem_of(family, **sizes)
+
+    making = best(make, 1)
+    solver = new_solver(problem, "auto", 0.1)
+    advance(solver, 2)
+    seconds = best(lambda: advance(solver, 1), 3)
+    size_of = nbytes(problem) if isinstance(problem, tuple) else 8 * problem.n * SMALL["p"]
+    state = nbytes(tuple(value for value in vars(solver.state).values() if isinstance(value, tuple | np.ndarray)))
+    return {"family": family, "size": size, "value": sizes[size], "seconds": seconds, "bytes": size_of + state, "making": making}
+
+
+def grown(family: str) -> list[dict]:
+    """Return the rows of a family."""
+    rows = []
+    for size in FAMILIES[family].sizes:
+        for factor in FACTORS:
+            row = measure(family, size, factor)
+            rows.append(row)
+            if max(row["seconds"], row.pop("making")) > LONGEST:
+                break
+    return rows
+
+
+def exponents(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the slopes of time and memory over each size on logarithmic scales, on the upper half, beside what is expected."""
+    found = []
+    for (family, size), rows in table.groupby(["family", "size"], sort=False):
+        upper = rows.iloc[len(rows) // 2 :] if len(rows) > 2 else rows
+        slopes = [np.polyfit(np.log(upper["value"]), np.log(upper[what]), 1)[0] for what in ("seconds", "bytes")]
+        expected = EXPECTED.get((family, size), (1, 1))
+        span = f"{rows['value'].iloc[0]} .. {rows['value'].iloc[-1]}"
+        found.append((family, size, span, slopes[0], expected[0], slopes[1], expected[1]))
+    return pd.DataFrame(found, columns=["family", "size", "range", "time", "time expected", "memory", "memory expected"])
+
+
+def draw(table: pd.DataFrame, path: Path) -> None:
+    """Draw time and memory of a pass over each size, relative to the smallest."""
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(table["size"]))
+    extent = (3.2 * len(names), 5.6)
+    figure, axes = plt.subplots(2, len(names), figsize=extent, sharex="col", sharey="row", squeeze=False, layout="constrained")
+    for column, size in enumerate(names):
+        for (what, label), ax in zip((("seconds", "time of a pass"), ("bytes", "problem and state")), axes[:, column], strict=True):
+            for number, family in enumerate(dict.fromkeys(table["family"])):
+                rows = table[(table["size"] == size) & (table["family"] == family)]
+                ax.loglog(rows["value"], rows[what] / rows[what].min(), marker="o", markersize=3, color=f"C{number}", label=family)
+            ax.grid(alpha=0.3)
+            ax.set_ylabel(f"{label}, relative" if column == 0 else "")
+        axes[1, column].set_xlabel(size)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def main() -> int:
+    """Measure, print, and write table and picture."""
+    parser = argparse.ArgumentParser(description="Measure growth.")
+    parser.add_argument("families", nargs="*", metavar="family", help=f"of {', '.join(FAMILIES)}; by default all")
+    given = parser.parse_args().families or list(FAMILIES)
+    if unknown := set(given) - set(FAMILIES):
+        parser.error(f"family must be one of {', '.join(FAMILIES)}, got {', '.join(sorted(unknown))}")
+    rows = []
+    for family in given:
+        rows += grown(family)
+        table = pd.DataFrame(rows)
+        print(exponents(table[table["family"] == family]).round(2).to_string(index=False, header=family == given[0]), flush=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    table.to_csv(FOLDER / "growth.csv", index=False, float_format="%.4g")
+    with style.context():
+        draw(table, FOLDER / "growth.png")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

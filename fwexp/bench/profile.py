@@ -1,0 +1,153 @@
+"""Where the time of a pass goes, for every family and the solvers that matter, and how near oracles are to what the machine can do.
+
+A solver runs on a problem whose functions are timed (``fwexp.problems.timed``), under Python's profiler, which knows compiled
+kernels; with functions in Python it would take most of the time itself, so there "Python" is all that is not timed. The parts are
+disjoint and make up the whole pass. "Steps" are the functions of the protocol that change blocks and weights; "rest" is compiled
+code of the solver outside the protocol (weights of labelings, averages), less sampling, which is timed by a kernel of its own on
+the same tree of gaps; "Python" all that is not compiled, numpy's included. Evaluation, for the log, comes on top of the pass and
+is given as a share of it.
+"""
+
+import cProfile
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+import fwexp
+from fwexp.bench.families import FAMILIES, chain_work, problem_of
+from fwexp.bench.yardstick import Measured, best, peaks, summary, wall
+from fwexp.errors import UserError
+from fwexp.jit.kernels import njit
+from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.protocol import from_public
+from fwexp.problems.timed import FUNCTIONS, ticks_per_second, timed
+from fwexp.solvers import SOLVERS, check_options, gap_tree
+from fwexp.solvers.base import check_needs
+
+PASSES, WARM = 5, 8
+PROFILED = ("bcfw", "auto", "one_slack")
+KINDS = {
+    "oracle": ("max_oracle", "best_block", "loss", "decode"),
+    "scores": ("scores", "rescale"),
+    "products": ("dot", "norm_sq", "gram_scores", "psi_score", "inner"),
+}
+COLUMNS = (*KINDS, "steps", "sampling", "rest", "Python", "evaluation")
+
+
+@njit
+def _sample(tree, uniforms):
+    for uniform in uniforms:
+        i = gap_tree.draw(tree, uniform)
+        gap_tree.update(tree, i, tree.nodes[tree.size + i, gap_tree.TOTAL])
+
+
+def advance(solver, passes: float) -> None:
+    """Let a solver make so many passes of oracle calls."""
+    solver.advance(solver.oracle_calls + int(passes * solver.problem.n), sys.maxsize)
+
+
+def new_solver(problem, name: str, lam: float, **options):
+    """Return a solver of the last iterate at its start."""
+    cls = SOLVERS[name]
+    chosen = cls.decide(check_options(cls, options), problem, lam, ("last",))
+    check_needs(cls, problem, chosen)
+    return cls(problem, lam, chosen, 0, ("last",))
+
+
+def shares(problem, name: str, lam: float, rate: float) -> tuple[list[float], dict[str, float]]:
+    """Return the seconds of some passes of a solver, after others, and the median shares of them that each part takes."""
+    problem = timed(problem)
+    solver = new_solver(problem, name, lam)
+    advance(solver, WARM)
+    tree = getattr(getattr(solver, "state", None), "tree", None)
+    totals, found = [], []
+    for _ in range(PASSES):
+        problem.ticks[:] = 0
+        steps = solver.step
+        total, compiled = _profiled(solver) if isinstance(problem, tuple) else (wall(lambda: advance(solver, 1)), None)
+        spent = dict(zip(FUNCTIONS, problem.ticks / rate, strict=True))
+        parts = {kind: sum(spent.pop(function) for function in names) for kind, names in KINDS.items()}
+        parts["steps"] = sum(spent.values())
+        parts["sampling"] = 0.0
+        if tree is not None and solver.looks_at_gaps:
+            uniforms = np.random.default_rng(0).random(solver.step - steps)
+            _sample(tree, uniforms[:0])
+            parts["sampling"] = best(lambda uniforms=uniforms: _sample(tree, uniforms), 3)
+        known = sum(parts.values())
+        compiled = known if compiled is None else compiled
+        parts["rest"], parts["Python"] = compiled - known, total - compiled
+        evaluate, w = Evaluator(problem.unweighted), solver.point("last").w
+        evaluate(w, error=False)
+        parts["evaluation"] = best(lambda evaluate=evaluate, w=w: evaluate(w, error=False), 3)
+        totals.append(total)
+        found.append({part: value / total for part, value in parts.items()})
+    return totals, {part: statistics.median(each[part] for each in found) for part in COLUMNS}
+
+
+def _profiled(solver) -> tuple[float, float]:
+    """Return the seconds of a pass, and those in compiled kernels."""
+    profiler = cProfile.Profile()
+    profiler.runcall(advance, solver, 1)
+    entries = [entry for entry in profiler.getstats() if hasattr(entry.code, "co_filename")]
+    return max(entry.totaltime for entry in entries), sum(entry.inlinetime for entry in entries if _is_kernel(entry.code))
+
+
+def _is_kernel(code) -> bool:
+    """Whether code is that of a function which is compiled."""
+    modules = (module for name, module in [*sys.modules.items()] if name.startswith("fwexp."))
+    home = next((module for module in modules if getattr(module, "__file__", None) == code.co_filename), None)
+    return hasattr(getattr(home, code.co_name, None), "py_func")
+
+
+def problems() -> Iterator[tuple[str, object, tuple]]:
+    """Return names and problems, those on real data where there are any, and the work of an oracle call by its shapes."""
+    for dataset in ("ocr", "conll2000"):
+        try:
+            train = fwexp.load_dataset(dataset)[0]
+        except UserError as error:
+            print(error)
+            continue
+        T, nonzeros = len(train.labels) / train.n, len(train.x.indices) / len(train.labels)
+        yield dataset, train, chain_work(T, train.num_states, nonzeros, 1, 4)
+    for name, family in FAMILIES.items():
+        yield name, problem_of(name), family.work(**family.sizes)
+
+
+def where_passes_go(unit: str, floor: Callable[[], float]) -> list[Measured]:
+    """Print the shares of every family and solver, and the roofline of every oracle; return their times."""
+    rate, (flops, cached, streamed) = ticks_per_second(), peaks()
+    print(f"\n{'a pass, and per cent of it':28}{unit:>8}" + "".join(f"{part:>11}" for part in COLUMNS))
+    measured, rooflines = [], []
+    for name, problem, (operations, data, weights) in problems():
+        base = floor()
+        for solver in PROFILED:
+            try:
+                totals, parts = shares(problem, solver, 1 / problem.n if name == "conll2000" else 0.01, rate)
+            except UserError as error:
+                print(f"{name}, {solver}: {error}")
+                continue
+            measured.append(summary(f"pass, {name}, {solver}", unit, [total / base for total in totals]))
+            numbers = "".join(f"{100 * parts[part]:11.1f}" for part in COLUMNS)
+            print(f"{name + ', ' + solver:28}{measured[-1].median:8.3f}{numbers}", flush=True)
+        times = [oracle_seconds(problem) for _ in range(PASSES)]
+        measured.append(summary(f"oracle pass, {name}", unit, [time / base for time in times]))
+        call = statistics.median(times) / problem.n
+        limits = {"operations": operations / flops, "bytes": weights / cached + data / streamed}
+        bound = max(limits, key=limits.get)
+        numbers = f"{call * 1e6:9.2f}{operations / 1e3:9.2f}{weights / 1e3:10.2f}{data / 1e3:11.2f}{limits[bound] * 1e6:10.2f}"
+        rooflines.append(f"{name:18}{numbers}{bound:>12}{100 * limits[bound] / call:8.0f}%")
+    rates = f"{flops / 1e9:.1f} Gop/s, {cached / 1e9:.1f} GB/s from cache, {streamed / 1e9:.1f} GB/s from memory"
+    print(f"\nan oracle call by its shapes; peaks of one core, measured: {rates}")
+    print(f"{'':18}{'us':>9}{'kop':>9}{'kB cache':>10}{'kB memory':>11}{'limit us':>10}{'of':>12}{'reached':>9}")
+    print(*rooflines, sep="\n")
+    return measured
+
+
+def oracle_seconds(problem) -> float:
+    """Return the seconds of one call of the oracle for every example at random weights, scores included."""
+    evaluate = Evaluator(problem)
+    w = from_public(problem, np.random.default_rng(0).normal(size=problem.d) / np.sqrt(problem.d))
+    evaluate.oracles(w)
+    return best(lambda: evaluate.oracles(w), 5)

@@ -1,0 +1,138 @@
+"""What times are measured by: processor time, in turns, in units of a pass that is measured in the same turns.
+
+The unit F is one floor pass: a hand-written C++ program that does nothing but the n oracle calls of one pass over OCR. It is no
+part of the repository: its source is looked for at ``FWEXP_FLOOR``, else in ``bench/ocr_floor.cpp`` beside the data folder.
+Without it, OCR or a C++ compiler the unit is one pass over arrays by a kernel of ours, `unit_pass`.
+"""
+
+import gzip
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp.data import resolve_data_dir
+from fwexp.jit.kernels import njit
+
+ROUNDS = 7
+DEGREE, BLOCK = 32, 1024  # of a polynomial, and at how many places it is evaluated at once, within the smallest cache
+UNITS = 2000  # of these evaluations in a unit: about as long as F
+
+
+class Measured(NamedTuple):
+    """A quantity in some unit: the median of several rounds, and the quartiles."""
+
+    quantity: str
+    unit: str
+    median: float
+    low: float
+    high: float
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Return how much time of the processor a call takes."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def wall(function: Callable[[], object]) -> float:
+    """Return how long a call takes."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def best(function: Callable[[], object], times: int) -> float:
+    """Return the least time of several calls."""
+    return min(seconds(function) for _ in range(times))
+
+
+def summary(quantity: str, unit: str, values) -> Measured:
+    """Return the median of some values and their quartiles."""
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else 3 * [values[0]]
+    return Measured(quantity, unit, median, low, high)
+
+
+def in_turns(measures: dict[str, Callable[[], float]], unit: str, rounds: int = ROUNDS) -> list[Measured]:
+    """Run all measures in turn, several times; return each as a multiple of that named ``unit``, formed round by round."""
+    samples = {name: [] for name in measures}
+    for _ in range(rounds):
+        for name, measure in measures.items():
+            samples[name].append(measure())
+    ratios = {name: [a / b for a, b in zip(values, samples[unit], strict=True)] for name, values in samples.items()}
+    found = [summary(name, unit, values) for name, values in ratios.items() if name != unit]
+    return [summary(f"{unit}, in ms", "ms", [value * 1e3 for value in samples[unit]]), *found]
+
+
+def show(measured: list[Measured]) -> None:
+    """Print a table."""
+    for row in measured:
+        print(f"{row.quantity:58}{row.median:10.3f} {row.unit:6}{row.low:10.3f} .. {row.high:.3f}", flush=True)
+
+
+def unit_of(folder: Path) -> tuple[str, Callable[[], float]]:
+    """Return the unit that there is, and what measures it in seconds."""
+    data = resolve_data_dir(None)
+    source = Path(os.environ.get("FWEXP_FLOOR", data.parent / "bench" / "ocr_floor.cpp"))
+    letters, program, text = data / "ocr" / "letter.data.gz", folder / "floor", folder / "letter.data"
+    try:
+        content = gzip.decompress(letters.read_bytes())
+        subprocess.run(["g++", "-O3", "-march=native", "-ffast-math", "-o", program, source], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        print("there is no floor program, OCR or C++ compiler: the unit U is a kernel of ours")
+        return "U", unit_pass()
+    text.write_bytes(content)
+
+    def run() -> float:
+        with text.open() as lines:
+            output = subprocess.run([program], stdin=lines, capture_output=True, text=True, check=True).stdout
+        return float(output.split()[0]) / 1e3
+
+    return "F", run
+
+
+@njit(fastmath=True)
+def _polynomials(x, coefficients, times):
+    """Replace the entries of x by values of a polynomial, again and again: nothing but products and sums in registers."""
+    for _ in range(times):
+        for j in range(len(x)):
+            value = x[j]
+            for k in range(DEGREE):
+                value = value * x[j] + coefficients[k]
+            x[j] = 0.5 * value
+
+
+@njit(fastmath=True)
+def _stream(a, b, c):
+    """Set a to b + 0.5 c."""
+    for j in range(len(a)):
+        a[j] = b[j] + 0.5 * c[j]
+
+
+def unit_pass() -> Callable[[], float]:
+    """Return what measures the unit of this package's own."""
+    x, coefficients = np.full(BLOCK, 0.1), np.full(DEGREE, 0.1)
+    _polynomials(x, coefficients, 1)
+    return lambda: best(lambda: _polynomials(x, coefficients, UNITS), 9)
+
+
+def peaks() -> tuple[float, float, float]:
+    """Return operations per second of this core, and bytes per second from its cache and from memory."""
+    flops = UNITS * BLOCK * (2 * DEGREE + 1) / unit_pass()()
+    rates = []
+    for size, times in ((1 << 12, 2000), (1 << 23, 2)):  # of doubles: 100 kB and 200 MB in all
+        a, b, c = np.zeros(size), np.ones(size), np.ones(size)
+        _stream(a, b, c)
+
+        def run(a=a, b=b, c=c, times=times):
+            for _ in range(times):
+                _stream(a, b, c)
+
+        rates.append(24.0 * size * times / best(run, 5))
+    return flops, *rates

@@ -1,0 +1,41 @@
+"""Docstrings of estimators, in which what many of them have is written once."""
+
+import inspect
+import re
+
+
+def completed(docs: list[str], parameters: list[str]) -> str:
+    """Return a docstring with what those of its bases say of its parameters and attributes.
+
+    Parameters
+    ----------
+    docs : list of str
+        That of a class, then those of its bases, the nearest first: what one says replaces what is said further on.
+    parameters : list of str
+        The parameters of the class, in the order in which they are to be described; others of the bases are left out.
+    """
+    own, *above = map(_sections, docs)
+    for heading in ("Parameters", "Attributes"):
+        entries: dict[tuple[str, ...], str] = {}
+        for sections in (own, *above):
+            said = {name for names in entries for name in names}
+            entries |= {names: text for names, text in _entries(sections[heading]) if said.isdisjoint(names)}
+        if heading == "Parameters":
+            order = {name: k for k, name in enumerate(parameters)}
+            entries = {names: entries[names] for names in sorted(entries, key=lambda names: order.get(names[0], -1))}
+            entries = {names: text for names, text in entries.items() if names[0] in order}
+        own[heading] = "".join(entries.values())
+    intro = own.pop("")
+    return intro + "\n\n".join(f"{heading}\n{'-' * len(heading)}\n{body.rstrip()}" for heading, body in own.items()) + "\n"
+
+
+def _sections(doc: str) -> dict[str, str]:
+    """Return what stands under every heading of numpydoc, and before the first."""
+    intro, *rest = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(doc) + "\n", flags=re.MULTILINE)
+    return {"": intro, "Parameters": "", "Attributes": ""} | dict(zip(rest[::2], rest[1::2]))
+
+
+def _entries(body: str) -> list[tuple[tuple[str, ...], str]]:
+    """Return the names that every entry is about, and its lines."""
+    texts = re.findall(r"^\S.*\n(?:\s+\S.*\n)*", body, flags=re.MULTILINE)
+    return [(tuple(text.partition("\n")[0].partition(" : ")[0].split(", ")), text) for text in texts]

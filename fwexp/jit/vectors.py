@@ -1,0 +1,168 @@
+"""Eight numbers at once: sums over rows of weights that stay in registers, and are added in the order in which they are written.
+
+What a compiler makes of a loop over a row of any width reads and writes the sums again and again. On processors whose registers
+are shorter, eight numbers are several of them; in plain Python they are numpy arrays.
+"""
+
+import operator
+
+import numba.extending
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+
+from fwexp.jit.kernels import PART
+
+EIGHT = 8
+_DOUBLES = ir.VectorType(ir.DoubleType(), EIGHT)
+_INDEX, _FUSED = ir.IntType(32), ("contract",)  # a product and the sum that it goes into may be rounded once
+
+
+class _Eight(types.Type):
+    """The type of eight float64."""
+
+    def __init__(self) -> None:
+        super().__init__("eight")
+
+
+_eight = _Eight()
+
+
+@numba.extending.register_model(_Eight)
+class _EightModel(numba.extending.models.PrimitiveModel):
+    def __init__(self, manager, kind) -> None:
+        super().__init__(manager, kind, _DOUBLES)
+
+
+# --- in plain Python ------------------------------------------------------------------------------------------------
+
+
+def load8(array, start: int):
+    """Return the eight entries of a float64 array from ``start`` >= 0 on."""
+    return array[start : start + EIGHT].copy()
+
+
+def store8(array, start: int, u) -> None:
+    """Set the eight entries from ``start`` >= 0 on."""
+    array[start : start + EIGHT] = u
+
+
+def full8(value: float):
+    """Return eight times ``value``."""
+    return np.full(EIGHT, value)
+
+
+def larger8(u, v):
+    """Return the larger entries of two."""
+    return np.where(u > v, u, v)
+
+
+def any8(u) -> bool:
+    """Whether any entry is other than 0."""
+    return bool(u.any())
+
+
+# --- compiled ---------------------------------------------------------------------------------------------------------
+
+
+def _address(context, builder, kind, array, start):
+    first = builder.gep(context.make_array(kind)(context, builder, array).data, [start])
+    return builder.bitcast(first, _DOUBLES.as_pointer())
+
+
+@numba.extending.intrinsic
+def _load(_, array, start):
+    def generate(context, builder, signature, args):
+        return builder.load(_address(context, builder, signature.args[0], *args), align=8)
+
+    return _eight(array, types.intp), generate
+
+
+@numba.extending.intrinsic
+def _store(_, array, start, u):
+    def generate(context, builder, signature, args):
+        builder.store(args[2], _address(context, builder, signature.args[0], *args[:2]), align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, u), generate
+
+
+@numba.extending.intrinsic
+def _full(_, value):
+    def generate(context, builder, signature, args):
+        nothing = ir.Constant(_DOUBLES, ir.Undefined)
+        one = builder.insert_element(nothing, args[0], _INDEX(0))
+        return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(_INDEX, EIGHT), [0] * EIGHT))
+
+    return _eight(types.float64), generate
+
+
+@numba.extending.intrinsic
+def _larger(_, u, v):
+    def generate(context, builder, signature, args):
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return _eight(u, v), generate
+
+
+@numba.extending.intrinsic
+def _any(_, u):
+    def generate(context, builder, signature, args):
+        others = builder.fcmp_unordered("!=", args[0], ir.Constant(_DOUBLES, [0.0] * EIGHT))
+        bits = builder.bitcast(others, ir.IntType(EIGHT))
+        return builder.icmp_unsigned("!=", bits, ir.IntType(EIGHT)(0))
+
+    return types.boolean(u), generate
+
+
+@numba.extending.intrinsic
+def _add(_, u, v):
+    return _eight(u, v), lambda context, builder, signature, args: builder.fadd(*args, flags=_FUSED)
+
+
+@numba.extending.intrinsic
+def _multiply(_, u, v):
+    return _eight(u, v), lambda context, builder, signature, args: builder.fmul(*args, flags=_FUSED)
+
+
+_overload = numba.extending.overload
+_INLINE = {**PART, "forceinline": True}
+
+
+@_overload(load8, jit_options=_INLINE)
+def _(array, start):
+    return lambda array, start: _load(array, start)
+
+
+@_overload(store8, jit_options=_INLINE)
+def _(array, start, u):
+    return lambda array, start, u: _store(array, start, u)
+
+
+@_overload(full8, jit_options=_INLINE)
+def _(value):
+    return lambda value: _full(value)
+
+
+@_overload(larger8, jit_options=_INLINE)
+def _(u, v):
+    return lambda u, v: _larger(u, v)
+
+
+@_overload(any8, jit_options=_INLINE)
+def _(u):
+    return lambda u: _any(u)
+
+
+@_overload(operator.add, jit_options=_INLINE)
+def _(u, v):
+    if u is _eight and v is _eight:
+        return lambda u, v: _add(u, v)
+    return None
+
+
+@_overload(operator.mul, jit_options=_INLINE)
+def _(u, v):
+    if u is _eight and v is _eight:
+        return lambda u, v: _multiply(u, v)
+    return None

@@ -1,0 +1,51 @@
+"""How much memory there is, and what arrays take: a run that cannot fit says so before it begins."""
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+
+from fwexp.errors import UserError
+
+
+class NoRoomError(UserError, MemoryError):
+    """More memory is needed than there is."""
+
+
+def nbytes(value) -> int:
+    """Return the bytes of all arrays in nested tuples, such as problems."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return sum(map(nbytes, value)) if isinstance(value, tuple) else 0
+
+
+def available() -> float:
+    """Return how many bytes this process can still take: what the machine has, or its limit allows; infinity if nobody knows."""
+    least = np.inf
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        least = 1024.0 * int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1])
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # which Windows does not have
+
+        limit, used = resource.getrlimit(resource.RLIMIT_AS)[0], int(Path("/proc/self/statm").read_text().split()[0])
+        if limit != resource.RLIM_INFINITY:
+            least = min(least, limit - used * resource.getpagesize())
+    return least
+
+
+def check_room(what: str, need: float) -> None:
+    """Refuse what needs more bytes than are available.
+
+    Raises
+    ------
+    NoRoomError
+        Names the need and what is available.
+    """
+    have = available()
+    if need > have:
+        raise NoRoomError(f"{what} needs at least {_shown(need)} of memory, and {_shown(max(have, 0.0))} are available")
+
+
+def _shown(size: float) -> str:
+    return f"{size / 1e9:.3g} GB" if size >= 1e8 else f"{size / 1e6:.3g} MB"

@@ -1,0 +1,92 @@
+"""Graphs whose edges have a weight for every pair of labels, so that labels may repel each other: decoded by local search.
+
+    score(y) = sum_v <W[:, y_v], x_v> + sum_e <U[:, y_a, y_b], z_e>,    edges e from a to b,
+
+with edge features z_e of any sign. w holds ``W[f*L + k]`` for node feature f and label k, then ``U[(j*L + k)*L + l]`` for edge
+feature j and labels k, l at the beginning and at the end, so d = L p + q L^2. The loss is that of ``segmentation``.
+
+The best labeling is NP-hard to find. The oracle (``oracles.pair_expansion``) is declared inexact: what it finds is never worse than
+the true labeling, and nothing is certified.
+"""
+
+import numpy as np
+
+from fwexp.errors import ParameterError
+from fwexp.oracles.max_flow import incidence
+from fwexp.oracles.pair_expansion import expand_pairs, scratch_size
+from fwexp.problems import protocol
+from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.graphs import check_edges, check_labels, matrices, node_features, node_loss
+
+
+def checked(X, edges, Z) -> tuple[list, list, list]:
+    """Return node features, edges and edge features of graphs, checked."""
+    X, Z, edges = node_features(X), matrices("Z", Z, "(E, q) arrays of edge features, one per example", "(E, q)"), list(edges)
+    for i, (x, z) in enumerate(zip(X, Z)):
+        edges[i] = check_edges(f"edges[{i}]", edges[i], x.shape[0])
+        for name, rows, first, length in (("X", x, X[0], x.shape[0]), ("Z", z, Z[0], len(edges[i]))):
+            if rows.shape != (length, first.shape[1]):
+                raise ParameterError(f"{name}[{i}] must have shape {(length, first.shape[1])}, got {rows.shape}")
+    return X, edges, Z
+
+
+def joint_feature(x, edges, z, y, num_labels: int) -> np.ndarray:
+    """Return phi(x, y), (d,)."""
+    ends = np.asarray(y)[edges]
+    one_of = np.eye(num_labels)[y], np.eye(num_labels**2)[ends[:, 0] * num_labels + ends[:, 1]]
+    return np.concatenate([np.asarray(rows.T @ ones).ravel() for rows, ones in zip((x, z), one_of)])
+
+
+def _tables(x, z, w, num_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of the labels of every node, and of pairs of labels of every edge."""
+    own = x.shape[1] * num_labels
+    pairs = z @ w[own:].reshape(-1, num_labels**2)
+    return x @ w[:own].reshape(-1, num_labels), pairs.reshape(-1, num_labels, num_labels)
+
+
+def decode(x, edges, z, w, num_labels: int, more=0.0) -> np.ndarray:
+    """Return a labeling of high score under w, with ``more`` (V, L) on top of the scores of nodes."""
+    score, pairs = _tables(x, z, w, num_labels)
+    y, ends = np.empty(len(score), dtype=np.int32), edges.astype(np.int32).ravel()
+    scratch = np.empty((len(ends) + 1, num_labels)), np.empty(scratch_size(len(y), len(edges)))
+    expand_pairs(score + more, pairs, ends, *incidence(ends, len(y)), y, *scratch)
+    return y
+
+
+class FullPairsProblem(CallbackProblem):
+    """Labelled graphs with a weight for every pair of labels.
+
+    Parameters
+    ----------
+    X, edges, Z, y
+        As for `fwexp.segmentation_problem`, but that edge features may be negative.
+    num_labels : int
+        L.
+    loss : {"hamming", "balanced"}
+        As there.
+    """
+
+    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "hamming") -> None:
+        graphs = list(zip(*checked(X, edges, Z)))
+        labels = [check_labels(f"y[{i}]", of_one, graphs[i][0].shape[0], num_labels) for i, of_one in enumerate(y)]
+        ptr = np.concatenate(([0], np.cumsum([len(of_one) for of_one in labels])))
+        costs = np.split(node_loss(np.concatenate(labels), np.ones(ptr[-1]), ptr, num_labels, loss), ptr[1:-1])
+
+        def augmented(i: int, w: np.ndarray) -> np.ndarray:
+            cost = costs[i][:, None] * (labels[i][:, None] != np.arange(num_labels))
+            found = decode(*graphs[i], w, num_labels, cost)
+            more = joint_feature(*graphs[i], found, num_labels) - joint_feature(*graphs[i], labels[i], num_labels)
+            return found if costs[i] @ (found != labels[i]) + w @ more > 0.0 else labels[i]
+
+        super().__init__(
+            labels,
+            features=lambda i, y: joint_feature(*graphs[i], y, num_labels),
+            loss=lambda i, y: float(costs[i] @ (y != labels[i])),
+            max_oracle=augmented,
+            decode=lambda i, w: decode(*graphs[i], w, num_labels),
+        )
+
+
+@protocol.exact_oracle.register(FullPairsProblem)
+def _(problem):
+    return False

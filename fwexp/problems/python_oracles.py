@@ -1,0 +1,110 @@
+"""How oracles that are Python functions are asked: one example at a time, several at once, or by several processes."""
+
+import reprlib
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from fwexp.errors import OptionError, ParameterError, not_installed
+from fwexp.problems.arrays import as_list
+from fwexp.problems.python_labelings import can_be_kept, snapshot
+
+CHUNKS = 16  # into which examples are dealt to processes at most
+
+# What numpy, and what is built on its buffers, says of a w that a function writes to.
+_READ_ONLY = ("assignment destination", "output array", "sort array", "array", "buffer source array")
+_WRITES = {f"{what} is read-only" for what in _READ_ONLY}
+
+
+class Oracles:
+    """The functions ``max_oracle``, ``decode`` and ``max_oracle_batch``, asked by ``n_jobs`` workers."""
+
+    max_oracle: Callable
+    decode: Callable | None
+    max_oracle_batch: Callable | None
+    n_jobs: int | None
+
+    def __init__(self) -> None:
+        self._ahead: dict[tuple[int, str, int], Any] = {}  # answers that wait, by thread
+
+    @property
+    def asks_several(self) -> bool:
+        """Whether it saves time to ask of several examples at once."""
+        return self.max_oracle_batch is not None or self.n_jobs not in (None, 1)
+
+    def ask_ahead(self, name: str, start: int, end: int, w: np.ndarray) -> None:
+        """Ask the function called ``name`` of the examples start .. end at w at once, if that was wanted; the answers wait.
+
+        Parameters
+        ----------
+        name : {"max_oracle", "decode"}
+        start, end : int
+            The examples.
+        w : ndarray (d,)
+            Weights.
+
+        Raises
+        ------
+        ValueError
+            Not one answer per example.
+        """
+        function, w = getattr(self, name), _read_only(w)
+        if name == "max_oracle" and self.max_oracle_batch is not None:
+            answers = self._asked("max_oracle_batch", "indices", self.max_oracle_batch, np.arange(start, end), w)
+            answers = answers if isinstance(answers, np.ndarray) else as_list("what max_oracle_batch returns", answers, "labelings")
+            if len(answers) != end - start:
+                got = f"{len(answers)} for indices {start} .. {end - 1}"
+                raise ParameterError(f"max_oracle_batch(indices, w) must return a labeling per index, got {got}")
+        elif self.n_jobs not in (None, 1) and function is not None:
+            parallel, bounds = _workers(self.n_jobs), np.linspace(start, end, num=min(CHUNKS, end - start) + 1, dtype=int)
+            parts = parallel((_answers, (function, range(*pair), w), {}) for pair in pairwise(bounds.tolist()))
+            answers = [y for part in parts for y in part]
+        else:
+            return
+        self._ahead.update({(get_ident(), name, i): y for i, y in zip(range(start, end), answers, strict=True)})
+
+    def _answer(self, name: str, i: int, w: np.ndarray) -> Any:
+        """Return what the function called ``name`` answers at w, which may change afterwards."""
+        if name == "max_oracle" and self.max_oracle is None and (get_ident(), name, i) not in self._ahead:
+            self.ask_ahead(name, i, i + 1, w)
+        if self._ahead and (get_ident(), name, i) in self._ahead:
+            y = self._ahead.pop((get_ident(), name, i))
+        else:
+            y = self._asked(name, i, getattr(self, name), i, _read_only(w))
+        if not can_be_kept(y):
+            raise ParameterError(f"{name}({i}, w) must return a labeling, got {short(y)}")
+        return y
+
+    def _asked(self, name: str, what, function: Callable, *arguments) -> Any:
+        try:
+            return function(*arguments)
+        except ValueError as error:
+            if str(error) not in _WRITES:
+                raise
+            raise ParameterError(f"{name}({what}, w) must not write to w, which is read-only: {error}") from error
+
+
+def _read_only(w: np.ndarray) -> np.ndarray:
+    w = w.view()
+    w.flags.writeable = False
+    return w
+
+
+def _answers(function: Callable, examples: Sequence[int], w: np.ndarray) -> list:
+    """Return what a function answers for several examples; it may use its answers again, so they are copied."""
+    return [snapshot(function(i, w)) for i in examples]
+
+
+def _workers(n_jobs: int):
+    try:
+        from joblib import Parallel
+    except ImportError as error:
+        raise OptionError(not_installed("n_jobs needs", "joblib", "parallel")) from error
+    return Parallel(n_jobs=n_jobs)
+
+
+def short(value: Any) -> str:
+    return " ".join(reprlib.repr(value).split())

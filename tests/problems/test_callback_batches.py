@@ -1,0 +1,164 @@
+"""Oracles in Python that answer for many examples at once, what is asked only once, and cutting planes on what is known."""
+
+import builtins
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp import record
+from fwexp.errors import OptionError, ParameterError
+from fwexp.problems import known_labelings
+from fwexp.solvers import SOLVERS, check_options
+from tests.small_problems import FUNCTIONS, chain
+
+
+def classes(n=30, seed=0, **changes):
+    """Three classes, with functions that count what they are asked."""
+    rng = np.random.default_rng(seed)
+    X, truth, calls = rng.normal(size=(n, 2)), rng.integers(3, size=n), Counter()
+
+    def max_oracle(i, w):
+        calls["max_oracle"] += 1
+        return int(np.argmax(w.reshape(3, 2) @ X[i] + (np.arange(3) != truth[i])))
+
+    def features(i, y):
+        calls["features", i, y] += 1
+        return np.kron(np.eye(3)[y], X[i])
+
+    def loss(i, y):
+        calls["loss", i, y] += 1
+        return float(y != truth[i])
+
+    def max_oracle_batch(indices, w):
+        calls["batch", len(indices)] += 1
+        return np.argmax(X[indices] @ w.reshape(3, 2).T + (np.arange(3) != truth[indices, None]), axis=1)
+
+    given = {"features": features, "loss": loss, "max_oracle": max_oracle, "max_oracle_batch": max_oracle_batch}
+    given["decode"] = lambda i, w: int(np.argmax(w.reshape(3, 2) @ X[i]))
+    given["inference"] = lambda x, w: int(np.argmax(w.reshape(3, 2) @ x))
+    return fwexp.CallbackProblem(truth.tolist(), **given | changes), calls
+
+
+@pytest.mark.parametrize("solver", ["auto", "n_slack", "one_slack", "fw", "bcfw"])
+@pytest.mark.parametrize("changes", [{}, {"max_oracle": None}])
+def test_a_batch_oracle_gives_what_single_calls_give(solver, changes):
+    options = {"sampling": "gap", "refresh": 2} if solver == "bcfw" else {}
+    common = {"lam": 0.1, "max_passes": 8, "gap_tol": 0, "train_error": True, "schedule": 2, **options}
+    results = [fwexp.solve(classes(**given)[0], solver, **common) for given in ({"max_oracle_batch": None}, changes)]
+    np.testing.assert_array_equal(results[0].w, results[1].w)
+    assert results[0].trace.drop(columns="time").equals(results[1].trace.drop(columns="time"))
+
+
+def test_many_examples_are_asked_of_at_once():
+    problem, calls = classes()
+    fwexp.evaluate(problem, np.zeros(6))
+    fwexp.solve(problem, "fw", lam=0.1, max_passes=3, gap_tol=0)
+    assert calls["max_oracle"] == 0
+    assert {size for name, size in (key for key in calls if key[0] == "batch")} == {30}
+    fwexp.solve(problem, "n_slack", lam=0.1, max_passes=3, gap_tol=0, batch=7)
+    assert calls["max_oracle"] == 0
+    assert calls["batch", 7] > 0
+
+
+@pytest.mark.parametrize("solver", ["auto", "bcfw", "fw"])
+def test_functions_are_asked_once_for_each_labeling(solver):
+    problem, calls = classes(max_oracle_batch=None)
+    problem._compared[:] = True
+    fwexp.solve(problem, solver, lam=0.01, max_passes=6, gap_tol=0)
+    truth = {(i, y) for i, y in enumerate(problem.y)}
+    for name, *key in [key for key in calls if key[0] in ("features", "loss")]:
+        # The truth is looked at before, and the first example when the problem was made.
+        assert calls[name, *key] <= (1 if tuple(key) not in truth else 5), (name, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda indices, w: [0], r"max_oracle_batch\(indices, w\) must return a labeling per index, got 1 for indices 0 .. 29"),
+        (lambda indices, w: None, "what max_oracle_batch returns must be a list of labelings, got None"),
+        (lambda indices, w: [None] * len(indices), r"max_oracle\(0, w\) must return a labeling, got None"),
+        (lambda indices, w: w.sort(), r"max_oracle_batch\(indices, w\) must not write to w"),
+    ],
+)
+def test_bad_batches_are_one_line(answer, message):
+    with pytest.raises(ParameterError, match=message) as error:
+        fwexp.solve(classes(max_oracle_batch=answer)[0], lam=0.1)
+    assert "\n" not in str(error.value)
+    with pytest.raises(ParameterError, match="max_oracle must be a function, or None if there is a max_oracle_batch"):
+        classes(max_oracle=None, max_oracle_batch=None)
+
+
+def test_workers_give_what_one_process_gives():
+    joblib = pytest.importorskip("joblib")
+    common = {"lam": 0.1, "max_passes": 4, "gap_tol": 0, "train_error": True}
+    wanted = fwexp.solve(classes(max_oracle_batch=None)[0], "fw", **common)
+    with joblib.parallel_config(backend="threading"):
+        got = fwexp.solve(classes(max_oracle_batch=None, n_jobs=2)[0], "fw", **common)
+    np.testing.assert_array_equal(wanted.w, got.w)
+    assert wanted.trace.drop(columns="time").equals(got.trace.drop(columns="time"))
+    with pytest.raises(ParameterError, match="n_jobs must be an integer other than 0, or None, got 0"):
+        classes(n_jobs=0)
+
+
+def test_without_joblib_one_line_says_so(monkeypatch):
+    plain = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", lambda name, *rest: plain("no_such_module" if name == "joblib" else name, *rest))
+    with pytest.raises(OptionError, match="n_jobs needs joblib, which is not installed: ") as error:
+        fwexp.evaluate(classes(n_jobs=2, max_oracle_batch=None)[0], np.zeros(6))
+    assert "\n" not in str(error.value)
+
+
+def test_new_inputs_are_predicted_by_inference(tmp_path):
+    problem, _ = classes()
+    result = fwexp.solve(problem, lam=0.1)
+    inputs = [np.array([1.0, 2.0]), np.array([-3.0, 0.5])]
+    assert result.predict(inputs) == fwexp.predict(inputs, result) == [problem.inference(x, result.w) for x in inputs]
+    assert fwexp.solve(fwexp.weighted_problem(problem, np.ones(30)), lam=0.1, max_passes=2).predict(inputs)
+    saved = fwexp.load(result.save(tmp_path / "model.npz"))
+    for other in (saved, fwexp.solve(classes(inference=None)[0], lam=0.1, max_passes=1)):
+        with pytest.raises(ParameterError, match="predicted by the function inference of CallbackProblem"):
+            other.predict(inputs)
+
+
+# --- cutting planes on what is known ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FUNCTIONS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quadratic_programs_on_rows_are_those_in_plain_python(form, weighted, monkeypatch):
+    results = []
+    for most in (known_labelings.ROW_BYTES, -1):
+        monkeypatch.setattr(known_labelings, "ROW_BYTES", most)
+        problem = chain(form, 3, n=8)[1]
+        problem = fwexp.weighted_problem(problem, np.arange(1, 9)) if weighted else problem
+        results.append(fwexp.solve(problem, "n_slack", lam=0.1, max_passes=15, gap_tol=0, size=9, qp_share=0.1))
+    np.testing.assert_allclose(results[0].w, results[1].w, atol=1e-6)
+    assert max(result.gap for result in results) < 1e-3
+
+
+def test_auto_takes_cutting_planes_and_says_so():
+    problem, calls = classes(max_oracle_batch=None)
+    result = fwexp.solve(problem, lam=0.05, gap_tol=1e-3)
+    assert (result.solver, result.status, result.options["batch"]) == ("auto", "converged", 1)
+    spent = calls["max_oracle"]
+    again = fwexp.solve(problem, "n_slack", lam=0.05, gap_tol=1e-3, **result.options)
+    np.testing.assert_array_equal(result.w, again.w)
+    fwexp.solve(problem, "bcfw", lam=0.05, gap_tol=1e-3)
+    assert 2 * spent < calls["max_oracle"] - spent
+    for changes in ({"iterates": ["last", "wavg"]}, {"step": "pairwise"}, {"order": np.arange(300) % 30}):
+        assert "step" in fwexp.solve(problem, lam=0.05, max_passes=2, **changes).options
+    constrained = classes(nonnegative=[0])[0]
+    assert "step" in fwexp.solve(constrained, lam=0.05, max_passes=2).options
+
+
+def test_runs_go_on_from_their_state_bit_for_bit():
+    cls = SOLVERS["n_slack"]
+    whole, halves = (cls(classes()[0], 0.01, check_options(cls, {"batch": 4}), 0) for _ in range(2))
+    whole.advance(150, 10_000)
+    halves.advance(61, 10_000)
+    resumed = cls(classes()[0], 0.01, check_options(cls, {"batch": 4}), 0)
+    resumed.restore(record.copy(halves.state))
+    resumed.advance(150, 10_000)
+    np.testing.assert_array_equal(whole.point("last").w, resumed.point("last").w)

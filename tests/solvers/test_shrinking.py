@@ -1,0 +1,112 @@
+"""Shrinking: settled examples are left out for a while, and for no longer."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fwexp
+from fwexp.solvers import SOLVERS, check_options, shrinking
+from fwexp.testing import check_solver
+from tests import reference as ref
+
+LAM = 0.05
+
+
+def overlapping(seed, n=60, K=4, p=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(K, size=n)
+    X = np.eye(K, p)[y] * 2.0 + rng.normal(size=(n, p))
+    return X, y, fwexp.multiclass_problem(X, y, K)
+
+
+def visits(gaps, steps, seed=0):
+    """Visit by the rule examples whose gaps are ``gaps(i, round)``; return the visited ones, round by round."""
+    n = 7
+    rounds, found = shrinking.new_rounds(n), [[]]
+    rule = shrinking.Shrinking(rounds, np.random.default_rng(seed).random(steps), np.inf, False, -1.0)
+    iterate = type("", (), {"counts": np.zeros(7, dtype=np.int64), "gaps": np.full(n, np.inf)})
+    for k in range(steps):
+        following = shrinking.example_after(rule, k - 1, k - 1) if k else -1
+        i = shrinking.next_example(rule, k, k)
+        assert following in (-1, i)
+        found[-1].append(int(i))
+        ended = rounds.at[shrinking.ENDED]
+        shrinking.note_gap(rule, i, gaps(i, int(ended)), False, iterate)
+        if rounds.at[shrinking.ENDED] > ended:
+            found.append([])
+    return found
+
+
+def test_rounds_visit_all_that_are_not_settled_once():
+    found = visits(lambda i, _: float(i > 2), 200)
+    assert sorted(found[0]) == [*range(7)]
+    for each in found[:-1]:
+        assert {3, 4, 5, 6} <= set(each)
+        assert len(each) == len(set(each))
+    waited = np.diff([k for k, each in enumerate(found) if 0 in each])
+    assert waited.tolist()[:4] == [2, 4, 8, shrinking.LONGEST][: len(waited)]
+
+
+def test_an_example_with_a_gap_again_is_in_every_round_again():
+    found = visits(lambda i, k: float(i > 0 or k >= 6), 400)
+    with_it = [k for k, each in enumerate(found[:-1]) if 0 in each]
+    assert with_it[:3] == [0, 2, 6]
+    assert with_it[2:] == [*range(6, len(found) - 1)]
+
+
+def test_no_examples_wait_for_ever_where_all_are_settled():
+    found = visits(lambda i, _: 0.0, 100)
+    assert all(sorted(each) == [*range(7)] for each in found[:-1])
+
+
+@given(seed=st.integers(0, 2**32 - 1), power=st.integers(-4, 1), accelerate=st.booleans())
+def test_the_optimum_is_reached_and_certified(seed, power, accelerate):
+    X, y, problem = overlapping(seed)
+    lam = 10.0**power
+    options = {"step": "exact", "sampling": "shrinking", "accelerate": {"period": None, "refresh": False} if accelerate else False}
+    result = fwexp.solve(problem, "bcfw", lam=lam, gap_tol=1e-7, max_passes=100_000, **options)
+    assert result.status == "converged"
+    value = fwexp.evaluate(problem, result.w)
+    assert result.primal == pytest.approx(0.5 * lam * value.norm_sq + value.hinge, rel=1e-12)
+    assert 0.0 <= result.gap <= 1e-7
+    a = result.state.state.dual.blocks.reshape(problem.n, -1)[:, :4]
+    shares = np.eye(4)[y] - a
+    assert shares.min() >= -1e-9
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-9)
+    W = X.T @ a / (lam * problem.n)
+    assert result.dual == pytest.approx(1.0 - shares[np.arange(len(y)), y].mean() - 0.5 * lam * (W**2).sum(), abs=1e-9)
+
+
+def test_what_was_shrunk_wrongly_is_looked_at_again():
+    """All wait, for as long as they can, at a point that is far from the optimum."""
+    X, y, problem = overlapping(1)
+    cls = SOLVERS["bcfw"]
+    running = cls(problem, LAM, check_options(cls, {"step": "exact", "sampling": "shrinking"}), 0, ("last",), None)
+    rounds = running.state.rounds
+    rounds.wait[1:] = rounds.pause[1:] = shrinking.LONGEST
+    running.advance(400 * problem.n, 10**9)
+    best = ref.qp_optimum(ref.tiny_multiclass(X, y, 4), LAM)
+    assert running.point("last").dual == pytest.approx(best.dual, abs=1e-7)
+
+
+def test_it_keeps_the_promises_of_a_solver():
+    check_solver(
+        "bcfw", overlapping(5, n=12)[-1], step="exact", sampling="shrinking", accelerate={"period": None, "refresh": False}
+    )
+
+
+@pytest.mark.parametrize("step", ["fw", "pairwise", "corrective"])
+def test_other_steps_shrink_as_well(step):
+    problem = overlapping(2, n=12)[-1]
+    result = fwexp.solve(problem, "bcfw", lam=LAM, step=step, sampling="shrinking", gap_tol=1e-3, max_passes=3000)
+    assert result.status == "converged"
+
+
+def test_evaluations_are_few_and_the_last_one_certifies():
+    problem = overlapping(3, n=300)[-1]
+    rows = fwexp.solve(problem, lam=0.01, gap_tol=1e-5, max_passes=1000).trace
+    assert rows["evaluation_calls"].iloc[-1] <= 0.5 * rows["oracle_calls"].iloc[-1] + 3 * problem.n
+    assert rows["gap"].iloc[-1] <= 1e-5
+    every = fwexp.solve(problem, lam=0.01, gap_tol=0, max_passes=rows["passes"].iloc[-1], schedule=0.25).trace
+    np.testing.assert_array_equal(every["primal"].iloc[-1], rows["primal"].iloc[-1])
