@@ -7,7 +7,7 @@ import numpy as np
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import is_integer
 from fwexp.problems import protocol
-from fwexp.problems.evaluation import Evaluation, Evaluator
+from fwexp.problems.evaluation import Evaluation, Evaluator, evaluator
 from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
@@ -170,7 +170,7 @@ def predict(problem, w, **inputs) -> list:
     if inputs:
         raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
     problem, weights = with_weights(problem, w)
-    return Evaluator(problem).predict(weights)
+    return evaluator(problem).predict(weights)
 
 
 def evaluate(problem, w) -> Evaluation:
@@ -204,4 +204,4 @@ def evaluate(problem, w) -> Evaluation:
     problem, weights = with_weights(problem, w)
     labels = getattr(problem, "labels", None)
     known = labels is None or labels.min() >= 0
-    return Evaluator(problem)(weights, hinge=known)
+    return evaluator(problem)(weights, hinge=known)

@@ -39,6 +39,7 @@ COMPILE_MUCH = {
     for name in (
         "problems.weighted.weighted_problem",
         "problems.pose.pose_problem",
+        "distributed.shards.shard",
         *(f"estimators.{name}SVM" for name in ("graph.Graph", "matching.Matching", "multilabel.MultiLabel")),
         "estimators.chain_cv.ChainSVMCV",
     )

@@ -89,12 +89,12 @@ def test_every_import_is_a_declared_dependency():
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools"}
     extras = PYPROJECT["project"]["optional-dependencies"]
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
-    lists = needed, extras["images"], extras["report"], extras["parallel"], extras["estimators"]
-    always, images, report, parallel, estimators = (
+    lists = needed, extras["images"], extras["report"], extras["parallel"], extras["estimators"], extras["dask"]
+    always, images, report, parallel, estimators, dask = (
         {canonicalize_name(Requirement(text).name) for text in texts} for texts in lists
     )
     of_folders = {"data": always | images, "report": always | report, "run": always | parallel, "problems": always | parallel}
-    of_folders["estimators"] = always | estimators
+    of_folders |= {"estimators": always | estimators, "distributed": always | dask}
     provided = packages_distributions()
     for folder in INSTALLED_AS:
         for path in (ROOT / folder).rglob("*.py"):

@@ -104,10 +104,7 @@ class Forgetful:
 BROKEN_FUNCTIONS = {
     "truth costs something": (broken(loss=lambda tp, i, y: 0.5 + tp.loss[i][index(tp, i, y)]), "truth_costs_nothing"),
     "negative loss": (broken(loss=lambda tp, i, y: -tp.loss[i][index(tp, i, y)]), "must be a finite number >= 0"),
-    "infinite loss": (
-        broken(loss=lambda tp, i, y: np.inf * tp.loss[i][index(tp, i, y)] if y != tuple(Y[i]) else 0.0),
-        "number >= 0",
-    ),
+    "infinite loss": (broken(loss=lambda tp, i, y: 0.0 if y == tuple(Y[i]) else np.inf), "must be a finite number >= 0"),
     "oracle without loss": (broken(max_oracle=lambda tp, i, w: labeling(tp, i, tp.decode(i, w))), "oracle_finds_the_maximum"),
     "oracle that minimises": (broken(max_oracle=lambda tp, i, w: labeling(tp, i, tp.scores(i, w).argmin())), "oracle_"),
     "oracle for -w": (broken(max_oracle=lambda tp, i, w: labeling(tp, i, tp.argmax(i, -w))), "oracle_"),

@@ -13,7 +13,9 @@ from fwexp.options import as_real, check_integer, check_positive
 
 
 class LpBall(Sized):
-    """sum |x_j|^p <= radius^p; the atoms are where Hoelder's inequality is tight, s_j = -c sign(g_j) |g_j|^(q-1), 1/p + 1/q = 1.
+    """The p-norm of x is at most ``radius``.
+
+    Atoms are where Hoelder's inequality is tight: -s_j has the sign of g_j, and is as large as its power q - 1, 1/p + 1/q = 1.
 
     Parameters
     ----------

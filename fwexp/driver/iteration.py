@@ -133,6 +133,15 @@ class Iteration(ABC):
             Bound on ``step``, likewise.
         """
 
+    def saved(self) -> Any:
+        """Return the ``state`` to save; of what is elsewhere, it fetches a copy first.
+
+        Returns
+        -------
+        record
+        """
+        return self.state
+
     def restore(self, state) -> None:
         """Go on from a state that an equal iteration had.
 

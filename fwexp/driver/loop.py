@@ -166,7 +166,7 @@ def drive(
 
     def save() -> None:
         place.seconds, place.spent, place.aim = clock.seconds, limit.spent, iteration.aim
-        checkpoint.save({"place": place, "process": iteration.state, "log": log.state})
+        checkpoint.save({"place": place, "process": iteration.saved(), "log": log.state})
 
     def ended() -> Status | None:
         if not log.finite():

@@ -120,7 +120,7 @@ def _(problem, i, y, c, direction):
 @protocol.close.register(CallbackProblem)
 def _(problem, i, direction):
     if direction[0] is None:
-        direction[0] = np.zeros(problem.d)
+        direction[0] = np.zeros(problem.num_weights)
 
 
 @protocol.psi_score.register(CallbackProblem)
@@ -130,7 +130,7 @@ def _(problem, i, y, theta):
 
 @protocol.gram_scores.register(CallbackProblem)
 def _(problem, i, direction, theta):
-    theta[0] = np.zeros(problem.d)
+    theta[0] = np.zeros(problem.num_weights)
     add_to(theta[0], 1.0, direction[0])
 
 
@@ -175,7 +175,7 @@ def _(problem, i, blocks, c, w):
 
 @protocol.new_sums.register(CallbackProblem)
 def _(problem, count):
-    return np.zeros((count, problem.d))
+    return np.zeros((count, problem.num_weights))
 
 
 @protocol.accumulate.register(CallbackProblem)

@@ -47,6 +47,20 @@ class Evaluation(NamedTuple):
     error: float  # mean task loss of the predictions (``loss_weight``); NaN if not asked for
 
 
+class Totals(NamedTuple):
+    """Sums over examples at given weights; 0 for what was not asked for."""
+
+    hinge: float  # of H_i(w)
+    loss: float  # of the losses of the labelings of the max-oracle
+    error: float  # of the losses of predictions times their weights
+    weight: float  # of these
+
+
+def evaluator(problem) -> "Evaluator":
+    """Return what evaluates weights on a problem: one that is spread out has its own."""
+    return problem.evaluator() if hasattr(problem, "evaluator") else Evaluator(problem)
+
+
 @njit
 def _decode_range(problem, start, end, w, buffers, hinge, losses, error, weight, labelings):
     """Decode the examples start .. end at w, with loss (if ``hinge`` is wanted), without it (if ``error`` is), or both.
@@ -116,19 +130,24 @@ class Evaluator:
         ``norm_sq`` is ||w||^2 where that is known already. Where oracles are costly, ``stop`` is asked before every example
         whether to give up, by raising ``Stopped``.
         """
+        total = self.totals(w, hinge, error, stop)
+        if hinge:
+            self.mean_loss = total.loss / self.problem.n
+        return Evaluation(
+            hinge=total.hinge / self.problem.n if hinge else np.nan,
+            norm_sq=inner(self.problem, w, w) if norm_sq is None else norm_sq,
+            error=total.error / total.weight if error else np.nan,
+        )
+
+    def totals(self, w: np.ndarray, hinge: bool, error: bool, stop: Callable[[], bool] | None = None) -> Totals:
+        """Return the sums over the examples that the means are made of."""
         n = self.problem.n
-        errors = np.empty(n) if error else _NOT_WANTED
+        errors = np.empty(n if error else 0)
         hinges = np.empty(n if hinge else 0)
         losses = np.empty_like(hinges)
         weights = np.empty_like(errors)
         self._decode(w, hinges, losses, errors, weights, stop)
-        if hinge:
-            self.mean_loss = float(np.mean(losses))
-        return Evaluation(
-            hinge=float(np.mean(hinges)) if hinge else np.nan,
-            norm_sq=inner(self.problem, w, w) if norm_sq is None else norm_sq,
-            error=float(np.average(errors, weights=weights)) if error else np.nan,
-        )
+        return Totals(*(float(np.sum(values)) for values in (hinges, losses, errors * weights, weights)))
 
     def oracles(self, w: np.ndarray, errors: np.ndarray = _NOT_WANTED) -> tuple[np.ndarray, np.ndarray]:
         """Call the max-oracle of every example at w; return H_i and L_i, each (n,), and keep the ``labelings``."""

@@ -26,7 +26,7 @@ def signature(problem, *, inputs: bool = False) -> dict[str, str | int]:
 
     ``inputs`` marks that of weights which refer to the inputs of the problem, not to its features.
     """
-    problem = original(problem)
+    problem = original(getattr(problem, "example", problem))  # of one that is spread out, an example is at hand
     sizes = {name: int(getattr(problem, name)) for name in SIZES if hasattr(problem, name)}
     return {"family": type(problem).__name__, "d": int(problem.d)} | sizes | ({WEIGHTS: INPUTS} if inputs else {})
 

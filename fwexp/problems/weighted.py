@@ -137,6 +137,13 @@ def _weighted(problem, c: np.ndarray):
 WEIGHTED_FAMILIES = (Weighted, WeightedFunctions)
 
 
+def share(problem, indices):
+    """Return some examples of any problem, each with the weight that it has among all: the mean of these need not be 1."""
+    if isinstance(problem, WEIGHTED_FAMILIES):
+        return _weighted(problem.unweighted.subset(indices), problem.c[indices])
+    return problem.subset(indices)
+
+
 def _subset(problem, indices):
     return weighted_problem(problem.unweighted._subset(indices), problem.c[indices])
 

@@ -92,4 +92,5 @@ def overview() -> str:
 def modules(config: Mapping) -> list[str]:
     """Return the modules of the solver, the data set and the task of a canonical configuration."""
     names = {"solver": config["solver"]["name"], "dataset": config["dataset"]["name"], "task": task_of(config)}
-    return [catalogue(group).module(name) for group, name in names.items()]
+    spread = ["fwexp.distributed.shards"] if "engine" in config else []
+    return [catalogue(group).module(name) for group, name in names.items()] + spread

@@ -21,6 +21,7 @@ from fwexp.files import folders
 from fwexp.methods import conf_dir, methods
 from fwexp.options import check_number, without_later_defaults
 from fwexp.run import catalogues
+from fwexp.run.engine import SOLVERS, check_engine
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
@@ -84,13 +85,18 @@ def canonical(config: Mapping) -> dict:
     catalogues.check_kinds(name, data, method)
     solver = {"name": method} | _values(check_options(cls, options))
     task.check_solver(method)
+    engine = check_engine(config.pop("engine", None), name, method)
+    if engine and method in SOLVERS and config.get("iterates") is None:
+        config["iterates"] = ["last"]
     for key in config:
         if key not in task.reads:
             reads = "" if name == TRAIN else f" of task {name}"
-            raise OptionError(unknown(f"key{reads}", key, (*GROUPS, *task.reads, *EXECUTION_KEYS)))
+            raise OptionError(unknown(f"key{reads}", key, (*GROUPS, "engine", *task.reads, *EXECUTION_KEYS)))
     settings = task.check_settings(config, method, {key: value for key, value in solver.items() if key != "name"})
     settings = {key: value for key, value in settings.items() if key not in task.added_later or value != task.reads[key]}
     values = {"task": {"name": name} | own} if name != TRAIN else {}
+    if engine:  # its address changes no number
+        values["engine"] = {key: value for key, value in vars(engine).items() if key != "address"}
     return json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
 
 
@@ -110,6 +116,8 @@ def execution_settings(config: Mapping) -> dict:
     if given["checkpoint"] is not None:
         accepted = "a number of seconds >= 0 or null (only where a run is interrupted)"
         given["checkpoint"] = check_number("checkpoint", given["checkpoint"], accepted, least=0.0)
+    if config.get("engine"):
+        given["address"] = config["engine"].get("address")
     return given
 
 
@@ -184,7 +192,7 @@ def defaults_of(options: type) -> dict[str, Any]:
 
 def _top(name: str, task, settings: Mapping[str, Any]) -> type:
     """Return the schema of a whole configuration, whose settings are those that a task reads."""
-    return _schema(name, {"task": task, "dataset": None, "solver": None, **settings, **EXECUTION_KEYS})
+    return _schema(name, {"task": task, "dataset": None, "solver": None, "engine": None, **settings, **EXECUTION_KEYS})
 
 
 def _schema(name: str, keys: Mapping[str, Any]) -> type:

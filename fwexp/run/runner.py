@@ -16,6 +16,7 @@ from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
 from fwexp.files import locks
 from fwexp.run import catalogues
+from fwexp.run.engine import spread
 from fwexp.store import paths, staleness
 from fwexp.store.keys import GROUPS, TRAIN, task_of
 from fwexp.store.provenance import build
@@ -35,7 +36,7 @@ class Outcome:
     message: str = ""
 
 
-def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, verbose=True) -> Outcome:
+def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, address=None, verbose=True) -> Outcome:
     """Run a configuration and store the result, unless it is stored already.
 
     Parameters
@@ -48,6 +49,8 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
         Whether to run again what is stored; ``"stale"``: what other sources made.
     checkpoint : float, optional
         Seconds between two savings of a run that lasts; by default it is saved where it is interrupted only.
+    address : str, optional
+        Of the cluster of an engine; by default one is started here.
     verbose : bool
         Whether to show progress.
 
@@ -76,7 +79,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
         identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
         path = paths.checkpoint_path(store.run_dir(results_dir, config))
         saved = Checkpoint(path, identity, math.inf if checkpoint is None else checkpoint)
-        return _run(config, data, made_by, results_dir, data_dir, saved, verbose)
+        return _run(config, data, made_by, results_dir, data_dir, saved, address, verbose)
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
@@ -86,10 +89,12 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
     return Outcome("stored", stored.path, "stored already" + (STALE_NOTE if stored.stale else ""))
 
 
-def _run(config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, verbose) -> Outcome:
+def _run(
+    config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, address, verbose
+) -> Outcome:
     try:
         with telling_of_compilation(verbose):
-            result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint)
+            result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint, address=address)
     except UserError:
         raise
     except Exception as error:
@@ -113,15 +118,19 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
     return Outcome("failed", path, f"{message} (see {path})")
 
 
-def solve(config: Mapping, train, test, data_dir=None, **how):
+def solve(config: Mapping, train, test, data_dir=None, *, address=None, **how):
     """Do what a canonical configuration says; ``how`` is ``verbose`` and ``checkpoint``."""
     from fwexp.tasks import TASKS
 
-    own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in GROUPS}
+    own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in (*GROUPS, "engine")}
     cls = TASKS[own.pop("name", TRAIN)]
     options = dict(config["solver"])
     solver, metrics = options.pop("name"), _scorer(config["dataset"]["name"], *_files(config["dataset"], data_dir))
-    return cls(cls.check_options(own), given).run(train, solver, options, test=test, metrics=metrics, **how)
+    engine = config.get("engine")
+    if engine is not None and engine["scheme"] is not None:
+        options["scheme"] = engine["scheme"]
+    with spread(train, engine, address) as problem:
+        return cls(cls.check_options(own), given).run(problem, solver, options, test=test, metrics=metrics, **how)
 
 
 def check(configs: Iterable[Mapping], data_dir=None) -> None:

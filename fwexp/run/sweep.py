@@ -189,7 +189,7 @@ def hydra_loader() -> Iterator:
         raise explain(error) from error
 
 
-def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint) -> list:
+def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint, address=None) -> list:
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
     results_dir = folders.check_folder("results_dir", results_dir).absolute()
     data_dir = data_dir and folders.check_folder("data_dir", data_dir).absolute()
@@ -216,6 +216,7 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint)
         _name(due, configs)
         todo = list(due.values()) if _runs_here(config.hydra.launcher) else _kinds_first(list(due.values()))
         where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force, "checkpoint": checkpoint}
+        where |= {"address": address} if address else {}
         try:
             work.finish(todo, lambda todo: _launch(todo, config, where), results_dir)
         except RunsFailed as error:

@@ -10,7 +10,7 @@ from fwexp.driver.iteration import Objective, Point, Value
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.options import is_integer, plain
-from fwexp.problems.evaluation import Evaluation, Evaluator
+from fwexp.problems.evaluation import Evaluation, evaluator
 from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import inner
 from fwexp.solvers.base import Solver
@@ -21,7 +21,7 @@ def believed(problem, primal: float) -> bool:
 
     It is 0 where w is, and all losses are. An oracle of somebody's own in Python says so, too, if it returns the truth always.
     """
-    return primal != 0.0 or isinstance(problem, tuple)
+    return primal != 0.0 or isinstance(getattr(problem, "example", problem), tuple)
 
 
 class SVMObjective(Objective):
@@ -45,8 +45,8 @@ class SVMObjective(Objective):
         self, solver: Solver, test=None, metrics: Callable | None = None, train_error: bool = False, check: bool = False
     ) -> None:
         self.solver, self._metrics, self._train_error = solver, metrics, train_error
-        self._evaluate = Evaluator(solver.problem)
-        self._evaluate_test = None if test is None else Evaluator(solver.view(test))
+        self._evaluate = evaluator(solver.problem)
+        self._evaluate_test = None if test is None else evaluator(solver.view(test))
         self._check = OracleCheck(self._evaluate) if check else None
         self._latest: tuple[np.ndarray, Evaluation, dict] | None = None  # two points in a row that are the same are evaluated once
 

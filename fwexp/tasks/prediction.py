@@ -7,7 +7,7 @@ import numpy as np
 
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.arrays import as_floats, as_list
-from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.evaluation import evaluator
 from fwexp.problems.protocol import check_weights, from_public, original
 from fwexp.problems.python_labelings import snapshot
 from fwexp.problems.signature import check_problem_type, check_signature, is_problem, of_inputs, signature, unlabelled
@@ -23,7 +23,7 @@ def predict(result, problem, inputs: Mapping) -> list:
     elif inputs:
         raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
     problem, weights = with_weights(result, problem)
-    return Evaluator(problem).predict(weights)
+    return evaluator(problem).predict(weights)
 
 
 def with_weights(result, problem) -> tuple[Any, np.ndarray]:

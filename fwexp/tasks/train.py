@@ -15,7 +15,7 @@ from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.memory import check_room
 from fwexp.options import check_flag, check_function, check_names
-from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.evaluation import evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
 from fwexp.solvers import check_needs, check_options, get_method, get_solver
@@ -135,7 +135,8 @@ def solve(
     True
     """
     check_problem_type(problem)
-    cls, options = get_method(solver, options)
+    # A problem that is spread out knows how it is solved.
+    cls, options = problem.method(solver, options) if hasattr(problem, "method") else get_method(solver, options)
     check_names(f"solver {solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
     if lam is None:
         raise OptionError('solve needs lam, a positive finite number or "1/n"')
@@ -287,7 +288,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
 def _primal(solver: Solver, w) -> float:
     """Return the primal objective at w, with nothing that the run has used; an oracle in Python is too slow to be asked again."""
     with quiet():
-        value = Evaluator(solver.problem)(w, error=False)
+        value = evaluator(solver.problem)(w, error=False)
     return 0.5 * solver.lam * value.norm_sq + value.hinge
 
 

@@ -1,4 +1,5 @@
 import dataclasses
+import re
 import shutil
 
 import pytest
@@ -348,3 +349,30 @@ def test_a_file_may_name_a_setting_of_a_solver(conf):
     (conf / "solver" / "mine.yaml").write_text("name: bcfw\nsampling: perm\n")
     (form,) = sweep.expand(["solver=mine"])
     assert form["solver"] == canonical(changed(solver={"name": "bcfw", "sampling": "perm"}))["solver"]
+
+
+# -- engine
+
+
+def test_an_engine_is_part_of_a_run_and_its_address_is_not():
+    engine = {"name": "dask", "workers": 3, "address": "tcp://here:8786"}
+    config = changed(engine=engine)
+    assert canonical(config)["engine"] == {"name": "dask", "workers": 3, "scheme": None}
+    assert run_key(config) == run_key(changed(engine=engine | {"address": None})) != run_key(BASE)
+    assert execution_settings(config)["address"] == "tcp://here:8786"
+    assert "engine" not in canonical(changed(engine=None))
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ("dask", "engine must be dask or null, got 'dask'"),
+        ({"name": "dask", "workers": 0}, "engine.workers must be an integer >= 1, got 0"),
+        ({"name": "dask", "scheme": "fast"}, "unknown engine.scheme 'fast'; accepted: local, oracles"),
+        ({"name": "dask", "address": 3}, "engine.address must be the address of a Dask scheduler, got 3"),
+        ({"name": "dask", "nodes": 3}, "unknown option 'nodes'; accepted: address, name, scheme, workers"),
+    ],
+)
+def test_wrong_engines_are_named(engine, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        canonical(changed(engine=engine))

@@ -1,0 +1,17 @@
+"""One training spread over the workers of a Dask cluster: `shard`, `from_parts`, and then ``fwexp.solve`` as for any problem.
+
+Dask stands here only. Two schemes, which `fwexp.solve` chooses between by what an oracle call costs, or ``scheme=`` says:
+``oracles`` and ``local``, each in the file of its name; all other solvers run where they are called, and have workers answer
+for the oracle.
+"""
+
+from fwexp.errors import OptionError, not_installed
+
+try:
+    import distributed  # noqa: F401
+except ModuleNotFoundError as error:
+    raise OptionError(not_installed("training on a cluster needs", "dask.distributed", "dask")) from error
+
+from fwexp.distributed.shards import Shards, from_parts, shard
+
+__all__ = ["Shards", "from_parts", "shard"]

@@ -1,0 +1,228 @@
+"""Scheme ``local``, for cheap oracles: workers keep the dual blocks of their parts, and take the steps themselves.
+
+    1  v = A a, with the shift of ``acceleration``, is sent to all K parts
+    2  each takes steps of its own blocks, around v, with K times the curvature: lam/K in place of lam
+    3  v <- v + (sum of their changes of v) / K,   since a change of a block moves v there K times as far
+
+Added updates (CoCoA+, Ma, Smith, Jaggi, Jordan, Richtarik and Takac, ICML 2015, with sigma' = K). With s_k the change of A a by
+part k, v + sum_k s_k is the mean of the v + K s_k that the workers see, and ||max(., 0)||^2 is convex: as none of them lowers
+the dual of its own problem, their sum does not lower the dual, with constraints on weights or without. With less curvature
+it diverges. With K = 1 this is ``bcfw``, step by step.
+
+What is lost with a worker comes back from the latest copy of its blocks, or begins anew; w, and the losses, are then computed
+from the blocks of all parts.
+"""
+
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from fwexp.distributed import worker
+from fwexp.distributed.schemes import Scheme
+from fwexp.problems.protocol import new_weights
+from fwexp.problems.sparse_vector import add_to
+from fwexp.solvers import projections
+from fwexp.solvers.acceleration import OBSERVED, ProximalCentre, acceleration_strength, observed_strength
+from fwexp.solvers.bcfw import Iterate
+from fwexp.solvers.counts import ORACLE_CALLS, STEPS_TAKEN
+
+FAN = 8  # changes that are summed at one place
+
+
+@dataclass
+class LocalState:
+    """All that a run changes, but for the dual blocks, of which there are copies."""
+
+    lam: float
+    iterate: Iterate  # losses and gaps by part: the sums of n ell_i, and of G_i times K/n
+    projection: projections.Unconstrained | projections.Nonnegative
+    centre: ProximalCentre | None
+    first_centre: float
+    passes: float  # so far, of every part
+    met: np.ndarray  # float64 (K,), mean ||psi_i(y)||^2 of the labelings met
+    done: np.ndarray  # int64 (K,), steps
+    rounds: np.ndarray  # int64 (K,), which say where the blocks are
+    blocks: list[dict | None]  # the latest copies
+    next_copy: float  # in passes
+    sent: int = 0  # bytes of v and its changes
+    dual: None = None  # is with the workers
+
+
+class Local(Scheme):
+    """Block-coordinate Frank-Wolfe on workers, whose updates are added."""
+
+    name = "bcfw"
+    title = "block-coordinate Frank-Wolfe with dual blocks on workers"
+
+    def prepare(self):
+        """Set up nothing: workers do."""
+
+    def start(self, seed, iterates, order, warm_start):
+        k, self._seed = self.problem.k, seed
+        iterate = Iterate(
+            w=new_weights(self.problem),
+            losses=np.zeros(k),
+            ell=np.zeros(1),
+            w_sq=np.zeros(1),
+            gaps=np.full(k, np.inf),
+            exact_gap=np.zeros(1),
+            counts=np.zeros(7, dtype=np.int64),
+        )
+        self.state = LocalState(
+            lam=self.lam,
+            iterate=iterate,
+            projection=projections.new_projection(self.problem),
+            centre=None,
+            first_centre=np.inf,
+            passes=0.0,
+            met=np.zeros(k),
+            done=np.zeros(k, dtype=np.int64),
+            rounds=np.zeros(k, dtype=np.int64),
+            blocks=[None] * k,
+            next_copy=self.options.snapshot,
+        )
+        self._begin(range(k))
+        self.choose_centre()
+
+    def restore(self, state):
+        super().restore(state)
+        self._begin(range(self.problem.k))
+
+    # --- parts ---
+
+    def _begin(self, parts) -> None:
+        """Give parts the copies of their blocks, in a place of a new name: whatever was asked before is of another."""
+        self._run = uuid.uuid4().hex if len(parts) == self.problem.k else self._run
+        options = {"sampling": self.options.sampling, "step": self.options.step}
+        self.problem.gather(
+            "start",
+            lambda k: (self._place(k), options, self._seed if k == 0 else [self._seed, k], self.state.blocks[k]),
+            parts,
+        )
+
+    def _place(self, k: int) -> tuple:
+        return self._run, int(self.state.rounds[k])
+
+    def _ask_blocks(self, name: str, *args) -> tuple[dict, bool]:
+        """Return what all parts say of their blocks, and whether some of these were lost before."""
+        lost = False
+        while True:
+            found = self.problem.gather(name, lambda k: (self._place(k), *args))
+            missing = set(range(self.problem.k)) - found.keys()
+            if not missing:
+                return found, lost
+            lost = True
+            self._begin(sorted(missing))
+
+    def saved(self):
+        self._copy_blocks()
+        return self.state
+
+    def _copy_blocks(self) -> None:
+        found, lost = self._ask_blocks("state")
+        self.state.blocks = [found[k] for k in range(self.problem.k)]
+        if lost:
+            self._recompute()
+
+    def _image(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Return A a and the sums of n ell_i, computed from the blocks of all parts, and whether some were lost before."""
+        found, lost = self._ask_blocks("image", 1.0 / (self.lam * self.problem.n))
+        images = [found[k] for k in range(self.problem.k)]
+        return sum(image for image, _ in images), np.array([losses for _, losses in images]), lost
+
+    def _recompute(self) -> None:
+        """Make w and the losses what the blocks say."""
+        image, losses, _ = self._image()
+        state = self.state
+        state.iterate.losses[:] = losses
+        state.iterate.ell[0] = losses.sum() / self.problem.n
+        v = image if state.centre is None else state.centre.shifted(image)
+        projections.set_weights(state.projection, v, state.iterate.w)
+
+    # --- steps ---
+
+    @property
+    def calls_per_step(self):
+        """Oracle calls of a round: logging must not change where rounds end."""
+        return int(np.ceil(self.options.round * self.problem.n))
+
+    def advance(self, calls, max_steps):
+        state, counts, n = self.state, self.state.iterate.counts, self.problem.n
+        while max(counts[ORACLE_CALLS], counts[STEPS_TAKEN]) + self.calls_per_step <= min(calls, max_steps):
+            steps = state.passes * n + 0.5  # as if no part had rounded
+            if steps >= state.first_centre:
+                self.begin_acceleration()
+            if state.centre is not None and steps >= state.centre.next_step:
+                self.move_centre()
+            if state.passes >= state.next_copy:
+                self._copy_blocks()
+                state.next_copy = state.passes + self.options.snapshot
+            event = state.first_centre if state.centre is None else state.centre.next_step
+            self._round(min(state.passes + self.options.round, event / n))
+
+    def _round(self, passes: float) -> None:
+        """Have every part go on to so many passes."""
+        state, iterate, sizes, k = self.state, self.state.iterate, self.problem.sizes, self.problem.k
+        # 1, 2
+        v = projections.unclipped(state.projection, iterate.w).copy()
+        steps = np.floor(passes * sizes + 1e-9).astype(np.int64) - state.done
+        lams = self.inner_lam * self.problem.n / (k * sizes)  # curvatures are 1 over lam times the examples of the part
+        done = self._collect(lambda j: (self._place(j), j, v, float(lams[j]), int(steps[j])))
+        # 3
+        add_to(v, 1.0 / k, done.change)
+        projections.set_weights(state.projection, v, iterate.w)
+        for j, (taken, called, losses, gaps, met, sent) in done.taken.items():
+            iterate.counts[STEPS_TAKEN] += taken
+            iterate.counts[ORACLE_CALLS] += called
+            iterate.losses[j], iterate.gaps[j], state.met[j] = losses, gaps * k / self.problem.n, met
+            state.rounds[j] += 1
+            state.sent += sent
+        iterate.ell[0] = iterate.losses.sum() / self.problem.n
+        state.done += steps
+        state.passes = passes
+        state.sent += k * v.nbytes
+        lost = sorted(set(range(k)) - done.taken.keys())
+        if lost:
+            self._begin(lost)
+            self._recompute()
+
+    def _collect(self, args) -> worker.Round:
+        """Have all parts take a round, and return what they did, summed over a tree; what is lost is left out."""
+        shards, found = self.problem, None
+        if shards.k > FAN:
+            level = [shards.submit(k, "round", *args(k)) for k in range(shards.k)]
+            while len(level) > FAN:
+                level = [shards.client.submit(worker.merge, level[j : j + FAN], pure=False) for j in range(0, len(level), FAN)]
+            with suppress(*worker.FAULTS):  # a round that was taken is answered again, and not taken again
+                found = [future.result(timeout=shards.patience) for future in level]
+        if found is None:
+            found = list(shards.gather("round", args).values())
+        done = worker.merge(found)
+        return worker.Round({}, np.zeros(shards.num_weights)) if isinstance(done, worker.Lost) else done
+
+    def _strength(self):
+        """Return kap: curvatures are K times as large, so that lam n is as good as K times smaller."""
+        kap, shards = self._accelerate.kap, self.problem
+        root = np.sqrt(shards.k)
+        if kap == OBSERVED:
+            return root * observed_strength(float(np.average(self.state.met, weights=shards.sizes)), shards.n, self.lam)
+        if kap is None:
+            radii = np.array([sum(about.radii_sq for about in shards.about)]) / shards.n
+            kap = acceleration_strength(np.repeat(radii, shards.n), self.lam)
+            return None if kap is None else root * kap
+        return kap
+
+    # --- what is seen from outside ---
+
+    def extras(self):
+        return {"bytes_sent": float(self.state.sent)}
+
+    def exact_dual(self):
+        known = self.point("last").dual
+        image, losses, lost = self._image()
+        if lost:  # the blocks are older now; what was known of those that are gone stays true
+            self._recompute()
+            return known
+        return self.dual_objective(losses.sum() / self.problem.n, self.clip(image))

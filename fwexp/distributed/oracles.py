@@ -1,0 +1,166 @@
+"""Scheme ``oracles``, for costly ones: workers answer with labelings, and block steps are taken here.
+
+    1  every part has up to ``in_flight`` messages of ``tau`` examples and a recent w in work
+    2  for each answer y, whenever it comes: an exact line-search step of its block towards y, at the w of now
+    3  while nothing comes: a step of a random block within its stored labelings (``replay``)
+
+An old answer is a poor direction at worst: the step, of whatever length is best, never lowers the dual. With one part, one
+message in flight, ``tau`` = 1 and no ``replay`` this is ``bcfw``, step by step.
+"""
+
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from distributed import wait
+
+from fwexp.distributed.schemes import Scheme
+from fwexp.distributed.worker import FAULTS
+from fwexp.solvers.bcfw import State
+from fwexp.solvers.corners import Cache
+from fwexp.solvers.counts import ORACLE_CALLS, STEPS_TAKEN
+from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
+
+MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
+LONGEST_WAIT = 0.1  # seconds between two looks at what may be overdue
+REPLAYS = 5  # steps with stored labelings per oracle call, at most
+PAUSE = 1e-3  # seconds after such a step, in which the thread that listens gets on
+
+
+class Message(NamedTuple):
+    """Examples that a part was asked for."""
+
+    k: int
+    examples: np.ndarray  # int64, numbers in the part
+    since: float
+
+
+@dataclass
+class OraclesState(State):
+    """That of ``bcfw``, and which examples are next in each part."""
+
+    streams: list[Draws]
+    replays: int
+
+
+class Oracles(Scheme):
+    """Block-coordinate Frank-Wolfe whose oracle is answered by workers."""
+
+    name = "bcfw"
+    title = "block-coordinate Frank-Wolfe with oracles on workers"
+    steps = ("fw", "corrective", "pairwise", "away")
+
+    def start(self, seed, iterates, order, warm_start):
+        super().start(seed, iterates, order, warm_start)
+        sizes, kind = self.problem.sizes, self.options.sampling
+        streams = [order_draws(kind, int(size), seed if k == 0 else [seed, k]) for k, size in enumerate(sizes)]
+        self.state = OraclesState(**vars(self.state), streams=streams, replays=0)
+        self.state.draws = fixed_order_draws(np.empty(0, dtype=np.int64))  # the answers that came
+        self._messages: dict = {}  # by future
+        self._replaying, self._rng = False, np.random.default_rng(seed)
+        self.problem.queued.clear()
+        seconds = np.mean([about.seconds for about in self.problem.about])
+        largest = max(1, int(min(sizes)) // (2 * self.options.in_flight))
+        self._tau = self.options.tau or int(np.clip(MESSAGE / max(seconds, 1e-9), 1, largest))
+
+    def restore(self, state):
+        super().restore(state)
+        self._messages.clear()
+        self.state.draws.drop(len(self.state.draws.rest))  # their answers were not saved
+        self.problem.queued.clear()
+
+    def advance(self, calls, max_steps):
+        state, counts = self.state, self.state.iterate.counts
+        while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
+            if len(state.draws.rest) == 0:
+                self._listen()
+            super().advance(calls, max_steps)
+
+    # --- 1: messages ---
+
+    def _ask(self, k: int, examples: np.ndarray) -> None:
+        future = self.problem.submit(k, "answers", examples, self.state.iterate.w.copy(), self.problem.dense)
+        self._messages[future] = Message(k, examples, time.monotonic())
+
+    def _listen(self) -> None:
+        """Ask, and wait for answers; queue those that came."""
+        self._give_up_overdue()
+        for k, stream in enumerate(self.state.streams):
+            for _ in range(self.options.in_flight - sum(message.k == k for message in self._messages.values())):
+                self._ask(k, stream.take(self._tau))
+        while not (ready := [future for future in self._messages if future.done()]):
+            if self._may_replay:
+                self._replay()
+                time.sleep(PAUSE)
+            else:
+                with suppress(TimeoutError):
+                    wait(list(self._messages), timeout=LONGEST_WAIT, return_when="FIRST_COMPLETED")
+            self._give_up_overdue()
+        came = {}
+        with suppress(*FAULTS):  # all at once; where one fails, one by one
+            came = dict(zip(ready, self.problem.client.gather(ready)))
+        for future in ready:
+            self._take(future, came.get(future))
+
+    def _take(self, future, answers) -> None:
+        """Queue the answers of a message, or send it again."""
+        message = self._messages.pop(future, None)
+        if message is None:  # it was asked for again, or has come before
+            return
+        try:
+            answers = future.result(timeout=self.problem.patience) if answers is None else answers
+        except FAULTS:
+            self._send_again(message.k, [message])
+            return
+        examples = self.problem.index[message.k][message.examples]
+        for i, answer in zip(examples.tolist(), answers):
+            self.problem.queued.setdefault(i, deque()).append(answer)
+        self.state.draws.rest = np.concatenate((self.state.draws.rest, examples))
+
+    def _give_up_overdue(self) -> None:
+        now = time.monotonic()
+        overdue = {message.k for message in self._messages.values() if now - message.since > self.problem.patience}
+        for k in overdue:
+            self._send_again(k, [])
+
+    def _send_again(self, k: int, messages: list) -> None:
+        """Have another worker answer all that a part was asked for."""
+        for future in [future for future, message in self._messages.items() if message.k == k]:
+            messages.append(self._messages.pop(future))
+        self.problem.move(k)
+        for message in messages:
+            self._ask(k, message.examples)
+
+    # --- 3: steps within stored labelings ---
+
+    @property
+    def _may_replay(self) -> bool:
+        return self.options.replay and not self.keeps_parts and self.state.replays < REPLAYS * self.oracle_calls
+
+    def corners(self):
+        """Return the rule that finds corners: while replaying, among stored labelings."""
+        return Cache(True, 0.0, 0.0, self.stored, self.sets) if self._replaying else super().corners()
+
+    def _replay(self) -> None:
+        """Take a step of a block within its stored labelings; the truth stands in for the oracle where none of them is better."""
+        state, i = self.state, int(self._rng.integers(self.problem.n))
+        counts, queue = state.iterate.counts, self.problem.queued
+        calls, kept = int(counts[ORACLE_CALLS]), queue.get(i)
+        queue[i] = deque([self.problem.y[i]])
+        state.draws.rest, self._replaying = np.array([i]), True
+        try:
+            super().advance(calls + 1, int(counts[STEPS_TAKEN]) + 1)
+        finally:
+            self._replaying = False
+            state.draws.drop(len(state.draws.rest))
+            queue.pop(i)
+            if kept:
+                queue[i] = kept
+        state.replays += 1
+        counts[ORACLE_CALLS] = calls
+
+    def extras(self):
+        return super().extras() | {"cache_hits": float(self.state.replays)}

@@ -1,0 +1,87 @@
+"""What the two schemes share: their options, and how they differ from ``bcfw`` in one process."""
+
+import dataclasses
+from typing import ClassVar
+
+from fwexp.options import check_choice, check_integer, check_number, check_switch, choice, option
+from fwexp.solvers import duals
+from fwexp.solvers.acceleration import OBSERVED, AccelerateOptions
+from fwexp.solvers.bcfw import BCFW
+
+# As `fwexp.solvers.auto` has it.
+ACCELERATE = {"kap": OBSERVED, "period": None, "start": 2.0, "refresh": False}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of ``bcfw`` and ``auto`` where examples are spread over workers.
+
+    Attributes
+    ----------
+    scheme : str
+        ``oracles``: workers answer for the oracle. ``local``: they take steps. By default as an oracle call costs.
+    sampling : str
+        As of ``bcfw``, in every part.
+    step : str, optional
+        As of ``bcfw``; by default what measures best for the family.
+    accelerate : bool or AccelerateOptions, optional
+        As of ``bcfw``; by default as ``auto`` has it. In the scheme ``local`` a kap that is not given is multiplied by the root
+        of the number of parts.
+    round : float
+        ``local``: passes of a worker between two exchanges.
+    snapshot : float
+        ``local``: passes after which the dual blocks of all parts are copied to where `solve` was called: what is lost with a
+        worker is no more than was done since.
+    tau : int, optional
+        ``oracles``: examples per message; by default about 20 ms of oracle calls.
+    in_flight : int
+        ``oracles``: messages that a part has in work or waiting.
+    replay : bool
+        ``oracles``: whether steps with stored labelings are taken while nothing comes.
+    """
+
+    scheme: str = choice("oracles", "local")
+    sampling: str = choice("perm", "uniform", "cyclic")
+    step: str | None = option(None, check_choice, duals.STEPS, optional=True)
+    accelerate: bool | AccelerateOptions | None = option(None, check_switch, AccelerateOptions, optional=True)
+    round: float = option(0.5, check_number, "a positive number of passes", above=0.0)
+    snapshot: float = option(10.0, check_number, "a positive number of passes", above=0.0)
+    tau: int | None = option(None, check_integer, 1, optional=True)
+    in_flight: int = option(2, check_integer, 1)
+    replay: bool = choice(True, False)
+
+    line_search: ClassVar[bool] = True
+    cache: ClassVar[bool] = False
+    nu: ClassVar[float] = 1.0
+    constrained_search: ClassVar[str] = "exact"
+    needs_gaps: ClassVar[bool] = False
+    refresh_passes: ClassVar[float] = 0.0
+
+
+class Scheme(BCFW):
+    """``bcfw`` on a problem whose examples are with workers."""
+
+    Options = Options
+    iterates = ("last",)
+    takes_order = takes_warm_start = False
+    decides = True
+    steps: ClassVar[tuple[str, ...]] = duals.STEPS
+
+    @classmethod
+    def decide(cls, options, problem, lam, iterates=None, order=None):
+        """Fill in what was left open."""
+        step = options.step or problem.about[0].step
+        step = step if step in cls.steps else "corrective"
+        kap = None if step in duals.OF_PARTS else OBSERVED  # no labelings are kept that could be observed
+        accelerate = ACCELERATE | {"kap": kap} if options.accelerate is None else options.accelerate
+        return dataclasses.replace(options, step=step, accelerate=accelerate)
+
+    @classmethod
+    def needs(cls, options):
+        """Workers see to what they need."""
+        return ()
+
+    @property
+    def known_hinge(self):
+        """Block gaps are not those at one w."""
+        return None

@@ -1,0 +1,350 @@
+"""Problems whose examples are with the workers of a Dask cluster, in parts.
+
+A part is a Dask future (`fwexp.distributed.worker.Part`), so that Dask keeps it, and makes it anew from its data where a worker
+dies. What does not answer in time is made anew on another worker, and asked again there: questions are about the data, and
+may be answered as often as one likes, or about dual blocks, which are lost then, as whoever asks is told.
+"""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+
+import dask
+import numpy as np
+from distributed import Client
+
+from fwexp.distributed import worker
+from fwexp.distributed.local import Local
+from fwexp.distributed.oracles import Oracles
+from fwexp.errors import OptionError, ParameterError, Stopped, shown
+from fwexp.options import check_choice, check_integer, check_positive
+from fwexp.problems import protocol
+from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.evaluation import Evaluator, Totals
+from fwexp.problems.signature import check_problem_type, check_signature, signature
+from fwexp.problems.sparse_vector import SparseVector
+from fwexp.problems.weighted import share
+from fwexp.solvers import get_method
+
+PATIENCE = 300.0  # seconds
+ATTEMPTS = 8  # at one question
+LOOK = 0.2  # seconds between two looks at whether to stop
+
+
+class Shards(CallbackProblem):
+    """A problem whose examples are with workers, for ``fwexp.solve``, ``evaluate`` and ``predict``: see `shard`, `from_parts`.
+
+    For solvers that know nothing of workers its oracle is a function as any other: a labeling is a `worker.Answer`.
+
+    Attributes
+    ----------
+    n, d : int
+        Examples, and weights.
+    k : int
+        Parts.
+    sizes : ndarray, int64 (k,)
+        Examples of each part.
+    """
+
+    def __init__(self, client: Client, read: Callable, sources: Sequence, index=None, patience: float = PATIENCE) -> None:
+        if not isinstance(client, Client) or client.asynchronous:
+            raise ParameterError(f"client must be a dask.distributed.Client that is not asynchronous, got {shown(client)}")
+        self.client, self.patience, self.k = client, check_positive("patience", patience), len(sources)
+        self._read, self._sources, self._avoided = read, list(sources), set()
+        self._parts, self._places = {}, {}
+        for k in range(self.k):
+            self._load(k)
+        self.about = [about for _, about in sorted(self.gather("about", lambda k: ()).items())]
+        self.example = self.about[0].example
+        for k, about in enumerate(self.about):
+            check_signature(f"part {k}", signature(about.example), "part 0", signature(self.example))
+        self.sizes = np.array([about.n for about in self.about])
+        self.n, self.d, self.num_weights = int(self.sizes.sum()), self.example.d, self.example.num_weights
+        self.nonnegative = getattr(self.example, "nonnegative", protocol.UNCONSTRAINED)
+        ends = np.cumsum(self.sizes)
+        self.index = [np.arange(end - size, end) for end, size in zip(ends, self.sizes)] if index is None else index
+        self.part, self.place = np.empty(self.n, dtype=np.int64), np.empty(self.n, dtype=np.int64)
+        for k, own in enumerate(self.index):
+            self.part[own], self.place[own] = k, np.arange(len(own))
+        self.label_ptr, self.dense = np.arange(self.n + 1), any(about.dense for about in self.about)
+        empty = np.empty(0, dtype=np.int64)
+        zero = np.zeros(self.num_weights) if self.dense else SparseVector(empty, np.empty(0))
+        self.y = [worker.Answer(0.0, zero)] * self.n
+        self.queued: dict[int, deque] = {}  # answers that came already, by example
+        self._w, self._answers = None, {}  # the weights asked for latest, and the answers of all examples there
+
+    def __repr__(self) -> str:
+        return f"Shards(n={self.n}, d={self.d}, k={self.k})"
+
+    # --- messages ---
+
+    def _load(self, k: int) -> None:
+        """Have a part made where there are few."""
+        threads = self.client.nthreads()
+        if not threads:
+            self.client.wait_for_workers(1, timeout=self.patience)
+            threads = self.client.nthreads()
+        used = Counter(self._places.values())
+        fit = [address for address in threads if address not in self._avoided] or list(threads)
+        self._places[k] = min(fit, key=lambda address: (used[address] / threads[address], address))
+        self._parts[k] = self._send(k, worker.Part, self._read, self._sources[k])
+
+    def move(self, k: int) -> None:
+        """Make a part anew, on another worker: it does not answer."""
+        self._avoided.add(self._places.pop(k))
+        if self._avoided >= set(self.client.nthreads()):
+            self._avoided.clear()
+        self._parts.pop(k).release()
+        self._load(k)
+
+    def submit(self, k: int, name: str, *args):
+        """Ask a part; return the future of its answer."""
+        return self._send(k, worker.call, self._parts[k], name, *args)
+
+    def _send(self, k: int, function: Callable, *args):
+        """Submit a task to the worker of a part, or to another one where that is gone."""
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):  # examples and w have to be sent
+            return self.client.submit(function, *args, workers=[self._places[k]], allow_other_workers=True, pure=False)
+
+    def gather(self, name: str, args: Callable[[int], tuple], parts: Iterable[int] | None = None, stop=None) -> dict:
+        """Ask parts; return the answers by part, but for those whose dual blocks are lost.
+
+        Parameters
+        ----------
+        name : str
+            A method of `worker.Part`.
+        args : callable
+            ``args(k)`` are its arguments.
+        parts : iterable of int, optional
+            By default all.
+        stop : callable, optional
+            ``stop()`` says whether to give up, by raising ``Stopped``.
+        """
+        parts = range(self.k) if parts is None else parts
+        asked, answers = {k: self.submit(k, name, *args(k)) for k in parts}, {}
+        for k, future in asked.items():
+            for attempt in range(ATTEMPTS):
+                try:
+                    answers[k] = self._result(future, stop)
+                except worker.FAULTS:
+                    if attempt + 1 == ATTEMPTS:
+                        raise
+                    self.move(k)
+                    future = self.submit(k, name, *args(k))
+                    continue
+                break
+        return {k: answer for k, answer in answers.items() if not isinstance(answer, worker.Lost)}
+
+    def _result(self, future, stop):
+        if stop is None:
+            return future.result(timeout=self.patience)
+        end = time.monotonic() + self.patience
+        while True:
+            if stop():
+                raise Stopped
+            try:
+                return future.result(timeout=LOOK)
+            except TimeoutError:
+                if time.monotonic() > end:
+                    raise
+
+    # --- what solvers ask ---
+
+    def evaluator(self) -> "ShardsEvaluator":
+        """Return what evaluates weights on all parts."""
+        return ShardsEvaluator(self)
+
+    def method(self, solver: str, options: dict) -> tuple[type, dict]:
+        """Return the solver class that runs, and its options: one of the two schemes for ``auto`` and ``bcfw``."""
+        scheme = options.get("scheme")
+        if scheme is not None:
+            check_choice("scheme", scheme, ("oracles", "local"))
+        if solver not in ("auto", "bcfw"):
+            if scheme is not None:
+                raise OptionError(f"scheme goes with solver auto or bcfw, got {shown(solver)}")
+            return get_method(solver, {name: value for name, value in options.items() if name != "scheme"})
+        if scheme is None:
+            costly = any(about.costly for about in self.about) or np.mean([about.seconds for about in self.about]) > COSTLY
+            scheme = "oracles" if costly else "local"
+        # What is left open, and what both schemes have no other value of, may be said all the same.
+        options = {name: value for name, value in options.items() if value is not None and (name, value) not in ONLY}
+        return (Oracles if scheme == "oracles" else Local), {**options, "scheme": scheme}
+
+    def __deepcopy__(self, memo):
+        return self  # the examples are elsewhere
+
+    def forget(self) -> None:
+        """Ask anew from here on."""
+        self._w, self._answers = None, {}
+
+    def phi(self, i, y):
+        """Refuse: features stay where the examples are."""
+        raise ParameterError("problem must be in this process to tell features and losses of a labeling, got Shards")
+
+    def psi(self, i, y):
+        """Return psi_i(y) of an answer."""
+        return y.psi if isinstance(y, worker.Answer) else self.phi(i, y)
+
+    def task_loss(self, i, y):
+        """Return L_i(y) of an answer."""
+        return y.loss if isinstance(y, worker.Answer) else self.phi(i, y)
+
+    def augmented(self, i, w):
+        """Return an answer for example i: one that is queued, or else the one at w, and its value at w.
+
+        When a second example is asked for at the same w, so will be all.
+        """
+        queue = self.queued.get(i)
+        if queue:
+            answer = queue.popleft()
+        else:
+            again = self._w is not None and np.array_equal(self._w, w)
+            if not again:
+                self._w, self._answers = w.copy(), {}
+            if i not in self._answers:
+                wanted = self.index if again else [np.array([i])] * self.k
+                parts = range(self.k) if again else [int(self.part[i])]
+                found = self.gather("answers", lambda k: (self.place[wanted[k]], self._w, self.dense), parts)
+                self._answers = {int(j): answer for k in parts for j, answer in zip(wanted[k], found[k])}
+            answer = self._answers[i]
+        return answer, answer.loss - float(answer.psi @ w)
+
+
+ONLY = (("line_search", True), ("cache", False), ("refresh", 0), ("constrained_search", "exact"))  # options of ``bcfw``
+COSTLY = 2e-3  # seconds of an oracle call, ten times those of a step here
+
+
+class ShardsEvaluator(Evaluator):
+    """Evaluates weights on all parts at once."""
+
+    def __init__(self, shards: Shards) -> None:
+        self.problem, self.calls, self.mean_loss = shards, 0, 0.0
+
+    def totals(self, w, hinge, error, stop=None):
+        found = self.problem.gather("totals", lambda k: (w, hinge, error), stop=stop)
+        self.calls += (int(hinge) + int(error)) * self.problem.n
+        return Totals(*np.sum([found[k] for k in sorted(found)], axis=0).tolist())
+
+    def oracles_in_range(self, *args):
+        """Refuse: labelings stay where the examples are."""
+        raise OptionError("check looks at labelings, which are with workers here: it goes with problems in one process")
+
+    def predict(self, w):
+        predictions = [None] * self.problem.n
+        for k, found in self.problem.gather("predict", lambda k: (w,)).items():
+            for i, prediction in zip(self.problem.index[k], found):
+                predictions[i] = prediction
+        return predictions
+
+    def contradiction(self, w, others):
+        found = self.problem.gather("contradiction", lambda k: (w, others)).items()
+        worst = [(int(self.problem.index[k][one[0]]), *one[1:]) for k, one in found if one is not None]
+        return max(worst, key=lambda one: one[2] - one[1], default=None)
+
+
+def _of_example(function):
+    """Have a function of the protocol that is about no example of its own work with the example at hand."""
+    function.register(Shards)(lambda shards, *args: function(shards.example, *args))
+
+
+for _function in (protocol.to_public, protocol.from_public, protocol.check_weights, protocol.inner):
+    _of_example(_function)
+
+
+@protocol.costly_oracle.register(Shards)
+def _(shards):
+    return any(about.costly for about in shards.about)
+
+
+@protocol.exact_oracle.register(Shards)
+def _(shards):
+    return all(about.exact for about in shards.about)
+
+
+@protocol.same_labeling.register(Shards)
+def _(shards, i, y, storage, start):
+    a, b = storage[start], y[0]
+    if a is b:
+        return True
+    if a is None or a.loss != b.loss:
+        return False
+    if shards.dense:
+        return np.array_equal(a.psi, b.psi)
+    return np.array_equal(a.psi.indices, b.psi.indices) and np.array_equal(a.psi.values, b.psi.values)
+
+
+def _same(source):
+    return source
+
+
+def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Shards:
+    """Deal out the examples of a problem to the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    problem : problem
+        From a constructor such as ``fwexp.chain_problem``; functions of a ``CallbackProblem`` are sent along.
+    client : dask.distributed.Client
+        Of the cluster.
+    k : int
+        Parts, as a rule one per worker; example i goes to part i mod k.
+    patience : float
+        Seconds to wait for an answer before the part is given to another worker: far more than an answer takes.
+
+    Returns
+    -------
+    Shards
+        For `fwexp.solve`, ``evaluate`` and ``predict``.
+
+    Raises
+    ------
+    ValueError
+        No problem, or one of a family that cannot be divided; k out of 1 .. n.
+
+    Examples
+    --------
+    >>> import fwexp.distributed
+    >>> from distributed import Client
+    >>> with Client(processes=False, n_workers=2, dashboard_address=None) as client:
+    ...     problem = fwexp.multiclass_problem([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], [0, 1, 1])
+    ...     shards = fwexp.distributed.shard(problem, client, 2)
+    ...     fwexp.solve(shards, lam=0.1).status
+    'converged'
+    """
+    check_problem_type(problem)
+    if check_integer("k", k, 1) > problem.n:
+        raise ParameterError(f"k must be an integer in 1 .. {problem.n}, got {k}")
+    index = [np.arange(part, problem.n, k) for part in range(k)]
+    return Shards(client, _same, [share(problem, own) for own in index], index, patience)
+
+
+def from_parts(read: Callable, parts: Sequence, client: Client, *, patience: float = PATIENCE) -> Shards:
+    """Have every worker read and keep a part of the examples, which are never all in one place.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(part)`` returns these examples as a problem; all have the same features and labels. It is called again where a
+        worker was lost, and has to return the same then.
+    parts : sequence
+        What is read: names of files, for instance.
+    client : dask.distributed.Client
+        Of the cluster.
+    patience : float
+        As for `shard`.
+
+    Returns
+    -------
+    Shards
+        Its examples are those of the first part, then of the second, ...
+
+    Raises
+    ------
+    ValueError
+        No parts, or parts that do not fit together.
+    """
+    if not callable(read):
+        raise ParameterError(f"read must be a function, got {shown(read)}")
+    if len(parts) == 0:
+        raise ParameterError("parts must hold at least one part, got none")
+    return Shards(client, read, parts, patience=patience)

@@ -1,0 +1,56 @@
+"""``engine``: where one training runs. Null is this process, ``dask`` the workers of a cluster (`fwexp.distributed`)."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.options import check_choice, check_integer, make_options, option
+from fwexp.store.keys import TRAIN
+
+SOLVERS = ("auto", "bcfw")
+
+
+def _check_address(name: str, value) -> str:
+    if not isinstance(value, str) or not value:
+        raise ParameterError(f"{name} must be the address of a Dask scheduler, got {shown(value)}")
+    return value
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What ``engine=dask`` takes; see ``conf/engine/dask.yaml``."""
+
+    name: str = option("dask", check_choice, ("dask",))
+    workers: int = option(2, check_integer, 1)
+    address: str | None = option(None, _check_address, optional=True)
+    scheme: str | None = option(None, check_choice, ("oracles", "local"), optional=True)
+
+
+def check_engine(given, task: str, solver: str) -> Engine | None:
+    """Return the engine of a composed configuration, None for this process.
+
+    Raises
+    ------
+    UserError
+        One that does not exist, or has other keys, or of what cannot be spread.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"engine must be dask or null, got {shown(given)}")
+    if task != TRAIN:
+        raise OptionError(f"engine={given.get('name')} goes with task=train, got task={task}")
+    engine = make_options("engine", Engine, given, joint=".")
+    if engine.scheme is not None and solver not in SOLVERS:
+        raise OptionError(f"engine.scheme goes with solver={','.join(SOLVERS)}, got solver={solver}")
+    return engine
+
+
+def spread(problem, engine: Mapping | None, address: str | None):
+    """Return a context with the problem where a canonical configuration has it solved."""
+    if engine is None:
+        return nullcontext(problem)
+    from fwexp.distributed import engine as dask
+
+    return dask.spread(problem, engine["workers"], address)

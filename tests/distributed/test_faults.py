@@ -1,0 +1,132 @@
+"""Workers that die, hang, or answer twice: the run goes on, and one process confirms what it certifies."""
+
+import itertools
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import fwexp
+from fwexp import distributed
+from fwexp.distributed import worker
+from fwexp.distributed.shards import Shards
+from tests.small_problems import chain
+
+SCHEMES = ["local", "oracles"]
+PROBLEM = chain("csr", 3, n=12)[1]
+HOW = {"lam": 0.1, "gap_tol": 0.005, "max_passes": 400, "schedule": 1.0, "tau": 1}
+
+
+@pytest.fixture
+def cluster():
+    with LocalCluster(processes=False, n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster
+
+
+def confirm(result, problem=PROBLEM):
+    """What a run says of itself is so, and it reached its gap."""
+    evaluation = fwexp.evaluate(problem, result)
+    primal = 0.5 * result.lam * evaluation.norm_sq + evaluation.hinge
+    assert result.status == "converged", result.reason
+    assert primal == pytest.approx(result.primal, rel=1e-8)
+    optimum = fwexp.solve(problem, "bcfw", lam=result.lam, step="corrective", gap_tol=1e-6, max_passes=2000)
+    assert result.dual <= optimum.primal + 1e-9
+    assert primal - optimum.dual <= result.gap + 1e-6
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_worker_that_dies(cluster, scheme):
+    """Between two rounds, with copies of the blocks or before there are any."""
+    with Client(cluster) as client:
+        shards = distributed.shard(PROBLEM, client, 3)
+
+        def kill(row):
+            if row["passes"] >= 1.0 and len(cluster.workers) > 1:
+                client.sync(cluster.workers.pop(next(iter(cluster.workers))).close, nanny=False)
+
+        result = fwexp.solve(shards, scheme=scheme, snapshot=1.5, callback=kill, **HOW)
+        assert len(client.nthreads()) == 1
+        confirm(result)
+        if scheme == "local":  # what was lost was computed from the blocks
+            image, losses, lost = result.state._image()
+            assert not lost
+            assert np.allclose(result.state.image(), image, rtol=1e-9, atol=1e-12)
+            assert np.allclose(result.state.state.iterate.losses, losses)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_worker_that_hangs(cluster, scheme, monkeypatch):
+    """Its part is made anew elsewhere, and what it says in the end is of no interest."""
+    calls, release, original, hung = itertools.count(), threading.Event(), worker.Part.call, []
+
+    def call(part, name, *args):
+        if name in ("round", "answers") and next(calls) == 10:
+            hung.append(release.wait(60))
+        return original(part, name, *args)
+
+    monkeypatch.setattr(worker.Part, "call", call)
+    with Client(cluster) as client:
+        shards = distributed.shard(PROBLEM, client, 3, patience=2.0)
+        result = fwexp.solve(shards, scheme=scheme, **HOW)
+        assert next(calls) > 10
+        assert not hung  # it still does
+        release.set()
+        confirm(result)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_messages_that_come_twice_count_once(cluster, scheme, monkeypatch):
+    """Sent twice, answered twice: the numbers are those of a run without."""
+    how = HOW | {"gap_tol": 0.0, "max_passes": 6, "in_flight": 1, "replay": False, "scheme": scheme}
+    with Client(cluster) as client:
+        k = 3 if scheme == "local" else 1  # answers of several parts come in an order of their own
+        once = fwexp.solve(distributed.shard(PROBLEM, client, k), **how)
+        submit, asked = Shards.submit, []
+
+        def twice(shards, *args):
+            asked.append(submit(shards, *args))
+            return submit(shards, *args)
+
+        monkeypatch.setattr(Shards, "submit", twice)
+        again = fwexp.solve(distributed.shard(PROBLEM, client, k), **how)
+        assert len(asked) > 10
+        columns = ["step", "passes", "primal", "dual"]
+        assert np.array_equal(once.trace[columns], again.trace[columns])
+
+
+def test_errors_of_the_oracle_are_passed_on(cluster):
+    functions = chain("functions", 0, n=4)[1]
+    functions.loss = lambda i, y: -1.0
+    with Client(cluster) as client, pytest.raises(ValueError, match=r"loss\(0, y\) must be a finite number >= 0, got -1"):
+        distributed.shard(functions, client, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_kills_of_processes(scheme):
+    """Three workers are killed, one after the other, while they work; nannies start others."""
+    problem = chain("csr", 3, n=60)[1]
+    options = {"processes": True, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        shards, rng = distributed.shard(problem, client, 4, patience=20.0), np.random.default_rng(0)
+        killed, done = [], threading.Event()
+
+        def kill():
+            while len(killed) < 3 and not done.wait(1.0):
+                nanny = cluster.workers[int(rng.integers(2))]
+                if nanny.pid is not None and nanny.pid not in killed:
+                    killed.append(nanny.pid)
+                    os.kill(nanny.pid, signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        # Until all were killed, and on to the gap.
+        fwexp.solve(shards, scheme=scheme, callback=lambda row: len(killed) == 3, **HOW | {"gap_tol": 0.0, "max_passes": 1e6})
+        result = fwexp.solve(shards, scheme=scheme, **HOW)
+        done.set()
+        thread.join()
+        assert len(killed) == 3
+        confirm(result, problem)
