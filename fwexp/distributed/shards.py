@@ -305,7 +305,7 @@ def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Sha
     --------
     >>> import fwexp.distributed
     >>> from distributed import Client
-    >>> with Client(processes=False, n_workers=2, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=2, dashboard_address=":0") as client:
     ...     problem = fwexp.multiclass_problem([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], [0, 1, 1])
     ...     shards = fwexp.distributed.shard(problem, client, 2)
     ...     fwexp.solve(shards, lam=0.1).status

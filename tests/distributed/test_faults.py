@@ -22,7 +22,7 @@ HOW = {"lam": 0.1, "gap_tol": 0.005, "max_passes": 400, "schedule": 1.0, "tau": 
 
 @pytest.fixture
 def cluster():
-    with LocalCluster(processes=False, n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(processes=False, n_workers=3, threads_per_worker=1, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -109,7 +109,7 @@ def test_errors_of_the_oracle_are_passed_on(cluster):
 def test_kills_of_processes(scheme):
     """Three workers are killed, one after the other, while they work; nannies start others."""
     problem = chain("csr", 3, n=60)[1]
-    options = {"processes": True, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"processes": True, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         shards, rng = distributed.shard(problem, client, 4, patience=20.0), np.random.default_rng(0)
         killed, done = [], threading.Event()

@@ -18,7 +18,7 @@ COLUMNS = ["iterate", "passes", "primal", "dual", "gap"]
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 
