@@ -212,9 +212,12 @@ def option(default, check: Callable, *accepted, optional: bool = False, added_la
     return dataclasses.field(default=default, metadata={"check": checked, "added_later": added_later})
 
 
-def choice(*values):
-    """Return the field of an options dataclass that is one of the values, all texts or all flags; the first is its default."""
-    return dataclasses.field(default=values[0], metadata={"choices": values})
+def choice(*values, function: bool = False):
+    """Return the field of an options dataclass that is one of the values, all texts or all flags; the first is its default.
+
+    With ``function`` it may be a function as well, in Python.
+    """
+    return dataclasses.field(default=values[0], metadata={"choices": values, "function": function})
 
 
 def left_open(field: dataclasses.Field) -> dataclasses.Field:
@@ -227,7 +230,7 @@ def check_field(name: str, value, field: dataclasses.Field):
     value = plain(value)
     if value is None and "left_open" in field.metadata:
         return None
-    if "choices" in field.metadata:
+    if "choices" in field.metadata and not (field.metadata.get("function") and callable(value)):
         _check_listed(name, value, field.metadata["choices"])
     return field.metadata["check"](name, value) if "check" in field.metadata else value
 

@@ -5,7 +5,7 @@ gap is a lower bound, which is logged as the dual objective.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from fwexp.convex.sets import ConvexSet, Product, vector
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import quiet
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
-from fwexp.options import choice
+from fwexp.options import check_number, choice, option
 from fwexp.plugins import CONVEX
 
 REFRESH = 500  # steps after which running sums are computed anew
@@ -31,11 +31,11 @@ class StepOptions:
 
     Attributes
     ----------
-    step : str
-        ``auto`` is ``line_search`` for quadratic functions and ``adaptive`` for others.
+    step : str or callable
+        ``auto`` is ``line_search`` for quadratic functions and ``adaptive`` for others; or a function of a `Line`.
     """
 
-    step: str = choice("auto", "line_search", "adaptive")
+    step: str = choice(*steps.STEPS[:3], function=True)
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,14 @@ class OpenLoopOptions:
 
     Attributes
     ----------
-    step : str
-        ``auto``, ``line_search``, ``adaptive`` or ``open_loop``: 2/(t+2), for n blocks 2n/(t+2n).
+    step : str or callable
+        ``auto``, ``line_search``, ``adaptive`` or ``open_loop``: l/(t+l), for n blocks nl/(t+nl); or a function of a `Line`.
+    ell : float
+        The l of ``open_loop``.
     """
 
-    step: str = choice(*steps.STEPS)
+    step: str = choice(*steps.STEPS, function=True)
+    ell: float = option(2.0, check_number, "a finite number >= 1", least=1.0, added_later=True)
 
 
 @dataclass
@@ -99,6 +102,7 @@ class Method(Iteration):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()  # what else `minimize` calls it; not inherited
     kinds: ClassVar[tuple[str, ...]] = (CONVEX,)
     Options: ClassVar[type] = StepOptions
     keeps_atoms: ClassVar[bool] = False
@@ -115,7 +119,7 @@ class Method(Iteration):
         if x0 is None:
             x = first.dense(convex_set.dim)
         else:
-            x = vector("x0", x0, convex_set.dim).copy()
+            x = vector("x0", x0, convex_set.dim, convex_set.shape).copy()
             if not convex_set.contains(x):
                 raise ParameterError(f"x0 must lie in the set, got {shown(x.tolist())}")
         self.at_vertex = x0 is None
@@ -192,6 +196,10 @@ class Method(Iteration):
                 state.x = state.active.point()
             state.z = self.f.image(state.x)
 
+    def _open_loop(self, n: int = 1) -> float:
+        """Return the predefined step, of one block of n."""
+        return self.options.ell * n / (self.state.step + self.options.ell * n)
+
     def _gamma(self, slope: float, most: float, d, dz: np.ndarray, view: View, block: slice | None = None) -> float:
         """Return the step along a direction, by line search or adaptively; ``d()`` returns the direction."""
         f, state = self.f, self.state
@@ -199,11 +207,19 @@ class Method(Iteration):
             direction = d() if f.needs_direction else None
             where = () if block is None else (block,)
             return steps.exact(slope, f.curvature(direction, dz, *where), most)
-        direction = d()
+        direction, x, z = d(), state.x, state.z
         if block is not None:
             direction, inside = np.zeros(f.dim), direction
             direction[block] = inside
-        gamma, state.M = steps.adaptive(f, state.x, state.z, view.value, direction, dz, slope, most, state.M)
+
+        def value_at(gamma: float) -> float:
+            return f.value(x + gamma * direction if f.reads_point else x, z + gamma * dz)
+
+        line = steps.Line(state.step, x, direction, slope, most, None, value_at)
+        if callable(rule := self.options.step):
+            curvature = f.curvature(direction, dz) if f.quadratic else None
+            return steps.asked(rule, replace(line, x=x.copy(), curvature=curvature)) if direction.any() else 0.0
+        gamma, state.M = steps.adaptive(line, view.value, state.M)
         self.stalled = gamma == 0.0 < slope
         return gamma
 

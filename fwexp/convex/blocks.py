@@ -166,7 +166,7 @@ class Block(BlockMethod):
             d = atom.dense(len(g)) - state.x[block]
         dz = f.image_at(d, block)
         if self.options.step == "open_loop":
-            gamma = 2.0 * n / (state.step + 2.0 * n)
+            gamma = self._open_loop(n)
         else:
             value = 0.0 if self.line_search else f.value(state.x, state.z)
             gamma = self._gamma(-float(g @ d), most, lambda: d, dz, View(value, g, 0.0, atom, 0.0), block)

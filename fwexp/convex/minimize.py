@@ -1,5 +1,6 @@
 """`minimize` and `saddle_point`: from what people ask for to a method, and on to a certified result."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,7 @@ from fwexp.driver import settings
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
-from fwexp.driver.trace import Status
+from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_flag, check_function, check_positive, make_options
 from fwexp.plugins import CONVEX, SADDLE
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 METHODS, SADDLE_METHODS = of_kind(CONVEX), of_kind(SADDLE)
 
+OF_TRAINING = TRACE_COLUMNS[TRACE_COLUMNS.index("gap") + 1 :]  # columns that a log has wherever it is from
 SAME = 1e-13  # values that differ by less, relatively, differ by rounding
 
 
@@ -52,13 +54,14 @@ class Minimum:
     Attributes
     ----------
     x : ndarray
-        The point with the lowest value logged.
+        The point with the lowest value logged, of the shape of the set.
     value, gap : float
         f(x), and a bound on how far above the minimum that is.
     status, reason : str
         How the run ended, and the same as a sentence; ``stalled`` where no step gains more than rounding errors.
     trace : DataFrame
-        One row per logged point; ``primal`` is the value, ``dual`` the lower bound of its linear minimisation.
+        One row per logged point, with columns that mean something for the method; ``primal`` is the value, ``dual`` the lower bound
+        of its linear minimisation.
     method : str
     atoms : Atoms or None
         The atoms with weights that the last iterate is a mixture of, for methods that keep them.
@@ -95,12 +98,14 @@ def minimize(
     Parameters
     ----------
     f : Function or callable
-        `LeastSquares`, `Logistic`, `Quadratic`, or ``fun(x) -> (value, gradient)``.
+        `LeastSquares`, `Logistic`, `Quadratic`, `FiniteSum`, or ``fun(x) -> (value, gradient)``.
     set : ConvexSet
-        Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own.
+        Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own. x is a vector, also where its
+        entries are those of a matrix; of ``NuclearBall(m, n).shaped(m, n)`` it is an m x n array, for ``fun`` as well.
     method : str
-        ``frank_wolfe``, ``away``, ``pairwise``, ``corrective``, ``random_away`` (on numbered atoms, and on products of such sets),
-        ``block`` or ``block_descent`` (on a `Product`).
+        ``frank_wolfe`` (or ``fw``), ``away`` (``afw``), ``pairwise`` (``pfw``), ``corrective``, ``blended_pairwise`` (``bpcg``),
+        ``lazy``, ``momentum``, ``stochastic`` (f is a sum over rows, or a `FiniteSum`), ``random_away`` (on numbered atoms, and on
+        products of such sets), ``block`` or ``block_descent`` (on a `Product`).
     x0 : sequence of float, optional
         The start, a member of the set; by default a vertex.
     gap_tol : float
@@ -120,8 +125,10 @@ def minimize(
     checkpoint : Checkpoint, optional
         See `fwexp.solve`.
     **options
-        ``step`` (``auto``, ``line_search``, ``adaptive``; ``open_loop`` for ``frank_wolfe`` and ``block``); ``eta`` of
-        ``random_away``; ``rule`` of block methods, and ``direction`` and ``refresh`` of ``block``.
+        ``step``: ``auto``, ``line_search``, ``adaptive`` (with backtracking), or ``step(line) -> gamma`` for a `Line`, cut to what
+        stays in the set; for ``frank_wolfe``, ``momentum`` and ``block`` also ``open_loop``, l/(t+l) with l = ``ell``. ``K`` of
+        ``lazy``; ``momentum`` of the method of that name; ``batch`` of ``stochastic``; ``eta`` of ``random_away``; ``rule`` of
+        block methods, and ``direction`` and ``refresh`` of ``block``.
 
     Returns
     -------
@@ -149,7 +156,7 @@ def minimize(
     """
     if not isinstance(set, ConvexSet):
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
-    iteration = new_method(as_function(f, set.dim), set, method, x0, settings.check("seed", seed), gap_tol, options)
+    iteration = new_method(as_function(f, set.dim, set.shape), set, method, x0, settings.check("seed", seed), gap_tol, options)
     log, status = _run(iteration, Evaluation(iteration), max_iter, time_limit, schedule, callback, verbose, checkpoint)
     if isinstance(iteration.f, UserFunction):
         iteration.check_gradient()
@@ -158,9 +165,15 @@ def minimize(
 
 def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, options) -> Method:
     """Return a method at its start."""
-    cls = METHODS[check_choice("method", method, METHODS)]
+    cls = METHODS[check_choice("method", _named(method), METHODS)]
     checked = make_options(f"method {method}", cls.Options, options)
     return cls(f, convex_set, checked, x0, seed, settings.check("gap_tol", gap_tol))
+
+
+def _named(method):
+    """Return what a method is called, given that or another name of it."""
+    named = {alias: name for name, cls in METHODS.items() for alias in vars(cls).get("aliases", ())}
+    return named.get(method, method) if isinstance(method, str) else method
 
 
 def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
@@ -176,7 +189,7 @@ def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
         if last <= value + SAME * abs(value):  # zeros are zeros there
             x, value = mixture, last
     return Minimum(
-        x=x,
+        x=x.reshape(iteration.set.shape),
         value=value,
         gap=max(value - dual, 0.0),
         status=str(Status.DIVERGED if wrong else status),
@@ -292,7 +305,8 @@ def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose
     check_function("callback", callback, optional=True)
     bounds = Bounds(check_positive("max_iter", max_iter), iteration.gap_tol, settings.check("time_limit", time_limit))
     progress = Progress(bounds.max_passes, check_flag("verbose", verbose), iteration.name)
-    log = Log(iteration, objective, callback=callback, progress=progress)
+    told = None if callback is None else lambda row: callback(_meant(row))
+    log = Log(iteration, objective, callback=told, progress=progress)
     status = drive(iteration, log, bounds, settings.check("schedule", schedule), progress, checkpoint)
     progress.close(str(status))
     return log, status
@@ -301,4 +315,9 @@ def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose
 def _frame(log: Log) -> "pd.DataFrame":
     import pandas as pd
 
-    return pd.DataFrame(log.rows)
+    return pd.DataFrame([_meant(row) for row in log.rows])
+
+
+def _meant(row: dict) -> dict:
+    """Return a row without the columns that are there for training alone."""
+    return {name: value for name, value in row.items() if name not in OF_TRAINING or not math.isnan(value)}

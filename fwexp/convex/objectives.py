@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.differences import contradict
+from fwexp.convex.matrix import Matrix
 from fwexp.convex.sets import ConvexSet, vector
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
 from fwexp.options import check_function, check_integer, plain
-from fwexp.problems.arrays import as_sparse
 
 EVERYWHERE = slice(None)
 
@@ -37,12 +36,15 @@ class Function(ABC):
         Whether ``curvature`` needs more of a direction than its image.
     reads_point : bool
         Whether ``value`` reads more of a point than its image.
+    terms : int or None
+        Of how many terms it is the sum or the mean, where it has ``sampled``.
     """
 
     dim: int
     quadratic: bool = False
     needs_direction: bool = False
     reads_point: bool = True
+    terms: int | None = None
 
     @abstractmethod
     def image(self, x: np.ndarray) -> np.ndarray:
@@ -63,6 +65,10 @@ class Function(ABC):
     def partial(self, x: np.ndarray, z: np.ndarray, where) -> np.ndarray:
         """Return some coordinates of the gradient: those of a slice or of an array of indices."""
         return self.gradient(x, z)[where]
+
+    def sampled(self, x: np.ndarray, z: np.ndarray, terms: np.ndarray) -> np.ndarray:
+        """Return the estimate of the gradient by some of the terms."""
+        raise OptionError(f"{type(self).__name__} is no sum of terms; accepted: LeastSquares, Logistic, FiniteSum")
 
     def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
         """Return the image of a direction that has nonzeros in a block only."""
@@ -97,67 +103,6 @@ class Function(ABC):
         return np.column_stack([self.image_at(e, block) for e in np.eye(width)])
 
 
-class Matrix:
-    """A matrix by its products; columns are taken from it where it has them.
-
-    Parameters
-    ----------
-    A : array, sparse matrix or LinearOperator
-    name : str
-        What messages call it.
-    """
-
-    def __init__(self, A, name: str = "A") -> None:
-        from scipy.sparse.linalg import LinearOperator  # slow to load
-
-        self._is_operator = isinstance(A, LinearOperator)
-        if scipy.sparse.issparse(A):
-            self.A = scipy.sparse.csc_array(as_sparse(name, A), dtype=np.float64)  # whose columns cost nothing
-            entries = self.A.data
-        elif self._is_operator:
-            self.A, entries = A, np.zeros(0)
-        else:
-            try:
-                self.A = entries = np.asarray(A, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise ParameterError(f"{name} must be a matrix of numbers, got {shown(A)}") from None
-        if len(self.A.shape) != 2 or 0 in self.A.shape:
-            raise ParameterError(f"{name} must be a matrix that is not empty, got an array of shape {self.A.shape}")
-        if not np.isfinite(entries).all():
-            raise ParameterError(f"{name} must hold finite numbers, got one that is not")
-        self.shape = self.A.shape
-        # Products with a wide sparse matrix take a third of the time by its rows, which are fewer.
-        self._products = self.A.tocsr() if scipy.sparse.issparse(self.A) and self.shape[0] < self.shape[1] else self.A
-        self._transposed = self._products.T
-
-    def times(self, x: np.ndarray) -> np.ndarray:
-        """Return A x."""
-        return self._products @ x
-
-    def transposed_times(self, z: np.ndarray) -> np.ndarray:
-        """Return A'z."""
-        return self._transposed @ z
-
-    def times_atom(self, atom: Atom) -> np.ndarray:
-        """Return A s."""
-        if atom.indices is None or self._is_operator:
-            return self.A @ atom.dense(self.shape[1])
-        if scipy.sparse.issparse(self.A):
-            z = np.zeros(self.shape[0])
-            A = self.A
-            for j, value in zip(atom.indices.tolist(), atom.values.tolist(), strict=True):
-                column = slice(A.indptr[j], A.indptr[j + 1])
-                np.add.at(z, A.indices[column], value * A.data[column])
-            return z
-        if len(atom.indices) == 1:
-            return self.A[:, atom.indices[0]] * atom.values[0]
-        return self.A[:, atom.indices] @ atom.values
-
-    def columns(self, where):
-        """Return some columns as a matrix; of an operator, None."""
-        return None if self._is_operator else self.A[:, where]
-
-
 class _Linear(Function):
     """phi(A x), z = A x."""
 
@@ -180,6 +125,14 @@ class _Linear(Function):
     def partial(self, x, z, where):
         columns = self.matrix.columns(where)
         return self.gradient(x, z)[where] if columns is None else columns.T @ self.inner_gradient(z)
+
+    @property
+    def terms(self):
+        """One for each row."""
+        return self.matrix.shape[0]
+
+    def sampled(self, x, z, terms):
+        return self.matrix.transposed_rows_times(terms, self.inner_gradient(z)[terms] * (self.terms / len(terms)))
 
     @abstractmethod
     def inner_gradient(self, z: np.ndarray) -> np.ndarray:
@@ -325,12 +278,15 @@ class UserFunction(Function):
     fun : callable
         ``fun(x)`` returns the value and the gradient. It may use one buffer for all gradients.
     dim : int
+    shape : tuple of int, optional
+        That of its x, and of its gradient unless that is a vector; (dim,) by default.
     """
 
     reads_point = False
 
-    def __init__(self, fun: Callable, dim: int) -> None:
+    def __init__(self, fun: Callable, dim: int, shape: tuple[int, ...] | None = None) -> None:
         self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
+        self._shape = shape or (dim,)
         self._at: np.ndarray | None = None
         self._largest = 0.0  # |value| so far
 
@@ -349,18 +305,22 @@ class UserFunction(Function):
     def _both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return value and gradient, asked for once per point."""
         if self._at is None or not np.array_equal(self._at, x):
-            answer = self._fun(x.copy())
-            if not isinstance(answer, tuple) or len(answer) != 2:
-                raise ParameterError(f"fun(x) must return the value and the gradient, got {shown(answer)}")
-            try:
-                value = float(plain(answer[0]))
-            except (TypeError, ValueError):
-                raise ParameterError(f"fun(x) must return a number as its value, got {shown(answer[0])}") from None
-            if not np.isfinite(value):
-                raise ParameterError(f"fun(x) must return a finite value, got {value}")
-            self._known = value, vector("the gradient that fun(x) returns", answer[1], self.dim).copy()
-            self._at, self._largest = x.copy(), max(self._largest, abs(value))
+            self._known = self._asked(x)
+            self._at, self._largest = x.copy(), max(self._largest, abs(self._known[0]))
         return self._known
+
+    def _asked(self, x: np.ndarray, *more) -> tuple[float, np.ndarray]:
+        """Return the checked answer of ``fun``."""
+        answer = self._fun(x.reshape(self._shape).copy(), *more)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ParameterError(f"fun(x) must return the value and the gradient, got {shown(answer)}")
+        try:
+            value = float(plain(answer[0]))
+        except (TypeError, ValueError):
+            raise ParameterError(f"fun(x) must return a number as its value, got {shown(answer[0])}") from None
+        if not np.isfinite(value):
+            raise ParameterError(f"fun(x) must return a finite value, got {value}")
+        return value, vector("the gradient that fun(x) returns", answer[1], self.dim, self._shape).copy()
 
     def check_gradient(self, x: np.ndarray, others: list[np.ndarray]) -> None:
         """Refuse a gradient at x that values on the ways to other points contradict.
@@ -393,6 +353,43 @@ class UserFunction(Function):
                 )
 
 
+class FiniteSum(UserFunction):
+    """A mean of terms of a user's, of which methods may take samples.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x, terms)`` returns the mean value and the mean gradient of the terms with these numbers, an array.
+    terms : int
+        How many there are: 0, 1, ..., terms - 1.
+    dim : int
+    shape : tuple of int, optional
+        That of x, as for a set that is ``shaped``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fwexp.convex import FiniteSum, Simplex, minimize
+    >>> points = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    >>> def distances(x, terms):
+    ...     apart = x - points[terms]
+    ...     return 0.5 * (apart**2).sum() / len(terms), apart.mean(axis=0)
+    >>> f = FiniteSum(distances, terms=3, dim=2)
+    >>> minimize(f, Simplex(2), method="stochastic", batch=1, gap_tol=0.1).status
+    'converged'
+    """
+
+    def __init__(self, fun: Callable, terms: int, dim: int, shape: tuple[int, ...] | None = None) -> None:
+        super().__init__(fun, dim, shape)
+        self.terms = check_integer("terms", terms, 1)
+
+    def _asked(self, x, *more):
+        return super()._asked(x, *(more or (np.arange(self.terms),)))
+
+    def sampled(self, x, z, terms):
+        return self._asked(z, terms)[1]
+
+
 class Minimisation(NamedTuple):
     """A function on a set: what a data set of the kind ``convex`` gives.
 
@@ -406,7 +403,7 @@ class Minimisation(NamedTuple):
     set: ConvexSet
 
 
-def as_function(f, dim: int) -> Function:
+def as_function(f, dim: int, shape: tuple[int, ...] | None = None) -> Function:
     """Return what is to be minimised: a `Function`, or a user's (value, gradient).
 
     Raises
@@ -417,7 +414,7 @@ def as_function(f, dim: int) -> Function:
     if not isinstance(f, Function):
         if not callable(f):
             raise ParameterError(f"f must be a function of fwexp.convex or fun(x) -> (value, gradient), got {shown(f)}")
-        return UserFunction(f, dim)
+        return UserFunction(f, dim, shape)
     if f.dim != dim:
         raise ParameterError(f"f and the set must have one dimension, got {f.dim} and {dim}")
     return f

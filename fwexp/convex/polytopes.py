@@ -137,7 +137,7 @@ class Oracle(ConvexSet):
     Parameters
     ----------
     lmo : callable
-        ``lmo(g)`` returns a minimiser of <g, s> over the set.
+        ``lmo(g)`` returns a minimiser of <g, s> over the set: vectors, unless the set is `shaped`.
     dim : int
     contains : callable, optional
         ``contains(x)`` says whether x lies in the set; then everything that ``lmo`` returns is tested.
@@ -149,14 +149,14 @@ class Oracle(ConvexSet):
         self._contains = check_function("contains", contains, optional=True)
 
     def atom(self, g):
-        s = vector("what lmo(g) returns", self._lmo(g.copy()), self.dim).copy()
-        if self._contains is not None and not self._contains(s):
+        s = vector("what lmo(g) returns", self._lmo(g.reshape(self.shape).copy()), self.dim, self.shape).copy()
+        if not self.contains(s):
             raise ParameterError(f"what lmo(g) returns must lie in the set, got {shown(s.tolist())}")
         return Atom(None, s)
 
     def contains(self, x):
         x = self._in(x)
-        return x is not None and (self._contains is None or bool(self._contains(x)))
+        return x is not None and (self._contains is None or bool(self._contains(x.reshape(self.shape))))
 
     def random(self, rng):
         corners = [self.atom(rng.standard_normal(self.dim)).values for _ in range(5)]

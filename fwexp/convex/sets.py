@@ -9,6 +9,7 @@ Every set has
 Methods call ``atom(g)``, which is the same as ``lmo`` with few nonzeros where atoms are sparse.
 """
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from fwexp.options import check_integer, check_positive
 ROUNDING = 1e-9  # how far outside a point may lie, relative to the size of the set
 
 
-def vector(name: str, value, dim: int | None = None) -> np.ndarray:
-    """Return a vector of finite numbers as float64.
+def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()) -> np.ndarray:
+    """Return a vector of finite numbers as float64; of an array of ``shape`` the entries, row after row.
 
     Raises
     ------
@@ -36,8 +37,10 @@ def vector(name: str, value, dim: int | None = None) -> np.ndarray:
         x = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{name} must be a vector of numbers, got {shown(value)}") from None
+    if x.shape == shape:
+        x = x.ravel()
     if x.ndim != 1 or (dim is not None and len(x) != dim):
-        length = "" if dim is None else f" of length {dim}"
+        length = ("" if dim is None else f" of length {dim}") + (f" or an array of shape {shape}" if len(shape) > 1 else "")
         raise ParameterError(f"{name} must be a vector{length}, got an array of shape {x.shape}")
     if not np.isfinite(x).all():
         raise ParameterError(f"{name} must hold finite numbers, got {x[~np.isfinite(x)][0]} at index {np.argmin(np.isfinite(x))}")
@@ -76,9 +79,44 @@ class ConvexSet(ABC):
     def diameter(self) -> float:
         """The largest distance between two points."""
 
+    _shape: tuple[int, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The form in which people see points: vectors, unless the set is `shaped`."""
+        return self._shape or (self.dim,)
+
+    def shaped(self, *shape: int) -> "ConvexSet":
+        """Return this set with its points as arrays of a shape, whose rows stand one after the other in the vectors.
+
+        Of this shape are, in `minimize`, x0, what a function of yours gets and may return as its gradient, and x of the result; and
+        what ``lmo`` takes and returns, that of an `Oracle` too. Methods themselves go on with vectors.
+
+        Parameters
+        ----------
+        *shape : int
+            With the product ``dim``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fwexp.convex import NuclearBall, minimize
+        >>> Y = np.diag([3.0, 1.0])
+        >>> result = minimize(lambda X: (0.5 * ((X - Y) ** 2).sum(), X - Y), NuclearBall(2, 2, radius=2.0).shaped(2, 2))
+        >>> result.x.round(3) + 0.0
+        array([[2., 0.],
+               [0., 0.]])
+        """
+        lengths = tuple(check_integer("a length of shape", length, 1) for length in shape)
+        if math.prod(lengths) != self.dim:
+            raise ParameterError(f"shape must have the product dim = {self.dim}, got {shape}")
+        new = copy.copy(self)
+        new._shape = lengths
+        return new
+
     def lmo(self, g) -> np.ndarray:
-        """Return a minimiser of <g, s> over the set, as a vector."""
-        return self.atom(vector("g", g, self.dim)).dense(self.dim)
+        """Return a minimiser of <g, s> over the set."""
+        return self.atom(vector("g", g, self.dim, self.shape)).dense(self.dim).reshape(self.shape)
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Return the nearest point of the set."""
@@ -106,7 +144,7 @@ class ConvexSet(ABC):
     def _in(self, x) -> np.ndarray | None:
         """Return x as a vector; None if it cannot be in the set."""
         x = np.asarray(x, dtype=np.float64)
-        return x if x.shape == (self.dim,) and np.isfinite(x).all() else None
+        return x.ravel() if x.shape in ((self.dim,), self.shape) and np.isfinite(x).all() else None
 
 
 class Sized(ConvexSet):
@@ -349,6 +387,18 @@ class Product(ConvexSet):
         return np.concatenate([factor.soften(piece) for factor, piece in self._pieces(theta)])
 
 
-PROJECTED = ("Simplex", "L1Ball", "L2Ball", "Box", "LInfBall", "Spectrahedron", "NuclearBall", "Product")
+PROJECTED = (
+    "Simplex",
+    "L1Ball",
+    "L2Ball",
+    "Box",
+    "LInfBall",
+    "GroupBall",
+    "Permutahedron",
+    "CappedSimplex",
+    "Spectrahedron",
+    "NuclearBall",
+    "Product",
+)
 NUMBERED = ("Simplex", "L1Ball", "Hull")
 SOFTENED = ("Simplex", "ChainPolytope", "MatchingPolytope", "Product")

@@ -2,17 +2,75 @@
 
 * ``line_search``: the minimiser along d, -<g, d> / d'f''d, of a quadratic function;
 * ``adaptive``: the largest step whose decrease a quadratic model with Lipschitz constant M promises, M estimated as the run goes
-  (Pedregosa, Negiar, Askari & Jaggi 2020, algorithm 2, tau = 2, eta = 0.9);
-* ``open_loop``: 2/(t+2), of FW and block methods alone (2n/(t+2n) for n blocks).
+  (Pedregosa, Negiar, Askari & Jaggi 2020, algorithm 2, tau = 2, eta = 0.9: their backtracking, which has no other name here);
+* ``open_loop``: l/(t+l), l = ``ell``, of methods that go towards atoms alone (nl/(t+nl) for n blocks);
+* a function of a `Line`: a rule of your own.
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.convex.objectives import Function
+from fwexp.errors import ParameterError, shown
+from fwexp.options import as_real, plain
 
 TAU, ETA = 2.0, 0.9
 TRIALS = 100  # more doublings than there are between the smallest and the largest number that matter
 STEPS = ("auto", "line_search", "adaptive", "open_loop")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a step rule is told of f along a direction: ``step(line)`` returns gamma, and x becomes x + gamma d.
+
+    Attributes
+    ----------
+    t : int
+        Steps so far.
+    x, d : ndarray (dim,)
+        Where the step begins, and its direction; both belong to the method.
+    slope : float
+        -<f'(x), d>: how fast f falls at first.
+    most : float
+        The longest step that stays in the set.
+    curvature : float or None
+        d'f''d, of quadratic functions.
+    value : callable
+        ``value(gamma)`` returns f(x + gamma d).
+
+    Examples
+    --------
+    Short steps, for gradients with Lipschitz constant 1:
+
+    >>> from fwexp.convex import LeastSquares, Simplex, minimize
+    >>> def short(line):
+    ...     return line.slope / (line.d @ line.d)
+    >>> round(minimize(LeastSquares([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), Simplex(2), step=short).value, 6)
+    0.25
+    """
+
+    t: int
+    x: np.ndarray
+    d: np.ndarray
+    slope: float
+    most: float
+    curvature: float | None
+    value: Callable[[float], float] = field(repr=False)
+
+
+def asked(rule: Callable[[Line], float], line: Line) -> float:
+    """Return the step of a user's rule, at most ``most``.
+
+    Raises
+    ------
+    ParameterError
+        It is no number >= 0.
+    """
+    answer = plain(rule(line))
+    if not as_real(answer) >= 0.0:
+        raise ParameterError(f"what step(line) returns must be a number >= 0, got {shown(answer)}")
+    return min(as_real(answer), line.most)
 
 
 def exact(slope: float, curvature: float, most: float) -> float:
@@ -22,24 +80,14 @@ def exact(slope: float, curvature: float, most: float) -> float:
     return most if slope >= most * curvature else slope / curvature
 
 
-def adaptive(
-    f: Function, x: np.ndarray, z: np.ndarray, value: float, d: np.ndarray, dz: np.ndarray, slope: float, most: float, M: float
-) -> tuple[float, float]:
+def adaptive(line: Line, value: float, M: float) -> tuple[float, float]:
     """Return a step and the estimate of the Lipschitz constant that goes with it.
 
     Parameters
     ----------
-    f : Function
-    x, z : ndarray
-        The point and its image.
+    line : Line
     value : float
         f(x).
-    d, dz : ndarray
-        The direction and its image.
-    slope : float
-        -<f'(x), d>.
-    most : float
-        The largest step.
     M : float
         The estimate so far; 0 if there is none.
 
@@ -49,24 +97,19 @@ def adaptive(
         0 and M where no step keeps what the model promises: to rounding f has its minimum along d at x, unless the slope is
         not that of f, which `UserFunction.check_gradient` tells.
     """
-    norm_sq = float(d @ d)
+    slope, most, norm_sq, before = line.slope, line.most, float(line.d @ line.d), M
     if slope <= 0.0 or norm_sq == 0.0:
         return 0.0, M
-
-    def value_at(gamma: float) -> float:
-        return f.value(x + gamma * d if f.reads_point else x, z + gamma * dz)
-
-    before = M
     if M == 0.0:
         eps = 1e-3 * most
-        M = 2.0 * (value_at(eps) - value + eps * slope) / (eps * eps * norm_sq)
+        M = 2.0 * (line.value(eps) - value + eps * slope) / (eps * eps * norm_sq)
         M = max(M, 1e-3 * slope / (most * norm_sq))
     M *= ETA
     rounding = 4.0 * np.finfo(float).eps * abs(value)
     for _ in range(TRIALS):
         gamma = min(slope / (M * norm_sq), most)
         promised = value - gamma * slope + 0.5 * gamma * gamma * M * norm_sq
-        if value_at(gamma) <= promised + rounding:
+        if line.value(gamma) <= promised + rounding:
             return gamma, M
         M *= TAU
     return 0.0, before

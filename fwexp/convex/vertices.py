@@ -61,12 +61,12 @@ class LinearMinimisation(Method):
 class FrankWolfe(LinearMinimisation):
     """Algorithm 1: x <- (1 - gamma) x + gamma s, s a minimiser of <f'(x), s> over the set."""
 
-    name, title = "frank_wolfe", "Frank-Wolfe"
+    name, title, aliases = "frank_wolfe", "Frank-Wolfe", ("fw",)
     Options = OpenLoopOptions
 
     def _take_step(self, view):
         if self.options.step == "open_loop":
-            self._mix(view.atom, self.f.image_of(view.atom), 2.0 / (self.state.step + 2.0))
+            self._mix(view.atom, self.f.image_of(view.atom), self._open_loop())
         else:
             self._towards(view.atom, view.gap, view)
 
@@ -123,7 +123,7 @@ class Active(LinearMinimisation):
 class Away(Active):
     """Algorithm 2: towards s, or away from the worst active atom v, whichever has the larger slope."""
 
-    name, title = "away", "away-step Frank-Wolfe"
+    name, title, aliases = "away", "away-step Frank-Wolfe", ("afw",)
 
     def _take_step(self, view):
         k, gv = self._away(view)
@@ -136,7 +136,7 @@ class Away(Active):
 class Pairwise(Active):
     """Pairwise Frank-Wolfe: weight moves from the worst active atom v to s (Lacoste-Julien & Jaggi 2015, algorithm 2)."""
 
-    name, title = "pairwise", "pairwise Frank-Wolfe"
+    name, title, aliases = "pairwise", "pairwise Frank-Wolfe", ("pfw",)
 
     def _take_step(self, view):
         self._step_between(*self._away(view), view.atom, view.gs, view)
@@ -203,6 +203,24 @@ class Corrective(Active):
         state.active.drop_zeros()
 
 
+class Uncertified(LinearMinimisation):
+    """A method whose steps go by an estimate, which certifies nothing; certificates are computed for the log, off the clock."""
+
+    def advance(self, calls, max_steps):
+        """Take steps, one estimate each."""
+        state = self.state
+        while state.calls + self.size <= calls and state.step + 1 <= max_steps:
+            self._view = None
+            self._take_step(self._estimate())
+            self.stalled = False  # of other estimates nothing is known
+            state.calls += self.size
+            self._count_step()
+
+    @abstractmethod
+    def _estimate(self) -> View:
+        """Return the answer of a linear minimisation that stands for that at x."""
+
+
 @dataclass(frozen=True)
 class RandomOptions(StepOptions):
     """Options of `RandomAway`.
@@ -216,14 +234,13 @@ class RandomOptions(StepOptions):
     eta: float = option(0.1, check_number, "a number > 0 and <= 1", above=0.0, most=1.0)
 
 
-class RandomAway(Away):
+class RandomAway(Uncertified, Away):
     """Algorithm 5: away-step Frank-Wolfe whose linear minimisation is over a sample of the atoms and the active set.
 
     The atoms of a product are too many to draw from. There the sample is a product: in every factor of some of its atoms and of
     the pieces of the active ones, so that a factor whose best atom is not among them loses nothing.
 
-    Of the gradient only the coordinates that the sample needs are computed where atoms have few nonzeros. The gap over the
-    sample certifies nothing: certificates are computed for the log, off the clock.
+    Of the gradient only the coordinates that the sample needs are computed where atoms have few nonzeros.
     """
 
     name, title = "random_away", "randomised away-step Frank-Wolfe"
@@ -239,17 +256,7 @@ class RandomAway(Away):
                 factor.atoms(np.zeros(0, dtype=np.int64))  # says that there are none
         super().__init__(f, convex_set, *args, **named)
 
-    def advance(self, calls, max_steps):
-        """Take steps, one sample each."""
-        state = self.state
-        while state.calls + self.size <= calls and state.step + 1 <= max_steps:
-            self._view = None
-            self._take_step(self._sampled())
-            self.stalled = False  # of other samples nothing is known
-            state.calls += self.size
-            self._count_step()
-
-    def _sampled(self) -> View:
+    def _estimate(self):
         """Minimise linearly over a sample of the atoms and the active set."""
         state, f, active = self.state, self.f, self.state.active
         samples = self._draw()

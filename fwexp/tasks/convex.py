@@ -43,7 +43,7 @@ class Convex(Task):
         else:
             found = minimize(problem.f, problem.set, method=solver, seed=seed, **how)
         return Result(
-            w=found.x,
+            w=found.x.ravel(),
             primal=found.value,
             dual=found.value - found.gap,
             gap=found.gap,

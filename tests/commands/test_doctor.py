@@ -54,12 +54,12 @@ def test_this_installation_is_sound(tmp_path, monkeypatch, capsys):
 
 
 def test_a_package_that_is_too_old_or_gone(examine, monkeypatch):
-    versions = {"numba": "0.59.1", "tqdm": None}
+    versions = {"numba": "0.59.1", "packaging": None}
     version = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, version(name)))
     assert examine()[1]["packages"][1:] == [
         "WRONG: numba is 0.59.1, fwexp needs numba>=0.62: pip install 'numba>=0.62'",
-        "WRONG: tqdm is missing, fwexp needs tqdm>=4.66: pip install 'tqdm>=4.66'",
+        "WRONG: packaging is missing, fwexp needs packaging>=23: pip install 'packaging>=23'",
     ]
 
 

@@ -45,7 +45,14 @@ SETS = {
     "tiny": L2Ball(D, 1e-6),
     "large": L1Ball(D, 1e4),
 }
-WHOLE = ("frank_wolfe", "away", "pairwise", "corrective")  # methods that go by the gradient on the whole set
+WHOLE = (
+    "frank_wolfe",
+    "away",
+    "pairwise",
+    "corrective",
+    "blended_pairwise",
+    "lazy",
+)  # methods that go by the gradient on the whole set
 
 
 def functions(rng, dim):

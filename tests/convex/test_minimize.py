@@ -1,5 +1,6 @@
 """`minimize`: every method at the optimum that an independent solver finds, its certificate, its rates, its counts."""
 
+import itertools
 import math
 import re
 
@@ -16,11 +17,13 @@ from fwexp.convex import (
     METHODS,
     Bilinear,
     Box,
+    FiniteSum,
     Hull,
     L1Ball,
     L2Ball,
     LeastSquares,
     Logistic,
+    NuclearBall,
     Oracle,
     Product,
     Quadratic,
@@ -31,8 +34,9 @@ from fwexp.convex import (
 from fwexp.convex.minimize import new_method
 from fwexp.convex.objectives import as_function
 
+BLOCKS = ("block", "block_descent")
 RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
-ACTIVE = ("away", "pairwise", "corrective")
+ACTIVE = ("away", "pairwise", "corrective", "blended_pairwise", "lazy")
 
 
 def constraints(convex_set):
@@ -107,7 +111,7 @@ def test_every_method_reaches_the_optimum_of_another_solver(function, method, da
     d, m = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 8))
     convex_set = SETS[data.draw(st.sampled_from(sorted(SETS)))](rng, d)
     f, fun = FUNCTIONS[function](rng, m, d)
-    options = {"eta": 0.6} if method == "random_away" else {}
+    options = {"random_away": {"eta": 0.6}, "lazy": {"K": 1.5}}.get(method, {})
     result = minimize(f, convex_set, method=method, gap_tol=1e-7, max_iter=5000, **options)
     best = optimum(fun, convex_set)
     assert result.status == "converged"
@@ -130,6 +134,67 @@ def test_the_certificate_of_frank_wolfe_is_valid_in_every_row(function, step):
     assert (trace["primal"] >= best - 1e-8).all()
     assert (trace["dual"] <= best + 1e-8).all()
     assert result.value <= trace["primal"].iloc[0]
+
+
+@pytest.mark.parametrize("function", ["least squares", "logistic", "terms"])
+@pytest.mark.parametrize(
+    "how", [{"method": "momentum"}, {"method": "momentum", "step": "auto", "momentum": 0.5}, {"method": "stochastic"}]
+)
+def test_averaged_gradients_come_near_with_valid_certificates(function, how):
+    rng, ball = np.random.default_rng(4), L1Ball(5, 0.7)
+    f, fun = FUNCTIONS["logistic" if function == "terms" else function](rng, 20, 5)
+    if function == "terms":  # the same, by a function of one's own
+        A, y = f.matrix.A, f.y
+
+        def of_terms(x, terms):
+            own = Logistic(A[terms], y[terms])
+            return own.value(x, A[terms] @ x), own.gradient(x, A[terms] @ x)
+
+        f = FiniteSum(of_terms, 20, 5)
+    options = how | ({"batch": 5} if how["method"] == "stochastic" else {})
+    result = minimize(f, ball, gap_tol=0.0, max_iter=1500, seed=1, **options)
+    best, trace = optimum(fun, ball), result.trace
+    scale = fun(np.zeros(5))[0] - best
+    assert (trace["primal"] >= best - 1e-8).all()
+    assert (trace["dual"] <= best + 1e-8).all()
+    assert best - 1e-8 <= result.value <= best + (0.1 if options.get("batch") else 0.02) * scale  # O(t^-1/3) and O(1/t)
+    assert ball.contains(result.x)
+    assert trace["evaluation_calls"].iloc[-1] == 0
+
+
+def test_momentum_without_memory_is_the_method_without_it():
+    f, _ = least_squares(np.random.default_rng(4), 8, 5)
+    run = {"max_iter": 100, "gap_tol": 0.0, "schedule": 100}
+    for step in ("open_loop", "auto"):
+        one, other = (
+            minimize(f, L1Ball(5, 0.7), step=step, **run, **how)
+            for how in ({"method": "momentum", "momentum": 0}, {"method": "fw"})
+        )
+        assert abs(one.value - other.value) <= 1e-12 + abs(one.trace["step"].iloc[-1] - other.trace["step"].iloc[-1]) * 0.01
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array, aslinearoperator])
+def test_gradients_of_samples_are_unbiased(kind):
+    rng = np.random.default_rng(0)
+    A, b, x = rng.standard_normal((6, 4)), rng.choice([-1.0, 1.0], 6), rng.standard_normal(4)
+    for f in (LeastSquares(kind(A), b), Logistic(kind(A), b)):
+        z, draws = f.image(x), [np.array(draw) for draw in itertools.combinations(range(6), 2)]
+        mean = np.mean([f.sampled(x, z, draw) for draw in draws], axis=0)
+        np.testing.assert_allclose(mean, f.gradient(x, z), atol=1e-12)
+
+
+def test_steps_inside_the_active_set_save_linear_minimisations_or_atoms():
+    f, ball = lasso()
+    runs = {name: minimize(f, ball, method=name, gap_tol=1e-8) for name in ("pairwise", "lazy", "blended_pairwise")}
+    assert all(run.status == "converged" for run in runs.values())
+    assert max(run.value for run in runs.values()) - min(run.value for run in runs.values()) <= 1e-8
+    steps, calls, most = (
+        {name: run.trace[column].max() for name, run in runs.items()} for column in ("step", "oracle_calls", "atoms")
+    )
+    assert calls["lazy"] < min(0.5 * steps["lazy"], 0.5 * calls["pairwise"])
+    assert most["blended_pairwise"] <= most["pairwise"]
+    sweeps = runs["lazy"].trace
+    assert (sweeps["dual"] <= runs["pairwise"].value + 1e-9).all()
 
 
 def test_rates_on_the_triangle():
@@ -270,10 +335,11 @@ def test_matrices_of_every_kind_are_one(method, kind):
     rng = np.random.default_rng(7)
     A, b = rng.standard_normal((6, 5)), rng.standard_normal(6)
     A[np.abs(A) < 0.5] = 0.0
-    blocks = method.startswith("block")
-    convex_set = Product([Simplex(2), L1Ball(3)]) if blocks else L1Ball(5)
+    convex_set = Product([Simplex(2), L1Ball(3)]) if method in BLOCKS else L1Ball(5)
     dense, other = (minimize(LeastSquares(X, b), convex_set, method=method, max_iter=30, gap_tol=0.0) for X in (A, kind(A)))
     assert other.value == pytest.approx(dense.value, abs=1e-9)
+    if method == "stochastic":  # a quadratic form is no sum
+        return
     squares = (minimize(Quadratic(X, b[:5]), convex_set, method=method, max_iter=30, gap_tol=0.0) for X in (A.T @ A, kind(A.T @ A)))
     first, second = squares
     assert second.value == pytest.approx(first.value, abs=1e-9)
@@ -336,8 +402,8 @@ def test_weights_sum_to_one_where_the_optimum_is_an_atom():
 @pytest.mark.parametrize("function", ["quadratic", "logistic"])
 def test_a_run_goes_on_bit_for_bit_from_its_state(method, function):
     rng = np.random.default_rng(1)
-    f, _ = FUNCTIONS[function](rng, 8, 6)
-    convex_set = Product([Simplex(3), L1Ball(3)]) if method.startswith("block") else L1Ball(6)
+    f, _ = FUNCTIONS["least squares" if (method, function) == ("stochastic", "quadratic") else function](rng, 8, 6)
+    convex_set = Product([Simplex(3), L1Ball(3)]) if method in BLOCKS else L1Ball(6)
     options = {"direction": "pairwise", "rule": "gap"} if method == "block" else {}
 
     def start():
@@ -356,7 +422,7 @@ def test_a_run_goes_on_bit_for_bit_from_its_state(method, function):
 def test_logging_does_not_change_a_run(method):
     rng = np.random.default_rng(2)
     f, _ = least_squares(rng, 8, 6)
-    convex_set = Product([Simplex(3), L1Ball(3)]) if method.startswith("block") else L1Ball(6)
+    convex_set = Product([Simplex(3), L1Ball(3)]) if method in BLOCKS else L1Ball(6)
     runs = [minimize(f, convex_set, method=method, max_iter=20, gap_tol=0.0, schedule=when) for when in ("default", 20.0)]
     last = [run.trace.iloc[-1] for run in runs]
     assert last[0]["primal"] == last[1]["primal"]
@@ -378,6 +444,90 @@ def test_the_ends_of_the_range(method):
         assert scaled.status == same.status == "converged"
         assert L1Ball(4, radius).contains(scaled.x)
         assert scaled.value == pytest.approx(same.value, abs=tol)
+
+
+def test_short_names_and_rules_of_ones_own():
+    f, fun = least_squares(np.random.default_rng(4), 8, 5)
+    best, norm = optimum(fun, L1Ball(5, 0.7)), np.linalg.norm(f.matrix.A, 2) ** 2
+    run = {"max_iter": 3000, "gap_tol": 1e-7}
+    seen = []
+
+    def exact(line):
+        seen.append((line.t, line.value(0.0) - fun(line.x)[0], line.slope + fun(line.x)[1] @ line.d))
+        line.x[:] = np.nan  # a copy
+        return line.slope / line.curvature
+
+    for short, name in (("fw", "frank_wolfe"), ("afw", "away"), ("pfw", "pairwise")):
+        one, other, own = (
+            minimize(f, L1Ball(5, 0.7), method=m, **run, **o) for m, o in ((short, {}), (name, {}), (short, {"step": exact}))
+        )
+        assert one.method == own.method == name
+        assert one.value == other.value == pytest.approx(own.value, abs=1e-9)
+    assert np.abs(np.array(seen)[:, 1:]).max() < 1e-10
+    assert seen[0][0] == 0
+    assert seen[1][0] == 1
+    for target in (f, fun):  # a function of one's own has no curvature
+        result = minimize(target, L1Ball(5, 0.7), step=lambda line: line.slope / (norm * (line.d @ line.d)), **run)
+        assert result.status == "converged"
+        assert result.value == pytest.approx(best, abs=1e-7)
+    product = Product([L1Ball(2, 0.3), L1Ball(3, 0.4)])
+    own, plain = (minimize(f, product, method="block", gap_tol=1e-3, step=step) for step in (exact, "line_search"))
+    assert own.value == pytest.approx(plain.value, abs=1e-9)
+
+
+def test_open_loops_of_any_l():
+    f, _ = least_squares(np.random.default_rng(4), 8, 5)
+
+    def run(**how):
+        return minimize(f, L1Ball(5, 0.7), method="fw", max_iter=400, gap_tol=0.0, schedule=400, **how)
+
+    for ell in (1, 2, 4.5):
+        own = run(step=lambda line, ell=ell: ell / (line.t + ell))
+        assert run(step="open_loop", ell=ell).value == pytest.approx(own.value, rel=1e-12)
+    assert run(step="open_loop").value == run(step="open_loop", ell=2).value
+
+
+@pytest.mark.parametrize("convex_set", [NuclearBall(2, 3, 2.0), Oracle(NuclearBall(2, 3, 2.0).shaped(2, 3).lmo, 6), L1Ball(6)])
+def test_points_are_seen_in_the_shape_of_the_set(convex_set):
+    Y = np.arange(6.0).reshape(2, 3)
+
+    def fun(X):
+        return 0.5 * ((X - Y) ** 2).sum(), np.asfortranarray(X - Y)
+
+    shaped, run = convex_set.shaped(2, 3), {"max_iter": 40, "gap_tol": 1e-9}
+    vectors = (lambda x: (0.5 * ((x - Y.ravel()) ** 2).sum(), x - Y.ravel())) if type(convex_set) is not Oracle else None
+    result = minimize(fun, shaped, **run)
+    assert result.x.shape == shaped.lmo(Y).shape == (2, 3)
+    assert result.value == pytest.approx(fun(result.x)[0])
+    assert shaped.contains(result.x)
+    assert result.atoms.weights @ result.atoms.points == pytest.approx(result.x.ravel())
+    assert minimize(LeastSquares(np.eye(6), Y.ravel()), shaped, x0=result.x, **run).value == pytest.approx(result.value, abs=1e-6)
+    assert minimize(lambda X: (fun(X)[0], fun(X)[1].ravel()), shaped, **run).value == result.value
+    if vectors:
+        assert minimize(vectors, convex_set, **run).x.tobytes() == result.x.tobytes()
+    with pytest.raises(
+        ValueError, match=r"^x0 must be a vector of length 6 or an array of shape \(2, 3\), got an array of shape \(3, 2\)$"
+    ):
+        minimize(fun, shaped, x0=Y.T)
+    with pytest.raises(ValueError, match=r"^shape must have the product dim = 6, got \(2, 2\)$"):
+        convex_set.shaped(2, 2)
+
+
+def test_traces_have_no_columns_of_training():
+    f, game = LeastSquares(np.eye(3), np.ones(3)), Bilinear(np.eye(2), Simplex(2), Simplex(2))
+    common = ["iterate", "step", "oracle_calls", "passes", "evaluation_calls", "time", "primal", "dual", "gap"]
+    assert list(minimize(f, L2Ball(3), method="fw").trace) == list(saddle_point(game).trace) == common
+    rows = []
+    assert list(minimize(f, Simplex(3), callback=rows.append).trace) == list(rows[0]) == [*common, "atoms", "drops", "inspected"]
+
+
+@pytest.mark.parametrize("method", ["fw", "away", "pairwise", "corrective"])
+def test_a_step_is_cut_to_the_set_and_never_goes_back(method):
+    f, _ = least_squares(np.random.default_rng(4), 8, 5)
+    assert L1Ball(5, 0.7).contains(minimize(f, L1Ball(5, 0.7), method=method, step=lambda line: math.inf, max_iter=20).x)
+    for wrong, shown in ((-1e-3, "-0.001"), (math.nan, "nan"), (None, "None"), ("1", "'1'"), (True, "True")):
+        with pytest.raises(ValueError, match=rf"^what step\(line\) returns must be a number >= 0, got {shown}$"):
+            minimize(f, L1Ball(5, 0.7), method=method, step=lambda line, wrong=wrong: wrong)
 
 
 def test_a_callback_that_returns_true_ends_the_run():
@@ -434,7 +584,7 @@ PAIR = Simplex(2)
         (lambda: minimize(never, 3), "set must be a convex set of fwexp.convex, got 3"),
         (lambda: minimize(never, PAIR, x0=[2.0, 2.0]), "x0 must lie in the set, got [2.0, 2.0]"),
         (lambda: minimize(never, PAIR, x0=[1.0]), "x0 must be a vector of length 2, got an array of shape (1,)"),
-        (lambda: minimize(never, PAIR, method="pairwis"), "unknown method 'pairwis'; accepted: away, block"),
+        (lambda: minimize(never, PAIR, method="pairwis"), "unknown method 'pairwis'; accepted: away, blended_pairwise, block"),
         (lambda: minimize(never, PAIR, max_iter=0), "max_iter must be a positive finite number, got 0"),
         (lambda: minimize(never, PAIR, gap_tol=-1), "gap_tol must be a finite number >= 0, got -1"),
         (lambda: minimize(never, PAIR, step="big"), "method pairwise: step must be one of auto, line_search, adaptive; got 'big'"),
@@ -473,6 +623,8 @@ def test_options_that_do_not_fit_are_refused():
         minimize(never, Product([Simplex(1), Box([0.0], [1.0])]), method="random_away")
     with pytest.raises(TypeError, match="UserFunction knows no Lipschitz constants"):
         minimize(never, Product([Simplex(2)]), method="block_descent")
+    with pytest.raises(TypeError, match="Quadratic is no sum of terms; accepted: LeastSquares, Logistic, FiniteSum"):
+        minimize(Quadratic(np.eye(2)), Simplex(2), method="stochastic")
     with pytest.raises(TypeError, match="excludes step open_loop"):
         minimize(never, Product([Simplex(2)]), method="block", direction="pairwise", step="open_loop")
 

@@ -11,19 +11,25 @@ from hypothesis import strategies as st
 from fwexp.convex import (
     Birkhoff,
     Box,
+    CappedSimplex,
     ChainPolytope,
+    GroupBall,
     Hull,
     KSparse,
     L1Ball,
     L2Ball,
     LInfBall,
+    LpBall,
     MatchingPolytope,
     NuclearBall,
     Oracle,
+    Permutahedron,
     Product,
     Simplex,
     Spectrahedron,
+    UnitFlow,
 )
+from fwexp.convex.sets import PROJECTED
 
 
 def linear_program(c, **constraints):
@@ -69,6 +75,31 @@ def chain(c, T, K):
     return linear_program(cost, A_eq=np.array(A), b_eq=b, bounds=(0, None))
 
 
+def capped(c, k, cap=1.0):
+    return linear_program(c, A_eq=np.ones((1, len(c))), b_eq=[k], bounds=(0, cap))
+
+
+def orders(c, values):
+    """x = P values over doubly stochastic P."""
+    return birkhoff(np.outer(c, values).ravel(), len(c))
+
+
+DAG = [("s", "a"), ("s", "b"), ("a", "b"), ("a", "t"), ("b", "t"), ("a", "t"), ("s", "t")]
+ROUND = [(0, 1), (1, 2), (2, 1), (2, 3), (1, 0), (3, 0)]  # has cycles
+
+
+def flow(c, edges, source, sink):
+    nodes = sorted({node for edge in edges for node in edge})
+    A = np.array([[(tail == node) - (head == node) for tail, head in edges] for node in nodes], dtype=float)
+    return linear_program(c, A_eq=A, b_eq=[(node == source) - (node == sink) for node in nodes], bounds=(0, 1))
+
+
+def dual_norm(c, p):
+    """The norm that the linear minimisation over a unit ball attains, |c| <= 10 or not."""
+    top = np.abs(c).max()
+    return top * np.linalg.norm(c / (top or 1.0), {1.0: np.inf, np.inf: 1.0}.get(p) or p / (p - 1.0))
+
+
 POINTS = np.random.default_rng(3).standard_normal((6, 4))
 POLYTOPES = {
     "simplex": (Simplex(5, 2.0), lambda c: linear_program(c, A_eq=np.ones((1, 5)), b_eq=[2.0], bounds=(0, None))),
@@ -83,9 +114,20 @@ POLYTOPES = {
     "long chain": (ChainPolytope(6, 2), lambda c: chain(c, 6, 2)),
     "chain of one": (ChainPolytope(1, 3), lambda c: chain(c, 1, 3)),
     "matching": (MatchingPolytope(3, 3), lambda c: birkhoff(c, 3, equal=False)),
+    "capped": (CappedSimplex(5, 3), lambda c: capped(c, 3)),
+    "capped, k between": (CappedSimplex(4, 0.7, 0.3), lambda c: capped(c, 0.7, 0.3)),
+    "capped, one point": (CappedSimplex(3, 6, 2.0), lambda c: 2.0 * c.sum()),
+    "capped to a simplex": (CappedSimplex(3, 0.5), lambda c: 0.5 * c.min()),
+    "permutahedron": (Permutahedron([2.0, -1.0, 2.0, 0.5]), lambda c: orders(c, [2.0, -1.0, 2.0, 0.5])),
+    "permutahedron of one": (Permutahedron([-3.0]), lambda c: -3.0 * c[0]),
+    "flow": (UnitFlow(DAG, "s", "t"), lambda c: flow(c, DAG, "s", "t")),
+    "path": (UnitFlow([(0, 1)], 0, 1), lambda c: c[0]),
     "product": (Product([Simplex(2), L1Ball(2)]), lambda c: c[:2].min() - np.abs(c[2:]).max()),
 }
 OTHERS = {
+    **{f"lp, p={p}": (LpBall(4, p, 3.0), lambda c, p=p: -3.0 * dual_norm(c, p)) for p in (1.0, 1.001, 1.5, 3, np.inf)},
+    "lp of one": (LpBall(1, 2.5, 2.0), lambda c: -2.0 * abs(c[0])),
+    "group": (GroupBall([[0, 3], [1], [4, 2]], 2.0), lambda c: -2.0 * max(np.hypot(c[0], c[3]), abs(c[1]), np.hypot(c[2], c[4]))),
     "l2": (L2Ball(4, 3.0), lambda c: -3.0 * np.linalg.norm(c)),
     "spectrahedron": (Spectrahedron(3, 2.0), lambda c: 2.0 * np.linalg.eigvalsh(symmetric(c, 3))[0]),
     "nuclear": (NuclearBall(2, 3, 2.0), lambda c: -2.0 * np.linalg.norm(c.reshape(2, 3), 2)),
@@ -146,7 +188,10 @@ def test_members_are_members_and_others_are_not(name):
         assert most <= convex_set.diameter + 1e-9
 
 
-@pytest.mark.parametrize("name", ["simplex", "one point", "l1", "linf", "box", "product", *OTHERS])
+PROJECT = [name for name, (convex_set, _) in ALL.items() if type(convex_set).__name__ in PROJECTED]
+
+
+@pytest.mark.parametrize("name", PROJECT)
 @given(data=st.data())
 def test_projections_are_the_nearest_points(name, data):
     """The variational inequality: <x - p, s - p> <= 0 for every s of the set."""
@@ -190,12 +235,31 @@ def test_the_entropic_projection_onto_matchings_is_that_of_the_definition():
 
 
 @pytest.mark.parametrize("radius", [1e-10, 1e8])
-@pytest.mark.parametrize("cls", [Simplex, L1Ball, L2Ball, LInfBall])
+@pytest.mark.parametrize(
+    "cls",
+    [
+        *(Simplex, L1Ball, L2Ball, LInfBall),
+        lambda dim, radius: GroupBall([[0, 1], [2]], radius),
+        lambda dim, radius: Permutahedron([radius, 0.0, -2.0 * radius]),
+        lambda dim, radius: CappedSimplex(dim, 1.5 * radius, radius),
+    ],
+)
 def test_sets_of_any_size(cls, radius):
     convex_set, rng = cls(3, radius), np.random.default_rng(0)
     for x in (convex_set.lmo(rng.standard_normal(3)), convex_set.random(rng), convex_set.project(rng.standard_normal(3))):
         assert convex_set.contains(x)
     assert not convex_set.contains(convex_set.lmo(np.ones(3)) * 1.001 - 1e-3 * radius)
+
+
+@given(st.lists(st.floats(0, 5), min_size=6, max_size=6))
+def test_in_a_graph_with_cycles_costs_without_negative_ones_have_a_shortest_path(g):
+    network = UnitFlow(ROUND, 0, 3)
+    s = network.lmo(g)
+    assert network.contains(s)
+    assert s @ g == pytest.approx(flow(np.array(g), ROUND, 0, 3), abs=1e-8)
+    with pytest.raises(ValueError, match=r"^g must have no cycle of negative cost, got one"):
+        network.lmo(-np.ones(6) - g)
+    assert network.lmo([5.0, -1.0, 1.5, 0.0, 0.0, 0.0]).tolist() == [1, 1, 0, 1, 0, 0]
 
 
 def test_ties_go_to_the_first():
@@ -225,6 +289,18 @@ def test_numbered_atoms_are_the_corners():
         (lambda: Hull([[0, np.inf]]), "points must hold finite numbers, got one that is not"),
         (lambda: Product([]), "factors must be convex sets, got none"),
         (lambda: Product([3]), "factors must be convex sets, got 3"),
+        (lambda: LpBall(3, 0.5), "p must be a number >= 1 or inf, got 0.5"),
+        (lambda: LpBall(3, np.nan), "p must be a number >= 1 or inf, got nan"),
+        (lambda: CappedSimplex(3, 3.5), "k must be <= dim cap = 3, got 3.5"),
+        (
+            lambda: GroupBall([[0], [0, 1]]),
+            "groups must be index lists that have every coordinate 0, 1, ... once, got [[0], [0, 1]]",
+        ),
+        (lambda: GroupBall([]), "groups must be index lists that have every coordinate 0, 1, ... once, got []"),
+        (lambda: Permutahedron([]), "the number of values must be an integer >= 1, got 0"),
+        (lambda: UnitFlow([(0, 1)], 0, 2), "sink must be a node of some edge, and not the other end, got 2"),
+        (lambda: UnitFlow([(0, 1)], 1, 0), "sink must be reached from the source 1, got 0"),
+        (lambda: UnitFlow([(0, 1), 2], 0, 1), "edges must be pairs of nodes, got [(0, 1), 2]"),
         (lambda: Oracle(3, 2), "lmo must be a function, got 3"),
         (lambda: Simplex(3).lmo([1, 2]), "g must be a vector of length 3, got an array of shape (2,)"),
         (lambda: Simplex(2).lmo([1, np.nan]), "g must hold finite numbers, got nan at index 1"),

@@ -1,0 +1,84 @@
+"""Matrices of any kind by their products: arrays, sparse matrices, operators."""
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+
+from fwexp.convex.atoms import Atom
+from fwexp.errors import ParameterError, shown
+from fwexp.problems.arrays import as_sparse
+
+
+class Matrix:
+    """A matrix by its products; columns are taken from it where it has them.
+
+    Parameters
+    ----------
+    A : array, sparse matrix or LinearOperator
+    name : str
+        What messages call it.
+    """
+
+    def __init__(self, A, name: str = "A") -> None:
+        from scipy.sparse.linalg import LinearOperator  # slow to load
+
+        self._is_operator = isinstance(A, LinearOperator)
+        if scipy.sparse.issparse(A):
+            self.A = scipy.sparse.csc_array(as_sparse(name, A), dtype=np.float64)  # whose columns cost nothing
+            entries = self.A.data
+        elif self._is_operator:
+            self.A, entries = A, np.zeros(0)
+        else:
+            try:
+                self.A = entries = np.asarray(A, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ParameterError(f"{name} must be a matrix of numbers, got {shown(A)}") from None
+        if len(self.A.shape) != 2 or 0 in self.A.shape:
+            raise ParameterError(f"{name} must be a matrix that is not empty, got an array of shape {self.A.shape}")
+        if not np.isfinite(entries).all():
+            raise ParameterError(f"{name} must hold finite numbers, got one that is not")
+        self.shape = self.A.shape
+        # Products with a wide sparse matrix take a third of the time by its rows, which are fewer.
+        self._products = self.A.tocsr() if scipy.sparse.issparse(self.A) and self.shape[0] < self.shape[1] else self.A
+        self._transposed = self._products.T
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """Return A x."""
+        return self._products @ x
+
+    def transposed_times(self, z: np.ndarray) -> np.ndarray:
+        """Return A'z."""
+        return self._transposed @ z
+
+    def transposed_rows_times(self, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Return A'z for a z that is 0 outside of some rows; z has the others."""
+        if self._is_operator:
+            whole = np.zeros(self.shape[0])
+            whole[rows] = z
+            return self.transposed_times(whole)
+        return self._rows[rows].T @ z
+
+    @cached_property
+    def _rows(self):
+        """The matrix whose rows cost nothing."""
+        return self.A.tocsr() if scipy.sparse.issparse(self.A) else self.A
+
+    def times_atom(self, atom: Atom) -> np.ndarray:
+        """Return A s."""
+        if atom.indices is None or self._is_operator:
+            return self.A @ atom.dense(self.shape[1])
+        if scipy.sparse.issparse(self.A):
+            z = np.zeros(self.shape[0])
+            A = self.A
+            for j, value in zip(atom.indices.tolist(), atom.values.tolist(), strict=True):
+                column = slice(A.indptr[j], A.indptr[j + 1])
+                np.add.at(z, A.indices[column], value * A.data[column])
+            return z
+        if len(atom.indices) == 1:
+            return self.A[:, atom.indices[0]] * atom.values[0]
+        return self.A[:, atom.indices] @ atom.values
+
+    def columns(self, where):
+        """Return some columns as a matrix; of an operator, None."""
+        return None if self._is_operator else self.A[:, where]
