@@ -27,7 +27,8 @@ def spread(problem, workers: int, address: str | None = None) -> Iterator[Shards
         No scheduler at the address.
     """
     if address is None:
-        with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
+        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+        with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
             yield shard(problem, client, workers)
         return
     try:
