@@ -221,7 +221,7 @@ class CallbackProblem(Oracles, Examples):
 
     def forget(self) -> None:
         """Ask functions anew from here on: between two runs somebody may have changed what they look at."""
-        self._known = KnownLabelings()
+        self._known, self._ahead = KnownLabelings(), {}
 
     def _true_phi(self, i: int):
         return self._known.true_features(i, lambda: self.phi(i, self.y[i]))

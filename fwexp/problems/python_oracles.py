@@ -12,6 +12,7 @@ from fwexp.errors import OptionError, ParameterError, not_installed
 from fwexp.problems.arrays import as_list
 from fwexp.problems.python_labelings import can_be_kept, snapshot
 
+NOT_ASKED = object()
 CHUNKS = 16  # into which examples are dealt to processes at most
 
 # What numpy, and what is built on its buffers, says of a w that a function writes to.
@@ -53,11 +54,7 @@ class Oracles:
         """
         function, w = getattr(self, name), _read_only(w)
         if name == "max_oracle" and self.max_oracle_batch is not None:
-            answers = self._asked("max_oracle_batch", "indices", self.max_oracle_batch, np.arange(start, end), w)
-            answers = answers if isinstance(answers, np.ndarray) else as_list("what max_oracle_batch returns", answers, "labelings")
-            if len(answers) != end - start:
-                got = f"{len(answers)} for indices {start} .. {end - 1}"
-                raise ParameterError(f"max_oracle_batch(indices, w) must return a labeling per index, got {got}")
+            answers = self._batch(start, end, w)
         elif self.n_jobs not in (None, 1) and function is not None:
             parallel, bounds = _workers(self.n_jobs), np.linspace(start, end, num=min(CHUNKS, end - start) + 1, dtype=int)
             parts = parallel((_answers, (function, range(*pair), w), {}) for pair in pairwise(bounds.tolist()))
@@ -66,14 +63,20 @@ class Oracles:
             return
         self._ahead.update({(get_ident(), name, i): y for i, y in zip(range(start, end), answers, strict=True)})
 
+    def _batch(self, start: int, end: int, w: np.ndarray) -> Sequence:
+        answers = self._asked("max_oracle_batch", "indices", self.max_oracle_batch, np.arange(start, end), w)
+        answers = answers if isinstance(answers, np.ndarray) else as_list("what max_oracle_batch returns", answers, "labelings")
+        if len(answers) != end - start:
+            got = f"{len(answers)} for indices {start} .. {end - 1}"
+            raise ParameterError(f"max_oracle_batch(indices, w) must return a labeling per index, got {got}")
+        return answers
+
     def _answer(self, name: str, i: int, w: np.ndarray) -> Any:
         """Return what the function called ``name`` answers at w, which may change afterwards."""
-        if name == "max_oracle" and self.max_oracle is None and (get_ident(), name, i) not in self._ahead:
-            self.ask_ahead(name, i, i + 1, w)
-        if self._ahead and (get_ident(), name, i) in self._ahead:
-            y = self._ahead.pop((get_ident(), name, i))
-        else:
-            y = self._asked(name, i, getattr(self, name), i, _read_only(w))
+        y = self._ahead.pop((get_ident(), name, i), NOT_ASKED)
+        if y is NOT_ASKED:
+            function, w = getattr(self, name), _read_only(w)
+            y = self._batch(i, i + 1, w)[0] if function is None else self._asked(name, i, function, i, w)
         if not can_be_kept(y):
             raise ParameterError(f"{name}({i}, w) must return a labeling, got {short(y)}")
         return y

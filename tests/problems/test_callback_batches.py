@@ -62,6 +62,23 @@ def test_many_examples_are_asked_of_at_once():
     assert calls["batch", 7] > 0
 
 
+def test_answers_that_a_failed_evaluation_left_are_not_given_at_other_weights():
+    broken, (w, other) = [True], np.random.default_rng(1).normal(size=(2, 6))
+
+    def loss(i, y):
+        if broken[0] and i == 5:
+            raise ZeroDivisionError
+        return float(y != problem.y[i])
+
+    problem = classes(loss=loss)[0]
+    with pytest.raises(ZeroDivisionError):
+        fwexp.evaluate(problem, w)
+    broken[0] = False
+    problem.forget()  # as whatever begins does
+    wanted = [classes()[0].augmented(i, other) for i in range(6, 30)]
+    assert [problem.augmented(i, other) for i in range(6, 30)] == wanted
+
+
 @pytest.mark.parametrize("solver", ["auto", "bcfw", "fw"])
 def test_functions_are_asked_once_for_each_labeling(solver):
     problem, calls = classes(max_oracle_batch=None)
