@@ -9,6 +9,16 @@ from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, chec
 
 LOSSES = ("hamming", "balanced")
 
+GRAPH_ROWS = {  # for `sliceable`
+    "labels": "label_ptr",
+    "node_loss": "label_ptr",
+    "x": "label_ptr",
+    "z": "edge_ptr",
+    "first": lambda problem: problem.label_ptr + np.arange(problem.n + 1),
+    "ends": lambda problem: 2 * problem.edge_ptr,
+    "out": lambda problem: 2 * problem.edge_ptr,
+}
+
 
 def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> np.ndarray:
     """Return what a wrong label of every node costs: at most 1 over all nodes of an example.

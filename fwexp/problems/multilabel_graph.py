@@ -23,19 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, padded_width
-from fwexp.problems.graphs import graph_fields
+from fwexp.problems.graphs import GRAPH_ROWS, graph_fields
 from fwexp.problems.subsets import sliceable
 
 
-@sliceable(
-    labels="label_ptr",
-    node_loss="label_ptr",
-    x="label_ptr",
-    z="edge_ptr",
-    first=lambda problem: problem.label_ptr + np.arange(problem.n + 1),
-    ends=lambda problem: 2 * problem.edge_ptr,
-    out=lambda problem: 2 * problem.edge_ptr,
-)
+@sliceable(**GRAPH_ROWS)
 class MultiLabelProblem(NamedTuple):
     """A set of graphs whose nodes have more than two labels; build it with ``fwexp.segmentation_problem``."""
 

@@ -29,6 +29,7 @@ from fwexp.options import check_choice, check_flag, check_integer
 from fwexp.problems.arrays import as_list, check_num_labels
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.graphs import (
+    GRAPH_ROWS,
     LOSSES,
     check_edges,
     check_labels,
@@ -42,15 +43,7 @@ from fwexp.problems.multilabel_graph import MultiLabelProblem, multilabel_from_a
 from fwexp.problems.subsets import sliceable
 
 
-@sliceable(
-    labels="label_ptr",
-    node_loss="label_ptr",
-    x="label_ptr",
-    z="edge_ptr",
-    first=lambda problem: problem.label_ptr + np.arange(problem.n + 1),
-    ends=lambda problem: 2 * problem.edge_ptr,
-    out=lambda problem: 2 * problem.edge_ptr,
-)
+@sliceable(**GRAPH_ROWS)
 class SegmentationProblem(NamedTuple):
     """A set of graphs with labelled nodes; build it with ``fwexp.segmentation_problem``."""
 
