@@ -29,6 +29,31 @@ LAST = ("solver", "tol", "max_passes", "nonnegative", "warm_start", "early_stopp
 """Parameters that stand behind those of the model, in this order; what tells nothing about training comes after them."""
 
 
+class PartsScore:
+    """Score of estimators whose predictions have parts that are right or wrong."""
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return the share of parts, such as positions, nodes or examples, that are predicted right.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        right, size = self._right(X, y)
+        weights = np.ones(len(right)) if sample_weight is None else check_weights(sample_weight, len(right))
+        return float(weights @ right / (weights @ size))
+
+    @abstractmethod
+    def _right(self, X, y) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much of every example is predicted right, and of how much."""
+
+
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(kw_only=True, eq=False, repr=False)
 class CertifiedSVM(BaseEstimator):
@@ -161,23 +186,6 @@ class CertifiedSVM(BaseEstimator):
         """
         return self.predict([x])[0]
 
-    def score(self, X, y, sample_weight=None) -> float:
-        """Return the share of parts, such as positions, nodes or examples, that are predicted right.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        right, size = self._right(X, y)
-        weights = np.ones(len(right)) if sample_weight is None else check_weights(sample_weight, len(right))
-        return float(weights @ right / (weights @ size))
-
     @abstractmethod
     def _learn(self, X, y):
         """Return the training problem; learn what there is to learn of features and labels."""
@@ -185,10 +193,6 @@ class CertifiedSVM(BaseEstimator):
     @abstractmethod
     def _problem(self, X, y):
         """Return a problem with the features and labels that are known."""
-
-    def _right(self, X, y) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much of every example is predicted right, and of how much."""
-        raise NotImplementedError  # of those that have a `score` of their own
 
     def _weights(self, X, y, sample_weight):
         """Return the weights of examples in training, of those that were given."""

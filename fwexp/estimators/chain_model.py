@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base import CertifiedSVM
+from fwexp.estimators.base import CertifiedSVM, PartsScore
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.features import FORMS, Vectorizer
 from fwexp.estimators.labels import as_sequences, classes_of, costs_of, numbers_of, weights_of
@@ -17,7 +17,7 @@ from fwexp.problems.chain import chain_from_arrays, with_costs
 from fwexp.problems.constraints import constrained
 
 
-class ChainModel(CertifiedSVM):
+class ChainModel(PartsScore, CertifiedSVM):
     """Base of the estimators that label sequences.
 
     Parameters

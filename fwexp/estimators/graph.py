@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import CertifiedSVM
+from fwexp.estimators.base import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import classes_of, numbers_of
 from fwexp.options import check_choice
 from fwexp.problems import full_pairs
@@ -20,7 +20,7 @@ PAIRWISE = ("potts", "full")
 FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
 
 
-class GraphSVM(CertifiedSVM):
+class GraphSVM(PartsScore, CertifiedSVM):
     """Label the nodes of graphs, such as the pixels of images, where neighbours tend to have the same label.
 
     A labeling has the scores of all nodes, minus <u, z_e> for every edge e whose nodes have different labels, with u >= 0 and

@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
-from fwexp.estimators.base import CertifiedSVM
+from fwexp.estimators.base import CertifiedSVM, PartsScore
 from fwexp.problems.matching import matching_problem
 
 
-class MatchingSVM(CertifiedSVM):
+class MatchingSVM(PartsScore, CertifiedSVM):
     """Match rows with columns, such as the words of two sentences: each has at most one link. Trained to a certified gap.
 
     A matching has the sum of the scores <w, x> of its links; the best one is found by an assignment.
