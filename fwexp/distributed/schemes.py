@@ -33,7 +33,7 @@ class Options:
         ``local``: passes after which the dual blocks of all parts are copied to where `solve` was called: what is lost with a
         worker is no more than was done since.
     tau : int, optional
-        ``oracles``: examples per message; by default about 20 ms of oracle calls.
+        ``oracles``: examples per message; by default about 0.1 s of oracle calls.
     in_flight : int
         ``oracles``: messages that a part has in work or waiting.
     replay : bool
