@@ -12,6 +12,7 @@ from distributed import Client, LocalCluster
 import fwexp
 from fwexp import distributed
 from fwexp.distributed import worker
+from fwexp.distributed.oracles import Oracles
 from fwexp.distributed.shards import Shards
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import WorkersLost
@@ -92,6 +93,12 @@ def test_messages_that_come_twice_count_once(cluster, scheme, monkeypatch):
             asked.append(submit(shards, *args))
             return submit(shards, *args)
 
+        def take_twice(scheme, *message):
+            take(scheme, *message)
+            take(scheme, *message)
+
+        take = Oracles._take
+        monkeypatch.setattr(Oracles, "_take", take_twice)
         monkeypatch.setattr(Shards, "submit", twice)
         again = fwexp.solve(distributed.shard(PROBLEM, client, k), **how)
         assert len(asked) > 10

@@ -8,6 +8,7 @@ import pytest
 
 import fwexp
 from fwexp import record
+from fwexp.driver.log import EVALUATION_SHARE
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import known_labelings
 from fwexp.solvers import SOLVERS, check_options
@@ -168,6 +169,13 @@ def test_auto_takes_cutting_planes_and_says_so():
         assert "step" in fwexp.solve(problem, lam=0.05, max_passes=2, **changes).options
     constrained = classes(nonnegative=[0])[0]
     assert "step" in fwexp.solve(constrained, lam=0.05, max_passes=2).options
+
+
+def test_an_evaluation_is_worth_more_than_its_share_where_calls_promise_the_gap():
+    result = fwexp.solve(classes()[0], lam=0.1, gap_tol=1e-2)
+    end = result.trace.iloc[-1]
+    assert result.status == "converged"
+    assert end["evaluation_calls"] - 30 > EVALUATION_SHARE * end["oracle_calls"]
 
 
 def test_runs_go_on_from_their_state_bit_for_bit():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.problems.protocol import radii_sq, to_public
+from fwexp.problems.protocol import radii_sq, to_public, workspace
 from fwexp.solvers import SOLVERS, active_set, check_options, gap_tree, sampling_rule
 from fwexp.solvers.acceleration import LATE_PASSES, LATE_STRENGTH, PIECE, new_centre
 from tests import reference as ref
@@ -275,6 +275,16 @@ def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate
     assert primals.min() >= best.primal - 1e-10
     if not accelerate:
         assert np.diff(duals).min(initial=0.0) >= -1e-12
+
+
+def test_scores_are_compared_on_the_scale_of_all_losses_that_are_stored():
+    """Of two scores that differ by rounding of a large loss, the first is the best."""
+    _, problem = tiny(2)
+    sets, work = active_set.new_active_sets(problem, np.full(problem.n, 4)), workspace(problem)
+    active_set.score_all(problem, 0, work.theta, sets)
+    assert active_set.store(problem, 0, np.full_like(work.y, 1), 1e8, work.theta, 4, sets, work) == 1
+    sets.score[:2] = 0.0, 1e-9
+    assert active_set.best_stored(0, sets) == 0
 
 
 @pytest.mark.parametrize("step", ["pairwise", "away", "corrective"])
