@@ -8,6 +8,9 @@ from distributed import Client, LocalCluster
 from fwexp.distributed.shards import Shards, shard
 from fwexp.errors import ParameterError, shown
 
+# Ctrl-C goes to all processes in the foreground: this one asks workers for what it saves, and then ends them.
+UNINTERRUPTED = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+
 
 @contextmanager
 def spread(problem, workers: int, address: str | None = None) -> Iterator[Shards]:
@@ -27,7 +30,7 @@ def spread(problem, workers: int, address: str | None = None) -> Iterator[Shards
         No scheduler at the address.
     """
     if address is None:
-        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "preload": [UNINTERRUPTED]}
         with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
             yield shard(problem, client, workers)
         return

@@ -1,5 +1,10 @@
 """``engine=dask`` of the command line, on processes that it starts and on a cluster that is there."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 from distributed import Client, LocalCluster
 
@@ -20,6 +25,28 @@ def test_runs_are_stored_as_any_other(tmp_path, capsys):
     assert main([*arguments, "engine=dask", "engine.scheme=local"]) == 0  # by two processes
     first, second = (trace for _, trace in fwexp.load_results(results_dir=tmp_path).groupby("key"))
     assert first["dual"].tolist() == second["dual"].tolist()
+
+
+@pytest.mark.slow
+def test_an_interrupt_of_all_processes_saves_the_run(tmp_path):
+    """As Ctrl-C in a terminal; the workers are needed for what is saved."""
+    script = "import sys; from fwexp.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["run", "dataset=digits", "solver=auto", "lam=0.1", "gap_tol=0", "max_passes=1e6", "schedule=1", "engine=dask"]
+    command = [sys.executable, "-c", script, *words, f"results_dir={tmp_path}"]
+    for first in ("bcfw lam=0.1: pass 0 ", "bcfw lam=0.1: goes on from pass "):
+        running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            lines = [next(line for line in running.stderr if line.startswith("bcfw "))]
+            lines += [next(running.stderr) for _ in range(3)]
+            os.killpg(running.pid, signal.SIGINT)
+            _, rest = running.communicate(timeout=60)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
+        assert lines[0].startswith(first)
+        assert (running.returncode, rest.splitlines()[-1]) == (130, "fwexp: interrupted")
+        assert len(list(tmp_path.glob("runs/digits/auto/*.partial"))) == 1
 
 
 def test_a_cluster_that_is_not_there():
