@@ -10,8 +10,8 @@ import numpy as np
 
 import fwexp
 from fwexp.oracles.max_flow import min_cut, scratch_size
-from fwexp.problems.features import row_product
 from fwexp.problems.protocol import from_public, scores, workspace
+from fwexp.problems.rows import row_product
 
 ROUNDS = 5
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
 from fwexp.oracles.viterbi import viterbi
-from fwexp.problems.features import padded_width, row_scores
+from fwexp.problems.features import padded_width
+from fwexp.problems.rows import row_scores
 
 
 def padded_weights(w: np.ndarray, num_states: int) -> np.ndarray:

@@ -33,12 +33,10 @@ from fwexp.problems.features import (
     NoFeatures,
     SparseFeatures,
     as_features,
-    packed_gram,
     padded_width,
-    renumbered,
     row_entries,
-    row_scores,
 )
+from fwexp.problems.rows import packed_gram, renumbered, row_scores
 from fwexp.problems.subsets import EACH, sliceable
 
 LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the same, on inputs of 10 nonzeros and of 128

@@ -14,7 +14,7 @@ from fwexp.jit.kernels import register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
-from fwexp.problems.features import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.rows import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.sparse_parts import add_entry, most_parts, new_vector, register_sparse_parts, scatter_part
 
 

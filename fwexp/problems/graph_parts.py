@@ -8,8 +8,9 @@ import numpy as np
 from fwexp.errors import ParameterError
 from fwexp.jit.kernels import register_jitable
 from fwexp.problems import protocol
-from fwexp.problems.features import product_bound, row_entries, row_scatter_label, row_sum
+from fwexp.problems.features import row_entries
 from fwexp.problems.multilabel_graph import MultiLabelProblem
+from fwexp.problems.rows import product_bound, row_scatter_label, row_sum
 from fwexp.problems.segmentation import SegmentationProblem
 
 

@@ -24,19 +24,9 @@ from fwexp.jit.threads import parallel_for
 from fwexp.oracles.forward_backward import exponentials
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
-from fwexp.problems.features import (
-    BinaryFeatures,
-    DenseFeatures,
-    SparseFeatures,
-    product_bound,
-    renumbered,
-    row_dot,
-    row_norms_sq,
-    row_scatter,
-    row_scatter_label,
-    row_scores,
-)
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from fwexp.problems.multiclass import MulticlassProblem
+from fwexp.problems.rows import product_bound, renumbered, row_dot, row_norms_sq, row_scatter, row_scatter_label, row_scores
 
 KINDS = ("linear", "poly", "rbf")
 LINEAR, POLY, RBF = range(3)

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from fwexp.jit.kernels import njit
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import row_entries, row_product, row_scatter_label
+from fwexp.problems.features import row_entries
 from fwexp.problems.matching import POSSIBLE, SURE, MatchingProblem, as_matching, check_links
+from fwexp.problems.rows import row_product, row_scatter_label
 
 
 @protocol.workspace.register(MatchingProblem)

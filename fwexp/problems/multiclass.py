@@ -21,19 +21,8 @@ from fwexp.problems import protocol
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
-from fwexp.problems.features import (
-    BinaryFeatures,
-    DenseFeatures,
-    SparseFeatures,
-    as_features,
-    padded_width,
-    prefetch_rows,
-    row_entries,
-    row_norms_sq,
-    row_scatter,
-    row_scatter_label,
-    row_scores,
-)
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, padded_width, row_entries
+from fwexp.problems.rows import prefetch_rows, row_norms_sq, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.simplex_blocks import to_best_shares
 from fwexp.problems.subsets import EACH, sliceable
 

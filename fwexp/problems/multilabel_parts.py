@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from fwexp.jit.kernels import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import row_dot, row_entries, row_product, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.features import row_entries
 from fwexp.problems.graph_parts import add_cuts, cut_change, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.multilabel_graph import MultiLabelProblem
+from fwexp.problems.rows import row_dot, row_product, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.simplex_blocks import to_best_shares
 
 

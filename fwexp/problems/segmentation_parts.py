@@ -15,9 +15,10 @@ from fwexp.jit.kernels import register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import protocol
-from fwexp.problems.features import BinaryFeatures, prefetch_rows, row_dot, row_entries, row_product, row_scatter_label
+from fwexp.problems.features import BinaryFeatures, row_entries
 from fwexp.problems.graph_parts import add_cuts, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
+from fwexp.problems.rows import prefetch_rows, row_dot, row_product, row_scatter_label
 from fwexp.problems.segmentation import SegmentationProblem
 
 

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fwexp.problems import features
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, padded_width
+from fwexp.problems import rows
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, padded_width, row_entries
 
 
 @st.composite
@@ -34,22 +34,22 @@ def test_rows_act_like_rows_of_the_matrix(x, width, seed):
     for form in forms(x):
         for t in range(len(x)):
             out = np.full(width, np.nan)
-            features.row_scores(form, t, W.ravel(), width, out)
+            rows.row_scores(form, t, W.ravel(), width, out)
             np.testing.assert_allclose(out, x[t] @ W, atol=1e-12)
             w = W.ravel().copy()
-            features.row_scatter(form, t, row, 0.5, width, w)
+            rows.row_scatter(form, t, row, 0.5, width, w)
             np.testing.assert_allclose(w.reshape(W.shape), W + 0.5 * np.outer(x[t], row), atol=1e-12)
             w = W.ravel().copy()
-            features.row_scatter_label(form, t, label, -2.0, width, w)
+            rows.row_scatter_label(form, t, label, -2.0, width, w)
             np.testing.assert_allclose(w.reshape(W.shape), W - 2.0 * np.outer(x[t], np.arange(width) == label), atol=1e-12)
             for u in range(len(x)):
-                assert features.row_dot(form, t, form, u) == x[t] @ x[u]
+                assert rows.row_dot(form, t, form, u) == x[t] @ x[u]
             u = np.ascontiguousarray(W[:, 0])
-            assert features.row_product(form, t, u) == pytest.approx(x[t] @ u, abs=1e-12)
-            columns, values = features.row_entries(form, t)
+            assert rows.row_product(form, t, u) == pytest.approx(x[t] @ u, abs=1e-12)
+            columns, values = row_entries(form, t)
             np.testing.assert_array_equal(np.bincount(columns, values, x.shape[1]), x[t])
         c, start = rng.normal(size=len(x)), int(rng.integers(len(x) + 1))
-        total = features.row_sum(form, start, len(x), c[start:], x.shape[1])
+        total = rows.row_sum(form, start, len(x), c[start:], x.shape[1])
         np.testing.assert_allclose(total, c[start:] @ x[start:], atol=1e-12)
 
 
@@ -61,7 +61,7 @@ def test_gram_is_a_packed_lower_triangle_per_example(sparse, unit):
     form = as_features(sp.csr_array(x) if sparse else x)
     assert type(form) is ((BinaryFeatures if unit else SparseFeatures) if sparse else DenseFeatures)
     out = np.full(3 + 10, np.nan)
-    features.packed_gram(form, np.array([0, 2, 6]), np.array([0, 3, 13]), out)
+    rows.packed_gram(form, np.array([0, 2, 6]), np.array([0, 3, 13]), out)
     expected = [part[np.tril_indices(len(part))] for part in (x[:2] @ x[:2].T, x[2:] @ x[2:].T)]
     np.testing.assert_allclose(out, np.concatenate(expected), atol=1e-12)
 

@@ -1,0 +1,374 @@
+"""What families do with rows of inputs, for each kind of them: scores, sums, products, and what a processor fetches ahead."""
+
+import numpy as np
+
+from fwexp.jit.kernels import dispatched, njit, register_jitable
+from fwexp.jit.prefetch import prefetch
+from fwexp.jit.vectors import EIGHT, any8, full8, load8, store8
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, NoFeatures, SparseFeatures
+
+CACHED = 1 << 17  # numbers; of so few rows that a cache holds them all, to ask for one takes longer than to wait for it
+ROWS = (DenseFeatures, SparseFeatures, BinaryFeatures)
+
+
+@dispatched
+def row_scores(x, t, weights, width, out):
+    """Set ``out`` (width,) to sum_f x_t[f] weights[f], where ``weights`` is the flat array of rows."""
+
+
+@dispatched
+def row_scatter(x, t, row, c, width, weights):
+    """Add c x_t[f] row to the weight row of every feature f."""
+
+
+@dispatched
+def row_scatter_label(x, t, label, c, width, weights):
+    """Add c x_t[f] to the weight of (f, label) for every feature f."""
+
+
+@dispatched
+def has_rows(x):
+    """Whether there are inputs at all; a constant to the compiler, which leaves out what needs them if not."""
+
+
+@has_rows.register(object)
+def _(x):
+    return True
+
+
+@has_rows.register(NoFeatures)
+def _(x):
+    return False
+
+
+@dispatched
+def row_product(x, t, w):
+    """Return <x_t, w>."""
+
+
+@dispatched
+def row_dot(x, t, z, u):
+    """Return <x_t, z_u> for inputs z of the same class as x."""
+
+
+@dispatched
+def renumbered(x, spans, num_features):
+    """Return ``x`` with the columns that occur in the rows of a span numbered from 0, and their counts (plain Python).
+
+    Sums of these rows then fit into an array of so many places. Spans are pairs (start, end) and do not overlap; rows
+    outside of them must not be used.
+    """
+
+
+@dispatched
+def row_sum(x, start, end, c, num_features):
+    """Return sum_t c_t x_t over the rows start .. end (plain Python)."""
+
+
+@dispatched
+def product_bound(x, start, end):
+    """Return a bound on sum_{t,u} |<x_t, x_u>| over the rows start .. end, at the cost of reading them (plain Python)."""
+
+
+@row_scores.register(NoFeatures)
+def _(x, t, weights, width, out):
+    pass
+
+
+@row_scatter.register(NoFeatures)
+def _(x, t, row, c, width, weights):
+    pass
+
+
+# --- what a row is ----------------------------------------------------------------------------------------------------
+
+
+@dispatched
+def _span(x, t):
+    """Return where the entries of row t begin and end."""
+
+
+@dispatched
+def _column(x, j):
+    """Return the column of entry j."""
+
+
+@dispatched
+def _value(x, t, j):
+    """Return the value of entry j, of row t; a constant to the compiler where all are 1."""
+
+
+@_span.register(DenseFeatures)
+def _(x, t):
+    return 0, x.values.shape[1]
+
+
+@_span.register(SparseFeatures, BinaryFeatures)
+def _(x, t):
+    return x.indptr[t], x.indptr[t + 1]
+
+
+@_column.register(DenseFeatures)
+def _(x, j):
+    return j
+
+
+@_column.register(SparseFeatures, BinaryFeatures)
+def _(x, j):
+    return np.uint32(x.indices[np.uint64(j)])
+
+
+@_value.register(DenseFeatures)
+def _(x, t, j):
+    return x.values[t, j]
+
+
+@_value.register(SparseFeatures)
+def _(x, t, j):
+    return x.values[j]
+
+
+@_value.register(BinaryFeatures)
+def _(x, t, j):
+    return 1.0
+
+
+@register_jitable
+def _place(x, j, width, k):
+    """Return where the weight of (column of entry j, k) is; unsigned, for an index with a sign might count from the end."""
+    return np.uint64(_column(x, j)) * np.uint64(width) + np.uint64(k)
+
+
+# --- what follows, in sums that do not wait for each other -------------------------------------------------------------
+
+
+@row_scores.register(*ROWS)
+def _(x, t, weights, width, out):
+    (start, end), k = _span(x, t), 0
+    while k + 4 * EIGHT <= width:  # as many sums as it takes to keep the processor busy
+        a = b = c = d = full8(0.0)
+        for j in range(start, end):
+            value = full8(_value(x, t, j))
+            a = a + value * load8(weights, _place(x, j, width, k))
+            b = b + value * load8(weights, _place(x, j, width, k + EIGHT))
+            c = c + value * load8(weights, _place(x, j, width, k + 2 * EIGHT))
+            d = d + value * load8(weights, _place(x, j, width, k + 3 * EIGHT))
+        store8(out, k, a)
+        store8(out, k + EIGHT, b)
+        store8(out, k + 2 * EIGHT, c)
+        store8(out, k + 3 * EIGHT, d)
+        k += 4 * EIGHT
+    while k + EIGHT <= width:
+        a = b = c = d = full8(0.0)
+        j = start
+        while j + 4 <= end:
+            a = a + full8(_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            b = b + full8(_value(x, t, j + 1)) * load8(weights, _place(x, j + 1, width, k))
+            c = c + full8(_value(x, t, j + 2)) * load8(weights, _place(x, j + 2, width, k))
+            d = d + full8(_value(x, t, j + 3)) * load8(weights, _place(x, j + 3, width, k))
+            j += 4
+        while j < end:
+            a = a + full8(_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            j += 1
+        store8(out, k, (a + b) + (c + d))
+        k += EIGHT
+    while k + 2 <= width:
+        first, second = 0.0, 0.0
+        for j in range(start, end):
+            first += _value(x, t, j) * weights[_place(x, j, width, k)]
+            second += _value(x, t, j) * weights[_place(x, j, width, k + 1)]
+        out[k], out[k + 1] = first, second
+        k += 2
+    if k < width:
+        total = 0.0
+        for j in range(start, end):
+            total += _value(x, t, j) * weights[_place(x, j, width, k)]
+        out[k] = total
+
+
+@row_scatter.register(*ROWS)
+def _(x, t, row, c, width, weights):
+    (start, end), k = _span(x, t), 0
+    while k + EIGHT <= width:
+        change = full8(c) * load8(row, k)
+        if any8(change):
+            for j in range(start, end):
+                place = _place(x, j, width, k)
+                store8(weights, place, load8(weights, place) + full8(_value(x, t, j)) * change)
+        k += EIGHT
+    while k + 2 <= width:
+        first, second = c * row[k], c * row[k + 1]
+        if first != 0.0 or second != 0.0:
+            for j in range(start, end):
+                weights[_place(x, j, width, k)] += _value(x, t, j) * first
+                weights[_place(x, j, width, k + 1)] += _value(x, t, j) * second
+        k += 2
+    if k < width:
+        row_scatter_label(x, t, k, c * row[k], width, weights)
+
+
+@row_scatter_label.register(DenseFeatures)
+def _(x, t, label, c, width, weights):
+    for f in range(x.values.shape[1]):
+        weights[f * width + label] += c * x.values[t, f]
+
+
+@row_scatter_label.register(SparseFeatures, BinaryFeatures)
+def _(x, t, label, c, width, weights):
+    start, end = _span(x, t)
+    for j in range(start, end):
+        weights[_place(x, j, width, label)] += c * _value(x, t, j)
+
+
+@row_product.register(*ROWS)
+def _(x, t, w):
+    start, end = _span(x, t)
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    j = start
+    while j + 4 <= end:
+        s0 += _value(x, t, j) * w[_column(x, j)]
+        s1 += _value(x, t, j + 1) * w[_column(x, j + 1)]
+        s2 += _value(x, t, j + 2) * w[_column(x, j + 2)]
+        s3 += _value(x, t, j + 3) * w[_column(x, j + 3)]
+        j += 4
+    while j < end:
+        s0 += _value(x, t, j) * w[_column(x, j)]
+        j += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@row_dot.register(DenseFeatures)
+def _(x, t, z, u):
+    a, b = x.values[t], z.values[u]
+    total = 0.0
+    for f in range(len(a)):
+        total += a[f] * b[f]
+    return total
+
+
+@row_dot.register(SparseFeatures)
+def _(x, t, z, u):
+    total = 0.0
+    j, k = x.indptr[t], z.indptr[u]
+    while j < x.indptr[t + 1] and k < z.indptr[u + 1]:  # indices are sorted
+        a, b = x.indices[j], z.indices[k]
+        if a == b:
+            total += x.values[j] * z.values[k]
+        if a <= b:
+            j += 1
+        if b <= a:
+            k += 1
+    return total
+
+
+@row_dot.register(BinaryFeatures)
+def _(x, t, z, u):
+    total = 0.0
+    j, k = x.indptr[t], z.indptr[u]
+    while j < x.indptr[t + 1] and k < z.indptr[u + 1]:
+        a, b = x.indices[j], z.indices[k]
+        if a == b:
+            total += 1.0
+        if a <= b:
+            j += 1
+        if b <= a:
+            k += 1
+    return total
+
+
+@njit
+def packed_gram(x, ptr, gram_ptr, out):
+    """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example: a packed lower triangle each.
+
+    Examples without room in ``out`` are left out.
+    """
+    for i in range(ptr.shape[0] - 1):
+        position = gram_ptr[i]
+        if position == gram_ptr[i + 1]:
+            continue
+        for t in range(ptr[i], ptr[i + 1]):
+            for u in range(ptr[i], t + 1):
+                out[position] = row_dot(x, t, x, u)
+                position += 1
+
+
+@njit
+def row_norms_sq(x, rows):
+    """Return ||x_t||^2 of all rows."""
+    out = np.empty(rows)
+    for t in range(rows):
+        out[t] = row_dot(x, t, x, t)
+    return out
+
+
+@renumbered.register(DenseFeatures)
+def _(x, spans, num_features):
+    return x, np.full(len(spans), num_features, dtype=np.int64)
+
+
+@renumbered.register(SparseFeatures, BinaryFeatures)
+def _(x, spans, num_features):
+    indices, counts = np.zeros_like(x.indices), np.zeros(len(spans), dtype=np.int64)
+    for k, (start, end) in enumerate(spans):
+        entries = slice(x.indptr[start], x.indptr[end])
+        columns, indices[entries] = np.unique(x.indices[entries], return_inverse=True)
+        counts[k] = len(columns)
+    return x._replace(indices=indices), counts
+
+
+@row_sum.register(DenseFeatures)
+def _(x, start, end, c, num_features):
+    return c @ x.values[start:end]
+
+
+@row_sum.register(SparseFeatures, BinaryFeatures)
+def _(x, start, end, c, num_features):
+    entries, counts = slice(x.indptr[start], x.indptr[end]), np.diff(x.indptr[start : end + 1])
+    values = 1.0 if isinstance(x, BinaryFeatures) else x.values[entries]
+    return np.bincount(x.indices[entries], np.repeat(c, counts) * values, minlength=num_features)
+
+
+# Of features, ||sum_t |x_t| ||^2 is such a bound: what it adds are products of the same feature, without their signs.
+
+
+@product_bound.register(DenseFeatures)
+def _(x, start, end):
+    return float((np.abs(x.values[start:end]).sum(axis=0) ** 2).sum())
+
+
+@product_bound.register(SparseFeatures, BinaryFeatures)
+def _(x, start, end):
+    entries = slice(x.indptr[start], x.indptr[end])
+    columns = np.unique(x.indices[entries], return_inverse=True)[1]
+    values = None if isinstance(x, BinaryFeatures) else np.abs(x.values[entries])
+    return float((np.bincount(columns, values) ** 2.0).sum())
+
+
+@dispatched(fastmath=False)
+def prefetch_rows(x, start, end):
+    """Ask the processor for the rows start .. end."""
+
+
+@prefetch_rows.register(object)
+def _(x, start, end):
+    pass
+
+
+@prefetch_rows.register(DenseFeatures)
+def _(x, start, end):
+    p = x.values.shape[1]
+    if x.values.size > CACHED:
+        prefetch(x.values.reshape(-1), start * p, end * p)
+
+
+@prefetch_rows.register(BinaryFeatures)
+def _(x, start, end):
+    prefetch(x.indptr, start, end + 1)
+    prefetch(x.indices, x.indptr[start], x.indptr[end])
+
+
+@prefetch_rows.register(SparseFeatures)
+def _(x, start, end):
+    prefetch(x.indptr, start, end + 1)
+    prefetch(x.indices, x.indptr[start], x.indptr[end])
+    prefetch(x.values, x.indptr[start], x.indptr[end])
