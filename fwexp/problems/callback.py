@@ -8,6 +8,7 @@ they are given copies of labelings and a read-only w, and every answer is checke
 >= 0 that are 0 at the truth, and an oracle whose labelings are never worse than the truth, nor at w = 0 than what is known.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -148,7 +149,8 @@ class CallbackProblem(Oracles, Examples):
         names = ("features", "loss", "max_oracle", "decode", "max_oracle_batch")
         given = {name: getattr(self, name) for name in names}
         renumbered = {name: None if function is None else Renumbered(function, indices) for name, function in given.items()}
-        problem = CallbackProblem([self.y[i] for i in indices], **renumbered, inference=self.inference, n_jobs=self.n_jobs)
+        problem = copy.copy(self)  # of the same class, which may say more, such as that its oracle is not exact
+        CallbackProblem.__init__(problem, [self.y[i] for i in indices], **renumbered, inference=self.inference, n_jobs=self.n_jobs)
         problem.nonnegative = self.nonnegative
         return problem
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp.errors import ParameterError
+from fwexp.problems.full_pairs import FullPairsProblem
 from tests.problems.test_weighted import FAMILIES
 
 
@@ -85,6 +86,14 @@ def test_functions_keep_the_numbers_of_the_examples():
     assert fwexp.predict(part, np.zeros(2)) == ["d", "b"]
     assert fwexp.evaluate(part, np.zeros(2)).hinge == 1.0
     assert len(fwexp.weighted_problem(part, [1, 2])[:1]) == 1
+
+
+def test_some_examples_are_certified_no_more_than_all():
+    """What is said of the class of a problem, such as that its oracle is not exact, is said of the class of its parts."""
+    edges = [np.array([[0, 1]])] * 3
+    whole = FullPairsProblem([np.eye(2)] * 3, edges, [np.ones((1, 1))] * 3, [np.array([0, 1])] * 3, 2)
+    for part in (whole[:2], fwexp.weighted_problem(whole, [1, 2, 1])[1:]):
+        assert np.isnan(fwexp.solve(part, "bcfw", lam=0.1, max_passes=2).gap)
 
 
 @pytest.mark.parametrize(
