@@ -46,6 +46,8 @@ class Shards(CallbackProblem):
         Examples of each part.
     """
 
+    features = loss = max_oracle = decode = max_oracle_batch = inference = n_jobs = None  # workers have them
+
     def __init__(self, client: Client, read: Callable, sources: Sequence, index=None, patience: float = PATIENCE) -> None:
         if not isinstance(client, Client) or client.asynchronous:
             raise ParameterError(f"client must be a dask.distributed.Client that is not asynchronous, got {shown(client)}")
@@ -190,6 +192,10 @@ class Shards(CallbackProblem):
     def forget(self) -> None:
         """Ask anew from here on."""
         self._w, self._answers = None, {}
+
+    def _subset(self, indices):
+        """Refuse: they would have to move."""
+        raise ParameterError("problem must be in this process to choose examples of it, got Shards")
 
     def phi(self, i, y):
         """Refuse: features stay where the examples are."""

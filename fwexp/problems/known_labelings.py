@@ -103,7 +103,7 @@ class Rows:
         self._rows = StoredRows(
             n=problem.n,
             d=problem.d,
-            num_weights=problem.d,
+            num_weights=problem.num_weights,
             part_ptr=np.zeros(problem.n + 1, dtype=np.int64),
             label_ptr=problem.label_ptr,
             nonnegative=problem.nonnegative,

@@ -81,7 +81,7 @@ def test_constraints_and_functions(client, monkeypatch):
     assert fwexp.predict(whole, result) == fwexp.predict(distributed.shard(whole, client, 4), result)
 
 
-@pytest.mark.parametrize("solver", ["fw", "one_slack"])
+@pytest.mark.parametrize("solver", ["fw", "one_slack", "n_slack"])
 def test_other_solvers_have_workers_answer(client, solver):
     problem = problem_of()
     serial, spread = (
@@ -150,6 +150,8 @@ def test_what_people_get_wrong(client):
         fwexp.solve(shards, lam=0.1, warm_start=fwexp.solve(shards, lam=0.1, max_passes=1))
     with pytest.raises(ParameterError, match="problem must be in this process"):
         fwexp.loss(shards, 0, [0])
+    with pytest.raises(ParameterError, match="problem must be in this process to choose examples of it, got Shards"):
+        shards[:2]
 
 
 def test_without_dask_one_line_names_the_extra(monkeypatch):
