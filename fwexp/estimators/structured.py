@@ -128,7 +128,7 @@ class StructuredSVM(CertifiedSVM):
         X, y = _examples(X, y)
         joint_feature, oracle, inference, loss = (self._method(name) for name in METHODS)
         batch = getattr(self.model, "batch_loss_augmented_inference", None)
-        if oracle.__name__ == "separation_oracle":
+        if oracle == getattr(self.model, "separation_oracle", None):
             separate, features, batch = oracle, joint_feature, None
 
             def oracle(x, labeling, w):
