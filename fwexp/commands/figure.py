@@ -15,7 +15,7 @@ from fwexp.store.keys import GROUPS
 
 USAGE = """\
 usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
-                    [hydra/launcher=basic|joblib] [force=stale|true]
+                    [hydra/launcher=basic|joblib|dask] [force=stale|true]
 
   NAME              a figure, or a paper for all of its figures; without it, a list of all figures
   --dry-run         only say which runs are missing

@@ -14,7 +14,7 @@ from fwexp.files import folders
 from fwexp.run.config import LAUNCHERS, PRESETS
 
 USAGE = """\
-usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [hydra/launcher=basic|joblib]
+usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [hydra/launcher=basic|joblib|dask]
 
 Runs what all figures and claims of all papers need and is not stored, draws the figures, checks the claims and writes the
 report. Interrupt it and repeat it as you like: finished runs are never repeated.

@@ -10,7 +10,7 @@ from fwexp.errors import OptionError, not_installed
 try:
     import distributed  # noqa: F401
 except ModuleNotFoundError as error:
-    raise OptionError(not_installed("training on a cluster needs", "dask.distributed", "dask")) from error
+    raise OptionError(not_installed("a cluster needs", "dask.distributed", "dask")) from error
 
 from fwexp.distributed.shards import Shards, from_parts, shard
 

@@ -10,6 +10,7 @@ from functools import cache
 
 _running: ContextVar["Clock | None"] = ContextVar("running", default=None)  # in this thread, and in those that help it
 _notice: ContextVar[Callable[[], None] | None] = ContextVar("notice", default=None)  # likewise
+_told: ContextVar[Callable[[], bool]] = ContextVar("told", default=lambda: False)  # likewise
 
 
 def stopwatch() -> Callable[[], float]:
@@ -94,10 +95,21 @@ def _listen() -> None:
 
 
 @contextmanager
+def interrupted_by(told: Callable[[], bool]) -> Iterator[None]:
+    """Interrupt what runs in here when a function returns True, in whatever thread that is."""
+    before = _told.set(told)
+    try:
+        yield
+    finally:
+        _told.reset(before)
+
+
+@contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C into a flag, read by the function that is yielded; the second one acts as always."""
+    told = _told.get()
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield told
         return
     flag = threading.Event()
     before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL  # None: set by what is not Python
@@ -109,7 +121,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
     signal.signal(signal.SIGINT, handler)
     try:
-        yield flag.is_set
+        yield lambda: flag.is_set() or told()
     finally:
         signal.signal(signal.SIGINT, before)
 

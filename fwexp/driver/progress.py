@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from fwexp.driver.clock import noticing
 from fwexp.driver.trace import TRACE_COLUMNS, ending, is_known
 
+ERASE = "\r\x1b[K"
+_kept_below = False  # a line on a terminal that the next one takes the place of
 
-def print_line(text: str) -> None:
-    """Write a line to standard error, unless nobody reads it."""
+
+def print_line(text: str, *, keep_below: bool = False) -> None:
+    """Write a line to standard error, unless nobody reads it; one that is kept below is replaced by the next."""
+    global _kept_below
     with contextlib.suppress(OSError):
-        print(text, file=sys.stderr, flush=True)  # noqa: T201
+        print((ERASE if _kept_below else "") + text, end="" if keep_below else "\n", file=sys.stderr, flush=True)  # noqa: T201
+    _kept_below = keep_below
 
 
 def telling_of_compilation(enabled: bool) -> contextlib.AbstractContextManager:

@@ -27,11 +27,12 @@ from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
 EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS}
 
-LAUNCHERS = {  # Hydra's, and what it calls for each
+LAUNCHERS = {  # Hydra's and ours, and what Hydra calls for each
     "basic": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
     "joblib": "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
     "submitit_local": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",
     "submitit_slurm": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher",
+    "dask": "hydra_plugins.fwexp.DaskLauncher",
 }
 PRESETS = ("full", "smoke")  # of an experiment: all of it, or just enough to see that it works
 

@@ -40,7 +40,7 @@ def _missing(error) -> UserError:
     if path.startswith("hydra/"):
         group, _, name = path.rpartition("/")
         names = ["fwexp"] if group == "hydra/sweeper" else error.options or []
-        extra = {"joblib": "parallel", "submitit_local": "submitit", "submitit_slurm": "submitit"}.get(name)
+        extra = {"joblib": "parallel", "submitit_local": "submitit", "submitit_slurm": "submitit", "dask": "dask"}.get(name)
         hint = f"; {name} comes with {install(extra)}" if extra else ""
         return ParameterError(unknown(group, name, names) + hint)
     group, _, name = path.partition("/")

@@ -11,6 +11,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from fwexp.errors import OptionError, ParameterError, shown, unknown
+from fwexp.run import dask_launcher
 from fwexp.run.config import LAUNCHERS
 
 SWEEPER = "hydra_plugins.fwexp.GridSweeper"
@@ -65,6 +66,8 @@ def _check_launcher(config: DictConfig) -> None:
                 raise ParameterError(f"hydra.launcher.{key} must be {listed}, got {shown(given[key])}")
         if given.get("n_jobs") == 0:
             raise ParameterError("hydra.launcher.n_jobs must be a number of processes, or -1 for one per processor, got 0")
+    if name == "dask":
+        dask_launcher.check(OmegaConf.to_container(given, resolve=True))
 
 
 def check_targets(config: DictConfig) -> None:

@@ -1,7 +1,7 @@
 """Ctrl-C in a sweep with workers: each keeps its current run as a partial run, and starts no other one.
 
-A terminal signals the parent and all workers, ``kill`` the parent alone. So that every worker hears of it exactly once, workers
-leave the terminal's process group, and the parent passes the signal on and waits for them.
+A terminal signals the parent and all workers, ``kill`` the parent alone, and neither those on other hosts. So workers that are
+started here never hear of the signal: the parent stops the sweep in its folder, where they all look, and waits for them.
 """
 
 import contextlib
@@ -11,18 +11,22 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from fwexp.driver.clock import interrupted_by
 from fwexp.driver.progress import print_line
 from fwexp.files.processes import is_gone
 from fwexp.run import relay
 
-SECONDS = 1.0  # between two looks whether the parent is there
+SECONDS = 0.5  # between two looks at the folder of the sweep, or whether the parent is there
 GRACE = 20.0  # seconds that a run has to be kept as a partial run
+
+_busy = threading.Event()  # this worker is in a run
 
 
 @contextlib.contextmanager
-def passed_on() -> Iterator[None]:
-    """Pass an interrupt on to the worker processes, and raise KeyboardInterrupt when they are done; at once for a second one."""
+def passed_on(folder: Path) -> Iterator[None]:
+    """Pass an interrupt on to the workers of a sweep, and raise KeyboardInterrupt when they are done; at once for a second one."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Python hears of signals in its main thread only
         return
@@ -33,11 +37,10 @@ def passed_on() -> Iterator[None]:
             raise KeyboardInterrupt
         interrupted.set()
         print_line("interrupted: keeping the current runs as partial runs (again: give them up)")
-        for child in multiprocessing.active_children():
-            os.kill(child.pid, signal.SIGINT)
+        relay.stop(folder)
 
     previous = signal.signal(signal.SIGINT, handle)
-    # Workers inherit from this thread that the signal is blocked: it waits until they listen. Another thread takes it for us.
+    # Workers inherit from this thread that the signal is blocked. Another thread takes it for us.
     threading.Thread(target=done.wait, daemon=True).start()
     multiprocessing.resource_tracker.ensure_running()  # it would unblock the signal when it starts
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -55,60 +58,40 @@ def passed_on() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-class _Worker:
-    """What a worker process knows of interrupts."""
-
-    sweep_id = ""
-    parent = ""  # the process that watches over it, and that it does not outlive
-    stopping = False  # no further runs of this sweep
-    busy = False  # in a run, which may be ended early
-
-    def on_interrupt(self, *_) -> None:
-        self.stopping = True
-        if self.busy:
-            raise KeyboardInterrupt
-
-
-_worker = _Worker()
-
-
 def follow(parent: str) -> None:
-    """End this worker when the process of a token has ended, whatever ended that: to be called before it waits for work."""
-    if parent != _worker.parent:
-        _worker.parent = parent
-        threading.Thread(target=_follow, args=[parent], daemon=True).start()
+    """End this process when that of a token has ended, whatever ended it: to be called in a worker before it waits for work."""
+    threading.Thread(target=_follow, args=[parent], daemon=True).start()
 
 
 def _follow(parent: str) -> None:
     """Wait for the end of the parent; a run in work is kept as a partial run if it can be."""
     while not is_gone(parent):
         time.sleep(SECONDS)
-    os.kill(os.getpid(), signal.SIGINT)
     patience = time.monotonic() + GRACE
-    while _worker.busy and time.monotonic() < patience:
+    while _busy.is_set() and time.monotonic() < patience:
         time.sleep(0.05)
     os._exit(1)
 
 
-def run_in_worker(sweep_id: str, run: Callable):
-    """Return ``run()``, or None if the sweep was interrupted before it had begun; called in a worker process."""
-    if parent := relay.parent(sweep_id):
-        follow(parent)
-    if sweep_id != _worker.sweep_id:  # workers outlive a sweep
-        _worker.sweep_id, _worker.stopping = sweep_id, False
-        if os.getpgrp() != os.getpid():
-            os.setpgid(0, 0)
-        signal.signal(signal.SIGINT, _worker.on_interrupt)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    if _worker.stopping:
-        return None
+@contextlib.contextmanager
+def heard(folder: Path) -> Iterator[None]:
+    """Interrupt the run in here, in a worker, when its sweep is over."""
+    _busy.set()
     try:
-        _worker.busy = True
-        outcome = run()
-    except KeyboardInterrupt:
-        return None
+        with interrupted_by(_at_times(lambda: relay.is_over(folder))):
+            yield
     finally:
-        _worker.busy = False
-    if outcome.status == "interrupted":
-        _worker.stopping = True
-    return outcome
+        _busy.clear()
+
+
+def _at_times(ask: Callable[[], bool]) -> Callable[[], bool]:
+    """Return a function that returns what ``ask`` returns, asked every few moments until that is True."""
+    last, answer = time.monotonic(), False
+
+    def answered() -> bool:
+        nonlocal last, answer
+        if not answer and time.monotonic() - last > SECONDS:
+            last, answer = time.monotonic(), ask()
+        return answer
+
+    return answered

@@ -1,28 +1,29 @@
-"""The folder of a sweep below the results while it runs: what is to be done, which workers read, and what they leave there.
+"""The folder of a sweep below the results while it runs: the one thing that its processes share, on whatever hosts they are.
 
-A worker may have nothing but the store in common with the parent: neither its memory nor its standard error. So it is launched
-with the key of a run, reads the configuration here, and leaves its line here, which the parent prints.
+The parent writes there what is to be done. A worker, launched with the key of a run, reads that, makes a note when the run
+begins, and leaves a line in its place when that has ended, which the parent prints. A note that stays is that of a worker which
+has died, or is at work. The parent stops its workers by removing what is to be done, and they stop, too, when it has died.
 """
 
 import contextlib
 import functools
 import json
+import platform
 import shutil
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
+from fwexp.errors import ParameterError
 from fwexp.files.atomic import HIDDEN, hidden, write
+from fwexp.files.processes import is_gone
 
 SECONDS = 0.2  # between two readings
+PROGRESS = 30.0  # seconds between two lines that say how far a sweep is, where they are not on a terminal
 SWEEP = "sweep.json"
-
-
-def parent(sweep_id: str) -> str:
-    """Return the token of the process that a sweep belongs to, empty if its name does not say so."""
-    named = HIDDEN.search(sweep_id)
-    return named["process"] if named else ""
 
 
 @functools.lru_cache(maxsize=1)
@@ -31,23 +32,63 @@ def read(folder: str) -> dict:
     return json.loads((Path(folder) / SWEEP).read_text(encoding="utf-8"))
 
 
-def leave_line(folder: Path, name: str, line: str) -> None:
-    """Leave a line for the parent; in vain if that is gone."""
+def check_seen(folder: Path) -> None:
+    """Refuse to work for a sweep whose folder is not here: on another host, where nothing would be stored in the right place."""
+    if not folder.exists():
+        raise ParameterError(
+            f"results_dir must be a folder that all workers see; {folder.parent} is another one on {platform.node()}"
+        )
+
+
+def stop(folder: Path) -> None:
+    """End a sweep before all is done."""
+    (folder / SWEEP).unlink(missing_ok=True)
+
+
+def is_over(folder: Path) -> bool:
+    """Say whether a sweep was stopped, or has ended, however that was."""
+    named = HIDDEN.search(folder.name)
+    try:
+        return (named is not None and is_gone(named["process"])) or not (folder / SWEEP).exists()
+    except OSError:  # of a network
+        return False
+
+
+def begin(folder: Path, key: str) -> int:
+    """Note that a run begins here and now; return how often it has done so in this sweep."""
+    with _note(folder, key).open("ab") as note:
+        note.write(b".")
+        return note.tell()
+
+
+def has_begun(folder: Path, key: str) -> bool:
+    """Say whether a run has begun and not ended, be it that its worker died."""
+    return _note(folder, key).exists()
+
+
+def end(folder: Path, key: str, line: str = "") -> None:
+    """Note that a run has ended, and leave a line for the parent; in vain if that is gone."""
     with contextlib.suppress(OSError):
-        write({folder / f"{name}.line": line.encode(errors="replace")})
+        if line:
+            write({folder / f"{key}.line": line.encode(errors="replace")})
+        _note(folder, key).unlink(missing_ok=True)
+
+
+def _note(folder: Path, key: str) -> Path:
+    return folder / f"{key}.begun"
 
 
 @contextlib.contextmanager
 def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
-    """Make the folder of a sweep, which nobody else has, print what workers leave there as it comes, and remove it."""
+    """Make the folder of a sweep, which nobody else has, say how far its workers are while they are, and remove it."""
     folder = hidden(Path(results_dir) / "sweep")
     missing = [path for path in folder.parents if not path.exists()]
     folder.mkdir(parents=True)
-    done = threading.Event()
+    done, watched = threading.Event(), _Watched(folder, len(sweep["jobs"]))
 
     def watch() -> None:
         while not done.wait(SECONDS):
-            _print(folder)
+            watched.look()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -57,14 +98,31 @@ def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
     finally:
         done.set()
         watcher.join()
-        _print(folder)
+        watched.look()
         shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # there are runs
             for path in missing:
                 path.rmdir()
 
 
-def _print(folder: Path) -> None:
-    for path in sorted(folder.glob("[!.]*.line"), key=lambda path: path.stat().st_mtime):
-        print_line(path.read_text(encoding="utf-8"))
-        path.unlink()
+class _Watched:
+    """What the parent knows of its workers: prints their lines, and says how many runs are done, running and left."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._folder, self._count, self._done = folder, count, 0
+        self._said, self._when = "", time.monotonic()
+
+    def look(self) -> None:
+        """Say what is new."""
+        lines = sorted(self._folder.glob("[!.]*.line"), key=lambda path: path.stat().st_mtime)
+        for path in lines:
+            print_line(path.read_text(encoding="utf-8"))
+            path.unlink()
+        self._done += len(lines)
+        running = len(list(self._folder.glob("*.begun")))
+        says = f"{self._done} done, {running} running, {max(self._count - self._done - running, 0)} left"
+        on_terminal = sys.stderr.isatty()
+        if not running or (says == self._said and not lines) or not (on_terminal or time.monotonic() - self._when > PROGRESS):
+            return
+        self._said, self._when = says, time.monotonic()
+        print_line(says, keep_below=on_terminal)

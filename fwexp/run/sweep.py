@@ -5,38 +5,30 @@
 """
 
 import contextlib
-import copy
-import functools
 import json
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.plugins.sweeper import Sweeper
-from hydra.types import HydraContext, RunMode
-from omegaconf import OmegaConf, read_write
+from hydra.types import RunMode
 
 from fwexp import store
-from fwexp.driver.progress import print_line, without_summaries
+from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed, UserError
 from fwexp.files import folders
-from fwexp.files.processes import this_process
-from fwexp.run import grids, interrupts, relay, runner, work
-from fwexp.run.config import conf_dir, conf_dirs, execution_settings, literal, quote, register_schema
+from fwexp.run import dask_launcher, grids, launching, relay, runner, work
+from fwexp.run.config import LAUNCHERS, conf_dir, conf_dirs, execution_settings, quote, register_schema
+from fwexp.run.dask_launcher import DaskLauncher
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_loader import Loader, started_by_us
 from fwexp.run.hydra_settings import SWEEPER
-from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
 from fwexp.store.keys import GROUPS, STALE, key_of
 from fwexp.store.labels import labels
@@ -87,9 +79,11 @@ def register() -> None:
         raise OptionError("configurations are read with Python's assertions: unset PYTHONOPTIMIZE, and leave out -O")
     register_schema()
     ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
-    for plugin in (GridSweeper, SearchPath):
-        Plugins.instance().register(plugin)
-    Plugins.instance().class_name_to_class[SWEEPER] = GridSweeper  # Hydra takes plugins from a package of this name only
+    dask_launcher.register()
+    plugins = Plugins.instance()
+    for plugin in (GridSweeper, SearchPath, DaskLauncher):
+        plugins.register(plugin)
+    plugins.class_name_to_class |= {SWEEPER: GridSweeper, LAUNCHERS["dask"]: DaskLauncher}  # Hydra takes none from elsewhere
 
 
 def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
@@ -115,7 +109,7 @@ def execute(configs: Sequence[Mapping], *, launcher="basic", **where) -> None:
     configs : sequence of dict
         As `expand` returns them.
     launcher : str
-        One of Hydra's: ``basic``, ``joblib``, ``submitit_local``.
+        One of Hydra's (``basic``, ``joblib``, ``submitit_local``, ``submitit_slurm``) or ``dask``, with what it has by default.
     **where
         ``results_dir``, ``data_dir``, ``force`` and ``checkpoint``, as in ``conf/config.yaml``.
 
@@ -213,12 +207,14 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint,
     _announce(stored, due, sum(key in tried for key, run in stored.items() if run is None))
     broken = None
     if due:
-        _name(due, configs)
-        todo = list(due.values()) if _runs_here(config.hydra.launcher) else _kinds_first(list(due.values()))
+        todo = list(due.values()) if launching.runs_here(config.hydra) else _kinds_first(list(due.values()))
+        _name(todo, configs)
         where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force, "checkpoint": checkpoint}
         where |= {"address": address} if address else {}
+        jobs = {key_of(run.config): {"name": run.name, "config": run.config} for run in todo}
         try:
-            work.finish(todo, lambda todo: _launch(todo, config, where), results_dir)
+            with relay.sweeping(results_dir, {"where": where, "jobs": jobs}) as folder:
+                work.finish(todo, lambda todo: launching.launch(todo, config, folder), results_dir, folder)
         except RunsFailed as error:
             broken = error
         store.tidy(results_dir)
@@ -236,11 +232,11 @@ def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], f
     print_line(f"{len(stored)} runs: {len(kept)} stored{others}, {len(due)} to run" + f", {failed} failed before" * bool(failed))
 
 
-def _name(due: Mapping[str, Todo], configs: Mapping[str, Mapping]) -> None:
-    """Give runs names by what tells them from all that were asked for."""
-    for key, name in zip(configs, labels(list(configs.values())), strict=True):
-        if key in due:
-            due[key].name = name
+def _name(todo: Sequence[Todo], configs: Mapping[str, Mapping]) -> None:
+    """Give runs numbers, and names by what tells them from all that were asked for."""
+    names = dict(zip(configs, labels(list(configs.values())), strict=True))
+    for number, run in enumerate(todo, 1):
+        run.name = f"[{number}/{len(todo)}] {names[key_of(run.config)]}"
 
 
 def _failure(tried: Sequence[Todo], broken: RunsFailed | None) -> RunsFailed | None:
@@ -265,75 +261,3 @@ def _kinds_first(todo: Sequence[Todo]) -> list[Todo]:
             met[dataset] += 1
         turns.append(met[dataset] if met[kind] == 1 else math.inf)
     return [todo[place] for place in sorted(range(len(todo)), key=turns.__getitem__)]
-
-
-class _Jobs:
-    """What a launcher asks about its jobs, in place of Hydra's loader and callbacks: nothing is composed, and nobody listens."""
-
-    def load_sweep_config(self, config, overrides: list[str]):
-        """Return Hydra's configuration of a job, which notes what it was launched with."""
-        config = copy.deepcopy(config)
-        with read_write(config.hydra):
-            config.hydra.overrides.task = overrides
-        return config
-
-    def on_job_start(self, **_) -> None:
-        """Do nothing."""
-
-    on_job_end = on_job_start
-
-
-def _launch(todo: Sequence[Todo], config, where: Mapping) -> list[JobReturn]:
-    """Hand runs to the launcher, by key, and wait for them; raises what it raises when a worker dies."""
-    jobs = {key_of(run.config): {"name": run.name, "config": run.config} for run in todo}
-    with relay.sweeping(where["results_dir"], {"where": where, "jobs": jobs}) as folder, _workers(config, folder) as config:
-        context, task = HydraContext(config_loader=_Jobs(), callbacks=_Jobs()), functools.partial(job, str(folder))
-        launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=config)
-        if isinstance(options := getattr(launcher, "joblib", None), dict):  # of its workers, which wait for jobs
-            options |= {"initializer": interrupts.follow, "initargs": (this_process(),)}
-        return launcher.launch([[key] for key in jobs], initial_job_idx=0)
-
-
-@contextlib.contextmanager
-def _workers(config, folder: Path) -> Iterator:
-    """Give a launcher with workers what it needs beside them; yield Hydra's configuration, their own files in ``folder``."""
-    if _runs_here(config.hydra.launcher):
-        yield config
-        return
-    config = copy.deepcopy(config)
-    files = OmegaConf.to_container(config.hydra.launcher, resolve=False).get("submitit_folder")
-    if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
-        with read_write(config.hydra):
-            config.hydra.launcher.submitit_folder = literal(str(folder / "%j"))
-    with interrupts.passed_on():
-        yield config
-
-
-def job(folder: str, _) -> Outcome:
-    """Do a run of the sweep with this folder; what launchers call, in this process or in a worker."""
-    hydra, sweep = HydraConfig.get(), relay.read(folder)
-    (key,) = hydra.overrides.task
-    name, config, where = sweep["jobs"][key]["name"], sweep["jobs"][key]["config"], sweep["where"]
-    if not _runs_here(hydra.launcher):
-        done = interrupts.run_in_worker(Path(folder).name, lambda: _run(config, where))
-        if done and done.status != "claimed":
-            relay.leave_line(Path(folder), key, f"{name}: {done.message}")
-        return done or Outcome("skipped")
-    outcome = _run(config, where, verbose=sys.stderr.isatty())
-    if outcome.status != "claimed":
-        print_line(f"{name}: {outcome.message}")
-    if outcome.status == "interrupted":
-        raise KeyboardInterrupt
-    return outcome
-
-
-def _run(config: dict, where: dict, *, verbose=False) -> Outcome:
-    try:
-        with without_summaries():
-            return runner.run(config, **where, verbose=verbose)
-    except (UserError, OSError) as error:
-        return runner.fail(error, config, where["results_dir"])
-
-
-def _runs_here(launcher) -> bool:
-    return launcher._target_.endswith(".BasicLauncher")

@@ -8,18 +8,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hydra.core.utils import JobStatus
 
 from fwexp import store
 from fwexp.driver.progress import print_line
-from fwexp.errors import RunsFailed
+from fwexp.errors import RunsFailed, UserError, WorkersLost
 from fwexp.files import locks
-from fwexp.run import runner
+from fwexp.run import relay
+from fwexp.store.keys import key_of
 from fwexp.store.stored_run import StoredRun
 
 SECONDS = 0.5  # between two looks at what other sweeps have in work
-LOSSES = 2  # a run whose workers died so many times has failed
 UNENDED = ("interrupted", "skipped", "due", "claimed")  # of runs that this process did not bring to an end
 
 
@@ -37,7 +38,7 @@ class Todo:
     status: str = "due"
 
 
-def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> None:
+def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) -> None:
     """Do all runs; their ``status`` says what became of each.
 
     Parameters
@@ -45,43 +46,42 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir) -> None:
     todo : sequence of Todo
         What is to be done.
     launch : callable
-        ``launch(todo)`` does runs and returns Hydra's JobReturn of each; it raises where a worker died.
+        ``launch(todo)`` does runs and returns Hydra's JobReturn of each; it raises where a worker took all others with it.
     results_dir : path
         The store.
+    folder : path
+        That of the sweep (`fwexp.run.relay`), where workers note which runs have begun.
 
     Raises
     ------
+    UserError
+        Nothing can be launched in this way.
     RunsFailed
         The launcher itself does not work.
     """
-    for number, run in enumerate(todo, 1):
-        run.name = f"[{number}/{len(todo)}] {run.name}"
+    for run in todo:
         run.before, run.failure = store.stored(results_dir, run.config), store.failure(results_dir, run.config)
-    pending, losses = list(todo), Counter()
+    pending, alone = list(todo), []
     while pending:
-        # What was lost goes alone, then all the rest: a worker that dies takes the others with it, and what they had in work.
-        batch = [run for run in pending if losses[run]][:1] or pending
+        # What a launcher lost as a whole goes alone, then all the rest: it lost what its other workers had in work, too.
+        batch = alone[:1] or pending
         try:
             returned = launch(batch)
-        except Exception as error:  # a worker was killed, for instance
+        except UserError:
+            raise
+        except Exception as error:
             broken, statuses = error, [_in_store(run, results_dir) for run in batch]
         else:
             broken, statuses = None, [_status(done) for done in returned]
         for run, status in zip(batch, statuses, strict=True):
-            run.status = status
-        lost = [run for run in batch if run.status == "lost"]
-        if broken and not lost and all(run.status == "due" for run in batch):
-            raise RunsFailed(f"the sweep broke off: {type(broken).__name__}: {' '.join(str(broken).split())}") from broken
-        for run in lost:
-            losses[run] += 1
-            if losses[run] == LOSSES:
-                outcome = runner.fail(
-                    RuntimeError(f"its worker died {LOSSES} times: killed, or out of memory"), run.config, results_dir
-                )
-                print_line(f"{run.name}: {outcome.message}")
-                run.status = "failed"
-            else:
+            died = status in ("due", "lost", "claimed") and relay.has_begun(folder, key_of(run.config))
+            run.status = "lost" if died else status
+            if died:
                 print_line(f"{run.name}: its worker died; again")
+        if all(run.status == "due" for run in batch):
+            said = f"{type(broken).__name__}: {' '.join(str(broken).split())}" if broken else "workers die before they begin a run"
+            raise RunsFailed(f"the sweep broke off: {said}") from broken
+        alone = [run for run in dict.fromkeys([*alone, *(batch if broken else ())]) if run.status == "lost"]
         pending = [run for run in pending if run.status in ("lost", "due")]
         if not pending:
             pending = _wait([run for run in todo if run.status == "claimed"], results_dir)
@@ -96,7 +96,12 @@ def counts(todo: Sequence[Todo]) -> tuple[int, int]:
 def _status(done) -> str:
     if done.status is JobStatus.COMPLETED:
         return done.return_value.status
-    print_line(f"failed: {done._return_value!r}")  # the public property writes and raises
+    error = done._return_value  # the public property writes and raises
+    if isinstance(error, UserError):
+        raise error
+    if isinstance(error, WorkersLost):
+        return "due"
+    print_line(f"failed: {error!r}")
     return "failed"
 
 

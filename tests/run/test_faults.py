@@ -20,16 +20,16 @@ from fwexp import store
 from fwexp.cli import main
 from fwexp.data import DATASETS
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.errors import DataError, RunsFailed
+from fwexp.errors import DataError, RunsFailed, WorkersLost
 from fwexp.files import locks
 from fwexp.papers.claims import check as check_claim
 from fwexp.papers.claims.verdict import Finding
 from fwexp.papers.origin import facts, reservations
-from fwexp.run import runner, work
+from fwexp.run import launching, relay, runner, work
 from fwexp.run.config import canonical
 from fwexp.store import paths, runs
+from fwexp.store.keys import key_of
 from tests.kills import killed_at
-from tests.store.test_locks import GONE
 
 
 def hidden(folder):
@@ -239,6 +239,20 @@ def test_data_that_change_while_they_are_read_are_refused(tmp_path, numbers, mon
     assert not list(paths.entries(tmp_path / "results"))
 
 
+def finish(configs, launch, results_dir):
+    """Do runs by a function of a list of `Todo` and the folder of the sweep; return them."""
+    todo = [work.Todo(config, str(config["seed"])) for config in configs]
+    jobs = {key_of(each.config): {"name": each.name, "config": each.config} for each in todo}
+    where = {"results_dir": str(results_dir)}
+    with relay.sweeping(results_dir, {"where": where, "jobs": jobs}) as folder:
+        work.finish(todo, lambda batch: launch(batch, folder), results_dir, folder)
+    return todo
+
+
+def done(outcome):
+    return JobReturn(status=JobStatus.COMPLETED, _return_value=outcome)
+
+
 def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, numbers):
     """What the store has of a run before a sweep does not count as what the sweep has done."""
     results = tmp_path / "results"
@@ -246,77 +260,103 @@ def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, nu
     numbers.write(1)
     launches = []
 
-    def launch(todo):
+    def launch(todo, folder):
         launches.append(len(todo))
         if len(launches) == 1:  # a worker dies with the run in work
-            claim = store.run_dir(results, numbers.config)
-            claim.with_name(f".{claim.name}.claim-0").write_text(GONE)
+            relay.begin(folder, key_of(numbers.config))
             raise RuntimeError("a worker was killed")
-        outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
-        return [JobReturn(status=JobStatus.COMPLETED, _return_value=outcome)]
+        relay.end(folder, key_of(numbers.config))
+        return [done(runner.run(numbers.config, results, numbers.folder, verbose=False))]
 
-    todo = [work.Todo(numbers.config, "numbers")]
-    work.finish(todo, launch, results)
-    assert work.counts(todo) == (0, 0)
+    assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
     assert launches == [1, 1]
 
 
-def test_a_run_whose_worker_dies_twice_has_failed(tmp_path, numbers, capsys):
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, numbers, monkeypatch, capsys, alone):
+    """Whether the launcher says so of the run, or breaks."""
     results = tmp_path / "results"
+    monkeypatch.setattr(runner, "run", lambda *_, **__: (_ for _ in ()).throw(ConnectionError))  # the worker dies
 
-    def launch(todo):
-        claim = store.run_dir(results, numbers.config)
-        claim.parent.mkdir(parents=True, exist_ok=True)
-        claim.with_name(f".{claim.name}.claim-0").write_text(GONE)
-        raise RuntimeError("a worker was killed")
+    def launch(todo, folder):
+        try:
+            return [done(launching._in_worker(folder, key_of(each.config))) for each in todo]
+        except ConnectionError:
+            if alone:
+                return [JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))]
+            raise
 
-    todo = [work.Todo(numbers.config, "numbers")]
-    work.finish(todo, launch, results)
-    assert work.counts(todo) == (1, 0)
+    monkeypatch.setattr(launching, "_run", lambda config, where: runner.run())
+    (run,) = finish([numbers.config], launch, results)
+    assert work.counts([run]) == (1, 0)
     (failed,) = store.find_runs(results, include={"failed"})
     assert failed.status == "failed"
-    assert "worker died 2 times" in failed.record["error"]
-    assert "its worker died; again" in capsys.readouterr().err
+    assert "worker died 3 times" in failed.record["error"]
+    *again, last = capsys.readouterr().err.splitlines()
+    assert again == 3 * ["0: its worker died; again"]
+    assert last.startswith("0: failed: RuntimeError: its worker died 3 times")
     store.tidy(results)
     assert not hidden(results)
 
 
 def test_a_run_that_kills_its_worker_fails_alone(tmp_path, numbers):
-    """With the worker all others die, and what they have in work is lost."""
+    """Where with the worker all others die, and what they have in work is lost."""
     results, launches = tmp_path / "results", []
     configs = [canonical({**numbers.config, "seed": seed}) for seed in range(4)]
 
-    def launch(todo):
+    def launch(todo, folder):
         found = [each.config["seed"] for each in todo]
         launches.append(found)
-        if 1 not in found:
-            outcomes = [runner.run(each.config, results, numbers.folder, verbose=False) for each in todo]
-            return [JobReturn(status=JobStatus.COMPLETED, _return_value=outcome) for outcome in outcomes]
-        for each in todo[:3]:  # as many as there are workers
-            claim = store.run_dir(results, each.config)
-            claim.parent.mkdir(parents=True, exist_ok=True)
-            claim.with_name(f".{claim.name}.claim-0").write_text(GONE)
-        raise RuntimeError("a worker was killed")
+        begun = {each.config["seed"]: relay.begin(folder, key_of(each.config)) for each in todo[:3]}  # as there are workers
+        if begun.get(1, 9) <= launching.DEATHS:
+            raise RuntimeError("a worker was killed")
+        for each in todo:
+            relay.end(folder, key_of(each.config))
+        return [done(runner.Outcome("failed" if seed == 1 else "max_passes")) for seed in found]
 
-    todo = [work.Todo(config, str(config["seed"])) for config in configs]
-    work.finish(todo, launch, results)
-    assert [each.name for each in todo if each.status == "failed"] == ["[2/4] 1"]
+    todo = finish(configs, launch, results)
+    assert [each.name for each in todo if each.status == "failed"] == ["1"]
     assert work.counts(todo) == (1, 0)
-    assert launches == [[0, 1, 2, 3], [0], [1], [2], [3]]
+    assert launches == [[0, 1, 2, 3], [0], [1], [1], [1], [2], [3]]
+
+
+def test_what_others_than_the_lost_have_in_work_is_not_lost_with_it(tmp_path, numbers):
+    """Where the launcher says what was lost, all that goes again at once; what never began counts as no death."""
+    launches = []
+    configs = [canonical({**numbers.config, "seed": seed}) for seed in range(4)]
+    killed = JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))
+
+    def launch(todo, folder):
+        launches.append([each.config["seed"] for each in todo])
+        if len(launches) == 1:
+            relay.begin(folder, key_of(configs[1]))
+            return [done(runner.Outcome("max_passes")), killed, killed, done(runner.Outcome("max_passes"))]
+        assert relay.begin(folder, key_of(configs[1])) == 2
+        relay.end(folder, key_of(configs[1]))
+        return [done(runner.Outcome("max_passes"))] * 2
+
+    assert work.counts(finish(configs, launch, tmp_path)) == (0, 0)
+    assert launches == [[0, 1, 2, 3], [1, 2]]
+
+
+def test_workers_that_die_before_they_begin_end_the_sweep(tmp_path, numbers):
+    killed = JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))
+    with pytest.raises(RunsFailed, match="the sweep broke off: workers die before they begin a run"):
+        finish([numbers.config], lambda *_: [killed], tmp_path)
 
 
 def test_a_launcher_that_does_not_work_ends_the_sweep(tmp_path, numbers):
-    def launch(todo):
+    def launch(*_):
         raise ImportError("no launcher here")
 
     with pytest.raises(RunsFailed, match="the sweep broke off: ImportError: no launcher here"):
-        work.finish([work.Todo(numbers.config, "numbers")], launch, tmp_path)
+        finish([numbers.config], launch, tmp_path)
 
 
 def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
     results = tmp_path / "results"
 
-    def launch(todo):
+    def launch(todo, folder):
         claim = locks.take(store.run_dir(results, numbers.config))
 
         def others():
@@ -325,22 +365,20 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
             runner.run(numbers.config, results, numbers.folder, verbose=False)
 
         threading.Thread(target=others).start()
-        return [JobReturn(status=JobStatus.COMPLETED, _return_value=runner.Outcome("claimed"))]
+        return [done(runner.Outcome("claimed"))]
 
     launches = []
 
-    def launch_twice(todo):
+    def launch_twice(todo, folder):
         launches.append(todo)
         if len(launches) == 1:
-            return launch(todo)
+            return launch(todo, folder)
         outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
         while outcome.status == "claimed":
             time.sleep(0.1)
             outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
-        return [JobReturn(status=JobStatus.COMPLETED, _return_value=outcome)]
+        return [done(outcome)]
 
-    todo = [work.Todo(numbers.config, "numbers")]
-    work.finish(todo, launch_twice, results)
-    assert work.counts(todo) == (0, 0)
+    assert work.counts(finish([numbers.config], launch_twice, results)) == (0, 0)
     assert "waiting for 1 runs" in capsys.readouterr().err
     assert store.is_stored(results, numbers.config)

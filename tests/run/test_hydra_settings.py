@@ -1,6 +1,8 @@
 """Configurations name nothing that is called, imported or unpickled: one line says so, and nothing has happened."""
 
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -132,7 +134,7 @@ def test_a_sweep_in_python_looks_as_well(tmp_path):
         sweep.expand([f"hydra.searchpath=[file://{tmp_path}]", "+experiment=new"])
 
 
-@pytest.mark.parametrize("launcher", ["basic", "joblib", "submitit_local", "submitit_slurm"])
+@pytest.mark.parametrize("launcher", ["basic", "joblib", "submitit_local", "submitit_slurm", "dask"])
 @pytest.mark.parametrize("logging", ["none", "stdout", "disabled"])
 def test_what_comes_with_hydra_is_accepted(tmp_path, monkeypatch, capsys, launcher, logging):
     monkeypatch.chdir(tmp_path)
@@ -157,3 +159,36 @@ def test_a_launcher_that_does_not_work_here_says_so_and_leaves_nothing(tmp_path,
     assert first == "1 runs: 0 stored, 1 to run"
     assert second.startswith('fwexp: the sweep broke off: RuntimeError: Could not detect "srun"')
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("address=nowhere://here", "address must be that of a Dask scheduler, got 'nowhere://here': unknown address scheme"),
+        ("scheduler_file=x", "scheduler_file must be a file that a running Dask scheduler has written, got 'x': [Errno 2] No such"),
+        ("scheduler_file=empty", "scheduler_file must be a file that a running Dask scheduler has written, got 'empty': it has no"),
+    ],
+)
+def test_a_cluster_that_is_not_there_takes_a_line_and_leaves_nothing(tmp_path, monkeypatch, capsys, setting, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").write_text("{}")
+    assert main(["run", "-m", "max_passes=0.1", "hydra/launcher=dask", f"hydra.launcher.{setting}", "results_dir=a/b"]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "1 runs: 0 stored, 1 to run"
+    assert second.startswith(f"fwexp: hydra.launcher.{message}")
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_a_launcher_that_is_not_installed_says_how_it_comes(tmp_path, monkeypatch):
+    """A process that finds no Dask."""
+    script = """
+import importlib.util, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "distributed" else find(name, *more)
+from fwexp.cli import main
+sys.exit(main(["run", "-m", "hydra/launcher=dask"]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "unknown hydra/launcher 'dask'; accepted: basic, " in done.stderr
+    assert "; dask comes with `pip install '.[dask]'` in the checkout" in done.stderr

@@ -3,89 +3,105 @@ import random
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
 
-from fwexp.run import interrupts
+import fwexp
+from fwexp.files.atomic import hidden
+from fwexp.run import interrupts, launching, relay
 from fwexp.run.runner import Outcome
 from tests.faults import orphans
+from tests.small_problems import chain
+from tests.store.test_locks import GONE
 
 
 @pytest.fixture
-def worker(monkeypatch):
-    """Let this process be a worker, but stay in its process group."""
-    before = signal.getsignal(signal.SIGINT)
-    state = interrupts._Worker()
-    monkeypatch.setattr(interrupts, "_worker", state)
-    monkeypatch.setattr(os, "setpgid", lambda *_: None)
-    yield state
-    signal.signal(signal.SIGINT, before)
+def folder(tmp_path):
+    with relay.sweeping(tmp_path, {"where": {}, "jobs": {"key": {"name": "a run", "config": {}}}}) as folder:
+        yield folder
 
 
-def finish():
-    return Outcome("max_passes")
+@pytest.fixture
+def asked_often(monkeypatch):
+    monkeypatch.setattr(interrupts, "SECONDS", 0.0)
 
 
-def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(1)
-    pytest.fail("the signal was not heard")
+@pytest.mark.usefixtures("asked_often")
+@pytest.mark.parametrize("thread", [True, False])
+def test_a_run_in_a_worker_ends_when_its_sweep_is_stopped(folder, thread):
+    """In the main thread, as with joblib, or in another, as with Dask."""
+    _, problem = chain("dense", 0)
+    results = []
+
+    def work():
+        stop = lambda row: row["passes"] == 2 and relay.stop(folder)  # noqa: E731
+        with interrupts.heard(folder):
+            results.append(fwexp.solve(problem, "bcfw", lam=0.1, gap_tol=0, schedule=1, callback=stop))
+        results.append(fwexp.solve(problem, "bcfw", lam=0.1, gap_tol=0, max_passes=9))
+
+    if thread:
+        worker = threading.Thread(target=work)
+        worker.start()
+        worker.join()
+    else:
+        work()
+    assert [result.status for result in results] == ["interrupted", "max_passes"]
+    assert 2 <= results[0].trace.passes.iloc[-1] < 5
 
 
-def test_an_interrupt_ends_a_run_and_skips_the_rest_of_its_sweep(worker):
-    assert interrupts.run_in_worker("one", finish) == Outcome("max_passes")
-    assert interrupts.run_in_worker("one", interrupt) is None
-    assert interrupts.run_in_worker("one", finish) is None
-    assert interrupts.run_in_worker("two", finish) == Outcome("max_passes")
+def test_no_run_begins_after_its_sweep_was_stopped(folder, monkeypatch):
+    monkeypatch.setattr(launching, "_run", lambda *_: Outcome("max_passes"))
+    assert launching._in_worker(folder, "key") == Outcome("max_passes")
+    relay.stop(folder)
+    assert launching._in_worker(folder, "key") == Outcome("skipped")
 
 
-def test_an_interrupt_between_two_runs_skips_the_second(worker):
-    interrupts.run_in_worker("one", finish)
-    os.kill(os.getpid(), signal.SIGINT)
-    assert interrupts.run_in_worker("one", finish) is None
-
-
-def test_no_run_follows_one_that_was_interrupted(worker):
-    assert interrupts.run_in_worker("one", lambda: Outcome("interrupted")) == Outcome("interrupted")
-    assert interrupts.run_in_worker("one", finish) is None
+def test_a_sweep_is_over_when_it_has_ended_or_its_parent_has_died(tmp_path):
+    with relay.sweeping(tmp_path, {"jobs": {}}) as folder:
+        assert not relay.is_over(folder)
+    assert relay.is_over(folder)
+    for process, over in ((GONE, True), ("0123456789ab-1-1", False)):  # the second one of another host
+        left = tmp_path / f".sweep.{process}.0123456789ab"
+        left.mkdir()
+        (left / relay.SWEEP).touch()
+        assert relay.is_over(left) == over
+    assert not (hidden(tmp_path / "sweep")).exists()
 
 
 PARENT = """
-import multiprocessing, os, signal, time
-from fwexp.run import interrupts
+import multiprocessing, os, sys, time
+from pathlib import Path
+from fwexp.driver.clock import interruptible
+from fwexp.run import interrupts, launching, relay
+from fwexp.run.runner import Outcome
 
-class Job:
-    def __init__(self, status): self.status = status
+def work(folder, started):
+    def run(*_):
+        with interruptible() as interrupted:  # as solve does
+            started.set()
+            while not interrupted():
+                time.sleep(0.01)
+            time.sleep(1)
+        return Outcome("interrupted")
 
-def work(started):
-    def run():
-        # Ends early at the first signal, as solve does; a second one would be a KeyboardInterrupt.
-        heard = []
-        before = signal.getsignal(signal.SIGINT)
-        signal.signal(signal.SIGINT, lambda *_: heard.append(signal.signal(signal.SIGINT, before)))
-        started.set()
-        while not heard:
-            time.sleep(0.01)
-        time.sleep(1)
-        return Job("interrupted")
-
+    launching._run = run
     for _ in range(2):
-        outcome = interrupts.run_in_worker("sweep", run)
-        os.write(1, f"{outcome and outcome.status}\\n".encode())
+        os.write(1, f"{launching._in_worker(folder, 'key').status}\\n".encode())
 
 if __name__ == "__main__":
     context = multiprocessing.get_context("spawn")
     started = context.Event()
     try:
-        with interrupts.passed_on():
-            child = context.Process(target=work, args=(started,))
-            child.start()
-            started.wait()
-            os.write(1, b"ready\\n")
-            while child.is_alive():
-                time.sleep(0.01)
+        with relay.sweeping(sys.argv[1], {"where": {}, "jobs": {"key": {"name": "a run", "config": {}}}}) as folder:
+            with interrupts.passed_on(folder):
+                child = context.Process(target=work, args=(folder, started))
+                child.start()
+                started.wait()
+                os.write(1, b"ready\\n")
+                while child.is_alive():
+                    time.sleep(0.01)
     except KeyboardInterrupt:
         os.write(1, b"stopped\\n")
 """
@@ -97,11 +113,11 @@ def test_a_worker_hears_it_once_from_a_terminal_or_from_its_parent(tmp_path, eve
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
     environment = os.environ | {"PYTHONPATH": str(Path(interrupts.__file__).parents[2])}
-    command = [sys.executable, script]
+    command = [sys.executable, script, tmp_path]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     assert process.stdout.readline() == "ready\n"
     (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=30)[0].splitlines() == ["interrupted", "None", "stopped"]
+    assert process.communicate(timeout=60)[0].splitlines() == ["interrupted", "skipped", "stopped"]
 
 
 @pytest.mark.slow

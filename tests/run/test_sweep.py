@@ -14,7 +14,7 @@ from fwexp import store
 from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
 from fwexp.files import locks
-from fwexp.run import runner, sweep
+from fwexp.run import launching, runner, sweep
 from fwexp.run.config import canonical, run_key
 from tests.test_cli import letters
 
@@ -299,23 +299,6 @@ def test_data_are_read_once(tmp_path, monkeypatch):
     assert len(reads) == 1
 
 
-@pytest.mark.slow
-def test_workers_store_the_same_bit_for_bit(tmp_path):
-    configs = sweep.expand(["solver=bcfw,ssg", "solver.sampling=uniform", "seed=0,1", "max_passes=2"])
-    for launcher in ("basic", "joblib"):
-        sweep.execute(configs, results_dir=tmp_path / launcher, launcher=launcher)
-    runs = [store.find_runs(tmp_path / launcher) for launcher in ("basic", "joblib")]
-    assert [run.config for run in runs[0]] == [run.config for run in runs[1]]
-    assert len(runs[0]) == 4
-    timed = {"time", "created", "files", "provenance"}
-    for one, other in zip(*runs, strict=True):
-        assert (one.path / "model.npz").read_bytes() == (other.path / "model.npz").read_bytes()
-        traces = [pd.read_parquet(run.path / "trace.parquet").drop(columns="time") for run in (one, other)]
-        pd.testing.assert_frame_equal(*traces, check_exact=True)
-        records = [{key: value for key, value in run.record.items() if key not in timed} for run in (one, other)]
-        assert records[0] == records[1]
-
-
 def test_workers_begin_with_one_run_of_each_kind():
     """Of data sets in turn, so that each has other kernels to compile than its neighbours; then what is left, in order."""
     configs = expand("dataset=digits,synthetic_lsp", "solver=bcfw,ssg", "lam=0.1,1", "seed=0")
@@ -328,7 +311,7 @@ def test_workers_begin_with_one_run_of_each_kind():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "dask"])
 def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, monkeypatch, capsys, launcher):
     monkeypatch.chdir(tmp_path)
     configs = expand("solver.sampling=perm,uniform")
@@ -350,8 +333,8 @@ def test_a_failure_in_a_worker_is_recorded_there(tmp_path, monkeypatch):
     file = tmp_path / "ocr" / "letter.data"
     file.parent.mkdir()
     file.write_bytes(letters())
-    launch = sweep._launch
-    monkeypatch.setattr(sweep, "_launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
+    launch = launching.launch
+    monkeypatch.setattr(launching, "launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
     configs = expand("dataset=digits,ocr", f"data_dir={tmp_path}")
     with pytest.raises(RunsFailed, match="1 of 2 runs failed"):
         sweep.execute(configs, results_dir=tmp_path, data_dir=tmp_path, launcher="joblib")

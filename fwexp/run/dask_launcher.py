@@ -1,0 +1,108 @@
+"""``hydra/launcher=dask``: runs on the workers of a Dask cluster, one that is started here or one that is there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from hydra import version
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobRuntime, JobStatus, run_job, setup_globals
+from hydra.plugins.launcher import Launcher
+from omegaconf import OmegaConf
+
+from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.options import as_real, check_integer, make_options, option
+from fwexp.run.config import LAUNCHERS, defaults_of
+
+OWNER = "hydra.launcher"
+
+
+def _check_text(name: str, value) -> str:
+    if not isinstance(value, str) or not value:
+        raise ParameterError(f"{name} must be a text, got {shown(value)}")
+    return value
+
+
+def _check_resources(name: str, value) -> dict:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) and as_real(value[key]) > 0 for key in value):
+        raise ParameterError(f"{name} must be a mapping of names to numbers > 0, such as {{GPU: 1}}, got {shown(value)}")
+    return {key: float(number) for key, number in value.items()}
+
+
+def _check_memory(name: str, value) -> str:
+    from dask.utils import parse_bytes
+
+    try:
+        if not isinstance(value, str) or parse_bytes(value) <= 0:
+            raise ValueError
+    except ValueError:
+        raise ParameterError(f"{name} must be a size such as 4GB, got {shown(value)}") from None
+    return value
+
+
+@dataclass(frozen=True)
+class DaskOptions:
+    """The keys of ``hydra.launcher``: those of `fwexp.distributed.calls.calling`, and how the cluster is found."""
+
+    n_workers: int | None = option(None, check_integer, 1, optional=True)
+    memory: str | None = option(None, _check_memory, optional=True)
+    address: str | None = option(None, _check_text, optional=True)
+    scheduler_file: str | None = option(None, _check_text, optional=True)
+    resources: dict | None = option(None, _check_resources, optional=True)
+
+
+def check(given: Mapping) -> DaskOptions:
+    """Return the checked options of the launcher, given as they were composed."""
+    options = make_options(OWNER, DaskOptions, {key: value for key, value in given.items() if key != "_target_"}, joint=".")
+    places = [name for name in ("address", "scheduler_file") if getattr(options, name) is not None]
+    ours = [name for name in ("n_workers", "memory") if getattr(options, name) is not None]
+    if len(places) > 1 or (places and ours):
+        raise OptionError(
+            f"{OWNER} takes address or scheduler_file, of a cluster that is there, or n_workers and memory, of one that is "
+            f"started here, got {', '.join(places + ours)}"
+        )
+    return options
+
+
+class DaskLauncher(Launcher):
+    """A launcher as Hydra's are."""
+
+    def __init__(self, **options) -> None:
+        self._options = check({key: OmegaConf.to_container(v) if OmegaConf.is_config(v) else v for key, v in options.items()})
+
+    def setup(self, *, hydra_context, task_function, config) -> None:
+        """Take what Hydra hands over."""
+        self._with = hydra_context, task_function, config
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Do jobs, and return what became of each; of one whose workers died, that it failed with `WorkersLost`."""
+        from fwexp.distributed.calls import calling
+
+        options = vars(self._options) | {"resources": self._options.resources or {}}
+        calls = [(*self._with, list(overrides), initial_job_idx + k) for k, overrides in enumerate(job_overrides)]
+        with calling(OWNER, **options) as call:
+            results = call(_run_job, calls)
+        return [
+            JobReturn(status=JobStatus.FAILED, _return_value=result) if isinstance(result, Exception) else result
+            for result in results
+        ]
+
+
+def _run_job(context, task, config, overrides: list[str], number: int) -> JobReturn:
+    """Do a job in a worker, as Hydra's launchers do."""
+    setup_globals()
+    version.setbase("1.3")
+    job = context.config_loader.load_sweep_config(config, overrides)
+    job.hydra.job.id, job.hydra.job.num = f"{job.hydra.job.name}_{number}", number
+    JobRuntime.instance().set("name", job.hydra.job.name)
+    HydraConfig.instance().set_config(job)
+    keys = {"job_dir_key": "hydra.sweep.dir", "job_subdir_key": "hydra.sweep.subdir"}
+    return run_job(hydra_context=context, task_function=task, config=job, **keys)
+
+
+def register() -> None:
+    """Make the launcher's keys known to Hydra, where Dask is installed."""
+    if find_spec("distributed"):
+        node = {"_target_": LAUNCHERS["dask"]} | defaults_of(DaskOptions)
+        ConfigStore.instance().store("dask", node, group="hydra/launcher")

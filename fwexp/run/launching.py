@@ -1,0 +1,140 @@
+"""What hands runs to Hydra's launchers, and what those call: `job`, in this process or in a worker."""
+
+import contextlib
+import copy
+import functools
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.types import HydraContext
+from omegaconf import OmegaConf, read_write
+
+from fwexp.driver.progress import print_line, without_summaries
+from fwexp.errors import UserError, WorkersLost
+from fwexp.files.processes import this_process
+from fwexp.run import interrupts, relay, runner
+from fwexp.run.config import LAUNCHERS, literal
+from fwexp.run.runner import Outcome
+from fwexp.run.work import Todo
+from fwexp.store.keys import key_of
+
+DEATHS = 3  # a run whose workers died so many times has failed
+
+
+class _Jobs:
+    """What a launcher asks about its jobs, in place of Hydra's loader and callbacks: nothing is composed, and nobody listens."""
+
+    def load_sweep_config(self, config, overrides: list[str]):
+        """Return Hydra's configuration of a job, which notes what it was launched with."""
+        config = copy.deepcopy(config)
+        with read_write(config.hydra):
+            config.hydra.overrides.task = overrides
+        return config
+
+    def on_job_start(self, **_) -> None:
+        """Do nothing."""
+
+    on_job_end = on_job_start
+
+
+def runs_here(hydra) -> bool:
+    """Say whether the launcher in Hydra's own part of a configuration has no workers."""
+    return hydra.launcher._target_ == LAUNCHERS["basic"]
+
+
+def launch(todo: Sequence[Todo], config, folder: Path) -> list[JobReturn]:
+    """Hand runs of the sweep with this folder to the launcher, by key, and wait for them.
+
+    Where a worker died, a launcher either raises, having lost all, or returns `WorkersLost` for the run.
+    """
+    keys = [key_of(run.config) for run in todo]
+    with _workers(config, folder) as config:
+        context, task = HydraContext(config_loader=_Jobs(), callbacks=_Jobs()), functools.partial(job, str(folder))
+        launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=config)
+        if isinstance(options := getattr(launcher, "joblib", None), dict):  # of its workers, which wait for jobs
+            options |= {"initializer": interrupts.follow, "initargs": (this_process(),)}
+        return launcher.launch([[key] for key in keys], initial_job_idx=0)
+
+
+@contextlib.contextmanager
+def _workers(config, folder: Path) -> Iterator:
+    """Give a launcher with workers what it needs beside them; yield Hydra's configuration, their own files in ``folder``."""
+    if runs_here(config.hydra):
+        yield config
+        return
+    config = copy.deepcopy(config)
+    files = OmegaConf.to_container(config.hydra.launcher, resolve=False).get("submitit_folder")
+    if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
+        with read_write(config.hydra):
+            config.hydra.launcher.submitit_folder = literal(str(folder / "%j"))
+    with interrupts.passed_on(folder), _patience() if files else contextlib.nullcontext():
+        yield config
+
+
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """Have submitit's launcher wait for its other jobs, where it would raise for the first one that died."""
+    from submitit import Job
+    from submitit.core.utils import UncompletedJobError
+
+    results = Job.results
+
+    def patient(job) -> list:
+        try:
+            return results(job)
+        except UncompletedJobError as error:
+            return [JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost(str(error)))]
+
+    Job.results = patient
+    try:
+        yield
+    finally:
+        Job.results = results
+
+
+def job(folder: str, _) -> Outcome:
+    """Do a run of the sweep with this folder."""
+    hydra = HydraConfig.get()
+    (key,) = hydra.overrides.task
+    if not runs_here(hydra):
+        return _in_worker(Path(folder), key)
+    name, config, where = _what(folder, key)
+    outcome = _run(config, where, verbose=sys.stderr.isatty())
+    if outcome.status != "claimed":
+        print_line(f"{name}: {outcome.message}")
+    if outcome.status == "interrupted":
+        raise KeyboardInterrupt
+    return outcome
+
+
+def _in_worker(folder: Path, key: str) -> Outcome:
+    relay.check_seen(folder)
+    if relay.is_over(folder):
+        return Outcome("skipped")
+    name, config, where = _what(str(folder), key)
+    if relay.begin(folder, key) > DEATHS:
+        error = RuntimeError(f"its worker died {DEATHS} times: killed, or out of memory")
+        outcome = runner.fail(error, config, where["results_dir"])
+    else:
+        with interrupts.heard(folder):
+            outcome = _run(config, where)
+    relay.end(folder, key, f"{name}: {outcome.message}" if outcome.status != "claimed" else "")
+    return outcome
+
+
+def _what(folder: str, key: str) -> tuple[str, dict, dict]:
+    """Return the name and the configuration of a run, and where it is done."""
+    sweep = relay.read(folder)
+    return sweep["jobs"][key]["name"], sweep["jobs"][key]["config"], sweep["where"]
+
+
+def _run(config: dict, where: dict, *, verbose=False) -> Outcome:
+    try:
+        with without_summaries():
+            return runner.run(config, **where, verbose=verbose)
+    except (UserError, OSError) as error:
+        return runner.fail(error, config, where["results_dir"])

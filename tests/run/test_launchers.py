@@ -1,0 +1,190 @@
+"""One sweep through all launchers: the same store, whatever dies or is interrupted meanwhile."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fwexp import store
+from fwexp.files import locks
+from fwexp.run import launching, sweep
+from tests.faults import COMMAND, PATIENCE, contents
+
+pytestmark = pytest.mark.slow  # each starts workers
+
+LAUNCHERS = {
+    "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"],
+    "submitit_local": ["hydra/launcher=submitit_local"],
+    "dask": ["hydra/launcher=dask", "hydra.launcher.n_workers=2"],
+}
+SWEEP = ["dataset=digits", "solver=bcfw,ssg", "lam=0.1,0.01", "seed=0,1", "gap_tol=0"]
+LASTS = ["dataset=digits", "solver=bcfw", "seed=0,1,2,3", "gap_tol=0", "schedule=100"]
+
+
+def start(results_dir, *words, environment=None, **options):
+    """Start a sweep in a session of its own."""
+    command, environment = [*COMMAND, *words, f"results_dir={results_dir}"], os.environ | (environment or {})
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "start_new_session": True} | options
+    return subprocess.Popen(command, env=environment, **options)
+
+
+def done(process) -> list[str]:
+    """Wait for a sweep that does all, and return its lines."""
+    try:
+        _, errors = process.communicate(timeout=PATIENCE)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, errors
+    return errors.splitlines()
+
+
+def check_done_once(lines, results_dir, wanted) -> None:
+    """See that a store is the one of a quiet sweep, and that nothing was done twice on the way there."""
+    assert contents(results_dir) == wanted
+    ends = [line for line in lines if re.match(r"\[\d+/\d+\] ", line) and "again" not in line]
+    assert len(ends) == len(wanted)
+    assert all(": stopped at " in line for line in ends)
+    assert [path.name for path in results_dir.iterdir()] == ["runs"]
+
+
+def in_work(results_dir, key="*", gone=()) -> Path:
+    """Return the claim of a run that a process has in work, one that is none of ``gone``."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        claims = [path for path in results_dir.glob(f"runs/*/*/.{key}.claim-*") if owner(path) not in (None, *gone)]
+        if claims:
+            return claims[0]
+        time.sleep(0.01)
+    raise TimeoutError
+
+
+def owner(claim) -> int | None:
+    """Return the process that has a run in work."""
+    with contextlib.suppress(OSError):
+        if match := re.match(r"[0-9a-f]{12}-(\d+)-", claim.read_text()):
+            return int(match[1])
+    return None
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory):
+    """What the sweep gives without workers."""
+    folder = tmp_path_factory.mktemp("quiet")
+    configs = sweep.expand([*SWEEP, "max_passes=3"])
+    sweep.execute(configs, results_dir=folder)
+    return contents(folder)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_all_launchers_store_the_same(tmp_path, quiet, launcher):
+    lines = done(start(tmp_path, *SWEEP, "max_passes=3", *LAUNCHERS[launcher]))
+    assert len(quiet) == 8
+    assert lines[0] == "8 runs: 0 stored, 8 to run"
+    check_done_once(lines, tmp_path, quiet)
+    again = done(start(tmp_path, *SWEEP, "max_passes=3", *LAUNCHERS[launcher]))
+    assert again == ["8 runs: 8 stored, 0 to run"]
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory):
+    """Words of a sweep whose runs take some seconds each, and what it gives."""
+    folder = tmp_path_factory.mktemp("lasting")
+    words = [*LASTS, "max_passes=400", "checkpoint=0.1"]
+    done(start(folder, *words))
+    return words, contents(folder)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_worker_that_is_killed_loses_nothing(tmp_path, lasting, launcher):
+    words, wanted = lasting
+    process = start(tmp_path, *words, *LAUNCHERS[launcher])
+    os.kill(owner(in_work(tmp_path)), signal.SIGKILL)
+    check_done_once(done(process), tmp_path, wanted)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_run_that_kills_its_workers_fails_and_the_others_do_not(tmp_path, lasting, launcher):
+    words, wanted = lasting
+    key = next(iter(wanted))
+    process, gone = start(tmp_path, *words, *LAUNCHERS[launcher]), []
+    for _ in range(launching.DEATHS):
+        gone.append(owner(in_work(tmp_path, key, gone)))
+        os.kill(gone[-1], signal.SIGKILL)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, errors
+    assert errors.splitlines()[-1] == "fwexp: 1 of 4 runs failed; repeat the command to try them again"
+    (failed,) = (run for run in store.find_runs(tmp_path, include={"failed"}) if run.status == "failed")
+    assert failed.key == key
+    assert failed.record["error"] == "RuntimeError: its worker died 3 times: killed, or out of memory"
+    assert contents(tmp_path) == {other: run for other, run in wanted.items() if other != key}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_ctrl_c_keeps_what_is_in_work_and_the_sweep_goes_on_later(tmp_path, lasting, launcher):
+    words, wanted = lasting
+    process = start(tmp_path, *words, *LAUNCHERS[launcher])
+    in_work(tmp_path)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, errors
+    assert errors.splitlines()[-1] == "fwexp: interrupted"
+    assert "interrupted: keeping the current runs as partial runs (again: give them up)" in errors
+    runs = store.find_runs(tmp_path, include={"partial", "failed", "damaged"})
+    assert {run.status for run in runs} <= {"interrupted", "max_passes"}
+    assert "interrupted" in {run.status for run in runs}
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+    done(start(tmp_path, *words, *LAUNCHERS[launcher]))
+    assert contents(tmp_path) == wanted
+
+
+# -- a cluster that is there, with workers on other hosts
+
+ELSEWHERE = """
+import platform
+from fwexp.files import locks, processes
+platform.node = lambda: "elsewhere"
+processes._machine.cache_clear()
+locks.HEARTBEAT, locks.STALE = 0.5, 10.0
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two workers, each in a process of its own, which believe to be on another host; gives the file."""
+    file, preload = tmp_path / "scheduler.json", tmp_path / "elsewhere.py"
+    preload.write_text(ELSEWHERE)
+    dask, where = [sys.executable, "-m", "dask"], ["--scheduler-file", file]
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    commands = [[*dask, "scheduler", *where, "--no-dashboard", "--port", "0"]]
+    commands += 2 * [[*dask, "worker", *where, "--nthreads", "2", "--no-dashboard", "--resources", "GPU=2", "--preload", preload]]
+    processes = [subprocess.Popen(command, **options) for command in commands]
+    yield file
+    for process in reversed(processes):
+        process.terminate()
+        process.wait()
+
+
+def test_workers_of_other_hosts_share_nothing_but_the_store(tmp_path, cluster, lasting):
+    """One is killed with a run in work: its claim is taken over when nobody has touched it for long."""
+    words, wanted = lasting
+    script = f"import sys; from fwexp.files import locks; locks.STALE = 10.0; sys.argv[1:] = {COMMAND[3:]!r} + sys.argv[1:]; "
+    script += "from fwexp.cli import main; sys.exit(main())"
+    end = time.monotonic() + PATIENCE
+    while not cluster.exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    chosen = ["hydra/launcher=dask", f"hydra.launcher.scheduler_file={cluster}", "hydra.launcher.resources={GPU: 1}"]
+    command = [sys.executable, "-c", script, *words, *chosen, f"results_dir={tmp_path / 'results'}"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
+    claim = in_work(tmp_path / "results")
+    assert claim.read_text().endswith(" elsewhere")
+    assert not locks.lost(claim.with_name(claim.name[1:].partition(".")[0]))
+    os.kill(owner(claim), signal.SIGKILL)
+    check_done_once([line for line in done(process) if " in another process" not in line], tmp_path / "results", wanted)
