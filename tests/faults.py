@@ -1,6 +1,6 @@
 """Processes that are killed at random instants, again and again: ``make faults``.
 
-``kills``: sweeps with both launchers, with and without ``force=true``, are killed with SIGKILL, the parent or one of its
+``kills``: sweeps with three launchers, with and without ``force=true``, are killed with SIGKILL, the parent or one of its
 workers. After every kill the store holds no damaged run and every run that was finished before; in the end it equals one that
 nobody disturbed, but for times, and nothing is left over. ``orphans``: parents are killed within a second of the start of their
 workers; no process lives on, and nothing is left in shared memory. ``together``: one of three sweeps on one grid is killed; every
@@ -351,7 +351,7 @@ if __name__ == "__main__":
     parser.add_argument("chosen", nargs="*", default=["kills", "orphans", "together", "checkpoints", "workers", "bits"])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--launchers", nargs="+", default=["basic", "joblib"])
+    parser.add_argument("--launchers", nargs="+", default=["basic", "joblib", "dask"])
     parser.add_argument("--step", type=int, default=1)
     options = parser.parse_args()
     main(options.chosen, options.kills, options.seed, options.launchers, options.step)

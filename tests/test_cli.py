@@ -126,6 +126,8 @@ BAD = [
     ("run -m hydra/launcher=dask hydra.launcher.address=a hydra.launcher.memory=1GB", "hydra.launcher takes address or scheduler"),
     ("run -m hydra.launcher=null", "hydra.launcher cannot be set, got None; hydra/launcher takes basic, joblib, submitit_local, "),
     ("figure quickstart --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, dask, joblib, "),
+    ("figure quickstart hydra/launcher=dask hydra.launcher.n_workers=0", "hydra.launcher.n_workers must be an integer >= 1, got"),
+    ("figure quickstart hydra.launcher.x=1 hydra/launcher=joblib", "'hydra.launcher.x'; accepted: "),
     ("reproduce --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, dask, joblib, "),
     ("run hydra.output_subdir=.hydra", "hydra.output_subdir cannot be set, got '.hydra'"),
     ("run hydra.mode=MULTIRUN", "hydra.mode cannot be set, got MULTIRUN: the flag -m makes a sweep"),

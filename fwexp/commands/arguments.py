@@ -84,8 +84,8 @@ def parse(
     flags : mapping
         Flags with a value, and what a value may be, as far as that can be listed.
     keys : iterable of str, mapping, or None
-        What may stand before ``=``, besides the folders that all commands take; None: anything. A mapping has what each of them
-        may be.
+        What may stand before ``=``, besides the folders that all commands take; None: anything. One that ends in a dot stands for
+        all that begin with it. A mapping has what each of them may be; nothing: anything.
     in_words : str
         Signs of which one before ``=`` makes an argument a word.
 
@@ -111,11 +111,11 @@ def parse(
             raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys)))
         elif not equals or (key not in (known or ()) and any(sign in key for sign in in_words)):
             given.words.append(arg)
-        elif known is not None and key not in known:
+        elif known is not None and key not in known and not key.startswith(tuple(name for name in known if name.endswith("."))):
             raise OptionError(unknown(f"key of {name}", key, known))
         elif not value:
             raise ParameterError(f"{key} must not be empty")
-        elif isinstance(keys, Mapping) and key in keys and value not in keys[key]:
+        elif isinstance(keys, Mapping) and keys.get(key) and value not in keys[key]:
             raise ParameterError(unknown(f"value of {key}", value, keys[key]))
         else:
             given.keys[key] = folders.folder_argument(key, value) if key in folders.FOLDER_KEYS else value

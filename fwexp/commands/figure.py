@@ -15,13 +15,13 @@ from fwexp.store.keys import GROUPS
 
 USAGE = """\
 usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
-                    [hydra/launcher=basic|joblib|dask] [force=stale|true]
+                    [hydra/launcher=basic|joblib|dask] [hydra.launcher.KEY=VALUE ...] [force=stale|true]
 
   NAME              a figure, or a paper for all of its figures; without it, a list of all figures
   --dry-run         only say which runs are missing
   --preset smoke    few seeds and passes: does it work at all? Its files are called NAME-smoke
   hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
-                    the figure shows no seconds, or is a quick look
+                    the figure shows no seconds, or is a quick look; dask: on a cluster (docs/tutorials/cluster.md)
   force=stale       run again what another version of the code has made; force=true: all
 
 Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
@@ -30,7 +30,8 @@ before the first is drawn, each once; those of the other figures when their turn
 rest is drawn.
 """
 FORCE = {"stale": "stale", "true": True, "false": False}
-ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": {"hydra/launcher": LAUNCHERS, "force": FORCE}}
+LAUNCHED = {"hydra/launcher": LAUNCHERS, "hydra.launcher.": ()}
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": {**LAUNCHED, "force": FORCE}}
 
 
 def _papers() -> list[str]:
@@ -83,7 +84,7 @@ def main(given: Arguments) -> int:
         for name in names:
             _list_missing(name, **places)
         return 0
-    options = {"launcher": keys.get("hydra/launcher"), "force": FORCE[keys.get("force", "false")]}
+    options = launched(given) | {"force": FORCE[keys.get("force", "false")]}
     from fwexp.papers.figure import makers
 
     made = makers(names, data_dir=keys.get("data_dir"), **options, **places)
@@ -92,6 +93,12 @@ def main(given: Arguments) -> int:
     elif failed := attempt([(name, name, functools.partial(print_files, make)) for name, make in made.items()]):
         raise RunsFailed(f"{len(failed)} of {len(names)} figures failed: {', '.join(failed)}; repeat the command to try again")
     return 0
+
+
+def launched(given: Arguments) -> dict:
+    """Return which launcher was chosen, and with what settings, as `fwexp.run.sweep.execute` takes them."""
+    settings = [f"{key}={value}" for key, value in given.keys.items() if key.startswith("hydra.launcher.")]
+    return {"launcher": given.keys.get("hydra/launcher"), "settings": settings}
 
 
 def print_files(make: Callable[[], Sequence[Path]]) -> None:

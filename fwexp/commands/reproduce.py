@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
+from fwexp.commands.figure import LAUNCHED, attempt, launched, print_files
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, not_installed
 from fwexp.files import folders
-from fwexp.run.config import LAUNCHERS, PRESETS
+from fwexp.run.config import PRESETS
 
 USAGE = """\
-usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [hydra/launcher=basic|joblib|dask]
+usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
+                       [hydra/launcher=basic|joblib|dask] [hydra.launcher.KEY=VALUE ...]
 
 Runs what all figures and claims of all papers need and is not stored, draws the figures, checks the claims and writes the
 report. Interrupt it and repeat it as you like: finished runs are never repeated.
@@ -22,7 +24,7 @@ report. Interrupt it and repeat it as you like: finished runs are never repeated
   --dry-run         only say which runs are missing, and about how long they take
   --preset smoke    few seeds and passes: does it all work?
   hydra/launcher    basic: one run after the other; joblib: side by side, those of all such figures first, the default where
-                    it is installed and a figure shows no seconds
+                    it is installed and a figure shows no seconds; dask: on a cluster (docs/tutorials/cluster.md)
 
 What fails, or lacks its data, is named at the end, and the rest is done.
 """
@@ -36,7 +38,7 @@ the folder is replaced. What is damaged is left out; that, and what is not of on
   PART   only this, and the claims of this paper: icml2013, icml2016, lecture, review, horses, pose, quickstart, peers; the rest
          of the folder stays as it is
 """
-ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": {"hydra/launcher": LAUNCHERS}}
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": LAUNCHED}
 
 
 @command("fwexp reproduce", USAGE, **ACCEPTED)
@@ -65,7 +67,7 @@ def main(given: Arguments) -> int:
     print(table(steps))
     if "--dry-run" in given.flags:
         return 0
-    where = {"results_dir": results_dir, "data_dir": given.keys.get("data_dir"), "launcher": given.keys.get("hydra/launcher")}
+    where = {"results_dir": results_dir, "data_dir": given.keys.get("data_dir")} | launched(given)
     store.check_writable(results_dir)
     failed = run(steps, preset, **where)
     conclude(results_dir, preset)
@@ -74,14 +76,13 @@ def main(given: Arguments) -> int:
     return 0
 
 
-def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None) -> list[str]:
+def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None, settings=()) -> list[str]:
     """Run what steps lack and draw their figures; return the names of those that failed."""
-    from fwexp.commands.figure import attempt, print_files
     from fwexp.papers.figure import makers
     from fwexp.papers.reproduce.plan import about
     from fwexp.run import sweep
 
-    where = {"results_dir": results_dir, "data_dir": data_dir}
+    where = {"results_dir": results_dir, "data_dir": data_dir, "settings": settings}
     made = makers([step.name for step in steps if step.figure is not None], preset=preset, launcher=launcher, **where)
     jobs = []
     for step in steps:

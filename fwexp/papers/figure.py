@@ -39,8 +39,8 @@ def make_figure(
         Which values of the experiment preset to take; full if None.
     dry_run : bool
         Do nothing; return the files that would be written.
-    launcher : {"basic", "joblib"}, optional
-        Hydra's launcher for the runs; the figure's own if None.
+    launcher : str, optional
+        Hydra's launcher for the runs (see `fwexp.run.sweep.execute`); the figure's own if None.
     force : bool or "stale"
         Whether to run again what is stored; ``"stale"``: what other sources than those that are here made.
 
@@ -67,6 +67,7 @@ def makers(
     preset: str | None = None,
     *,
     launcher: str | None = None,
+    settings: Sequence[str] = (),
     force: bool | str = False,
 ) -> dict[str, Callable[[], list[Path]]]:
     """Run, as one sweep, what figures need that run side by side; return what does the rest for each figure.
@@ -79,6 +80,8 @@ def makers(
         Names in the catalogue.
     results_dir, data_dir, preset, launcher, force
         As in `make_figure`. What figures share is run once, even if it fails or is forced.
+    settings : sequence of str
+        Of the launcher, as in `fwexp.run.sweep.execute`.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def makers(
     """
     plans, made = [], {}
     where = {"results_dir": results_dir, "data_dir": data_dir}
-    run = functools.partial(_run, **where, force=force, tried={})
+    run = functools.partial(_run, **where, settings=settings, force=force, tried={})
     for name in names:
         try:
             plan = _Plan.of(name, results_dir, preset, launcher)

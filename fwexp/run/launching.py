@@ -116,14 +116,20 @@ def _in_worker(folder: Path, key: str) -> Outcome:
     if relay.is_over(folder):
         return Outcome("skipped")
     name, config, where = _what(str(folder), key)
-    if relay.begin(folder, key) > DEATHS:
-        error = RuntimeError(f"its worker died {DEATHS} times: killed, or out of memory")
-        outcome = runner.fail(error, config, where["results_dir"])
-    else:
-        with interrupts.heard(folder):
-            outcome = _run(config, where)
-    relay.end(folder, key, f"{name}: {outcome.message}" if outcome.status != "claimed" else "")
-    return outcome
+    line = ""
+    begun = relay.begin(folder, key)
+    try:
+        if begun > DEATHS:
+            error = RuntimeError(f"its worker died {DEATHS} times: killed, or out of memory")
+            outcome = runner.fail(error, config, where["results_dir"])
+        else:
+            with interrupts.heard(folder):
+                outcome = _run(config, where)
+        if outcome.status != "claimed":
+            line = f"{name}: {outcome.message}"
+        return outcome
+    finally:  # also where submitit ends it, to have it go on in another job
+        relay.end(folder, key, line)
 
 
 def _what(folder: str, key: str) -> tuple[str, dict, dict]:

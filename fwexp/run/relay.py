@@ -120,9 +120,9 @@ class _Watched:
             path.unlink()
         self._done += len(lines)
         running = len(list(self._folder.glob("*.begun")))
-        says = f"{self._done} done, {running} running, {max(self._count - self._done - running, 0)} left"
+        left = max(self._count - self._done - running, 0)
+        says = f"{self._done} done, {running} running, {left} left" if running else ""
         on_terminal = sys.stderr.isatty()
-        if not running or (says == self._said and not lines) or not (on_terminal or time.monotonic() - self._when > PROGRESS):
-            return
-        self._said, self._when = says, time.monotonic()
-        print_line(says, keep_below=on_terminal)
+        if (says != self._said or lines) and (on_terminal or (says and time.monotonic() - self._when > PROGRESS)):
+            self._said, self._when = says, time.monotonic()
+            print_line(says, keep_below=on_terminal)

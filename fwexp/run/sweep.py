@@ -101,7 +101,7 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
         return grids.expand(loader, [*overrides, *chosen], CONFIG_NAME)[0]
 
 
-def execute(configs: Sequence[Mapping], *, launcher="basic", **where) -> None:
+def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[str] = (), **where) -> None:
     """Run what is not stored of a list of canonical configurations.
 
     Parameters
@@ -109,7 +109,9 @@ def execute(configs: Sequence[Mapping], *, launcher="basic", **where) -> None:
     configs : sequence of dict
         As `expand` returns them.
     launcher : str
-        One of Hydra's (``basic``, ``joblib``, ``submitit_local``, ``submitit_slurm``) or ``dask``, with what it has by default.
+        One of Hydra's (``basic``, ``joblib``, ``submitit_local``, ``submitit_slurm``) or ``dask``.
+    settings : sequence of str
+        What is not as it is by default with it, such as ``hydra.launcher.n_workers=4``.
     **where
         ``results_dir``, ``data_dir``, ``force`` and ``checkpoint``, as in ``conf/config.yaml``.
 
@@ -120,11 +122,16 @@ def execute(configs: Sequence[Mapping], *, launcher="basic", **where) -> None:
     KeyboardInterrupt
         The sweep was interrupted; the current runs are kept as partial runs.
     """
-    _raise_any(execute_together([configs], launcher=launcher, **where))
+    _raise_any(execute_together([configs], launcher=launcher, settings=settings, **where))
 
 
 def execute_together(
-    groups: Sequence[Sequence[Mapping]], *, launcher="basic", tried: dict[str, Todo] | None = None, **where
+    groups: Sequence[Sequence[Mapping]],
+    *,
+    launcher="basic",
+    settings: Sequence[str] = (),
+    tried: dict[str, Todo] | None = None,
+    **where,
 ) -> list[UserError | RunsFailed | None]:
     """Run what is not stored of several lists of configurations, each once, as one sweep: workers idle at its end only.
 
@@ -132,7 +139,7 @@ def execute_together(
     ----------
     groups : sequence of sequence of dict
         Lists as `execute` takes them.
-    launcher : str
+    launcher, settings
         As in `execute`.
     tried : dict, optional
         What was run by the sweeps before that were given this dictionary, by run key: that is not run again, not even with
@@ -154,7 +161,7 @@ def execute_together(
     """
     tried = {} if tried is None else tried
     with hydra_loader() as loader:
-        config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}"], run_mode=RunMode.MULTIRUN)
+        config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}", *settings], run_mode=RunMode.MULTIRUN)
         return _execute(groups, tried, config, **execution_settings(where))
 
 
