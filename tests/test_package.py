@@ -94,7 +94,7 @@ def test_every_import_is_a_declared_dependency():
         {canonicalize_name(Requirement(text).name) for text in texts} for texts in lists
     )
     of_folders = {"data": always | images, "report": always | report, "run": always | parallel, "problems": always | parallel}
-    of_folders |= {"estimators": always | estimators, "distributed": always | dask}
+    of_folders |= {"estimators": always | estimators, "distributed": always | dask, "bench": always | dask}
     provided = packages_distributions()
     for folder in INSTALLED_AS:
         for path in (ROOT / folder).rglob("*.py"):

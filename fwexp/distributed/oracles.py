@@ -27,7 +27,7 @@ from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
 LONGEST_WAIT = 0.1  # seconds between two looks at what may be overdue
 REPLAYS = 5  # steps with stored labelings per oracle call, at most
-PAUSE = 1e-3  # seconds after such a step, in which the thread that listens gets on
+TURN = 1e-3  # seconds of such steps, and then of none: this process also has the thread that listens, and workers on its cores
 
 
 class Message(NamedTuple):
@@ -93,8 +93,8 @@ class Oracles(Scheme):
                 self._ask(k, stream.take(self._tau))
         while not (ready := [future for future in self._messages if future.done()]):
             if self._may_replay:
-                self._replay()
-                time.sleep(PAUSE)
+                self._replay(time.monotonic() + TURN)
+                time.sleep(TURN)
             else:
                 with suppress(TimeoutError):
                     wait(list(self._messages), timeout=LONGEST_WAIT, return_when="FIRST_COMPLETED")
@@ -144,8 +144,13 @@ class Oracles(Scheme):
         """Return the rule that finds corners: while replaying, among stored labelings."""
         return Cache(True, 0.0, 0.0, self.stored, self.sets) if self._replaying else super().corners()
 
-    def _replay(self) -> None:
-        """Take a step of a block within its stored labelings; the truth stands in for the oracle where none of them is better."""
+    def _replay(self, end: float) -> None:
+        """Take steps of blocks within their stored labelings, up to a time."""
+        while self._may_replay and time.monotonic() < end:
+            self._step_among_stored()
+
+    def _step_among_stored(self) -> None:
+        """Take one step; the truth stands in for the oracle where none of the stored labelings is better."""
         state, i = self.state, int(self._rng.integers(self.problem.n))
         counts, queue = state.iterate.counts, self.problem.queued
         calls, kept = int(counts[ORACLE_CALLS]), queue.get(i)

@@ -1,6 +1,7 @@
 """Training over the workers of a cluster, here threads of this process, against training in one place."""
 
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from distributed import Client, LocalCluster
 
 import fwexp
 from fwexp import distributed
+from fwexp.distributed import oracles
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import OptionError, ParameterError
 from tests.small_problems import chain, run_in_plain_python
@@ -124,6 +126,28 @@ def test_interrupted_runs_go_on_from_their_checkpoint(client, scheme, tmp_path):
     assert rest.trace["dual"].iloc[:5].tolist() == stopped.trace["dual"].iloc[:5].tolist()
     if scheme == "local":  # answers of workers come in an order of their own
         assert np.array_equal(rest.trace[COLUMNS[1:]], whole.trace[COLUMNS[1:]])
+
+
+def test_steps_with_stored_labelings_fill_half_of_the_time_of_waiting(client, monkeypatch):
+    """By a clock that goes on by a tenth of a turn whenever it is read; answers are never waited for in another way."""
+
+    class Clock:
+        now, pauses = 0.0, 0
+
+        def monotonic(self):
+            self.now += oracles.TURN / 10
+            return self.now
+
+        def sleep(self, seconds):
+            self.pauses += 1
+            time.sleep(0.01)  # in which answers come
+
+    clock = Clock()
+    monkeypatch.setattr(oracles, "time", clock)
+    how = {"lam": 0.05, "scheme": "oracles", "gap_tol": 0.0, "max_passes": 10, "schedule": 10.0, "tau": 3, "in_flight": 1}
+    result = fwexp.solve(distributed.shard(problem_of(), client, 2), **how)
+    replays = result.trace["cache_hits"].iloc[-1]
+    assert 0 < clock.pauses < replays <= oracles.REPLAYS * 10 * 12
 
 
 def test_logging_does_not_change_a_run(client):

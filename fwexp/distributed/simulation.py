@@ -1,0 +1,283 @@
+"""The two schemes as a discrete-event simulation, by SimPy: what clusters of any size would do, at costs that were measured.
+
+The main process, with Dask's scheduler in it, is one resource: it does one thing at a time. Cores are another, which processes
+of one machine share by turns; in an ideal cluster everybody has one. Nothing is random, no worker is slower than another, and
+links between machines are as fast as the main process can fill them. How many passes a run needs is no part of it.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import simpy
+
+from fwexp.distributed.local import FAN
+from fwexp.distributed.oracles import TURN
+
+SLICE = 1e-3  # seconds for which a process has a core, where several want it
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds that things take: of processors, but for ``call`` and ``latency``.
+
+    Attributes
+    ----------
+    call : float
+        An oracle call where it waits, and needs no core here.
+    work : float
+        A call, or a step of ``local``, on a worker's core.
+    step : float
+        A step of ``oracles`` in the main process.
+    message : float
+        A message there and back in the main process, without its numbers.
+    worker_message : float
+        Likewise on the worker.
+    exchange : float
+        What the main process does once in a round of ``local``.
+    latency : float
+        A message there and back, in which nobody works.
+    byte, worker_byte : float
+        A byte of these numbers.
+    copy, worker_copy : float
+        The dual block of an example in a copy of all.
+    """
+
+    call: float = 0.0
+    work: float = 0.0
+    step: float = 0.0
+    message: float = 0.0
+    worker_message: float = 0.0
+    exchange: float = 0.0
+    latency: float = 0.0
+    byte: float = 0.0
+    worker_byte: float = 0.0
+    copy: float = 0.0
+    worker_copy: float = 0.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a run sends: in ``oracles`` with ``tau`` examples, in ``local`` with steps of ``round`` passes.
+
+    Attributes
+    ----------
+    scheme : str
+    n : int
+        Examples.
+    sent, returned : float
+        Bytes of numbers in a message to a worker, and of its answer.
+    tau, in_flight, round, snapshot
+        As of `fwexp.distributed.schemes.Options`.
+    """
+
+    scheme: str
+    n: int
+    sent: float
+    returned: float
+    tau: int = 10
+    in_flight: int = 2
+    round: float = 0.5
+    snapshot: float = 10.0
+
+
+class Machine(NamedTuple):
+    """One machine where all processes are, and share its cores."""
+
+    cores: int
+    idle: float = 0.0  # the share of a core that Dask takes where nothing is done, in all
+    slower: float = 1.0  # how much longer work takes where all cores work, which share caches and memory
+
+
+class Simulated(NamedTuple):
+    """What a simulation found."""
+
+    calls_per_second: float
+    busy: dict[str, float]  # shares of the time: the main process's by what it did, and the mean of the workers'
+
+    @property
+    def bottleneck(self) -> str:
+        """What is busy for the most time; where nothing is for half of it, answers are waited for."""
+        what, share = max(self.busy.items(), key=lambda item: item[1])
+        return what if share >= 0.5 else "rounds"
+
+
+class Cluster:
+    """A main process and workers, at some instant.
+
+    Parameters
+    ----------
+    costs : Costs
+    load : Load
+    workers : int
+    machine : Machine, optional
+        By default every process has a core of its own.
+    """
+
+    def __init__(self, costs: Costs, load: Load, workers: int, machine: Machine | None = None) -> None:
+        self.costs, self.load, self.workers, self.machine = costs, load, workers, machine
+        self.env = simpy.Environment()
+        self.main = simpy.Resource(self.env)
+        if machine is not None:
+            self.cores = simpy.Resource(self.env, machine.cores)
+            self.env.process(self._idle())
+        self.busy, self.calls, self.history = Counter(), 0.0, [(0.0, 0.0)]
+        self.enough = self.env.event()
+
+    def run(self, calls: float, skip: float = 0.0) -> Simulated:
+        """Simulate until so many oracle calls are done, and measure after those to be skipped."""
+        self.needed = calls
+        if self.load.scheme == "local":
+            self.env.process(self._rounds())
+        else:
+            for k in range(self.workers):
+                self.env.process(self._answer(k))
+            self.env.process(self._replay())
+        self.env.run(self.enough)
+        end, done = self.history[-1]
+        start, before = next(row for row in self.history if row[1] >= skip)
+        if before == done:
+            start, before = 0.0, 0.0
+        shares = {what: seconds / end / (self.workers if what == "workers" else 1) for what, seconds in self.busy.items()}
+        return Simulated((done - before) / (end - start), shares)
+
+    # --- who works ---
+
+    def _compute(self, seconds: float):
+        """Work on a core, by turns with others."""
+        if self.machine is None:
+            yield self.env.timeout(seconds)
+            return
+        while seconds > 0:
+            with self.cores.request() as core:
+                yield core
+                slower = self.machine.slower if self.cores.count == self.machine.cores else 1.0
+                yield self.env.timeout(min(seconds, SLICE) * slower)
+            seconds -= SLICE
+
+    def _idle(self):
+        """Do what is done where nothing is to be done."""
+        while True:
+            next_one = self.env.timeout(10 * SLICE)
+            yield from self._compute(10 * SLICE * self.machine.idle)
+            yield next_one
+
+    def _work(self, calls: float):
+        """Have a worker call the oracle, or take steps."""
+        self.busy["workers"] += calls * (self.costs.call + self.costs.work)
+        yield self.env.timeout(calls * self.costs.call)
+        yield from self._compute(calls * self.costs.work)
+
+    def _in_main(self, **seconds: float):
+        """Have the main process do some things, when it gets to them."""
+        with self.main.request() as turn:
+            yield turn
+            for what, needed in seconds.items():
+                yield from self._compute(needed)
+                self.busy[what] += needed
+
+    def _count(self, calls: float) -> None:
+        self.calls += calls
+        self.history.append((self.env.now, self.calls))
+        if self.calls >= self.needed and not self.enough.triggered:
+            self.enough.succeed()
+
+    # --- oracles ---
+
+    def _answer(self, k: int):
+        """Have a worker answer its messages one after the other, for ever."""
+        arrived = simpy.Store(self.env)
+        for _ in range(self.load.in_flight):
+            self.env.process(self._send(arrived))
+        while True:
+            yield arrived.get()
+            yield from self._work(self.load.tau)
+            self.env.process(self._take(arrived))
+
+    def _send(self, arrived):
+        costs, load = self.costs, self.load
+        yield from self._in_main(messages=costs.message / 2, bytes=load.sent * costs.byte)
+        yield self.env.timeout(costs.latency / 2)
+        yield from self._compute(costs.worker_message + load.sent * costs.worker_byte)
+        arrived.put(True)
+
+    def _take(self, arrived):
+        costs, load = self.costs, self.load
+        yield from self._compute(load.returned * costs.worker_byte)
+        yield self.env.timeout(costs.latency / 2)
+        yield from self._in_main(messages=costs.message / 2, bytes=load.returned * costs.byte, steps=load.tau * costs.step)
+        self._count(load.tau)
+        yield from self._send(arrived)
+
+    def _replay(self):
+        """Take steps with stored labelings by turns, while there is nothing else to do."""
+        while True:
+            if self.main.count == 0:
+                with self.main.request() as turn:
+                    yield turn
+                    yield from self._compute(TURN)
+            yield self.env.timeout(TURN)
+
+    # --- local ---
+
+    def _rounds(self):
+        costs = self.costs
+        while True:
+            yield self.env.all_of([self.env.process(self._part()) for _ in range(self.workers)])
+            counts = [self.workers]
+            while counts[-1] > FAN:  # changes are summed by eights on workers
+                counts.append(-(-counts[-1] // FAN))
+            for below, above in pairwise(counts):
+                yield self.env.all_of([self.env.process(self._merge(min(FAN, below))) for _ in range(above)])
+            yield from self._in_main(
+                bytes=min(counts[-1], FAN) * self.load.returned * costs.byte,
+                exchanges=costs.exchange,
+                copies=self._copied * costs.copy,
+            )
+            self._count(self.load.round * self.load.n)
+
+    @property
+    def _copied(self) -> float:
+        """Examples whose blocks are copied, in the mean of rounds."""
+        return self.load.n * self.load.round / self.load.snapshot
+
+    def _part(self):
+        costs, load = self.costs, self.load
+        yield from self._in_main(messages=costs.message, bytes=load.sent * costs.byte)
+        yield self.env.timeout(costs.latency)
+        yield from self._compute(costs.worker_message + (load.sent + load.returned) * costs.worker_byte)
+        yield from self._work(load.round * load.n / self.workers)
+        yield from self._compute(self._copied / self.workers * costs.worker_copy)
+
+    def _merge(self, changes: int):
+        costs, load = self.costs, self.load
+        yield from self._in_main(messages=costs.message)
+        yield self.env.timeout(costs.latency)
+        yield from self._compute(costs.worker_message + changes * load.returned * costs.worker_byte)
+
+
+def simulate(costs: Costs, load: Load, workers: int, machine: Machine | None = None) -> Simulated:
+    """Return what a cluster does once it is under way.
+
+    Parameters
+    ----------
+    costs : Costs
+    load : Load
+    workers : int
+    machine : Machine, optional
+        By default every process has a core of its own.
+
+    Examples
+    --------
+    Ten workers with calls of 10 ms, and a main process that nothing keeps busy:
+
+    >>> simulated = simulate(Costs(call=0.01), Load("oracles", 1000, 0, 0), 10)
+    >>> round(simulated.calls_per_second), simulated.bottleneck
+    (1000, 'workers')
+    """
+    cluster = Cluster(costs, load, workers, machine)
+    if load.scheme == "local":
+        return cluster.run(4 * load.round * load.n)
+    first = workers * load.in_flight * load.tau
+    return cluster.run(first + max(4000, 40 * min(workers, 100)) * load.tau, first)
