@@ -178,7 +178,7 @@ def _inner_range(x, start, end, u, v, width, totals):
 def _(problem, u, v):
     x, size = problem.x, problem.num_features * problem.width
     if not isinstance(x, KernelFeatures):
-        return float(u @ v)
+        return protocol.product(u, v)
     x = x._replace(x=x.base, x_sq=x.base_sq)
     totals = np.zeros(problem.num_features)
 
@@ -186,4 +186,4 @@ def _(problem, u, v):
         _inner_range(x, start, end, u, v, problem.width, totals)
 
     parallel_for(run_chunk, problem.num_features, min(CHUNKS, problem.num_features))
-    return float(totals.sum() + u[size:] @ v[size:])
+    return float(totals.sum() + protocol.product(u[size:], v[size:]))

@@ -27,7 +27,7 @@ import numpy as np
 
 from fwexp.jit.kernels import specialise
 from fwexp.options import check_flag, check_number, option
-from fwexp.problems.protocol import radii_sq
+from fwexp.problems.protocol import product, radii_sq
 from fwexp.solvers import active_set, projections, shrinking
 from fwexp.solvers.counts import steps_of
 
@@ -252,7 +252,7 @@ class Acceleration:
             w, image = self.state.iterate.w, self.image()
             w_a = self.clip(image)  # the w that belongs to a
             difference = w - w_a
-            gap += 0.5 * self.lam * float(difference @ difference)
+            gap += 0.5 * self.lam * product(difference, difference)
             if w_a is not image:
-                gap += self.lam * float(w @ (w_a - image))
+                gap += self.lam * product(w, w_a - image)
         return gap

@@ -30,7 +30,7 @@ import numpy as np
 
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
-from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, scores, workspace
+from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, product, scores, workspace
 from fwexp.solvers import active_set, corners, duals, gap_tree, projections
 from fwexp.solvers.acceleration import Acceleration, ProximalCentre
 from fwexp.solvers.active_set import ActiveSets
@@ -395,7 +395,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
 
     def dual_objective(self, ell: float, w: np.ndarray) -> float:
         """Return D = ell - lam/2 ||w||^2 for the w that belongs to the dual variables."""
-        return ell - 0.5 * self.lam * (w @ w)
+        return ell - 0.5 * self.lam * product(w, w)
 
     def clip(self, v: np.ndarray) -> np.ndarray:
         """Return the w that belongs to v."""

@@ -1,5 +1,9 @@
 """The evaluation of all examples: one pass for both decodings, and the same whatever the number of threads."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -50,6 +54,18 @@ def test_thread_count_does_not_matter(n, monkeypatch):
         runs.append([result.w.tobytes() for result in results])
     assert values[1:] == values[:1] * 4
     assert runs[1:] == runs[:1] * 4
+
+
+def test_norms_do_not_depend_on_the_threads_of_blas():
+    code = "import numpy as np; from fwexp.problems.protocol import product; w = np.random.default_rng(0).normal(size=1_200_000)"
+    code += "; print(product(w, w).hex(), product(w[:9], w[1:10]) - sum(w[:9] * w[1:10]))"
+    found = []
+    for count in ("1", "2"):
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": count, "MKL_NUM_THREADS": count}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        found.append(done.stdout.split())
+    assert found[0][0] == found[1][0]
+    assert abs(float(found[0][1])) < 1e-12
 
 
 @pytest.mark.parametrize("count", [1, 3])
