@@ -15,9 +15,13 @@ from pathlib import Path
 
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 
+PLAIN = frozenset((bool, int, float, str, type(None)))
+
 
 def plain(value):
     """Return the Python scalar of one of numpy's, and anything else as it is."""
+    if type(value) in PLAIN:  # as nearly all are
+        return value
     numpy = sys.modules.get("numpy")  # without it there are no scalars of it; commands that need none answer at once
     return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
 

@@ -60,6 +60,8 @@ class Shards(CallbackProblem):
         self.example = self.about[0].example
         for k, about in enumerate(self.about):
             check_signature(f"part {k}", signature(about.example), "part 0", signature(self.example))
+            if protocol.order_of_weights(about.example) != protocol.order_of_weights(self.example):
+                raise ParameterError(f"part {k} must have inputs like part 0, both dense or both sparse, got one of each kind")
         self.sizes = np.array([about.n for about in self.about])
         self.n, self.d, self.num_weights = int(self.sizes.sum()), self.example.d, self.example.num_weights
         self.nonnegative = getattr(self.example, "nonnegative", protocol.UNCONSTRAINED)
@@ -267,7 +269,7 @@ def _of_example(function):
     function.register(Shards)(lambda shards, *args: function(shards.example, *args))
 
 
-for _function in (protocol.to_public, protocol.from_public, protocol.check_weights, protocol.inner):
+for _function in (protocol.to_public, protocol.from_public, protocol.check_weights, protocol.order_of_weights, protocol.inner):
     _of_example(_function)
 
 

@@ -1,4 +1,4 @@
-"""Time and interrupts: the only place that looks at a clock or at Ctrl-C."""
+"""Time and interrupts: the only place that looks at a clock, but for what decides on threads, or at Ctrl-C."""
 
 import signal
 import threading

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,8 @@ from contextvars import ContextVar, copy_context
 from functools import cache
 
 from fwexp.errors import ParameterError, shown
+
+PROBE, WORTH = 1.0 / 32.0, 1e-3
 
 _most: ContextVar[int | None] = ContextVar("most", default=None)
 
@@ -53,12 +56,23 @@ def _pool(process_id: int, threads: int) -> ThreadPoolExecutor:
 
 
 def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
-    """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one chunk after the other or at once.
+    """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one after the other or at once.
 
-    ``kernel`` must release the interpreter lock and write to what belongs to its own range only. This thread takes chunks like
-    the others, and does not wait for those that have not begun: of work for microseconds it does all.
+    ``kernel`` must release the interpreter lock, and what it does for one of 0 .. n must not depend on the range that this is in:
+    there are fewer ranges where there is one thread, and where a first range, of the share `PROBE`, says that the others would
+    take less than `WORTH` seconds. Else this thread takes chunks like the others, and does not wait for those that have not begun.
     """
-    todo = deque((chunk, chunk * n // chunks, (chunk + 1) * n // chunks) for chunk in range(chunks))
+    threads, done = min(num_threads(), chunks) if chunks > 1 else 1, 0
+    if threads > 1 and (done := int(n * PROBE)):
+        begun = time.perf_counter()
+        kernel(0, 0, done)
+        if (time.perf_counter() - begun) * (n - done) < WORTH * done:
+            threads = 1
+    if threads <= 1:
+        kernel(0, done, n)
+        return
+    bounds = [done + chunk * (n - done) // chunks for chunk in range(chunks + 1)]
+    todo = deque(zip(range(chunks), bounds[:-1], bounds[1:], strict=True))
 
     def take() -> None:
         while todo:
@@ -68,7 +82,7 @@ def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
                 return
             kernel(*bounds)
 
-    helpers = min(num_threads(), chunks) - 1
+    helpers = threads - 1
     # In contexts like this one: a clock that runs here stands still while a kernel is compiled there.
     others = [_pool(os.getpid(), helpers).submit(copy_context().run, take) for _ in range(helpers)]
     try:

@@ -62,6 +62,12 @@ def any8(u) -> bool:
     return bool(u.any())
 
 
+def sum8(u) -> float:
+    """Return the sum of the entries, half of them added to the other half again and again."""
+    four = u[:4] + u[4:]
+    return (four[0] + four[2]) + (four[1] + four[3])
+
+
 # --- compiled ---------------------------------------------------------------------------------------------------------
 
 
@@ -116,6 +122,19 @@ def _any(_, u):
 
 
 @numba.extending.intrinsic
+def _sum(_, u):
+    def generate(context, builder, signature, args):
+        total, size = args[0], EIGHT
+        while size > 1:
+            size //= 2
+            halves = [ir.Constant(ir.VectorType(_INDEX, size), list(range(start, start + size))) for start in (0, size)]
+            total = builder.fadd(*(builder.shuffle_vector(total, total, half) for half in halves))
+        return builder.extract_element(total, _INDEX(0))
+
+    return types.float64(u), generate
+
+
+@numba.extending.intrinsic
 def _add(_, u, v):
     return _eight(u, v), lambda context, builder, signature, args: builder.fadd(*args, flags=_FUSED)
 
@@ -152,6 +171,11 @@ def _(u, v):
 @_overload(any8, jit_options=_INLINE)
 def _(u):
     return lambda u: _any(u)
+
+
+@_overload(sum8, jit_options=_INLINE)
+def _(u):
+    return lambda u: _sum(u)
 
 
 @_overload(operator.add, jit_options=_INLINE)

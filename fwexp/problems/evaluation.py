@@ -52,8 +52,8 @@ class Totals(NamedTuple):
 
     hinge: float  # of H_i(w)
     loss: float  # of the losses of the labelings of the max-oracle
-    error: float  # of the losses of predictions times their weights
-    weight: float  # of these
+    error: float = 0.0  # of the losses of predictions times their weights
+    weight: float = 0.0  # of these
 
 
 def evaluator(problem) -> "Evaluator":
@@ -147,7 +147,8 @@ class Evaluator:
         losses = np.empty_like(hinges)
         weights = np.empty_like(errors)
         self._decode(w, hinges, losses, errors, weights, stop)
-        return Totals(*(float(np.sum(values)) for values in (hinges, losses, errors * weights, weights)))
+        wanted = (hinges, losses, errors * weights, weights) if error else (hinges, losses)
+        return Totals(*(float(np.add.reduce(values)) for values in wanted))
 
     def oracles(self, w: np.ndarray, errors: np.ndarray = _NOT_WANTED) -> tuple[np.ndarray, np.ndarray]:
         """Call the max-oracle of every example at w; return H_i and L_i, each (n,), and keep the ``labelings``."""

@@ -163,28 +163,27 @@ def _norms_sq(x, start, end):
 
 
 @njit
-def _inner_range(x, start, end, u, v, width):
-    """Return sum_{t = start}^{end - 1} sum_s k(x_t, x_s) <u_t, v_s>."""
-    scores, total = np.empty(width), 0.0
+def _inner_range(x, start, end, u, v, width, totals):
+    """Add sum_s k(x_t, x_s) <u_t, v_s> to the totals of t from start to end."""
+    scores = np.empty(width)
     for t in range(start, end):
         row = u[t * width : (t + 1) * width]
         if _any(row):
             row_scores(x, t, v, width, scores)
             for k in range(width):
-                total += row[k] * scores[k]
-    return total
+                totals[t] += row[k] * scores[k]
 
 
 @protocol.inner.register(ChainProblem, MulticlassProblem)
 def _(problem, u, v):
     x, size = problem.x, problem.num_features * problem.width
     if not isinstance(x, KernelFeatures):
-        return float(u @ v)
+        return protocol.product(u, v)
     x = x._replace(x=x.base, x_sq=x.base_sq)
-    totals = np.zeros(min(CHUNKS, problem.num_features))
+    totals = np.zeros(problem.num_features)
 
     def run_chunk(k: int, start: int, end: int) -> None:
-        totals[k] = _inner_range(x, start, end, u, v, problem.width)
+        _inner_range(x, start, end, u, v, problem.width, totals)
 
-    parallel_for(run_chunk, problem.num_features, len(totals))
-    return float(totals.sum() + u[size:] @ v[size:])
+    parallel_for(run_chunk, problem.num_features, min(CHUNKS, problem.num_features))
+    return float(totals.sum() + protocol.product(u[size:], v[size:]))

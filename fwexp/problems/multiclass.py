@@ -17,12 +17,13 @@ from fwexp.errors import ParameterError, shown
 from fwexp.jit.kernels import oracle_part
 from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
-from fwexp.problems import protocol
+from fwexp.problems import class_weights, protocol
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
+from fwexp.problems.class_weights import class_scatter, class_scatter_one, class_scores
 from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, padded_width, row_entries
-from fwexp.problems.rows import prefetch_rows, row_norms_sq, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.rows import prefetch_rows, row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
 from fwexp.problems.subsets import EACH, sliceable
 
@@ -37,9 +38,9 @@ class MulticlassProblem(NamedTuple):
     n: int
     d: int  # K p
     num_classes: int  # K
-    width: int  # length of a weight row, K padded
+    width: int  # length of a vector of parts, K padded
     num_features: int  # p
-    num_weights: int  # p * width
+    num_weights: int  # see `class_weights`
     part_ptr: np.ndarray  # int64 (n + 1,): the parts of an example are its classes, padded
     label_ptr: np.ndarray  # int64 (n + 1,)
     labels: np.ndarray  # int32 (n,)
@@ -116,7 +117,7 @@ def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, resc
         num_classes=num_classes,
         width=width,
         num_features=p,
-        num_weights=p * width,
+        num_weights=class_weights.count(features, p, num_classes, width),
         part_ptr=np.arange(n + 1, dtype=np.int64) * width,
         label_ptr=np.arange(n + 1, dtype=np.int64),
         labels=labels.astype(np.int32),
@@ -145,7 +146,7 @@ def _(problem):
 
 @protocol.scores.register(MulticlassProblem)
 def _(problem, i, w, theta):
-    row_scores(problem.x, i, w, problem.width, theta)
+    class_scores(problem.x, i, w, problem.num_classes, problem.width, theta)
 
 
 @protocol.prefetch_example.register(MulticlassProblem)
@@ -278,7 +279,7 @@ def _(problem, i, direction, theta):
 
 @protocol.scatter.register(MulticlassProblem)
 def _(problem, i, direction, c, w):
-    row_scatter(problem.x, i, direction[: problem.width], c, problem.width, w)
+    class_scatter(problem.x, i, direction, c, problem.num_classes, problem.width, w)
 
 
 @protocol.scatter_psi.register(MulticlassProblem)
@@ -286,8 +287,8 @@ def _(problem, i, y, c, w):
     truth = problem.labels[i]
     if y[0] != truth:
         c = c * problem.scale[truth, y[0]]
-        row_scatter_label(problem.x, i, truth, c, problem.width, w)
-        row_scatter_label(problem.x, i, y[0], -c, problem.width, w)
+        class_scatter_one(problem.x, i, truth, c, problem.width, w)
+        class_scatter_one(problem.x, i, y[0], -c, problem.width, w)
 
 
 @protocol.radii_sq.register(MulticlassProblem)
@@ -295,16 +296,9 @@ def _(problem):
     return 2.0 * problem.norm_sq * (problem.scale.max(axis=1) ** 2)[problem.labels]
 
 
-@protocol.to_public.register(MulticlassProblem)
-def _(problem, w):
-    return w.reshape(-1, problem.width)[:, : problem.num_classes].flatten()  # a copy, also where nothing is padded
-
-
-@protocol.from_public.register(MulticlassProblem)
-def _(problem, w):
-    rows = np.zeros((problem.num_features, problem.width))
-    rows[:, : problem.num_classes] = np.reshape(w, (-1, problem.num_classes))
-    return rows.ravel()
+protocol.to_public.register(MulticlassProblem)(class_weights.to_public)
+protocol.from_public.register(MulticlassProblem)(class_weights.from_public)
+protocol.order_of_weights.register(MulticlassProblem)(lambda problem: class_weights.by_class(problem.x))
 
 
 @protocol.as_labeling.register(MulticlassProblem)
@@ -327,7 +321,7 @@ def _(problem, x, num_features):
     return problem._replace(
         d=problem.num_classes * num_features,
         num_features=num_features,
-        num_weights=num_features * problem.width,
+        num_weights=class_weights.count(x, num_features, problem.num_classes, problem.width),
         x=x,
         norm_sq=row_norms_sq(x, problem.n),
     )

@@ -50,12 +50,16 @@ def missing(family, tier: str) -> list[str]:
         family = type(protocol.original(family))
     if not isinstance(family, type):
         return _unavailable(family, tier)
-    implementations = tuple(len(getattr(protocol, name).implementations) for name in functions())
-    return list(_missing(family, tier, implementations))
+    return list(_missing(family, tier, tuple(map(len, _implementations()))))
 
 
 def _unavailable(family, tier: str) -> list[str]:
     return [name for name in functions_of(tier) if not _available(family, name)]
+
+
+@cache
+def _implementations() -> tuple[dict, ...]:
+    return tuple(getattr(protocol, name).implementations for name in functions())
 
 
 @cache

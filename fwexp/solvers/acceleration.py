@@ -27,13 +27,12 @@ import numpy as np
 
 from fwexp.jit.kernels import specialise
 from fwexp.options import check_flag, check_number, option
-from fwexp.problems.protocol import radii_sq
-from fwexp.solvers import active_set, projections
+from fwexp.problems.protocol import product, radii_sq
+from fwexp.solvers import active_set, projections, shrinking
 from fwexp.solvers.counts import steps_of
 
 POSITIVE = "a positive number"
 OBSERVED = "observed"
-WATCH_CENTRES, WATCH_FACTOR = 10, 0.7
 PIECE = 1 << 14  # of the weights, in entries
 LATE_PASSES, LATE_STRENGTH = 10, 2.0  # where `acceleration_strength` is None: passes before acceleration begins, and its kap
 
@@ -99,22 +98,34 @@ class ProximalCentre:
 
     kap: float  # weight of the centre, in multiples of lam
     lam: float  # regularisation of the original problem
-    period: int  # steps between new centres
-    next_step: int  # step of the next one
+    times: np.ndarray  # int64 (3,): steps between new centres, step of the next one, moves so far, as `shrinking` has them
     z: np.ndarray  # internal weights
-    w_old: np.ndarray  # w at the latest move; z itself if that was the choice of the first centre, w = z
+    w_old: np.ndarray  # w at the latest move
+    watched: np.ndarray  # float64 (1,), the certificate ten centres ago
     watch: bool = True  # whether the safeguard is on; without, the period stays
-    moves: int = 0
-    watched: float = np.inf  # the certificate ten centres ago
+
+    @property
+    def next_step(self) -> int:
+        """Step of the next centre."""
+        return int(self.times[shrinking.NEXT])
+
+    @next_step.setter
+    def next_step(self, step: int) -> None:
+        self.times[shrinking.NEXT] = step
 
     @property
     def inner_lam(self) -> float:
         """lam', for block steps."""
         return self.lam * (1.0 + self.kap)
 
+    @property
+    def for_kernels(self) -> shrinking.Centre:
+        """The same, for kernels that move it; they watch."""
+        return shrinking.Centre(self.z, self.w_old, self.times, self.watched, self.kap, self.lam)
+
     def change_lam(self, lam: float) -> None:
         """Keep centre, momentum and w for another lam; the certificate is watched anew."""
-        self.lam, self.moves, self.watched = lam, 0, np.inf
+        self.lam, self.times[shrinking.MOVES], self.watched[0] = lam, 0, np.inf
 
     def image(self, v: np.ndarray) -> np.ndarray:
         """Return A a, given the shifted v."""
@@ -126,31 +137,23 @@ class ProximalCentre:
 
     def move(self, w: np.ndarray, v: np.ndarray, known_gap: Callable[[], float]) -> None:
         """Choose a new centre and shift v, in place; ``known_gap()`` is that of the original problem."""
-        self.moves += 1
-        if self.watch and self.moves % WATCH_CENTRES == 0:
-            gap = known_gap()
-            if gap > WATCH_FACTOR * self.watched:
-                self.period *= 2
-            self.watched = gap
-        root = np.sqrt(1.0 / (1.0 + self.kap))
-        beta = (1.0 - root) / (1.0 + root)
-        if self.w_old is self.z:
-            self.w_old = self.z.copy()
+        watches = self.watch and (self.times[shrinking.MOVES] + 1) % shrinking.WATCH_CENTRES == 0
+        shrinking.plan_next(self.times, self.watched, known_gap() if watches else 0.0)
+        beta = shrinking.momentum(self.kap)
         for start in range(0, len(w), PIECE):  # which a cache holds: fresh memory for w as a whole takes longer than all of it
             piece = slice(start, start + PIECE)
             z = w[piece] + beta * (w[piece] - self.w_old[piece])
             self.w_old[piece] = w[piece]
             v[piece] += self.kap / (1.0 + self.kap) * (z - self.z[piece])
             self.z[piece] = z
-        self.next_step += self.period
 
 
 def new_centre(
     kap: float, lam: float, period: int, step: int, image: np.ndarray, w: np.ndarray, watch: bool = True
 ) -> ProximalCentre:
     """Return the first centre, ``image`` = A a, chosen at ``step``, with ``period`` steps between new ones at first."""
-    z = image.copy()
-    return ProximalCentre(kap, lam, period, step + period, z, z if image is w else w.copy(), watch)
+    times = np.array([period, step + period, 0], dtype=np.int64)
+    return ProximalCentre(kap, lam, times, image.copy(), w.copy(), np.full(1, np.inf), watch)
 
 
 class Acceleration:
@@ -199,6 +202,17 @@ class Acceleration:
         """Whether a new centre, which makes all that is known of the gaps stale, has them computed anew."""
         return self.options.needs_gaps and self._accelerate.refresh
 
+    @property
+    def kernels_move_centres(self) -> bool:
+        """Whether they do so, between rounds; not where weights are clipped, or something else follows."""
+        return self.shrinks and not self.centre_refreshes and isinstance(self.state.projection, projections.Unconstrained)
+
+    @property
+    def centre_is_due(self) -> bool:
+        """Whether `move_centre` comes next."""
+        centre = self.state.centre
+        return centre is not None and self.ticks >= centre.next_step and not self.kernels_move_centres
+
     def begin_acceleration(self) -> None:
         """Make A a the centre."""
         state, image = self.state, self.image()
@@ -238,7 +252,7 @@ class Acceleration:
             w, image = self.state.iterate.w, self.image()
             w_a = self.clip(image)  # the w that belongs to a
             difference = w - w_a
-            gap += 0.5 * self.lam * float(difference @ difference)
+            gap += 0.5 * self.lam * product(difference, difference)
             if w_a is not image:
-                gap += self.lam * float(w @ (w_a - image))
+                gap += self.lam * product(w, w_a - image)
         return gap

@@ -30,7 +30,7 @@ import numpy as np
 
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
-from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, scores, workspace
+from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, product, scores, workspace
 from fwexp.solvers import active_set, corners, duals, gap_tree, projections
 from fwexp.solvers.acceleration import Acceleration, ProximalCentre
 from fwexp.solvers.active_set import ActiveSets
@@ -82,7 +82,7 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
     while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps:
         k = counts[STEPS_TAKEN]
         # 3: the example i
-        i = next_example(rule, k, counts[DRAWS_USED])
+        i = next_example(rule, k, counts[DRAWS_USED], iterate)
         if not block_has_room(dual, problem, i):
             return BLOCKS_FULL
         # 4: y* = argmax_y H_i(y; w)
@@ -261,7 +261,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         while not self.event and counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
             if self.ticks >= state.first_centre:
                 self.begin_acceleration()
-            if state.centre is not None and self.ticks >= state.centre.next_step:
+            if self.centre_is_due:
                 self.move_centre()
             if counts[STEPS_TAKEN] >= state.next_refresh:
                 if counts[ORACLE_CALLS] + self.problem.n > calls:
@@ -364,9 +364,8 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
 
     @property
     def calls_per_step(self):
-        state = self.state
-        moves = state.centre is not None and self.ticks >= state.centre.next_step and self.centre_refreshes
-        return self.problem.n if moves or self.step >= state.next_refresh else 1
+        anew = (self.centre_is_due and self.centre_refreshes) or self.step >= self.state.next_refresh
+        return self.problem.n if anew else 1
 
     def extras(self):
         known = {}
@@ -396,7 +395,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
 
     def dual_objective(self, ell: float, w: np.ndarray) -> float:
         """Return D = ell - lam/2 ||w||^2 for the w that belongs to the dual variables."""
-        return ell - 0.5 * self.lam * (w @ w)
+        return ell - 0.5 * self.lam * product(w, w)
 
     def clip(self, v: np.ndarray) -> np.ndarray:
         """Return the w that belongs to v."""

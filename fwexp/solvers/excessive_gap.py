@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.problems.protocol import new_weights, radii_sq
+from fwexp.problems.protocol import new_weights, product, radii_sq
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.entropic_oracle import EntropicOracle
 
@@ -78,4 +78,4 @@ class ExcessiveGap(Solver):
 
     def point(self, iterate):
         state = self.state
-        return Point(state.w, state.ell - 0.5 * self.lam * float(state.v @ state.v))
+        return Point(state.w, state.ell - 0.5 * self.lam * product(state.v, state.v))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.options import check_positive, option
-from fwexp.problems.protocol import new_weights, radii_sq
+from fwexp.problems.protocol import new_weights, product, radii_sq
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.entropic_oracle import EntropicOracle
 
@@ -88,4 +88,4 @@ class Extragradient(Solver):
     def point(self, iterate):
         state, t = self.state, self.state.step
         w, (v, ell) = (state.w / t, (state.v / t, state.ell / t)) if t else (state.w, state.start)
-        return Point(w, ell - 0.5 * self.lam * float(v @ v))
+        return Point(w, ell - 0.5 * self.lam * product(v, v))

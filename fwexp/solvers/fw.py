@@ -19,7 +19,7 @@ import numpy as np
 from fwexp.jit.kernels import njit, specialise
 from fwexp.options import choice
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import new_weights, scatter_psi, stored_labeling
+from fwexp.problems.protocol import new_weights, product, scatter_psi, stored_labeling
 from fwexp.solvers import projections
 from fwexp.solvers.base import Point, Solver, clipped_step
 
@@ -113,7 +113,7 @@ class FW(Solver):
             # 4: step size
             difference = state.w - w_s
             if self.options.line_search:
-                gap = self.lam * (difference @ w) - state.ell + ell_s
+                gap = self.lam * product(difference, w) - state.ell + ell_s
                 gamma = self._line_search(gap, difference)
             else:
                 gamma = 2.0 / (state.step + 2.0)
@@ -128,9 +128,9 @@ class FW(Solver):
         """Return the step from A a along -``difference`` that maximises the dual, at most 1."""
         index = self.index
         if len(index) == 0:
-            return clipped_step(gap, self.lam * (difference @ difference))
+            return clipped_step(gap, self.lam * product(difference, difference))
         free = np.delete(difference, index)
-        return projections.exact_step(gap, self.lam * float(free @ free), self.state.w[index], -difference[index], self.lam)
+        return projections.exact_step(gap, self.lam * product(free, free), self.state.w[index], -difference[index], self.lam)
 
     def _average(self) -> None:
         state, k = self.state, self.step
@@ -143,4 +143,4 @@ class FW(Solver):
         state = self.state
         v, ell = (state.w, state.ell) if iterate == "last" else state.averages[iterate]
         w = projections.clip(self.index, v)
-        return Point(w, ell - 0.5 * self.lam * (w @ w))
+        return Point(w, ell - 0.5 * self.lam * product(w, w))

@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.jit.kernels import njit, specialise
 from fwexp.jit.threads import parallel_for
 from fwexp.problems.evaluation import chunks_of
-from fwexp.problems.protocol import ask_ahead, max_oracle, scores, workspace
+from fwexp.problems.protocol import ask_ahead, max_oracle, product, scores, workspace
 from fwexp.solvers.counts import GAPS_KNOWN, ORACLE_CALLS, steps_of
 from fwexp.solvers.duals import block_gap
 
@@ -76,4 +76,4 @@ class GapRefresh:
         if self.state.refreshed != self.step or self.state.centre is not None:
             return None
         v, losses = self._from_scratch()
-        return float(self.state.iterate.gaps.mean() + losses.mean() - self.lam * (v @ self.state.iterate.w))
+        return float(self.state.iterate.gaps.mean() + losses.mean() - self.lam * product(v, self.state.iterate.w))

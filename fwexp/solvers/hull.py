@@ -20,7 +20,7 @@ import numpy as np
 
 from fwexp.jit.kernels import njit
 from fwexp.problems.constraints import public_indices
-from fwexp.problems.protocol import from_public, new_weights, to_public
+from fwexp.problems.protocol import from_public, new_weights, product, to_public
 from fwexp.solvers import clipped_qp
 from fwexp.solvers.projections import clip
 from fwexp.solvers.simplex_qp import SimplexQP
@@ -117,12 +117,12 @@ class Hull:
     @property
     def dual(self) -> float:
         """D = ell - lam/2 ||w||^2."""
-        return self.ell - 0.5 * self.lam * float(self.w @ self.w)
+        return self.ell - 0.5 * self.lam * product(self.w, self.w)
 
     @property
     def slack(self) -> float:
         """xi = max_j ell_j - lam <w_j, w>, taken on by all corners with weight."""
-        return self.ell - self.lam * float(self.w @ self.w)
+        return self.ell - self.lam * product(self.w, self.w)
 
     @property
     def accuracy(self) -> float:
@@ -131,7 +131,7 @@ class Hull:
 
     def violation(self, w_s: np.ndarray, ell_s: float) -> float:
         """Return by how much a corner exceeds the slack: the Frank-Wolfe gap in its direction."""
-        return ell_s - self.lam * float(w_s @ self.w) - self.slack
+        return ell_s - self.lam * product(w_s, self.w) - self.slack
 
     def add_start(self) -> None:
         """Add the corner w = 0, ell = 0 of the true labelings, the constraint xi >= 0."""
@@ -193,7 +193,7 @@ class Hull:
         for start, count, rows in self._used():
             _products(rows, count, free, products[start:])
         self._row(k)[:] = w_s
-        self.qp.add(self.lam * products[:k], self.lam * float(free @ free), ell_s)
+        self.qp.add(self.lam * products[:k], self.lam * product(free, free), ell_s)
 
     def _row(self, k: int) -> np.ndarray:
         return self.corners.chunks[k // ROWS][k % ROWS]

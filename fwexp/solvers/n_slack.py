@@ -36,7 +36,7 @@ import numpy as np
 from fwexp.jit.kernels import njit, specialise
 from fwexp.options import check_fraction, check_integer, check_number, choice, option
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import KernelView, kernel_view, scatter, scores, stored_labeling, workspace
+from fwexp.problems.protocol import KernelView, kernel_view, product, scatter, scores, stored_labeling, workspace
 from fwexp.solvers import active_set, weight_steps
 from fwexp.solvers.acceleration import ProximalCentre, acceleration_strength, new_centre
 from fwexp.solvers.active_set import UNLIMITED
@@ -320,8 +320,8 @@ class NSlack(Solver):
         working.losses[:] = losses
         working.w[:] = image if state.centre is None else state.centre.shifted(image)
         change, loss_change = image - state.image, losses.mean() - state.ell
-        gain = loss_change - self.lam * float(state.image @ change)
-        gamma, weight = clipped_step(gain, self.lam * float(change @ change)), state.sets.weight
+        gain = loss_change - self.lam * product(state.image, change)
+        gamma, weight = clipped_step(gain, self.lam * product(change, change)), state.sets.weight
         state.solution = weight.copy() if gamma == 1.0 else (1.0 - gamma) * state.solution + gamma * weight
         state.image, state.ell = state.image + gamma * change, state.ell + gamma * loss_change
         state.w = working.w.copy()
@@ -354,11 +354,11 @@ class NSlack(Solver):
 
     def point(self, iterate):
         state = self.state
-        return Point(state.w, float(state.ell) - 0.5 * self.lam * float(state.image @ state.image))
+        return Point(state.w, float(state.ell) - 0.5 * self.lam * product(state.image, state.image))
 
     def exact_dual(self):
         w, losses = self._from_scratch(self._packed(self.state.sets)._replace(weight=self.state.solution))
-        return float(losses.mean()) - 0.5 * self.lam * float(w @ w)
+        return float(losses.mean()) - 0.5 * self.lam * product(w, w)
 
     def extras(self):
         return {"atoms": float(np.count_nonzero(self.state.solution)), "cache_hits": float(self.cache_hits)}

@@ -39,7 +39,7 @@ import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
 from fwexp.options import check_fraction, check_integer, choice, option
-from fwexp.problems.protocol import loss, scatter_psi, scores, stored_labeling, workspace
+from fwexp.problems.protocol import loss, product, scatter_psi, scores, stored_labeling, workspace
 from fwexp.solvers.active_set import ActiveSets, best_stored, labeling_at, new_active_sets, score_all, store
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.fw import BatchOracle
@@ -150,7 +150,7 @@ class OneSlack(Solver):
                 corner = w_s, ell_s = self.oracle(w)
                 state.oracle_calls += self.problem.n
                 # H(w) is what the answer says
-                primal = ell_s - self.lam * float(w_s @ w) + 0.5 * self.lam * float(w @ w)
+                primal = ell_s - self.lam * product(w_s, w) + 0.5 * self.lam * product(w, w)
                 if primal < state.best_primal:
                     state.best_w, state.best_primal = w, primal
                 if cache is not None:
@@ -171,7 +171,7 @@ class OneSlack(Solver):
     def known_hinge(self):
         """The last iterate is the best w at which the oracle was asked."""
         w, primal = self.state.best_w, self.state.best_primal
-        return float(primal - 0.5 * self.lam * (w @ w)) if np.isfinite(primal) else None
+        return float(primal - 0.5 * self.lam * product(w, w)) if np.isfinite(primal) else None
 
     def _query(self) -> np.ndarray:
         """Return where the next plane is asked for."""

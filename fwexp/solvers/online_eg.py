@@ -35,6 +35,7 @@ from fwexp.problems.protocol import (
     expectation_scratch,
     new_weights,
     norm_sq,
+    product,
     scatter,
     scores,
     set_dense,
@@ -227,11 +228,11 @@ class OnlineEG(Solver):
         w, ell = self.state.iterate.w, self.state.iterate.ell[0]
         if iterate != "last":
             w, ell = averaged(self.problem, self.state.averages, iterate, w, ell, self.step)
-        return Point(w, ell - 0.5 * self.lam * (w @ w))
+        return Point(w, ell - 0.5 * self.lam * product(w, w))
 
     def exact_dual(self):
         w = self._weights()
-        return self.state.iterate.losses.mean() - 0.5 * self.lam * (w @ w)
+        return self.state.iterate.losses.mean() - 0.5 * self.lam * product(w, w)
 
     def _weights(self) -> np.ndarray:
         """Return A a, computed from the expected parts."""

@@ -48,7 +48,7 @@ def gaps_are_spent(rule, k, n, iterate):
 
 
 @dispatched(fastmath=False)
-def next_example(rule, k, used):
+def next_example(rule, k, used, iterate):
     """Return the example of step k, the ``used``-th of this series."""
 
 
@@ -77,7 +77,7 @@ def _(rule, k, n, iterate):
 
 
 @next_example.register(SamplingRule)
-def _(rule, k, used):
+def _(rule, k, used, iterate):
     if rule.kind == IN_ORDER:
         return rule.order[used]
     if k < rule.since + len(rule.order):
@@ -180,7 +180,10 @@ class Sampling:
         """Return the rule for the next steps, one for each of ``draws`` at most."""
         state, kind = self.state, KINDS.get(self.options.sampling, IN_ORDER)
         if self.shrinks:
-            return shrinking.Shrinking(state.rounds, draws, self.next_centre, self.watches, self.aim * self.problem.n)
+            centre, until = shrinking.NO_CENTRE, self.next_centre
+            if self.kernels_move_centres and state.centre is not None:
+                centre, until = state.centre.for_kernels, np.inf
+            return shrinking.Shrinking(state.rounds, centre, draws, until, self.watches, self.aim * self.problem.n)
         spent = SPENT if self.options.sampling == "gap_perm" and self.options.refresh_passes else 0.0
         order, uniforms = (draws, np.empty(0)) if kind == IN_ORDER else (state.ordered, draws)
         return SamplingRule(kind, order, state.ordered_since, uniforms, state.tree, self._curvature, state.refreshed, spent)

@@ -5,9 +5,11 @@ gap again is in every round. So nothing is put away for good, as it is until the
 Hsieh, Wang and Lin, JMLR 2008); and every certificate rests on all examples.
 
 Acceleration counts rounds instead of passes, and begins when they bring little: with the second whose gaps sum up to more than
-`SLOW` of those of the round before.
+`SLOW` of those of the round before. Its centres move between rounds in the kernel, as `fwexp.solvers.acceleration` says: of small
+problems a round takes less time than a call from Python.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -30,10 +32,27 @@ class Rounds(NamedTuple):
     gaps: np.ndarray  # float64 (3,), the sums of the G_i that this round, the last and the one before it have found
 
 
+class Centre(NamedTuple):
+    """The centre of acceleration, for kernels that move it."""
+
+    z: np.ndarray  # internal weights; empty where there is no centre, or kernels do not move it
+    w_old: np.ndarray
+    times: np.ndarray  # int64 (3,): at the places below
+    watched: np.ndarray  # float64 (1,)
+    kap: float
+    lam: float
+
+
+PERIOD, NEXT, MOVES = 0, 1, 2  # rounds between new centres, round of the next one, moves so far
+WATCH_CENTRES, WATCH_FACTOR = 10, 0.7
+NO_CENTRE = Centre(np.empty(0), np.empty(0), np.zeros(3, dtype=np.int64), np.zeros(1), 0.0, 0.0)
+
+
 class Shrinking(NamedTuple):
     """The rule, for some steps."""
 
     rounds: Rounds
+    centre: Centre
     uniforms: np.ndarray  # float64, a draw per step
     until: float  # rounds after which the series of steps ends
     watches: bool  # whether it ends with a round that brought little
@@ -74,10 +93,49 @@ def _drawn(rounds, uniform):
     return rounds.at[VISITED] + min(int(uniform * left), left - 1)
 
 
-def next_example(rule, k, used):
+@register_jitable
+def momentum(kap):
+    """Return beta."""
+    root = math.sqrt(1.0 / (1.0 + kap))
+    return (1.0 - root) / (1.0 + root)
+
+
+@register_jitable
+def plan_next(times, watched, gap):
+    """Say when the next centre is chosen; ``gap`` is that of the original problem, inf if it is not watched."""
+    times[MOVES] += 1
+    if times[MOVES] % WATCH_CENTRES == 0:
+        if gap > WATCH_FACTOR * watched[0]:
+            times[PERIOD] *= 2
+        watched[0] = gap
+    times[NEXT] += times[PERIOD]
+
+
+@register_jitable
+def _move(centre, gaps, w):
+    """Choose a new centre and shift w; what is known of the gaps is watched."""
+    gap, away = 0.0, 0.0
+    if (centre.times[MOVES] + 1) % WATCH_CENTRES == 0:
+        for i in range(len(gaps)):
+            gap += gaps[i]
+        for j in range(len(w)):
+            away += (w[j] - centre.z[j]) ** 2
+        gap = gap / len(gaps) + 0.5 * centre.lam * centre.kap**2 * away
+    beta, share = momentum(centre.kap), centre.kap / (1.0 + centre.kap)
+    for j in range(len(w)):
+        z = w[j] + beta * (w[j] - centre.w_old[j])
+        centre.w_old[j] = w[j]
+        w[j] += share * (z - centre.z[j])
+        centre.z[j] = z
+    plan_next(centre.times, centre.watched, gap)
+
+
+def next_example(rule, k, used, iterate):
     """Return the example of step k, the ``used``-th of this series: any of those that are left."""
     rounds = rule.rounds
     if rounds.at[VISITED] == rounds.at[DUE]:
+        if len(rule.centre.z) > 0 and rounds.at[ENDED] >= rule.centre.times[NEXT]:
+            _move(rule.centre, iterate.gaps, iterate.w)
         _begin_round(rounds)
     place, first = _drawn(rounds, rule.uniforms[used]), rounds.at[VISITED]
     i = rounds.examples[place]

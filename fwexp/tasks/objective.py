@@ -12,7 +12,7 @@ from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.options import is_integer, plain
 from fwexp.problems.evaluation import Evaluation, evaluator
 from fwexp.problems.oracle_check import OracleCheck
-from fwexp.problems.protocol import inner
+from fwexp.problems.protocol import from_public, inner, order_of_weights, original, to_public
 from fwexp.solvers.base import Solver
 
 
@@ -22,6 +22,10 @@ def believed(problem, primal: float) -> bool:
     It is 0 where w is, and all losses are. An oracle of somebody's own in Python says so, too, if it returns the truth always.
     """
     return primal != 0.0 or isinstance(getattr(problem, "example", problem), tuple)
+
+
+def _order(problem):
+    return order_of_weights(original(problem))
 
 
 class SVMObjective(Objective):
@@ -47,6 +51,7 @@ class SVMObjective(Objective):
         self.solver, self._metrics, self._train_error = solver, metrics, train_error
         self._evaluate = evaluator(solver.problem)
         self._evaluate_test = None if test is None else evaluator(solver.view(test))
+        self._reorders = test is not None and _order(self._evaluate_test.problem) != _order(solver.problem)
         self._check = OracleCheck(self._evaluate) if check else None
         self._latest: tuple[np.ndarray, Evaluation, dict] | None = None  # two points in a row that are the same are evaluated once
 
@@ -76,7 +81,7 @@ class SVMObjective(Objective):
             value = self._evaluate(point.w, error=self._train_error, norm_sq=point.norm_sq, stop=stop)
             columns = {"train_error": value.error, "test_error": math.nan}
             if self._evaluate_test is not None:
-                error = self._evaluate_test(point.w, hinge=False, norm_sq=value.norm_sq, stop=stop).error
+                error = self._evaluate_test(self._of_test(point.w), hinge=False, norm_sq=value.norm_sq, stop=stop).error
                 columns |= {"test_error": error} | self._checked_metrics()
             self._latest = np.array(point.w), value, columns
         _, value, columns = self._latest
@@ -104,6 +109,10 @@ class SVMObjective(Objective):
             return "max_oracle does not maximise, or losses or features change between calls"
         i, value, better = contradiction
         return f"max_oracle of example {i} returned a labeling of value {value:.6g}, but knows one of {better:.6g}"
+
+    def _of_test(self, w: np.ndarray) -> np.ndarray:
+        """Return internal weights as the test set has them."""
+        return from_public(self._evaluate_test.problem, to_public(self.solver.problem, w)) if self._reorders else w
 
     def _checked_metrics(self) -> dict[str, float]:
         """Return what ``metrics`` says of the latest predictions."""

@@ -1,5 +1,9 @@
 """The evaluation of all examples: one pass for both decodings, and the same whatever the number of threads."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -40,7 +44,8 @@ def test_thread_count_does_not_matter(n, monkeypatch):
     tp, problem = chain("dense", 2, n=n)
     w = from_public(problem, np.random.default_rng(2).normal(size=tp.d))
     values, runs = [], []
-    for count in (1, 2, 3, 8, 50):
+    for count, worth in ((1, 0.0), (2, 0.0), (3, np.inf), (8, 0.0), (50, 1e-3)):
+        monkeypatch.setattr(threads, "WORTH", worth)
         monkeypatch.setattr(threads, "num_threads", lambda count=count: count)
         evaluator = Evaluator(problem)
         values.append((evaluator(w), evaluator.oracles(w)[0].tobytes(), evaluator.labelings.tobytes()))
@@ -49,6 +54,18 @@ def test_thread_count_does_not_matter(n, monkeypatch):
         runs.append([result.w.tobytes() for result in results])
     assert values[1:] == values[:1] * 4
     assert runs[1:] == runs[:1] * 4
+
+
+def test_norms_do_not_depend_on_the_threads_of_blas():
+    code = "import numpy as np; from fwexp.problems.protocol import product; w = np.random.default_rng(0).normal(size=1_200_000)"
+    code += "; print(product(w, w).hex(), product(w[:9], w[1:10]) - sum(w[:9] * w[1:10]))"
+    found = []
+    for count in ("1", "2"):
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": count, "MKL_NUM_THREADS": count}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        found.append(done.stdout.split())
+    assert found[0][0] == found[1][0]
+    assert abs(float(found[0][1])) < 1e-12
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -62,6 +79,16 @@ def test_shares_cover_all_examples_once(count, monkeypatch):
 
         threads.parallel_for(kernel, n, min(CHUNKS, n))
         assert (seen == 1).all()
+
+
+@pytest.mark.parametrize(("worth", "ranges"), [(0.0, 9), (np.inf, 2)])
+def test_threads_begin_only_where_a_first_range_says_that_it_is_worth_it(worth, ranges, monkeypatch):
+    monkeypatch.setattr(threads, "num_threads", lambda: 3)
+    monkeypatch.setattr(threads, "WORTH", worth)
+    seen = []
+    threads.parallel_for(lambda chunk, start, end: seen.append((start, end)), 100, 8)
+    assert len(seen) == ranges
+    assert sorted(i for start, end in seen for i in range(start, end)) == [*range(100)]
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import fwexp
 from fwexp.errors import ParameterError
+from fwexp.problems import protocol
 from fwexp.testing import check_problem
 from tests import reference as ref
 
@@ -76,6 +77,33 @@ def test_two_classes_are_the_binary_svm():
     binary = ref.tiny_binary(X, 2 * y - 1)
     w = result.w.reshape(-1, 2)
     assert ref.primal(binary, w[:, 1] - w[:, 0], 0.2) == pytest.approx(ref.qp_optimum(binary, 0.2).primal, abs=1e-8)
+
+
+@pytest.mark.parametrize(("K", "p"), [(1, 1), (2, 64), (3, 7), (5, 8), (10, 30), (4, 17)])
+def test_dense_inputs_and_sparse_ones_have_the_same_scores(K, p):
+    """Their internal weights have different orders: rows of classes, and of features."""
+    X, y = data(3, K=K, p=p)
+    w, c = np.random.default_rng(4).normal(size=(2, K * p))
+    dense, sparse = (fwexp.multiclass_problem(inputs, y, K) for inputs in (X, sp.csr_array(X)))
+    results = []
+    for problem in (dense, sparse):
+        internal, work = protocol.from_public(problem, w), protocol.workspace(problem)
+        work.direction[:K] = c[:K] * (np.arange(K) != 1)
+        protocol.scores(problem, 2, internal, work.theta)
+        protocol.scatter(problem, 2, work.direction, -0.5, internal)
+        protocol.scatter_psi(problem, 3, np.array([0]), 2.0, internal)
+        results.append((work.theta[:K].copy(), protocol.to_public(problem, internal)))
+    np.testing.assert_allclose(results[0][0], X[2] @ w.reshape(p, K), atol=1e-13)
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_test_sets_may_have_inputs_of_the_other_kind():
+    X, y = data(5, n=20, p=3)
+    train, sparse = fwexp.multiclass_problem(X, y), fwexp.multiclass_problem(sp.csr_array(X), y)
+    errors = [fwexp.solve(train, lam=0.1, max_passes=3, test=test).trace["test_error"].tolist() for test in (train, sparse)]
+    assert errors[0] == errors[1]
+    assert errors[0][-1] < 0.6
 
 
 def test_unknown_classes_of_test_sets_are_counted_wrong():

@@ -11,6 +11,7 @@ from fwexp.testing import check_solver
 from tests import reference as ref
 
 LAM = 0.05
+EXACT = {"sampling": "shrinking", "step": "exact"}
 
 
 def overlapping(seed, n=60, K=4, p=3):
@@ -24,11 +25,11 @@ def visits(gaps, steps, seed=0):
     """Visit by the rule examples whose gaps are ``gaps(i, round)``; return the visited ones, round by round."""
     n = 7
     rounds, found = shrinking.new_rounds(n), [[]]
-    rule = shrinking.Shrinking(rounds, np.random.default_rng(seed).random(steps), np.inf, False, -1.0)
+    rule = shrinking.Shrinking(rounds, shrinking.NO_CENTRE, np.random.default_rng(seed).random(steps), np.inf, False, -1.0)
     iterate = type("", (), {"counts": np.zeros(7, dtype=np.int64), "gaps": np.full(n, np.inf)})
     for k in range(steps):
         following = shrinking.example_after(rule, k - 1, k - 1) if k else -1
-        i = shrinking.next_example(rule, k, k)
+        i = shrinking.next_example(rule, k, k, iterate)
         assert following in (-1, i)
         found[-1].append(int(i))
         ended = rounds.at[shrinking.ENDED]
@@ -36,6 +37,25 @@ def visits(gaps, steps, seed=0):
         if rounds.at[shrinking.ENDED] > ended:
             found.append([])
     return found
+
+
+@pytest.mark.parametrize("kap", [2.0, 10.0])
+def test_kernels_move_centres_as_python_does(kap, monkeypatch):
+    """Between rounds, also where calls end there, and with periods that double."""
+    _, _, problem = overlapping(3)
+    accelerate, runs = {"kap": kap, "period": 1, "refresh": False}, []
+    for in_kernels in (True, False):
+        monkeypatch.setattr(SOLVERS["bcfw"], "kernels_move_centres", in_kernels)
+        solver = SOLVERS["bcfw"](problem, 1e-4, check_options(SOLVERS["bcfw"], EXACT | {"accelerate": accelerate}))
+        for calls in range(0, 6000, 7):
+            solver.advance(calls, 10**6)
+        runs.append((solver.state.iterate.w, solver.state.centre))
+    (w, centre), (w_python, by_python) = runs
+    assert centre.times.tolist() == by_python.times.tolist()
+    assert centre.times[shrinking.MOVES] > 30
+    assert centre.times[shrinking.PERIOD] > 1
+    np.testing.assert_array_equal(w, w_python)
+    np.testing.assert_array_equal(centre.z, by_python.z)
 
 
 def test_rounds_visit_all_that_are_not_settled_once():

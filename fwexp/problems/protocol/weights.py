@@ -29,6 +29,16 @@ def _(problem, w):
 
 
 @dispatched
+def order_of_weights(problem):
+    """Return what the order of internal weights depends on beside the signature (plain Python)."""
+
+
+@order_of_weights.register(object)
+def _(problem):
+    return None
+
+
+@dispatched
 def check_weights(problem, w):
     """Refuse a public w at which the oracles cannot find the maximum, such as one with negative entries (plain Python).
 
