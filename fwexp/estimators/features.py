@@ -2,8 +2,10 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import count
 from numbers import Real
+from operator import getitem
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +14,13 @@ from fwexp.errors import ParameterError, shown
 from fwexp.options import check_integer
 from fwexp.problems.arrays import as_list
 from fwexp.problems.chain import as_matrices
-from fwexp.problems.features import DenseFeatures, SparseFeatures, as_features
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.graphs import stack
 
 FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or list of strings per position"
 BY_NAME = "a dict, a string or a list of strings"
+MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # what is common is looked at faster
+MOST_TABLES = 1000  # of keys, which are few where they are those of a template; names themselves as keys are many
 
 
 class Vectorizer:
@@ -46,7 +50,14 @@ class Vectorizer:
     def restore(self, names: list[str] | None, num_features: int) -> None:
         """Take columns that were learned before."""
         self.names, self.num_features = names, num_features
-        self._columns = {} if names is None else {name: k for k, name in enumerate(names)}
+        self._tables = _Tables(dict(zip(names or (), count(1))).get)
+
+    def __getstate__(self):
+        return self.min_count, self.names, self.num_features
+
+    def __setstate__(self, state):
+        self.min_count, *learned = state
+        self.restore(*learned)
 
     def fit_transform(self, X):
         """Learn the columns; return all rows as one matrix, and where sequences begin and end in it, (n + 1,)."""
@@ -55,13 +66,9 @@ class Vectorizer:
             rows, ptr = _stacked(X)
             self.restore(None, rows.shape[1])
             return rows, ptr
-        columns = defaultdict()
-        columns.default_factory = columns.__len__
-        features, ptr = _encoded(X, columns.__getitem__)
+        columns = defaultdict(count(1).__next__)
+        features, ptr = _encoded(X, _Tables(columns.__getitem__))
         names = list(columns)
-        for name in names:
-            if not isinstance(name, str):
-                raise ParameterError(f"names of features in X must be strings, got {type(name).__name__} {shown(name)}")
         rows = _matrix(features, len(names))
         often = np.bincount(rows.indices, minlength=len(names)) >= self.min_count
         if not often.any():
@@ -76,10 +83,10 @@ class Vectorizer:
         features, ptr = self.encode(X)
         return _matrix(features, self.num_features), ptr
 
-    def encode(self, X) -> tuple[DenseFeatures | SparseFeatures, np.ndarray]:
+    def encode(self, X) -> tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]:
         """Return the rows of further sequences as kernels take them, and where sequences begin and end."""
         if self.names is not None:
-            return _encoded(as_list("X", X, FORMS), self._columns.get)
+            return _encoded(as_list("X", X, FORMS), self._tables)
         rows, ptr = self._rows_of_numbers(X)
         return as_features(rows, copy=False), ptr
 
@@ -114,57 +121,112 @@ def _stacked(X):
     return stack(X), np.concatenate(([0], np.cumsum([x.shape[0] for x in X])))
 
 
-def _matrix(features: SparseFeatures, num_features: int):
+def _matrix(features: SparseFeatures | BinaryFeatures, num_features: int):
     shape = (len(features.indptr) - 1, num_features)
-    rows = sp.csr_array((features.values, features.indices, features.indptr), shape=shape)
+    values = np.ones(len(features.indices)) if isinstance(features, BinaryFeatures) else features.values
+    rows = sp.csr_array((values, features.indices, features.indptr), shape=shape)
     rows.sum_duplicates()
     return rows
 
 
-def _encoded(X: list, column_of: Callable) -> tuple[SparseFeatures, np.ndarray]:
-    """Return rows of named features by the column of every name, None for those to be left out."""
-    columns, values, ends, ptr = array("i"), array("d"), array("q", [0]), array("q", [0])
+class _Table(dict):
+    """The columns of the values of a key, each looked up under its full name once."""
+
+    __slots__ = ("column_of", "key", "prefix")
+
+    def __init__(self, key: str, column_of: Callable) -> None:
+        self.key, self.prefix, self.column_of = key, f"{key}=", column_of
+
+    def __missing__(self, value):
+        if isinstance(value, str):
+            column = self.column_of(self.prefix + value)
+            if not column:
+                return None  # and no note: names that are unknown have no end
+        elif isinstance(value, NUMBERS) and value in (0, 1):
+            column = self.column_of(self.key) if value else None
+        else:
+            raise _NotInTablesError
+        self[value] = column
+        return column
+
+
+class _Tables(dict):
+    """A table for every key; ``column_of`` gives the columns of names from 1, or None, of names to be left out."""
+
+    __slots__ = ("column_of",)
+
+    def __init__(self, column_of: Callable) -> None:
+        self.column_of = column_of
+
+    def __missing__(self, key):
+        if not isinstance(key, str) or len(self) == MOST_TABLES:
+            raise _NotInTablesError
+        table = self[key] = _Table(key, self.column_of)
+        return table
+
+
+class _NotInTablesError(Exception):
+    """A position is to be read feature by feature."""
+
+
+def _encoded(X: list, tables: _Tables) -> tuple[SparseFeatures | BinaryFeatures, np.ndarray]:
+    """Return rows of named features without zeros and without names that have no column, and where sequences begin and end."""
+    columns, ends, ptr, others = array("i"), array("q", [0]), array("q", [0]), {}
+    table_of, column_of = tables.__getitem__, tables.column_of
     for i, x in enumerate(X):
         if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
             raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
+        at_once = True
         for position in x:
-            names, sizes = _named(position)
-            found = list(map(column_of, names))
-            if None in found:
-                known = [(column, size) for column, size in zip(found, sizes) if column is not None]
-                found, sizes = [column for column, _ in known], [size for _, size in known]
-            columns.extend(found)
-            values.extend(sizes)
+            if not isinstance(position, MAPPINGS):
+                names = (position,) if isinstance(position, str) else _strings(position)
+                columns.extend(filter(None, map(column_of, names)))
+            else:
+                if at_once:
+                    try:
+                        columns.extend(filter(None, map(getitem, map(table_of, position), position.values())))
+                    except (_NotInTablesError, TypeError):  # a number other than 0 and 1, a list, too many keys
+                        del columns[ends[-1] :]
+                        at_once = False  # as others beside this one will have the like
+                if not at_once:
+                    _read(position, tables, columns, others)
             ends.append(len(columns))
         if len(ends) - 1 == ptr[-1]:
             raise ParameterError(f"X[{i}] must have at least one position, got none")
         ptr.append(len(ends) - 1)
-    rows = SparseFeatures(*(np.frombuffer(numbers, numbers.typecode) for numbers in (ends, columns, values)))
-    return rows, np.frombuffer(ptr, ptr.typecode)
+    columns, ends, ptr = map(np.asarray, (columns, ends, ptr))
+    columns -= 1
+    if not others:
+        return BinaryFeatures(ends, columns), ptr
+    values = np.ones(len(columns))
+    values[list(others)] = list(others.values())
+    return SparseFeatures(ends, columns, values), ptr
 
 
-def _named(position) -> tuple[Sequence[str], list[float]]:
-    """Return the names of the features of a position, and their values."""
-    if not isinstance(position, dict | Mapping):  # the first is looked at faster
-        names = (position,) if isinstance(position, str) else _strings(position)
-        return names, [1.0] * len(names)
-    names = [f"{key}={value}" for key, value in position.items() if isinstance(value, str)]
-    sizes = [1.0] * len(names)
-    if len(names) < len(position):
-        for key, value in position.items():
-            if isinstance(value, Real | np.bool_):
-                names.append(key)
-                sizes.append(float(value))
-            elif not isinstance(value, str):
-                texts = [f"{key}={text}" for text in _strings(value, key)]
-                names += texts
-                sizes += [1.0] * len(texts)
-    return names, sizes
+def _read(position: Mapping, tables: _Tables, columns: array, others: dict[int, float]) -> None:
+    """Add the columns of the features of a position, and to ``others``, by place, their values that are not 1."""
+    column_of, table_of = tables.column_of, tables.get
+    for key, value in position.items():
+        if isinstance(value, str):
+            table = table_of(key)
+            found = (column_of(f"{key}=" + value) if table is None else table[value],)
+        elif not isinstance(value, NUMBERS):
+            found = [column_of(f"{key}=" + text) for text in _strings(value, key)]
+        elif not isinstance(key, str):
+            raise ParameterError(f"names of features in X must be strings, got {type(key).__name__} {shown(key)}")
+        elif value == 0:
+            continue
+        else:
+            found = (column_of(key),)
+            if value != 1 and found[0]:
+                others[len(columns)] = float(value)
+        columns.extend(filter(None, found))
 
 
 def _strings(value, key=None) -> Collection[str]:
     """Return strings that stand together."""
-    if isinstance(value, list | tuple | set | frozenset) and all(isinstance(text, str) for text in value):
+    several = isinstance(value, list | tuple | set | frozenset)
+    if several and ({*map(type, value)} <= {str} or all(isinstance(text, str) for text in value)):  # the first is faster
         return value
     what = f"a position in X must be {BY_NAME}" if key is None else f"feature {key!r} in X must be a number or text, or texts"
     raise ParameterError(f"{what}, got {type(value).__name__} {shown(value)}")

@@ -5,6 +5,7 @@ from sklearn.feature_extraction import DictVectorizer
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.features import Vectorizer
+from fwexp.problems.features import BinaryFeatures
 
 DICTS = [[{"word": "the", "cap": True, "len": 3}, {"word": "dog", "cap": False}], [{"word": "the", "tags": ["a", "b"]}, {}]]
 
@@ -52,6 +53,33 @@ def test_unknown_names_are_left_out():
     rows, ptr = vectorizer.transform([["z", ["b", "z"]], [{"a": 2.0, "z": 1}]])
     assert rows.toarray().tolist() == [[0, 0], [0, 1], [2, 0]]
     assert ptr.tolist() == [0, 2, 3]
+
+
+def test_positions_are_read_alike_whatever_stands_beside_them():
+    positions = [{"a": "x", "n": 2.0}, "a=x", ["n", "a=x"], {"a": ["x", "y"], "n": 1}, {"n": np.True_, 3: "z"}, {"a": "y"}, {}]
+    alone, together = Vectorizer(), Vectorizer()
+    apart, _ = alone.fit_transform([[position] for position in positions])
+    rows, _ = together.fit_transform([positions])
+    assert together.names == alone.names == ["a=x", "n", "a=y", "3=z"]
+    assert rows.toarray().tolist() == apart.toarray().tolist()
+    assert rows.toarray().tolist() == [[1, 2, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0], [0] * 4]
+    again, _ = together.transform([positions])
+    assert again.toarray().tolist() == rows.toarray().tolist()
+
+
+def test_names_as_keys_may_be_many():
+    X = [[{f"w{k}": value} for k in range(2000)] for value in (1, True, 2.0)]
+    vectorizer = Vectorizer(min_count=3)
+    for rows, _ in (vectorizer.fit_transform(X), vectorizer.transform(X)):
+        assert (rows != sp.vstack([sp.eye_array(2000) * value for value in (1, 1, 2)])).nnz == 0
+    assert len(vectorizer.names) == 2000
+
+
+def test_zeros_are_no_features_and_ones_need_no_values():
+    vectorizer = Vectorizer()
+    rows, _ = vectorizer.fit_transform([[{"a": True, "b": False}, {"a": 0.0, "c": 1}]])
+    assert (vectorizer.names, rows.nnz) == (["a", "c"], 2)
+    assert isinstance(vectorizer.encode([[{"a": 1, "z": 0.5}]])[0], BinaryFeatures)
 
 
 @pytest.mark.parametrize(
