@@ -37,7 +37,7 @@ def digest(modules: Iterable[str], *, without: Collection[str] = (), deferred: b
     """
     total = hashlib.sha256()
     for name in sorted(closure(modules, without=without, deferred=deferred)):
-        total.update(name.encode() + b"\0" + hashlib.sha256(_source(name)).digest())
+        total.update(name.encode() + b"\0" + _sha256(_source(name)))
     return total.hexdigest()
 
 
@@ -93,6 +93,7 @@ def _absolute(level: int, base: str, module: str) -> str:
     return ".".join([*parts[: len(parts) - above], *([base] if base else [])])
 
 
+@cache
 def path_of(module: str) -> Path | None:
     """Return the file of a module, or None if there is none."""
     if not _is_ours(module):
@@ -124,6 +125,7 @@ def _folder(module: str) -> Path:
     return inside
 
 
+@cache
 def _modules(name: str) -> list[str]:
     """Return ``name`` if it is a module, all modules below it if it is a package of ours."""
     if not _is_ours(name):
@@ -139,3 +141,8 @@ def _modules(name: str) -> list[str]:
 def _source(module: str) -> bytes:
     path = path_of(module)
     return path.read_bytes() if path else b""
+
+
+@cache
+def _sha256(source: bytes) -> bytes:
+    return hashlib.sha256(source).digest()

@@ -178,8 +178,8 @@ def package(tmp_path, monkeypatch):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     monkeypatch.setattr(code_digest, "PACKAGE", folder)
-    monkeypatch.setattr(code_digest, "imports", code_digest.imports.__wrapped__)
-    monkeypatch.setattr(code_digest, "_source", code_digest._source.__wrapped__)
+    for name in ("imports", "path_of", "_modules", "_source"):
+        monkeypatch.setattr(code_digest, name, getattr(code_digest, name).__wrapped__)
     return folder
 
 
