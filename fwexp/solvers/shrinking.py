@@ -74,7 +74,7 @@ def _drawn(rounds, uniform):
     return rounds.at[VISITED] + min(int(uniform * left), left - 1)
 
 
-def next_example(rule, k, used):
+def next_example(rule, k, used, expected):
     """Return the example of step k, the ``used``-th of this series: any of those that are left."""
     rounds = rule.rounds
     if rounds.at[VISITED] == rounds.at[DUE]:
