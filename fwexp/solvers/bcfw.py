@@ -301,7 +301,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
     def _direct(self) -> bool:
         """Whether nobody needs the change of a step as a vector of parts."""
         constrained = isinstance(self.state.projection, projections.Nonnegative)
-        return not (self.keeps_parts or constrained or len(self.state.averages.kinds))
+        return not (self.options.step in duals.OF_PARTS or constrained or len(self.state.averages.kinds))
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
