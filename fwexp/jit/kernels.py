@@ -19,17 +19,19 @@ from fwexp.files import code_digest
 from fwexp.jit import disk_cache, references
 from fwexp.jit.inner import PartCompiler
 
-__all__ = ["PART", "array_kernel", "dispatched", "inlined", "njit", "oracle_part", "register_jitable", "specialise"]
+__all__ = ["INLINE", "PART", "array_kernel", "dispatched", "inlined", "njit", "oracle_part", "register_jitable", "specialise"]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": references.KernelCompiler}
 PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
 REACHED = ("fwexp.jit.kernels", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
 
+INLINE = {**PART, "forceinline": True}
+
 register_jitable = numba.extending.register_jitable(**PART)
-inlined = numba.extending.register_jitable(forceinline=True, **PART)
+inlined = numba.extending.register_jitable(**INLINE)
 """For parts of steps: a call that is not inlined copies every array in its arguments, which may take longer than a step."""
-oracle_part = numba.extending.register_jitable(fastmath=True, forceinline=True, **PART)
+oracle_part = numba.extending.register_jitable(fastmath=True, **INLINE)
 """For parts of oracles, whose sums may be reordered: no infinities."""
 
 
@@ -192,7 +194,7 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
 
     # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.
     # forceinline, for a call that is not inlined counts references of every array in its arguments: a quarter of a step.
-    options = {"fastmath": fastmath, "error_model": "numpy", "forceinline": True, **PART}
+    options = {"fastmath": fastmath, "error_model": "numpy", **INLINE}
 
     @numba.extending.overload(dispatch, strict=False, jit_options=options)
     def choose(first, *args):

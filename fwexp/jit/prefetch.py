@@ -5,7 +5,7 @@ import numba.extending
 from llvmlite import ir
 from numba.core import cgutils
 
-from fwexp.jit.kernels import PART
+from fwexp.jit.kernels import INLINE
 
 LINE = 64  # bytes that are fetched at once
 READ, SECOND_LEVEL, DATA = 0, 2, 1  # as LLVM has it: not to write, into the cache of the second level, no code
@@ -31,7 +31,7 @@ def _ask(_, array, index):
     return numba.types.void(array, numba.types.intp), generate
 
 
-@numba.extending.overload(prefetch, jit_options={**PART, "forceinline": True})
+@numba.extending.overload(prefetch, jit_options=INLINE)
 def _(array, start, end):
     def ask_for_all(array, start, end):
         for place in range(start, end, LINE // array.itemsize):

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from fwexp.jit.kernels import PART
+from fwexp.jit.kernels import INLINE
 
 EIGHT = 8
 _DOUBLES = ir.VectorType(ir.DoubleType(), EIGHT)
@@ -66,6 +66,26 @@ def sum8(u) -> float:
     """Return the sum of the entries, half of them added to the other half again and again."""
     four = u[:4] + u[4:]
     return (four[0] + four[2]) + (four[1] + four[3])
+
+
+def largest8(u) -> float:
+    """Return the largest entry."""
+    return u.max()
+
+
+def above8(u, v) -> int:
+    """Return a number whose bit k says whether entry k of the first is larger than that of the second."""
+    return int(np.packbits(u > v, bitorder="little")[0])
+
+
+def choose8(bits: int, u, v):
+    """Return the entries of the first whose bits are set, and those of the second in place of the others."""
+    return np.where(bits >> np.arange(EIGHT) & 1, u, v)
+
+
+def first_bit(bits: int) -> int:
+    """Return the place of the lowest bit that is set, of one at least."""
+    return (bits & -bits).bit_length() - 1
 
 
 # --- compiled ---------------------------------------------------------------------------------------------------------
@@ -135,6 +155,44 @@ def _sum(_, u):
 
 
 @numba.extending.intrinsic
+def _largest(_, u):
+    def generate(context, builder, signature, args):
+        half, values = EIGHT // 2, args[0]
+        while half > 0:
+            upper = ir.Constant(ir.VectorType(_INDEX, EIGHT), [(half + place) % EIGHT for place in range(EIGHT)])
+            other = builder.shuffle_vector(values, values, upper)
+            values, half = builder.select(builder.fcmp_ordered(">", values, other), values, other), half // 2
+        return builder.extract_element(values, _INDEX(0))
+
+    return types.float64(u), generate
+
+
+@numba.extending.intrinsic
+def _above(_, u, v):
+    def generate(context, builder, signature, args):
+        return builder.zext(builder.bitcast(builder.fcmp_ordered(">", *args), ir.IntType(EIGHT)), ir.IntType(64))
+
+    return types.int64(u, v), generate
+
+
+@numba.extending.intrinsic
+def _choose(_, bits, u, v):
+    def generate(context, builder, signature, args):
+        chosen = builder.bitcast(builder.trunc(args[0], ir.IntType(EIGHT)), ir.VectorType(ir.IntType(1), EIGHT))
+        return builder.select(chosen, *args[1:])
+
+    return _eight(types.int64, u, v), generate
+
+
+@numba.extending.intrinsic
+def _first(_, bits):
+    def generate(context, builder, signature, args):
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.int64(types.int64), generate
+
+
+@numba.extending.intrinsic
 def _add(_, u, v):
     return _eight(u, v), lambda context, builder, signature, args: builder.fadd(*args, flags=_FUSED)
 
@@ -144,49 +202,80 @@ def _multiply(_, u, v):
     return _eight(u, v), lambda context, builder, signature, args: builder.fmul(*args, flags=_FUSED)
 
 
+@numba.extending.intrinsic
+def _subtract(_, u, v):  # of a product, which is rounded first: in steps, other than in oracles, all processors round alike
+    return _eight(u, v), lambda context, builder, signature, args: builder.fsub(*args)
+
+
 _overload = numba.extending.overload
-_INLINE = {**PART, "forceinline": True}
 
 
-@_overload(load8, jit_options=_INLINE)
+@_overload(load8, jit_options=INLINE)
 def _(array, start):
     return lambda array, start: _load(array, start)
 
 
-@_overload(store8, jit_options=_INLINE)
+@_overload(store8, jit_options=INLINE)
 def _(array, start, u):
     return lambda array, start, u: _store(array, start, u)
 
 
-@_overload(full8, jit_options=_INLINE)
+@_overload(full8, jit_options=INLINE)
 def _(value):
     return lambda value: _full(value)
 
 
-@_overload(larger8, jit_options=_INLINE)
+@_overload(larger8, jit_options=INLINE)
 def _(u, v):
     return lambda u, v: _larger(u, v)
 
 
-@_overload(any8, jit_options=_INLINE)
+@_overload(any8, jit_options=INLINE)
 def _(u):
     return lambda u: _any(u)
 
 
-@_overload(sum8, jit_options=_INLINE)
+@_overload(sum8, jit_options=INLINE)
 def _(u):
     return lambda u: _sum(u)
 
 
-@_overload(operator.add, jit_options=_INLINE)
+@_overload(largest8, jit_options=INLINE)
+def _(u):
+    return lambda u: _largest(u)
+
+
+@_overload(above8, jit_options=INLINE)
+def _(u, v):
+    return lambda u, v: _above(u, v)
+
+
+@_overload(choose8, jit_options=INLINE)
+def _(bits, u, v):
+    return lambda bits, u, v: _choose(bits, u, v)
+
+
+@_overload(first_bit, jit_options=INLINE)
+def _(bits):
+    return lambda bits: _first(bits)
+
+
+@_overload(operator.add, jit_options=INLINE)
 def _(u, v):
     if u is _eight and v is _eight:
         return lambda u, v: _add(u, v)
     return None
 
 
-@_overload(operator.mul, jit_options=_INLINE)
+@_overload(operator.mul, jit_options=INLINE)
 def _(u, v):
     if u is _eight and v is _eight:
         return lambda u, v: _multiply(u, v)
+    return None
+
+
+@_overload(operator.sub, jit_options=INLINE)
+def _(u, v):
+    if u is _eight and v is _eight:
+        return lambda u, v: _subtract(u, v)
     return None

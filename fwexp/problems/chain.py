@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
+from fwexp.jit.kernels import inlined
 from fwexp.memory import check_room
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
@@ -205,19 +206,32 @@ def as_matrices(X) -> list:
     return [as_matrix(f"X[{i}]", x, "hold numbers, shape (T, p)") for i, x in enumerate(X)]
 
 
+@inlined
+def add_to(row, other):
+    """Add a row of ``width`` numbers to another one."""
+    for k in range(len(row)):
+        row[k] += other[k]
+
+
+@inlined
+def position_scores(problem, i, t, w, out):
+    """Set ``out`` (width,) to the scores of the labels at position t of sequence i."""
+    width, first = problem.width, problem.num_features * problem.width
+    row_scores(problem.x, problem.label_ptr[i] + t, w, width, out)
+    if t == 0:
+        add_to(out, w[first : first + width])
+    if t == problem.label_ptr[i + 1] - problem.label_ptr[i] - 1:
+        add_to(out, w[first + width : first + 2 * width])
+
+
 @protocol.scores.register(ChainProblem)
 def _(problem, i, w, theta):
-    width, first, size = problem.width, problem.num_features * problem.width, problem.num_states * problem.width
-    transitions = w[first + 2 * width :]
+    width, size = problem.width, problem.num_states * problem.width
+    transitions = w[(problem.num_features + 2) * width :]
     for j in range(size):
         theta[j] = transitions[j]
-    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    for t in range(length):
-        row_scores(problem.x, start + t, w, width, theta[size + t * width : size + (t + 1) * width])
-    last = size + (length - 1) * width
-    for k in range(width):
-        theta[size + k] += w[first + k]
-        theta[last + k] += w[first + width + k]
+    for t in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+        position_scores(problem, i, t, w, theta[size + t * width : size + (t + 1) * width])
 
 
 @protocol.max_oracle.register(ChainProblem)

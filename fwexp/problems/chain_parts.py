@@ -13,7 +13,7 @@ import numpy as np
 from fwexp.jit.kernels import register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
-from fwexp.problems.chain import ChainProblem
+from fwexp.problems.chain import ChainProblem, add_to, position_scores
 from fwexp.problems.rows import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.sparse_parts import add_entry, most_parts, new_vector, register_sparse_parts, scatter_part
 
@@ -30,6 +30,7 @@ class ChainVector(NamedTuple):
     num_rows: np.ndarray  # int64 (1,), how many; all other rows are 0
     touched: np.ndarray  # int64 (T_max,): 1 for such positions while a vector is built, else 0
     pairs: np.ndarray  # float64 (num_states * width,): sums for transitions while labelings are added, else 0
+    truths: np.ndarray  # float64 (2 * T_max,): sums for true labels and transitions while labelings are scattered, else 0
 
 
 register_sparse_parts(ChainProblem)
@@ -52,6 +53,7 @@ def _(problem):
             num_rows=np.zeros(1, dtype=np.int64),
             touched=np.zeros(length, dtype=np.int64),
             pairs=np.zeros(problem.num_states * problem.width),
+            truths=np.zeros(2 * length),
         ),
         image=np.zeros(size),
         y=np.zeros(length, dtype=np.int32),
@@ -133,6 +135,45 @@ def _(problem, i, storage, places, c, direction):
     direction.count[0] = count
 
 
+@protocol.scatter_labelings.register(ChainProblem)
+def _(problem, i, storage, places, c, factor, direction, w):
+    width, start, length = problem.width, problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    truths, first = problem.labels[start : start + length], problem.num_features * width
+    _clear_rows(direction, width)
+    unary, touched = direction.unary, direction.touched
+    right, right_pairs, transitions = direction.truths[:length], direction.truths[length:], w[first + 2 * width :]
+    for a in range(len(c)):
+        if c[a] == 0.0:
+            continue
+        y, before, wrong_before, whole = storage[places[a] : places[a] + length], np.uint32(0), False, factor * c[a]
+        for t in range(length):  # without branches, and the sums of what is right apart: they need not wait for the others
+            label = np.uint32(y[t])
+            wrong = label != np.uint32(truths[t])
+            amount = whole * wrong
+            right[t] += amount
+            unary[np.uint32(t * width) + label] -= amount
+            touched[t] |= wrong
+            amount = whole * ((wrong | wrong_before) & (t > 0))
+            right_pairs[t] += amount
+            transitions[before * np.uint32(width) + label] -= amount
+            before, wrong_before = label, wrong
+    truth_before = np.uint32(0)
+    for t in range(length):
+        truth = np.uint32(truths[t])
+        transitions[truth_before * np.uint32(width) + truth] += right_pairs[t]
+        right_pairs[t], truth_before = 0.0, truth
+        if touched[t] == 0:
+            continue
+        row = _row(direction, t, width)
+        row[truth] = right[t]
+        right[t], touched[t] = 0.0, 0
+        row_scatter(problem.x, start + t, row, 1.0, width, w)
+        for end in range(2):
+            if t == end * (length - 1):
+                add_to(w[first + end * width : first + (end + 1) * width], row)
+        row[:] = 0.0
+
+
 @protocol.close.register(ChainProblem)
 def _(problem, i, direction):
     width, size = problem.width, problem.num_states * problem.width
@@ -187,6 +228,33 @@ def _(problem, i, y, theta):
         total += unary[row + truth] - unary[row + label]
         total += theta[truth_before * np.uint32(width) + truth] - theta[before * np.uint32(width) + label]
     return total
+
+
+@protocol.score_labelings.register(ChainProblem)
+def _(problem, i, storage, places, w, work, out):
+    width, first, size = problem.width, problem.num_features * problem.width, problem.num_states * problem.width
+    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    truths, unary, touched = problem.labels[start : start + length], work.theta[size:], work.direction.touched
+    for a in range(len(places)):
+        y = storage[places[a] : places[a] + length]
+        for t in range(length):
+            touched[t] |= y[t] != truths[t]
+    for t in range(length):  # where all are right, nothing depends on the scores
+        if touched[t] != 0:
+            touched[t] = 0
+            position_scores(problem, i, t, w, unary[t * width : (t + 1) * width])
+    transitions = w[first + 2 * width :]
+    for a in range(len(places)):
+        y, total, truth_before, before = storage[places[a] : places[a] + length], 0.0, np.uint32(0), np.uint32(0)
+        for t in range(length):
+            truth, label, row = np.uint32(truths[t]), np.uint32(y[t]), np.uint32(t * width)
+            change = unary[row + truth] - unary[row + label] if truth != label else 0.0
+            if t > 0:
+                pair, other = truth_before * np.uint32(width) + truth, before * np.uint32(width) + label
+                change += transitions[pair] - transitions[other]
+            total += change
+            truth_before, before = truth, label
+        out[a] = total
 
 
 @register_jitable

@@ -52,6 +52,23 @@ def _(problem, i, storage, places, c, direction):
             protocol.add_psi(problem, i, storage[places[a] : places[a] + ptr[i + 1] - ptr[i]], c[a], direction)
 
 
+@protocol.scatter_labelings.register(object)
+def _(problem, i, storage, places, c, factor, direction, w):
+    protocol.clear(problem, i, direction)
+    protocol.add_labelings(problem, i, storage, places, c, direction)
+    protocol.close(problem, i, direction)
+    protocol.scatter(problem, i, direction, factor, w)
+
+
+@protocol.score_labelings.register(object)
+def _(problem, i, storage, places, w, work, out):
+    ptr = protocol.labeling_ptr(problem)
+    protocol.scores(problem, i, w, work.theta)
+    for a in range(len(places)):
+        y = storage[places[a] : places[a] + ptr[i + 1] - ptr[i]]
+        out[a] = protocol.psi_score(problem, i, y, work.theta)
+
+
 @protocol.same_labeling.register(object)
 def _(problem, i, y, storage, start):
     ptr, t = protocol.labeling_ptr(problem), 0

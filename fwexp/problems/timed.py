@@ -13,7 +13,7 @@ import numba.extending
 import numpy as np
 from llvmlite import ir
 
-from fwexp.jit.kernels import PART, njit
+from fwexp.jit.kernels import INLINE, njit
 from fwexp.problems import protocol
 
 # Cycles on x86; elsewhere they are not for everybody to read, but there is a counter of constant rate.
@@ -76,7 +76,7 @@ def now() -> int:
     return _now()
 
 
-@numba.extending.overload(now, jit_options={**PART, "forceinline": True})
+@numba.extending.overload(now, jit_options=INLINE)
 def _():
     return lambda: _counter()
 

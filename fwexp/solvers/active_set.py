@@ -17,10 +17,12 @@ those are 0 or 1).
 
 from typing import NamedTuple
 
+import numba.extending
 import numpy as np
 
-from fwexp.jit.kernels import njit, register_jitable, specialise
+from fwexp.jit.kernels import INLINE, inlined, njit, register_jitable, specialise
 from fwexp.jit.prefetch import prefetch
+from fwexp.jit.vectors import EIGHT, above8, choose8, first_bit, full8, larger8, largest8, load8
 from fwexp.problems.protocol import (
     add_labelings,
     add_psi,
@@ -34,6 +36,8 @@ from fwexp.problems.protocol import (
     psi_score,
     same_labeling,
     scatter,
+    scatter_labelings,
+    score_labelings,
     true_labeling,
     workspace,
 )
@@ -46,15 +50,15 @@ class ActiveSets(NamedTuple):
 
     first: np.ndarray  # int64 (n + 1,), slots first[i] .. first[i+1] belong to example i
     count: np.ndarray  # int64 (n,), slots in use
-    weight: np.ndarray  # float64 (slots,), 0 for labelings that are only cached
+    weight: np.ndarray  # float64 (slots + 8,), 0 for labelings that are only cached; steps look at eight at once
     loss: np.ndarray  # float64 (slots,), L_i(a)
     length: np.ndarray  # int64 (n,), entries of a labeling in the storage
     place: np.ndarray  # int64 (slots,), where the labeling is stored
     storage: np.ndarray  # the labelings, with room for one in every slot
     taken: np.ndarray  # int64 (1,), entries of the storage in use
     gram_first: np.ndarray  # int64 (n,), where the room x room matrix of example i begins
-    gram: np.ndarray  # float64, <psi(a), psi(b)>
-    score: np.ndarray  # float64 (largest room,), g_a of the example at hand
+    gram: np.ndarray  # float64, <psi(a), psi(b)>, and eight more
+    score: np.ndarray  # float64 (largest room + 8,), g_a of the example at hand
     change: np.ndarray  # float64 (largest room,), of its weights
     scale: np.ndarray  # float64 (1,), its largest loss
 
@@ -105,7 +109,7 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
     length = np.diff(labeling_ptr(problem))
     squares = np.concatenate(([0], np.cumsum(room**2))).astype(np.int64)
     empty = first[-1] == 0
-    weight = np.zeros(first[-1])
+    weight = np.zeros(first[-1] + EIGHT)
     if not empty:
         weight[first[:-1]] = 1.0
     sets = ActiveSets(
@@ -118,8 +122,8 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
         storage=new_storage(problem, int(room @ length)),
         taken=np.zeros(1, dtype=np.int64),
         gram_first=squares[:-1].copy(),
-        gram=np.zeros(squares[-1]),
-        score=np.zeros(int(room.max())),
+        gram=np.zeros(squares[-1] + EIGHT),
+        score=np.zeros(int(room.max()) + EIGHT),
         change=np.zeros(int(room.max())),
         scale=np.zeros(1),
     )
@@ -189,11 +193,27 @@ def prefetch_set(i, sets):
 @register_jitable
 def score_all(problem, i, theta, sets):
     """Set ``score`` to g_a of all labelings of example i, ``scale`` to their largest loss, and ``change`` to 0."""
+    for a in range(1, sets.count[i]):
+        sets.score[a] = psi_score(problem, i, labeling_at(sets, i, a), theta)
+    _begin(i, sets)
+
+
+@inlined
+def score_at(problem, i, w, work, sets):
+    """Do as `score_all`, from w, without all of the part scores."""
+    first, count = sets.first[i], sets.count[i]
+    score_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count], w, work, sets.score[1:count])
+    _begin(i, sets)
+
+
+@inlined
+def _begin(i, sets):
+    """Begin steps of example i, with <w, psi_i(a)> in ``score``."""
     first = sets.first[i]
     sets.score[0] = sets.change[0] = sets.scale[0] = 0.0
     for a in range(1, sets.count[i]):
         sets.scale[0] = max(sets.scale[0], sets.loss[first + a])
-        sets.score[a] = sets.loss[first + a] - psi_score(problem, i, labeling_at(sets, i, a), theta)
+        sets.score[a] = sets.loss[first + a] - sets.score[a]
         sets.change[a] = 0.0
 
 
@@ -218,7 +238,6 @@ def exceeds(score, other, scale):
     return score - other > TIE * max(scale, abs(score), abs(other))
 
 
-@register_jitable
 def best_stored(i, sets):
     """Return the slot of the highest score."""
     score, highest = sets.score[: sets.count[i]], -np.inf
@@ -230,7 +249,6 @@ def best_stored(i, sets):
     return best
 
 
-@register_jitable
 def worst_active(i, sets):
     """Return the slot of the lowest score among those with weight: the away corner."""
     score, lowest = sets.score[: sets.count[i]], np.inf
@@ -241,6 +259,59 @@ def worst_active(i, sets):
     while worst < len(score) - 1 and (weight[worst] <= 0.0 or exceeds(score[worst], lowest, sets.scale[0])):
         worst += 1
     return worst
+
+
+# The same in compiled code, eight slots at once.
+
+
+@inlined
+def _rounding(score, extreme, scale):
+    """Return, for eight scores, by how much they must differ from ``extreme`` for it to be no rounding."""
+    sizes = larger8(larger8(score, full8(-1.0) * score), full8(max(scale, abs(extreme))))
+    return full8(TIE) * sizes
+
+
+@inlined
+def _lanes(a, count):
+    """Return bits for those of the eight slots from a on that are in use."""
+    return (1 << min(count - a, EIGHT)) - 1
+
+
+@inlined
+def _best_of_eights(i, sets):
+    count, highest = sets.count[i], -np.inf
+    for a in range(0, count, EIGHT):
+        highest = max(highest, largest8(choose8(_lanes(a, count), load8(sets.score, a), full8(-np.inf))))
+    for a in range(0, count, EIGHT):
+        score = load8(sets.score, a)
+        lower = above8(full8(highest) - score, _rounding(score, highest, sets.scale[0]))
+        if _lanes(a, count) & ~lower:
+            return a + first_bit(_lanes(a, count) & ~lower)
+    return count - 1
+
+
+@inlined
+def _worst_of_eights(i, sets):
+    first, count, lowest = sets.first[i], sets.count[i], np.inf
+    for a in range(0, count, EIGHT):
+        active = above8(load8(sets.weight, first + a), full8(0.0)) & _lanes(a, count)
+        lowest = min(lowest, -largest8(choose8(active, full8(-1.0) * load8(sets.score, a), full8(-np.inf))))
+    for a in range(0, count, EIGHT):
+        score, active = load8(sets.score, a), above8(load8(sets.weight, first + a), full8(0.0)) & _lanes(a, count)
+        higher = above8(score - full8(lowest), _rounding(score, lowest, sets.scale[0]))
+        if active & ~higher:
+            return a + first_bit(active & ~higher)
+    return count - 1
+
+
+@numba.extending.overload(best_stored, jit_options=INLINE)
+def _(i, sets):
+    return lambda i, sets: _best_of_eights(i, sets)
+
+
+@numba.extending.overload(worst_active, jit_options=INLINE)
+def _(i, sets):
+    return lambda i, sets: _worst_of_eights(i, sets)
 
 
 @register_jitable
@@ -296,16 +367,15 @@ def has_room(i, size, sets):
 
 
 @register_jitable
-def gram_entry(i, a, b, sets):
-    """Return <psi(a), psi(b)>."""
-    return sets.gram[sets.gram_first[i] + a * (sets.first[i + 1] - sets.first[i]) + b]
+def gram_place(i, a, sets):
+    """Return where the <psi(a), psi(b)> of all labelings b begin."""
+    return sets.gram_first[i] + a * (sets.first[i + 1] - sets.first[i])
 
 
 @register_jitable
-def gram_row(i, a, sets):
-    """Return <psi(a), psi(b)> of all labelings b."""
-    start = sets.gram_first[i] + a * (sets.first[i + 1] - sets.first[i])
-    return sets.gram[start : start + sets.count[i]]
+def gram_entry(i, a, b, sets):
+    """Return <psi(a), psi(b)>."""
+    return sets.gram[gram_place(i, a, sets) + b]
 
 
 @register_jitable
@@ -315,15 +385,30 @@ def distance_sq(i, a, b, sets):
 
 
 @register_jitable
+def loss_change(i, sets):
+    """Return sum_a change_a L_i(a), the change of n ell_i."""
+    total = 0.0
+    for a in range(1, sets.count[i]):
+        total += sets.change[a] * sets.loss[sets.first[i] + a]
+    return total
+
+
+@register_jitable
 def set_change(problem, i, sets, direction):
     """Set ``direction`` to sum_a change_a p(a); return the change of n ell_i."""
-    first, count, loss_change = sets.first[i], sets.count[i], 0.0
-    for a in range(1, count):
-        loss_change += sets.change[a] * sets.loss[first + a]
+    first, count = sets.first[i], sets.count[i]
     clear(problem, i, direction)
     add_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count], sets.change[1:count], direction)
     close(problem, i, direction)
-    return loss_change
+    return loss_change(i, sets)
+
+
+@register_jitable
+def scatter_change(problem, i, sets, c, direction, w):
+    """Add c sum_a change_a psi(a) to the internal weights w."""
+    first, count = sets.first[i], sets.count[i]
+    places = sets.place[first + 1 : first + count]
+    scatter_labelings(problem, i, sets.storage, places, sets.change[1:count], c, direction, w)
 
 
 @register_jitable

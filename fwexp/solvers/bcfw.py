@@ -30,7 +30,7 @@ import numpy as np
 
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
-from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, product, scores, workspace
+from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, product, workspace
 from fwexp.solvers import active_set, corners, duals, gap_tree, projections
 from fwexp.solvers.acceleration import Acceleration, ProximalCentre
 from fwexp.solvers.active_set import ActiveSets
@@ -40,10 +40,9 @@ from fwexp.solvers.bcfw_options import CacheOptions, Options
 from fwexp.solvers.constrained_search import extend_step
 from fwexp.solvers.corners import NO_ROOM, find_corner
 from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
-from fwexp.solvers.duals import block_has_room, prefetch_block, step_towards
+from fwexp.solvers.duals import block_has_room, change_weights, prefetch_block, step_towards
 from fwexp.solvers.gap_refresh import GapRefresh, exact_gaps
 from fwexp.solvers.lam_changes import LamChanges
-from fwexp.solvers.projections import add_change
 from fwexp.solvers.sampling import Draws
 from fwexp.solvers.sampling_rule import Sampling, example_after, gaps_are_spent, next_example, note_gap, note_pass
 from fwexp.solvers.shrinking import Rounds
@@ -77,28 +76,28 @@ def run_steps(problem, iterate, dual, projection, corners, step_rule, rule, aver
     """
     n, counts = problem.n, iterate.counts
     lam_n = lam * n
-    counts[DRAWS_USED] = 0
+    counts[DRAWS_USED], expected = 0, -1
     # 2: for k
     while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps:
         k = counts[STEPS_TAKEN]
         # 3: the example i
-        i = next_example(rule, k, counts[DRAWS_USED], iterate)
+        i = next_example(rule, k, counts[DRAWS_USED], expected, iterate)
         if not block_has_room(dual, problem, i):
             return BLOCKS_FULL
-        # 4: y* = argmax_y H_i(y; w)
-        scores(problem, i, iterate.w, work.theta)
         following = example_after(rule, k, counts[DRAWS_USED])
         if following >= 0:  # its data are on their way while the oracle works
             prefetch_example(problem, following)
             prefetch_block(dual, problem, following)
+        # 4: y* = argmax_y H_i(y; w)
         slot, hit = find_corner(corners, dual, problem, i, k, iterate, work)
         if slot == NO_ROOM:
             return SET_FULL
         # 5, 6, 7: gamma, w_i, and the changes of w and ell
         gap, gamma, loss_change, length_sq = step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work)
         note_gap(rule, i, gap, hit, iterate)
+        expected = following if hit else -1  # a gap that is known anew changes what is drawn
         # 8: w and ell
-        add_change(projection, problem, i, work.direction, gamma / lam_n, iterate.w)
+        change_weights(dual, projection, problem, i, step_rule, gamma / lam_n, work, iterate.w)
         gamma, loss_change = extend_step(
             projection, dual, problem, i, gamma, loss_change, length_sq, step_rule, lam_n, iterate, work
         )
@@ -285,7 +284,8 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         if self.sets is None:
             return corners.Unneeded() if self.options.step == duals.EXACT else corners.Oracle()
         cache = self._cache
-        return corners.Cache(self.options.cache is not False, cache.F, cache.nu, self.stored, self.sets)
+        on = self.options.cache is not False
+        return corners.Cache(on, cache.F, cache.nu, self.stored, self.sets, on and self._direct)
 
     @property
     def _step_rule(self) -> duals.StepRule | duals.WholeBlock:
@@ -294,7 +294,14 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
             return duals.WholeBlock()
         constrained = isinstance(self.state.projection, projections.Nonnegative)
         extends = constrained and options.line_search and options.constrained_search == "exact"
-        return duals.StepRule(duals.STEP_KINDS[options.step], options.line_search, CORRECTIONS, options.nu, extends)
+        kind = duals.STEP_KINDS[options.step]
+        return duals.StepRule(kind, options.line_search, CORRECTIONS, options.nu, extends, self._direct)
+
+    @property
+    def _direct(self) -> bool:
+        """Whether nobody needs the change of a step as a vector of parts."""
+        constrained = isinstance(self.state.projection, projections.Nonnegative)
+        return not (self.options.step in duals.OF_PARTS or constrained or len(self.state.averages.kinds))
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""

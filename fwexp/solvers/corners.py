@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.kernels import dispatched, register_jitable
-from fwexp.problems.protocol import loss, max_oracle
+from fwexp.problems.protocol import loss, max_oracle, scores
 from fwexp.solvers import active_set
 from fwexp.solvers.counts import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL
 from fwexp.solvers.duals import corner_gap
@@ -40,6 +40,7 @@ class Cache(NamedTuple):
     nu: float
     size: int  # labelings that are stored per example
     sets: active_set.ActiveSets  # where they are; the dual variables themselves where those are active sets
+    sparing: bool = False  # whether part scores are for the oracle alone: the step asks for none, and labelings have their own way
 
 
 class Degraded(NamedTuple):
@@ -55,27 +56,34 @@ class Degraded(NamedTuple):
 
 @dispatched(fastmath=False)
 def find_corner(corners, dual, problem, i, k, iterate, work):
-    """Find the corner of step k, given the part scores in ``work.theta``; return (slot, whether no oracle was called).
+    """Find the corner of step k; return (slot, whether no oracle was called).
 
-    The labeling is in ``work.y`` as well where the dual variables are vectors of parts.
+    Sets ``work.theta`` to the part scores, unless the step needs none. The labeling is in ``work.y`` as well where the dual
+    variables are vectors of parts.
     """
 
 
 @find_corner.register(Oracle)
 def _(corners, dual, problem, i, k, iterate, work):
+    scores(problem, i, iterate.w, work.theta)
     max_oracle(problem, i, work.theta, work.y, work.scratch)
     return UNSTORED, False
 
 
 @find_corner.register(Unneeded)
 def _(corners, dual, problem, i, k, iterate, work):
+    scores(problem, i, iterate.w, work.theta)
     return UNSTORED, False
 
 
 @find_corner.register(Cache)
 def _(corners, dual, problem, i, k, iterate, work):
     sets = corners.sets
-    active_set.score_all(problem, i, work.theta, sets)
+    if corners.sparing:
+        active_set.score_at(problem, i, iterate.w, work, sets)
+    else:
+        scores(problem, i, iterate.w, work.theta)
+        active_set.score_all(problem, i, work.theta, sets)
     met_local = met_global = False
     if corners.on:
         slot = active_set.best_stored(i, sets)
@@ -90,6 +98,8 @@ def _(corners, dual, problem, i, k, iterate, work):
             for t in range(len(y)):
                 work.y[t] = y[t]
             return slot, True
+    if corners.sparing:
+        scores(problem, i, iterate.w, work.theta)
     slot = call_and_store(problem, i, corners.size, sets, work)
     if slot != NO_ROOM:  # else the step is taken again
         iterate.counts[MET_LOCAL] += met_local
@@ -143,6 +153,7 @@ def allowed_error(corners, i, k, n):
 @find_corner.register(Degraded)
 def _(corners, dual, problem, i, k, iterate, work):
     sets = corners.sets
+    scores(problem, i, iterate.w, work.theta)
     active_set.score_all(problem, i, work.theta, sets)
     if corners.complete:
         best = best_slot(i, sets)

@@ -27,6 +27,7 @@ from fwexp.problems.protocol import (
 from fwexp.solvers import active_set, weight_steps
 from fwexp.solvers.active_set import ActiveSets
 from fwexp.solvers.base import clipped_step
+from fwexp.solvers.projections import add_change
 
 # Kinds of steps, as numbers for kernels.
 FW, PAIRWISE, AWAY, CORRECTIVE = 0, 1, 2, 3
@@ -50,12 +51,14 @@ class StepRule(NamedTuple):
     corrections: int  # pairwise steps among stored labelings per corrective step
     nu: float  # predefined steps are 2n/(nu k + 2n)
     extends: bool  # whether the line search goes on to the maximum of the dual under constraints
+    direct: bool  # whether the change goes from labelings to weights, and ``work.direction`` has nothing for anybody
 
 
 class WholeBlock(NamedTuple):
     """The step to the maximum of the dual over the whole block, which needs no corner."""
 
     extends: bool = False
+    direct: bool = False
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------
@@ -108,6 +111,11 @@ def step_towards(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
 @dispatched(fastmath=False)
 def step_of_parts(step_rule, dual, problem, i, k, lam_n, iterate, work):
     """The same, for blocks of parts."""
+
+
+@dispatched(fastmath=False)
+def change_weights(dual, projection, problem, i, step_rule, c, work, w):
+    """Add c times what the latest step changed, as a vector of weights, to v, and let w follow."""
 
 
 @dispatched(fastmath=False)
@@ -206,8 +214,23 @@ def _(dual, problem, i, slot, step_rule, k, lam_n, iterate, work):
         return gap, gamma, gamma * loss_change, length_sq
     gap = dual.score[slot] - active_set.mean_score(i, dual)
     move_in_set(i, slot, gap, step_rule, lam_n, dual)
+    if step_rule.direct:
+        return gap, 1.0, active_set.loss_change(i, dual), 0.0
     length_sq = active_set.change_norm_sq(i, dual) if step_rule.extends else 0.0
     return gap, 1.0, active_set.set_change(problem, i, dual, work.direction), length_sq
+
+
+@change_weights.register(Parts)
+def _(dual, projection, problem, i, step_rule, c, work, w):
+    add_change(projection, problem, i, work.direction, c, w)
+
+
+@change_weights.register(ActiveSets)
+def _(dual, projection, problem, i, step_rule, c, work, w):
+    if step_rule.direct:
+        active_set.scatter_change(problem, i, dual, c, work.direction, w)
+    else:
+        add_change(projection, problem, i, work.direction, c, w)
 
 
 @furthest.register(Parts)

@@ -48,8 +48,8 @@ def gaps_are_spent(rule, k, n, iterate):
 
 
 @dispatched(fastmath=False)
-def next_example(rule, k, used, iterate):
-    """Return the example of step k, the ``used``-th of this series."""
+def next_example(rule, k, used, expected, iterate):
+    """Return the example of step k, the ``used``-th of this series; ``expected`` is it where that is known, else -1."""
 
 
 @dispatched(fastmath=False)
@@ -77,7 +77,9 @@ def _(rule, k, n, iterate):
 
 
 @next_example.register(SamplingRule)
-def _(rule, k, used, iterate):
+def _(rule, k, used, expected, iterate):
+    if expected >= 0:
+        return expected
     if rule.kind == IN_ORDER:
         return rule.order[used]
     if k < rule.since + len(rule.order):
@@ -94,7 +96,7 @@ def _(rule, k, used):
     place = used + 1 if rule.kind == IN_ORDER else k + 1 - rule.since
     if place < len(rule.order):
         return rule.order[place]
-    if rule.kind == BY_GAP and used + 1 < len(rule.uniforms):
+    if rule.kind == BY_GAP and used + 1 < len(rule.uniforms) and rule.tree.nodes[1, gap_tree.TOTAL] > 0.0:
         return gap_tree.draw(rule.tree, rule.uniforms[used + 1])
     return -1
 

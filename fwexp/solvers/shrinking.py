@@ -130,7 +130,7 @@ def _move(centre, gaps, w):
     plan_next(centre.times, centre.watched, gap)
 
 
-def next_example(rule, k, used, iterate):
+def next_example(rule, k, used, expected, iterate):
     """Return the example of step k, the ``used``-th of this series: any of those that are left."""
     rounds = rule.rounds
     if rounds.at[VISITED] == rounds.at[DUE]:

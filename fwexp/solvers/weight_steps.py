@@ -7,7 +7,8 @@ Kolmogorov and Lampert, CVPR 2015 (multi-plane BCFW).
 import numpy as np
 
 from fwexp.jit.kernels import register_jitable
-from fwexp.solvers.active_set import distance_sq, gram_entry, gram_row
+from fwexp.jit.vectors import EIGHT, full8, load8, store8
+from fwexp.solvers.active_set import distance_sq, gram_entry, gram_place
 from fwexp.solvers.base import clipped_step
 
 
@@ -20,9 +21,10 @@ def move_weight(i, a, b, amount, lam_n, sets):
     # A drop step empties a slot exactly.
     sets.weight[first + a] = 0.0 if amount == sets.weight[first + a] else sets.weight[first + a] - amount
     sets.change[a] -= amount
-    score, gram_a, gram_b = sets.score[: sets.count[i]], gram_row(i, a, sets), gram_row(i, b, sets)
-    for c in range(len(score)):
-        score[c] -= amount / lam_n * (gram_b[c] - gram_a[c])
+    row_a, row_b, factor = gram_place(i, a, sets), gram_place(i, b, sets), full8(amount / lam_n)
+    for c in range(0, sets.count[i], EIGHT):  # and past the last, where nobody looks
+        products = load8(sets.gram, row_b + c) - load8(sets.gram, row_a + c)
+        store8(sets.score, c, load8(sets.score, c) - factor * products)
 
 
 @register_jitable

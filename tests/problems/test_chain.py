@@ -166,12 +166,12 @@ def test_labelings_add_up_as_they_do_one_by_one(K, length):
     c = rng.normal(size=15) * (np.arange(15) != 5)
     theta, w = rng.normal(size=problem.part_ptr[1]), rng.normal(size=problem.num_weights)
     theta.reshape(-1, problem.width)[:, K:] = 0.0
-    work, found = protocol.workspace(problem), []
+    work, found, places = protocol.workspace(problem), [], np.arange(15) * length
     for _ in range(2):  # what is left of a vector does not show in the next
         for at_once in (True, False):
             protocol.clear(problem, 0, work.direction)
             if at_once:
-                protocol.add_labelings(problem, 0, storage.ravel(), np.arange(15) * length, c, work.direction)
+                protocol.add_labelings(problem, 0, storage.ravel(), places, c, work.direction)
             for a in range(0 if at_once else 15):
                 protocol.add_psi(problem, 0, storage[a], c[a], work.direction)
             protocol.close(problem, 0, work.direction)
@@ -181,6 +181,13 @@ def test_labelings_add_up_as_they_do_one_by_one(K, length):
             values = [protocol.dot(problem, 0, work.direction, theta), protocol.norm_sq(problem, 0, work.direction)]
             protocol.gram_scores(problem, 0, work.direction, theta_of := np.zeros_like(theta))
             found.append(np.concatenate([values, image, total, theta_of]))
+        straight, scores = w.copy(), np.zeros(15)
+        protocol.scatter_labelings(problem, 0, storage.ravel(), places, c, 0.5, work.direction, straight)
+        np.testing.assert_allclose(straight, image, atol=1e-12)
+        work.theta[:] = np.nan  # of a former example
+        protocol.score_labelings(problem, 0, storage.ravel(), places, w, work, scores)
+        protocol.scores(problem, 0, w, work.theta)
+        np.testing.assert_allclose(scores, [protocol.psi_score(problem, 0, y, work.theta) for y in storage], atol=1e-12)
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], atol=1e-12)
     assert abs(found[0][0]) > 1e-3

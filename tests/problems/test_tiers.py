@@ -339,6 +339,8 @@ def call_all(problem, w, labelings, blocks, total, storage, work, out):
         protocol.add_labelings(problem, i, storage, np.zeros(1, dtype=np.int64), np.ones(1), direction)
         protocol.close(problem, i, direction)
         out[i, 11] = protocol.dot(problem, i, direction, theta)
+        protocol.scatter_labelings(problem, i, storage, np.zeros(1, dtype=np.int64), np.ones(1), 0.5, direction, w)
+        protocol.score_labelings(problem, i, storage, np.zeros(1, dtype=np.int64), w, work, out[i, 12:])
     protocol.scatter_sum(problem, total, 0.01, w)
 
 
@@ -358,7 +360,7 @@ def test_functions_of_families_and_derived_ones_compile_to_what_they_are_in_plai
     results = []
     for function in (call_all, call_all.py_func):
         problem, rng = multilabel(lengths=(1, 4, 2, 3)), np.random.default_rng(0)
-        w, out = rng.normal(size=problem.d), np.full((problem.n, 12), np.nan)
+        w, out = rng.normal(size=problem.d), np.full((problem.n, 13), np.nan)
         blocks = protocol.copy_blocks(problem, protocol.new_blocks(problem))
         storage, labelings = protocol.new_storage(problem, 4), protocol.new_labelings(problem)
         work, (total,) = protocol.workspace(problem), protocol.new_sums(problem, 1)
@@ -396,7 +398,8 @@ def test_derived_functions_equal_those_of_a_family(name):
 # --- what is missing is named before anything is compiled ---------------------------------------------------------------
 
 
-SETS_NEEDED, BOUNDS_NEEDED = "sets (labeling_ptr, same_labeling, add_labelings)", "bounds (radii_sq)"
+SETS_NEEDED = "sets (labeling_ptr, same_labeling, add_labelings, scatter_labelings, score_labelings)"
+BOUNDS_NEEDED = "bounds (radii_sq)"
 MISSING = [
     (Multilabel, "online_eg", {}, "expectations (tilt, expectation_oracle, expectation_scratch)"),
     (Multilabel, "bcfw", {"sampling": "lipschitz"}, BOUNDS_NEEDED),

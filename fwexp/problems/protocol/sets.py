@@ -29,6 +29,16 @@ def add_labelings(problem, i, storage, places, c, direction):
     """
 
 
+@dispatched(fastmath=False)
+def scatter_labelings(problem, i, storage, places, c, factor, direction, w):
+    """Add ``factor`` sum_a c_a psi_i(y_a), y_a as in `add_labelings`, to the internal weights w; overwrites ``direction``."""
+
+
+@dispatched(fastmath=False)
+def score_labelings(problem, i, storage, places, w, work, out):
+    """Set ``out[a]`` to <w, psi_i(y_a)>, y_a as in `add_labelings`; what it leaves in ``work.theta`` are not all part scores."""
+
+
 @dispatched
 def psi_score(problem, i, y, theta):
     """Return <theta, p_i(y)>, that is <w, psi_i(y)>."""
