@@ -1,4 +1,4 @@
-"""Sequence labelling with lam chosen by cross-validation, along a certified regularisation path in every fold."""
+"""Sequence labelling with lam chosen by cross-validation, along a grid of certified gaps in every fold."""
 
 from typing import Any
 
@@ -13,17 +13,18 @@ from fwexp.estimators.chain_model import ChainModel, labels_of
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.features import FORMS
 from fwexp.estimators.labels import numbers_of
-from fwexp.options import check_integer, check_positive_scale, is_integer
+from fwexp.options import check_integer, check_positive, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.weighted import weighted_problem
-from fwexp.tasks.path import regularization_path
+from fwexp.tasks.grid import weights_on_grid
+from fwexp.tasks.path import largest_lam
 
 
 class ChainSVMCV(ChainModel):
     """Label sequences as `ChainSVM` does, with lam chosen by cross-validation.
 
-    In every fold one path is followed, which has weights for all lam at once, each at most ``eps`` above the minimum there
-    (Osokin et al. 2016, section 4); so more values of lam cost predictions alone.
+    In every fold one run goes through all values of lam, the largest first, each from the weights of the one before and to a
+    certified gap; so further values cost little.
 
     Parameters
     ----------
@@ -32,11 +33,12 @@ class ChainSVMCV(ChainModel):
     lam_min : float
         The least, unless values are given.
     eps : float
-        Certified gap along the paths, in units of the objective.
+        Certified gap in the folds at every lam, in units of the objective.
     cv : int, splitter or iterable
         Folds, as everywhere in scikit-learn; None is 5.
     solver : str
-        Of the training that follows, at the lam chosen, as ``tol`` and ``max_passes`` are. Paths are followed by ``auto``.
+        Of the training that follows, at the lam chosen, as ``tol`` and ``max_passes`` are. In the folds it is ``bcfw``, as
+        ``auto`` sets it.
     n_jobs : int, optional
         How many folds at once, in threads, as joblib counts them.
 
@@ -66,7 +68,7 @@ class ChainSVMCV(ChainModel):
 
     lams: Any = 20
     lam_min: float = 1e-3
-    eps: float = 0.1
+    eps: float = 0.02
     cv: Any = None
 
     def fit(self, X, y, sample_weight=None):
@@ -85,16 +87,16 @@ class ChainSVMCV(ChainModel):
         if len(X) != len(y):
             raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
         weights = None if sample_weight is None else check_weights(sample_weight, len(X))
-        lowest, seed = self._lowest(), as_seed(self.random_state)
+        lowest, eps, seed = self._lowest(), check_positive("eps", self.eps), as_seed(self.random_state)
+        X = self._features(X)
         parts = [part for split in check_cv(self.cv).split(X) for part in split]
         folds = [([X[i] for i in part], [y[i] for i in part], None if weights is None else weights[part]) for part in parts]
-        trains, tests = folds[::2], folds[1::2]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
-        paths = workers(delayed(self._follow)(*train, lowest, seed) for train in trains)
-        lams = self._values(lowest, max(path.lam[0] for _, path in paths))
-        scores = workers(delayed(_scores)(*found, *test, lams) for found, test in zip(paths, tests))
-        self._note(lams, np.array(scores), np.max([[path.gap_at(lam) for lam in lams] for _, path in paths], axis=0))
-        self._train(self._learn(X, y), sample_weight, lam=self.lam_)
+        learned = workers(delayed(self._learn_fold)(*train) for train in folds[::2])
+        lams = self._values(lowest, [problem for _, problem in learned], eps, seed)
+        found = workers(delayed(_scores)(*fold, *test, lams, eps, seed) for fold, test in zip(learned, folds[1::2]))
+        self._note(lams, *map(np.array, zip(*found)))
+        self._train(self._learn_from(X, y), sample_weight, lam=self.lam_)
         return self
 
     def _lowest(self) -> float:
@@ -107,27 +109,26 @@ class ChainSVMCV(ChainModel):
             raise ParameterError(f"lams must be a number of values, or hold values of lam, got shape {values.shape}")
         return check_positive_scale("lams", float(values.min()))
 
-    def _values(self, lowest: float, start: float) -> np.ndarray:
-        """Return the values of lam, the largest first; paths begin at ``start``."""
-        if is_integer(self.lams):
-            return np.geomspace(lowest, max(lowest, start), self.lams)[::-1]
-        return np.sort(np.asarray(self.lams, dtype=np.float64))[::-1]
+    def _values(self, lowest: float, problems: list, eps: float, seed: int) -> np.ndarray:
+        """Return the values of lam, the largest first."""
+        if not is_integer(self.lams):
+            return np.sort(np.asarray(self.lams, dtype=np.float64))[::-1]
+        start = max(largest_lam(problem, eps, seed) for problem in problems)
+        return np.geomspace(lowest, max(lowest, start), self.lams)[::-1]
 
-    def _follow(self, X, y, weights, lowest: float, seed: int):
-        """Return a tagger that has learned the features and labels of a fold, and the path there."""
+    def _learn_fold(self, X, y, weights):
+        """Return a tagger that has learned the names of features and the labels of a fold, and the problem there."""
         tagger = clone(self)
-        problem = tagger._learn(X, y)
-        if weights is not None:
-            problem = weighted_problem(problem, weights)
-        return tagger, regularization_path(problem, self.eps, lam_min=lowest, seed=seed)
+        problem = tagger._learn_from(X, y)
+        return tagger, problem if weights is None else weighted_problem(problem, weights)
 
     def _note(self, lams: np.ndarray, scores: np.ndarray, gaps: np.ndarray) -> None:
-        """Set what is known of every lam, and choose one."""
+        """Set what is known of every lam, from a row per fold, and choose one."""
         mean = scores.mean(axis=0)
         ranks = 1 + (mean[:, None] < mean).sum(axis=1)
         splits = {f"split{k}_test_score": of_fold for k, of_fold in enumerate(scores)}
         summary = {"mean_test_score": mean, "std_test_score": scores.std(axis=0), "rank_test_score": ranks}
-        self.cv_results_ = {"param_lam": lams} | splits | summary | {"gap": gaps}
+        self.cv_results_ = {"param_lam": lams} | splits | summary | {"gap": gaps.max(axis=0)}
         self.lam_, self.best_score_ = float(lams[mean.argmax()]), float(mean.max())
 
     def _learned(self):
@@ -141,10 +142,11 @@ class ChainSVMCV(ChainModel):
         self.lam_, self.best_score_ = self.result_.lam, float(self.cv_results_["mean_test_score"][best])
 
 
-def _scores(tagger, path, X, y, weights, lams) -> list[float]:
-    """Return the share of right labels in the rest of a fold at every lam."""
-    x, ptr = tagger.vectorizer_.encode(tagger._features(X))
+def _scores(tagger, problem, X, y, weights, lams: np.ndarray, eps: float, seed: int) -> tuple[list[float], np.ndarray]:
+    """Return the share of right labels in the rest of a fold at every lam, and the certified gaps there."""
+    x, ptr = tagger.vectorizer_.encode(X)
     truth, K = numbers_of(labels_of(y, ptr), tagger.classes_), len(tagger.classes_)
     weights = None if weights is None else np.repeat(weights, np.diff(ptr))
-    predictions = (decode(x, ptr, padded_weights(path.w_at(lam), K), K) for lam in lams.tolist())
-    return [float(np.average(labels == truth, weights=weights)) for labels in predictions]
+    found, gaps = weights_on_grid(problem, eps, lams.tolist(), seed)
+    predictions = (decode(x, ptr, padded_weights(w, K), K) for w in found)
+    return [float(np.average(labels == truth, weights=weights)) for labels in predictions], gaps

@@ -171,8 +171,11 @@ class ChainModel(PartsScore, CertifiedSVM):
         return self.vectorizer_.num_features
 
     def _learn(self, X, y):
+        return self._learn_from(self._features(X), y)
+
+    def _learn_from(self, features, y):
         vectorizer = Vectorizer(self.min_count)
-        rows, ptr = vectorizer.fit_transform(self._features(X))
+        rows, ptr = vectorizer.fit_transform(features)
         labels = labels_of(y, ptr)
         self.vectorizer_, self.classes_ = vectorizer, classes_of(labels)
         self.class_weight_ = weights_of(self.class_weight, self.classes_, labels)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_flag, check_names, check_positive, check_positive_scale, choice, option
@@ -15,6 +17,7 @@ from fwexp.tasks.lam_sequence import OPTIONS, GridSequence, as_frame, check_boun
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_PASSES = 100_000
 GRID = tuple(2.0**exponent for exponent in range(15, -16, -1))
 
 
@@ -24,7 +27,7 @@ def grid_search(
     *,
     lams: Sequence[float] = GRID,
     warm: bool = True,
-    max_passes: float = 100_000,
+    max_passes: float = MOST_PASSES,
     time_limit: float | None = None,
     seed: int = 0,
     verbose: bool = False,
@@ -65,6 +68,15 @@ def grid_search(
     return frame
 
 
+def weights_on_grid(problem, eps: float, lams: Sequence[float], seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the weights at every lam, the largest first, each from those before, and their certified gaps of at most eps."""
+    sequence = GridSequence(problem, {}, settings.check("seed", seed), eps, lams, warm=True)
+    status, rows = run_sequence(sequence, check_bounds(MOST_PASSES, None), "grid", verbose=False)
+    if len(rows) < len(lams):
+        raise ParameterError(f"eps must be a gap that {MOST_PASSES} passes reach at every lam, got {eps!r} ({status.sentence})")
+    return sequence.weights, np.array([row["gap"] for row in rows])
+
+
 def _check_lams(lams) -> list[float]:
     """Return the values of a grid."""
     text_or_number = isinstance(lams, str | bytes | Mapping) or not isinstance(lams, Iterable) or getattr(lams, "ndim", 1) == 0
@@ -79,7 +91,7 @@ class Grid(Task):
 
     name = "grid"
     title = "training at the powers of two from lam_max down to lam_min"
-    reads: ClassVar = {"seed": 0, "max_passes": 1e5, "time_limit": None}
+    reads: ClassVar = {"seed": 0, "max_passes": float(MOST_PASSES), "time_limit": None}
 
     @dataclass(frozen=True)
     class Options:

@@ -172,6 +172,13 @@ def regularization_path(
     )
 
 
+def largest_lam(problem, eps: float, seed: int) -> float:
+    """Return lam_inf, where a path begins: above it w = 0 has a gap of little more than eps."""
+    sequence = PathSequence(problem, {}, settings.check("seed", seed), True, eps, 0.0, DEFAULT_KAPPA[True])
+    sequence.next_lam()
+    return sequence.solver.lam
+
+
 class Path(Task):
     """The regularisation path, as by `fwexp.regularization_path`."""
 

@@ -7,6 +7,7 @@ from sklearn.model_selection import KFold
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
+from fwexp.tasks.grid import weights_on_grid
 
 pytestmark = pytest.mark.usefixtures("plain_python")
 LAMS = [0.1, 10.0, 1.0]
@@ -24,15 +25,20 @@ def chosen(data):
     return ChainSVMCV(lams=LAMS, eps=0.05, cv=3).fit(*data)
 
 
-def test_scores_are_those_along_the_paths_of_all_folds(data, chosen):
+def test_scores_are_those_along_the_grids_of_all_folds(data, chosen):
     X, y = data
     results = chosen.cv_results_
     assert results["param_lam"].tolist() == [10.0, 1.0, 0.1]
     for fold, (train, test) in enumerate(KFold(3).split(X)):
         tagger = ChainSVM().fit([X[i] for i in train], [y[i] for i in train])
         problems = [tagger.to_problem([X[i] for i in part], [y[i] for i in part]) for part in (train, test)]
-        path = fwexp.regularization_path(problems[0], 0.05, lam_min=0.1)
-        predictions = [np.concatenate(fwexp.predict(problems[1], path.w_at(lam))) for lam in (10.0, 1.0, 0.1)]
+        weights, gaps = weights_on_grid(problems[0], 0.05, LAMS, seed=0)
+        for w, gap, lam in zip(weights, gaps, (10.0, 1.0, 0.1), strict=True):
+            value = fwexp.evaluate(problems[0], w)
+            other = fwexp.solve(problems[0], lam=lam, gap_tol=0.01, max_passes=500)
+            assert -1e-9 <= lam / 2 * value.norm_sq + value.hinge - other.dual <= gap + other.gap + 1e-9
+            assert gap <= 0.05
+        predictions = [np.concatenate(fwexp.predict(problems[1], w)) for w in weights]
         wanted = [np.mean(labels == problems[1].labels) for labels in predictions]
         np.testing.assert_allclose(results[f"split{fold}_test_score"], wanted)
     found = np.array([results[f"split{fold}_test_score"] for fold in range(3)])
@@ -58,6 +64,21 @@ def test_values_of_lam_are_spread(data):
     assert lams[0] > lams[1]
     weighted = ChainSVMCV(lams=[0.5], cv=KFold(2)).fit(*data, sample_weight=np.arange(12))
     assert weighted.lam_ == 0.5
+
+
+def test_features_of_a_sequence_are_asked_for_once(data):
+    X, y = data
+    asked = []
+
+    def features(x):
+        asked.append(x)
+        return x
+
+    plain = ChainSVMCV(lams=[1.0], cv=3).fit(X, y)
+    found = ChainSVMCV(lams=[1.0], cv=3, features=features).fit(X, y)
+    assert asked == X
+    assert found.predict(X) == plain.predict(X)
+    assert found.best_score_ == plain.best_score_
 
 
 def test_copies_and_files(data, chosen, tmp_path):
