@@ -47,6 +47,8 @@ class PartsScore:
         check_is_fitted(self)
         right, size = self._right(X, y)
         weights = np.ones(len(right)) if sample_weight is None else check_weights(sample_weight, len(right))
+        if not weights @ size:
+            raise ParameterError("X must hold an example whose weight is not 0, to be scored, got none")
         return float(weights @ right / (weights @ size))
 
     @abstractmethod

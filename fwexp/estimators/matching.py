@@ -8,7 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
 from fwexp.estimators.base import CertifiedSVM, PartsScore
+from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
+
+LINKS = "arrays (R, C, p), one per example"
 
 
 class MatchingSVM(PartsScore, CertifiedSVM):
@@ -64,7 +67,8 @@ class MatchingSVM(PartsScore, CertifiedSVM):
             Of links (row, column).
         """
         check_is_fitted(self)
-        return self.result_.predict(X)
+        X = as_list("X", X, LINKS)
+        return self.result_.predict(X) if X else []
 
     def score(self, X, y, sample_weight=None) -> float:
         """Return 1 minus the mean loss of the predictions, which is between 0 and 1: see `fwexp.matching_problem`.
@@ -95,6 +99,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         return matching_problem(X, y, nonnegative=self.nonnegative, **costs)
 
     def _right(self, X, y):
+        X = as_list("X", X, LINKS)  # which may be a generator
         problem = self._problem(X, y)
         losses = [loss(problem, i, found) for i, found in enumerate(self.predict(X))]
         return 1.0 - np.array(losses), np.ones(problem.n)

@@ -210,6 +210,8 @@ class StructuredSVM(CertifiedSVM):
         float
         """
         X, y = _examples(X, y)
+        if not X:
+            raise ParameterError("X must hold at least one input, to be scored, got none")
         losses = [self._loss(labeling, predicted) for labeling, predicted in zip(y, self.predict(X))]
         if not hasattr(self.model, "max_loss"):
             return -float(np.mean(losses))

@@ -50,6 +50,18 @@ def test_the_score_is_one_minus_the_mean_loss(data, fitted):
     assert fitted.score(X, y, sample_weight=[1, 3]) == pytest.approx(1 - np.average(losses, weights=[1, 3]))
 
 
+def test_examples_may_come_from_generators_and_be_none_or_one(data, fitted):
+    X, y = data
+    again = MatchingSVM().fit(iter(X), iter(y))
+    np.testing.assert_array_equal(again.coef_, fitted.coef_)
+    assert again.score(iter(X), iter(y)) == fitted.score(X, y)
+    assert len(again.predict(iter(X))) == len(X)
+    assert again.predict([]) == []
+    assert MatchingSVM().fit(X[:1], y[:1]).predict_one(X[0]).tolist() == y[0].tolist()
+    with pytest.raises(ParameterError, match="X must hold an example whose weight is not 0, to be scored, got none"):
+        fitted.score(X[:2], y[:2], sample_weight=[0, 0])
+
+
 def test_copies_files_and_folds(data, fitted, tmp_path):
     X, y = data
     for again in (pickle.loads(pickle.dumps(fitted)), MatchingSVM.load(fitted.save(tmp_path / "model.npz"))):

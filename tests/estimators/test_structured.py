@@ -79,3 +79,14 @@ def test_mistakes_are_one_line(model, X, y, message):
     with pytest.raises(ParameterError, match=message) as error:
         StructuredSVM(model).fit(X, y)
     assert "\n" not in str(error.value)
+
+
+def test_examples_may_come_from_generators_and_be_none_or_one():
+    X, y = [2.0, -1.0, 3.0], [1, -1, 1]
+    fitted = StructuredSVM(Signs()).fit(iter(X), iter(y))
+    assert fitted.predict(iter(X)) == y
+    assert fitted.score(iter(X), iter(y)) == fitted.score(X, y)
+    assert fitted.predict([]) == []
+    assert StructuredSVM(Signs()).fit(X[:1], y[:1]).predict(X[:1]) == y[:1]
+    with pytest.raises(ParameterError, match="X must hold at least one input, to be scored, got none"):
+        fitted.score([], [])
