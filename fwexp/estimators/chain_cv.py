@@ -24,7 +24,7 @@ class ChainSVMCV(ChainModel):
     """Label sequences as `ChainSVM` does, with lam chosen by cross-validation.
 
     In every fold one run goes through all values of lam, the largest first, each from the weights of the one before and to a
-    certified gap; so further values cost little.
+    certified gap.
 
     Parameters
     ----------
