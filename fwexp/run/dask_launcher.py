@@ -98,7 +98,8 @@ def _run_job(context, task, config, overrides: list[str], number: int) -> JobRet
     JobRuntime.instance().set("name", job.hydra.job.name)
     HydraConfig.instance().set_config(job)
     keys = {"job_dir_key": "hydra.sweep.dir", "job_subdir_key": "hydra.sweep.subdir"}
-    return run_job(hydra_context=context, task_function=task, config=job, **keys)
+    done = run_job(hydra_context=context, task_function=task, config=job, **keys)
+    return JobReturn(status=done.status, _return_value=done._return_value)  # without its configurations, which it was given
 
 
 def register() -> None:

@@ -2,7 +2,7 @@
 
 The parent writes there what is to be done. A worker, launched with the key of a run, reads that, makes a note when the run
 begins, and leaves a line in its place when that has ended, which the parent prints. A note that stays is that of a worker which
-has died, or is at work. The parent stops its workers by removing what is to be done, and they stop, too, when it has died.
+has died, or is at work. The parent stops its workers by removing what is to be done; those on its host stop, too, when it has died.
 """
 
 import contextlib

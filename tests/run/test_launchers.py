@@ -14,7 +14,7 @@ import pytest
 from fwexp import store
 from fwexp.files import locks
 from fwexp.run import launching, sweep
-from tests.faults import COMMAND, PATIENCE, contents
+from tests.faults import COMMAND, PATIENCE, SOON, contents, left_by
 
 pytestmark = pytest.mark.slow  # each starts workers
 
@@ -143,6 +143,21 @@ def test_ctrl_c_keeps_what_is_in_work_and_the_sweep_goes_on_later(tmp_path, last
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
     done(start(tmp_path, *words, *LAUNCHERS[launcher]))
     assert contents(tmp_path) == wanted
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_second_ctrl_c_ends_the_sweep_and_leaves_no_process(tmp_path, launcher):
+    process = start(tmp_path, *LASTS, "max_passes=1e6", *LAUNCHERS[launcher])
+    in_work(tmp_path)
+    for _ in range(2):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.1)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors.splitlines()[-1]) == (130, "fwexp: interrupted"), errors
+    end = time.monotonic() + SOON
+    while left_by(process.pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not left_by(process.pid)
 
 
 # -- a cluster that is there, with workers on other hosts
