@@ -177,7 +177,7 @@ def test_unpacked_wheel_works(wheel, tmp_path):
 import json
 import fwexp, fwexp.experiments, fwexp.plots, fwexp.run.config
 conf = fwexp.run.config.conf_dir()
-presets = [f"experiment/{figure.preset}.yaml" for figure in fwexp.experiments.FIGURES.values()]
+presets = [f"experiment/{figure.preset}.yaml" for figure in fwexp.experiments.FIGURES.values() if figure.has_runs]
 files = [fwexp.__file__, fwexp.experiments.__file__, fwexp.plots.__file__]
 files += [str(conf / name) for name in ["config.yaml", *presets]]
 train, test = fwexp.load_dataset("digits")
