@@ -16,6 +16,7 @@
 ## make bench               measure speed: start, passes and where they go, gaps; ARGS=--record keeps it in results/bench
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
 ## make bench-rule          auto beside fixed settings of bcfw, on data sets that its rule is fitted on and others: results/bench
+## make bench-scale         how training grows with workers: measured with 1 to 8, simulated to 10,000; results/bench/scale.csv
 ## make bench-tagger        train taggers on the text of CoNLL-2000 with ChainSVM and CRFsuite, then tag what is typed in
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
@@ -48,7 +49,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-peers bench-tagger clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-scale bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -123,6 +124,9 @@ bench-growth: $(INSTALLED)
 
 bench-rule: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.rule $(ARGS)
+
+bench-scale: $(INSTALLED)
+	$(BIN)/python -m fwexp.bench.scale $(ARGS)
 
 bench-peers: $(INSTALLED)
 	$(BIN)/python -m fwexp.commands.peers $(ARGS)

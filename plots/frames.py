@@ -27,9 +27,11 @@ MEASURES = {
     "cache_local": ("share of steps let through by the local criterion", "linear"),
     "cache_global": ("share of steps let through by the global criterion", "linear"),
     "share": ("share of problems solved", "linear"),
+    "rate": ("oracle calls per second", "log"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
 AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
+AXES |= {"workers": "workers"}
 
 FLOOR = 1e-12
 """Differences of objectives below this are rounding; log axes end here."""

@@ -89,12 +89,17 @@ def test_every_import_is_a_declared_dependency():
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools"}
     extras = PYPROJECT["project"]["optional-dependencies"]
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
-    lists = needed, extras["images"], extras["report"], extras["parallel"], extras["estimators"], extras["dask"]
-    always, images, report, parallel, estimators, dask = (
+    lists = needed, *(extras[name] for name in ("images", "report", "parallel", "submitit", "estimators", "dask"))
+    always, images, report, parallel, submitit, estimators, dask = (
         {canonicalize_name(Requirement(text).name) for text in texts} for texts in lists
     )
-    of_folders = {"data": always | images, "report": always | report, "run": always | parallel, "problems": always | parallel}
-    of_folders |= {"estimators": always | estimators, "distributed": always | dask, "bench": always | dask}
+    of_folders = {"data": always | images, "report": always | report, "problems": always | parallel}
+    of_folders |= {
+        "run": always | parallel | submitit | dask,
+        "estimators": always | estimators,
+        "distributed": always | dask,
+        "bench": always | dask,
+    }
     provided = packages_distributions()
     for folder in INSTALLED_AS:
         for path in (ROOT / folder).rglob("*.py"):
@@ -177,7 +182,7 @@ def test_unpacked_wheel_works(wheel, tmp_path):
 import json
 import fwexp, fwexp.experiments, fwexp.plots, fwexp.run.config
 conf = fwexp.run.config.conf_dir()
-presets = [f"experiment/{figure.preset}.yaml" for figure in fwexp.experiments.FIGURES.values()]
+presets = [f"experiment/{figure.preset}.yaml" for figure in fwexp.experiments.FIGURES.values() if figure.has_runs]
 files = [fwexp.__file__, fwexp.experiments.__file__, fwexp.plots.__file__]
 files += [str(conf / name) for name in ["config.yaml", *presets]]
 train, test = fwexp.load_dataset("digits")

@@ -28,6 +28,8 @@ class Costs:
         An oracle call where it waits, and needs no core here.
     work : float
         A call, or a step of ``local``, on a worker's core.
+    aside : float
+        What a worker's core does beside a call, while that waits.
     step : float
         A step of ``oracles`` in the main process.
     message : float
@@ -46,6 +48,7 @@ class Costs:
 
     call: float = 0.0
     work: float = 0.0
+    aside: float = 0.0
     step: float = 0.0
     message: float = 0.0
     worker_message: float = 0.0
@@ -87,7 +90,9 @@ class Machine(NamedTuple):
 
     cores: int
     idle: float = 0.0  # the share of a core that Dask takes where nothing is done, in all
-    slower: float = 1.0  # how much longer work takes where all cores work, which share caches and memory
+    alone: float = 1.0  # seconds per second of processor time where a core is free
+    crowded: float = 1.0  # likewise where all cores work, which share caches and memory
+    turns: float = 1.0  # likewise where processes take turns, and each finds the cache as another one left it
 
 
 class Simulated(NamedTuple):
@@ -131,8 +136,8 @@ class Cluster:
         if self.load.scheme == "local":
             self.env.process(self._rounds())
         else:
-            for k in range(self.workers):
-                self.env.process(self._answer(k))
+            for _ in range(self.workers):
+                self.env.process(self._answer())
             self.env.process(self._replay())
         self.env.run(self.enough)
         end, done = self.history[-1]
@@ -152,9 +157,20 @@ class Cluster:
         while seconds > 0:
             with self.cores.request() as core:
                 yield core
-                slower = self.machine.slower if self.cores.count == self.machine.cores else 1.0
-                yield self.env.timeout(min(seconds, SLICE) * slower)
+                yield self.env.timeout(min(seconds, SLICE) * self._slowness)
             seconds -= SLICE
+
+    @property
+    def _slowness(self) -> float:
+        """Seconds per second of processor time, for whoever has a core."""
+        machine, cores = self.machine, self.cores
+        return (
+            machine.turns
+            if len(cores.queue) >= machine.cores
+            else machine.crowded
+            if cores.count == machine.cores
+            else machine.alone
+        )
 
     def _idle(self):
         """Do what is done where nothing is to be done."""
@@ -166,6 +182,8 @@ class Cluster:
     def _work(self, calls: float):
         """Have a worker call the oracle, or take steps."""
         self.busy["workers"] += calls * (self.costs.call + self.costs.work)
+        if self.costs.aside:
+            self.env.process(self._compute(calls * self.costs.aside))
         yield self.env.timeout(calls * self.costs.call)
         yield from self._compute(calls * self.costs.work)
 
@@ -185,30 +203,34 @@ class Cluster:
 
     # --- oracles ---
 
-    def _answer(self, k: int):
+    def _answer(self):
         """Have a worker answer its messages one after the other, for ever."""
         arrived = simpy.Store(self.env)
         for _ in range(self.load.in_flight):
-            self.env.process(self._send(arrived))
+            self.env.process(self._ask(arrived))
         while True:
             yield arrived.get()
             yield from self._work(self.load.tau)
             self.env.process(self._take(arrived))
 
-    def _send(self, arrived):
-        costs, load = self.costs, self.load
-        yield from self._in_main(messages=costs.message / 2, bytes=load.sent * costs.byte)
-        yield self.env.timeout(costs.latency / 2)
-        yield from self._compute(costs.worker_message + load.sent * costs.worker_byte)
+    def _ask(self, arrived):
+        yield from self._in_main(messages=self.costs.message / 2, bytes=self.load.sent * self.costs.byte)
+        yield from self._travel(arrived)
+
+    def _travel(self, arrived):
+        yield self.env.timeout(self.costs.latency / 2)
+        yield from self._compute(self.costs.worker_message + self.load.sent * self.costs.worker_byte)
         arrived.put(True)
 
     def _take(self, arrived):
+        """Take an answer, and ask again."""
         costs, load = self.costs, self.load
         yield from self._compute(load.returned * costs.worker_byte)
         yield self.env.timeout(costs.latency / 2)
-        yield from self._in_main(messages=costs.message / 2, bytes=load.returned * costs.byte, steps=load.tau * costs.step)
+        size = load.sent + load.returned
+        yield from self._in_main(messages=costs.message, bytes=size * costs.byte, steps=load.tau * costs.step)
         self._count(load.tau)
-        yield from self._send(arrived)
+        yield from self._travel(arrived)
 
     def _replay(self):
         """Take steps with stored labelings by turns, while there is nothing else to do."""
@@ -280,4 +302,4 @@ def simulate(costs: Costs, load: Load, workers: int, machine: Machine | None = N
     if load.scheme == "local":
         return cluster.run(4 * load.round * load.n)
     first = workers * load.in_flight * load.tau
-    return cluster.run(first + max(4000, 40 * min(workers, 100)) * load.tau, first)
+    return cluster.run(first + min(4000, 200 * workers) * load.tau, first)

@@ -116,6 +116,8 @@ class Figure:
         the stored weights predict for them; ``data`` and ``draw`` then take it as second argument.
     places : tuple of str
         Its data sets, as parts of claims name them, where claims look at those of other figures, too.
+    has_runs : bool
+        Whether it is drawn from runs; else ``data`` takes what ``shows`` returns for none, and there is no preset.
     note : str
         What its readers must know of how it departs from what it repeats; stands on it.
     seconds : float
@@ -135,6 +137,7 @@ class Figure:
     suffixes: tuple[str, ...] = PICTURE
     shows: Callable | None = None
     places: tuple[str, ...] = ()
+    has_runs: bool = True
     note: str = ""
     seconds: float = 60.0
 

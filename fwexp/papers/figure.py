@@ -117,10 +117,8 @@ class _Plan:
 
     @classmethod
     def of(cls, name: str, results_dir, preset: str | None, launcher: str | None = None) -> "_Plan":
-        from fwexp.run import sweep
-
         figure, preset = FIGURES.find(name), preset or "full"
-        configs = sweep.expand([f"+experiment={figure.preset}"], preset=preset)
+        configs = configs_of(figure, preset)
         stem = check_folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
         return cls(figure, preset, stem, configs, launcher or figure.launcher(preset))
 
@@ -166,7 +164,7 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
 
     figure, preset, configs = plan.figure, plan.preset, plan.configs
     results = stored_results(configs, results_dir)
-    if not len(results):
+    if figure.has_runs and not len(results):
         return
     stored = _runs(configs, results_dir, set(results["key"]))
     shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
@@ -193,12 +191,18 @@ def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:
     return more
 
 
+def configs_of(figure: Figure, preset: str) -> list[dict]:
+    """The configurations of a figure's runs."""
+    from fwexp.run import sweep
+
+    return sweep.expand([f"+experiment={figure.preset}"], preset=preset) if figure.has_runs else []
+
+
 def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:
     """The configurations of a figure whose runs are not stored, and how many runs it has in all."""
     from fwexp import store
-    from fwexp.run import sweep
 
-    configs = sweep.expand([f"+experiment={FIGURES.find(name).preset}"], preset=preset or "full")
+    configs = configs_of(FIGURES.find(name), preset or "full")
     return [config for config in configs if not store.is_stored(results_dir, config)], len(configs)
 
 

@@ -44,7 +44,9 @@ def test_cores_are_shared():
     alone = simulate(costs, LOCAL, 4).calls_per_second
     shared = simulate(costs, LOCAL, 4, Machine(2)).calls_per_second
     assert (alone, shared) == pytest.approx((4000, 2000), rel=0.01)
-    assert simulate(costs, LOCAL, 4, Machine(2, slower=1.25)).calls_per_second == pytest.approx(1600, rel=0.01)
+    assert simulate(costs, LOCAL, 4, Machine(2, turns=1.25)).calls_per_second == pytest.approx(1600, rel=0.01)
+    assert simulate(costs, LOCAL, 2, Machine(2, crowded=1.25)).calls_per_second == pytest.approx(1600, rel=0.01)
+    assert simulate(costs, LOCAL, 1, Machine(2, alone=1.25)).calls_per_second == pytest.approx(800, rel=0.01)
     assert simulate(costs, LOCAL, 2, Machine(2, idle=0.5)).calls_per_second == pytest.approx(1500, rel=0.05)
     assert simulate(LONG, ORACLES, 8, Machine(2)).calls_per_second == pytest.approx(800, rel=0.05)  # they sleep
 

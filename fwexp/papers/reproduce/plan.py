@@ -90,7 +90,8 @@ def plan(results_dir, preset: str = "full") -> list[Step]:
     steps = []
     with sweep.hydra_loader():  # for all of them, so that each file is read once
         for name, figure in experiments():
-            configs = sweep.expand([f"+experiment={name}"], preset=preset)
+            runs_nothing = figure is not None and not figure.has_runs
+            configs = [] if runs_nothing else sweep.expand([f"+experiment={name}"], preset=preset)
             missing = {key_of(config): config for config in configs if key_of(config) not in done}
             done |= set(missing)
             times = [durations.of(config) for config in missing.values()]

@@ -1,0 +1,78 @@
+"""How training grows with workers: measured points on simulated curves, a panel for each regime."""
+
+import pandas as pd
+
+from fwexp.plots import style
+from fwexp.plots.drawing import label_log
+
+COLUMNS = ["panel", "regime", "variant", "axis", "measure", "x", "median", "bottleneck", "keys"]
+CALLS, PROGRESS = ", calls", ", progress"
+BLUE, RED = "#0072B2", "#D55E00"  # Okabe and Ito's
+# What keeps a regime from growing further, as the simulation names it.
+BOTTLENECKS = {
+    "workers": "workers: it grows on",
+    "messages": "messages through the main process",
+    "bytes": "bytes to and from the main process",
+    "steps": "steps of the main process",
+    "copies": "copies of dual blocks to the main process",
+    "exchanges": "what the main process does in a round",
+    "rounds": "waiting for rounds",
+}
+# Which series is drawn how: this machine's is what its measurements are compared with.
+STYLES = {
+    "cluster": {"linestyle": "-", "label": "simulated, a core for every process"},
+    "machine": {"linestyle": ":", "label": "simulated, this machine"},
+    "measured": {"linestyle": "", "marker": "o", "markersize": 4, "label": "measured, this machine"},
+}
+NAMES = {CALLS: "oracle calls per second", PROGRESS: "the same over how many more passes a gap takes"}
+
+
+def data(_, table: pd.DataFrame) -> pd.DataFrame:
+    """The tidy frame: calls per second, and these over the passes that a gap takes relative to one worker."""
+    first = table[table["series"] == "measured"].groupby("regime")["passes"].first()
+    passes = table["passes"] / table["regime"].map(first).where(table["series"] == "measured", 1.0)
+    panels = table["regime"].map(dict(zip(table["regime"].unique(), "abcd", strict=False)))
+    facts = {"panel": panels, "regime": table["regime"], "axis": "workers", "measure": "rate", "x": table["workers"]}
+    frames = [
+        pd.DataFrame(facts | {"variant": table["series"] + which, "median": values, "bottleneck": table["bottleneck"], "keys": ""})
+        for which, values in ((CALLS, table["calls_per_second"]), (PROGRESS, table["calls_per_second"] / passes))
+    ]
+    return pd.concat(frames, ignore_index=True)[COLUMNS]
+
+
+def draw(frame: pd.DataFrame, _):
+    """Draw a panel for each regime; its title names what is the bottleneck of most workers."""
+    from matplotlib.figure import Figure
+
+    with style.context():
+        figure = Figure(figsize=(style.TEXT, 5.0), layout="constrained")
+        panels = frame.groupby("panel", sort=False)
+        for (key, rows), ax in zip(panels, figure.subplots(2, 2, sharex=True).flat, strict=False):
+            largest = rows[rows["variant"] == "cluster" + CALLS].sort_values("x").iloc[-1]["bottleneck"]
+            ax.set(xscale="log", yscale="log", ylabel="per second" if key in "ac" else "")
+            ax.set_title(f"({key}) {_title(rows['regime'].iloc[0])}", loc="left")
+            ax.text(0.03, 0.96, f"bottleneck: {BOTTLENECKS[largest]}", transform=ax.transAxes, va="top", fontsize=6.5)
+            for variant, curve in rows.groupby("variant", sort=False):
+                calls, series = variant.endswith(CALLS), variant.partition(",")[0]
+                look = {"color": BLUE, "linewidth": 2.4} if calls else {"color": RED, "linewidth": 1.1}
+                ax.plot(curve["x"], curve["median"], **look | STYLES[series] | {"label": ""}, fillstyle="none")
+            low, high = ax.get_ylim()
+            ax.set_ylim(low, high * 4)
+            if key in "cd":
+                ax.set_xlabel("workers")
+            label_log(ax.xaxis)
+        figure.legend(handles=_handles(), loc="outside lower center", ncols=2)
+    return figure
+
+
+def _title(regime):
+    """The name of a regime, in words."""
+    oracle, weights = regime.split(", ")
+    return f"{oracle} oracle, {'few' if weights.startswith('small') else 'many'} weights"
+
+
+def _handles():
+    from matplotlib.lines import Line2D
+
+    looks = [Line2D([], [], color="black", fillstyle="none", **look) for look in STYLES.values()]
+    return [Line2D([], [], color=color, label=NAMES[measure]) for measure, color in ((CALLS, BLUE), (PROGRESS, RED))] + looks
