@@ -89,11 +89,16 @@ def test_every_import_is_a_declared_dependency():
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools"}
     extras = PYPROJECT["project"]["optional-dependencies"]
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
-    lists = needed, extras["images"], extras["report"], extras["parallel"], extras["estimators"], extras["dask"]
-    always, images, report, parallel, estimators, dask = (
+    lists = needed, extras["images"], extras["report"], extras["parallel"], extras["estimators"], extras["dask"], extras["submitit"]
+    always, images, report, parallel, estimators, dask, submitit = (
         {canonicalize_name(Requirement(text).name) for text in texts} for texts in lists
     )
-    of_folders = {"data": always | images, "report": always | report, "run": always | parallel, "problems": always | parallel}
+    of_folders = {
+        "data": always | images,
+        "report": always | report,
+        "run": always | parallel | submitit,
+        "problems": always | parallel,
+    }
     of_folders |= {"estimators": always | estimators, "distributed": always | dask}
     provided = packages_distributions()
     for folder in INSTALLED_AS:
