@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dask.utils import parse_bytes
 from distributed import Client, LocalCluster
 
 from fwexp.errors import ParameterError, shown
@@ -47,6 +48,14 @@ def connected(owner: str, address: str | None = None, scheduler_file: str | None
         raise ParameterError(f"{owner}.{what} must be {kind}, got {shown(given)}: {error}") from error
     with client:
         yield client
+
+
+def is_size(text: str) -> bool:
+    """Whether Dask reads a text as so many bytes, such as ``4GB``."""
+    try:
+        return parse_bytes(text) > 0
+    except ValueError:
+        return False
 
 
 def _address(scheduler_file: str) -> str:

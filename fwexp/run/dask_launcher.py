@@ -31,13 +31,10 @@ def _check_resources(name: str, value) -> dict:
 
 
 def _check_memory(name: str, value) -> str:
-    from dask.utils import parse_bytes
+    from fwexp.distributed.cluster import is_size
 
-    try:
-        if not isinstance(value, str) or parse_bytes(value) <= 0:
-            raise ValueError
-    except ValueError:
-        raise ParameterError(f"{name} must be a size such as 4GB, got {shown(value)}") from None
+    if not isinstance(value, str) or not is_size(value):
+        raise ParameterError(f"{name} must be a size such as 4GB, got {shown(value)}")
     return value
 
 
