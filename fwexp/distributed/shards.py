@@ -230,7 +230,8 @@ class Shards(CallbackProblem):
         return answer, answer.loss - float(answer.psi @ w)
 
 
-ONLY = (("line_search", True), ("cache", False), ("refresh", 0), ("constrained_search", "exact"))  # options of ``bcfw``
+# Options of ``bcfw``.
+ONLY = (("line_search", True), ("cache", False), ("refresh", 0), ("constrained_search", "exact"), ("plain", 0))
 COSTLY = 2e-3  # seconds of an oracle call, ten times those of a step here
 
 
