@@ -54,7 +54,6 @@ class Options:
     cache: ClassVar[bool] = False
     nu: ClassVar[float] = 1.0
     constrained_search: ClassVar[str] = "exact"
-    plain: ClassVar[float] = 0.0
     needs_gaps: ClassVar[bool] = False
     refresh_passes: ClassVar[float] = 0.0
 

@@ -230,8 +230,7 @@ class Shards(CallbackProblem):
         return answer, answer.loss - float(answer.psi @ w)
 
 
-# Options of ``bcfw``.
-ONLY = (("line_search", True), ("cache", False), ("refresh", 0), ("constrained_search", "exact"), ("plain", 0))
+ONLY = (("line_search", True), ("cache", False), ("refresh", 0), ("constrained_search", "exact"))  # options of ``bcfw``
 COSTLY = 2e-3  # seconds of an oracle call, ten times those of a step here
 
 

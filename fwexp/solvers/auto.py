@@ -13,10 +13,9 @@ The rule:
 * Labelings cannot be kept (no tier ``sets``): plain steps in random order.
 * Averages are asked for (they are not defined with acceleration): corrective steps in random order.
 * ``lam`` is not known yet, as on a path: the same, accelerated where that pays at the time.
-* Else: `START` passes of plain steps in random order, which a low accuracy needs no more than; then corrective steps, gap
-  sampling, a small oracle cache, and acceleration, as strong as the labelings met until then ask for (`observed_strength` in
-  `fwexp.solvers.acceleration`), with gaps refreshed every ten passes. That the first passes are plain was chosen on the half
-  ``fitted on`` of ``make bench-rule``.
+* Else: corrective steps, gap sampling with a first pass in random order, a small oracle cache, and after `START` passes
+  acceleration, as strong as the labelings met until then ask for (`observed_strength` in `fwexp.solvers.acceleration`), with gaps
+  refreshed every ten passes.
 """
 
 import dataclasses
@@ -30,7 +29,7 @@ from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.n_slack import NSlack
 
 CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few labelings to score
-START = 2.0  # plain passes before acceleration begins, in which it meets the labelings that say how strong it has to be
+START = 2.0  # passes before acceleration begins, in which it meets the labelings that say how strong it has to be
 
 
 QPS, QP_SHARE, QP_VISITS = 40, 0.15, 30.0
@@ -128,4 +127,4 @@ def rule(problem, lam: float | None = None, iterates=None) -> dict:
         accelerate = {"kap": None if bounded else OBSERVED, "period": None, "refresh": False}
         return {"sampling": "shrinking", "step": "exact", "accelerate": accelerate}
     accelerate = {"kap": OBSERVED, "period": None, "start": START, "refresh": False}
-    return {"sampling": "gap_perm", "step": "corrective", "cache": CACHE, "accelerate": accelerate, "plain": START}
+    return {"sampling": "gap_perm", "step": "corrective", "cache": CACHE, "accelerate": accelerate}

@@ -20,7 +20,6 @@ that is made elsewhere, and by default none of it takes part; most are of Osokin
 * an outer acceleration (``accelerate``): ``acceleration``;
 * weights that must not be negative, w = max(v, 0) where v is the sum above: ``projections``; the published step, exact for the
   unclipped v, falls short of the maximum of the dual there, and by default the line search goes on (``constrained_search``);
-* passes at first in which all of these rest (``plain``);
 * another lam on the way: ``lam_changes``.
 """
 
@@ -40,7 +39,7 @@ from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.bcfw_options import CacheOptions, Options
 from fwexp.solvers.constrained_search import extend_step
 from fwexp.solvers.corners import NO_ROOM, find_corner
-from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN, steps_of
+from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
 from fwexp.solvers.duals import block_has_room, prefetch_block, step_towards
 from fwexp.solvers.gap_refresh import GapRefresh, exact_gaps
 from fwexp.solvers.lam_changes import LamChanges
@@ -264,8 +263,6 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
                 self.begin_acceleration()
             if state.centre is not None and self.ticks >= state.centre.next_step:
                 self.move_centre()
-            if self.looks_at_gaps and state.ordered_since + self.problem.n <= self.step < self.plain_steps:
-                self.begin_ordered_pass()
             if counts[STEPS_TAKEN] >= state.next_refresh:
                 if counts[ORACLE_CALLS] + self.problem.n > calls:
                     return
@@ -283,17 +280,12 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
         if self.sets is not None:
             active_set.copied(self.problem, self.sets)
 
-    @property
-    def plain_steps(self) -> int:
-        """Steps at first that are Frank-Wolfe ones, pass by pass, to which no stored labeling answers."""
-        return steps_of(self.options.plain, self.problem.n)
-
     def corners(self):
         """Return the rule that finds corners."""
         if self.sets is None:
             return corners.Unneeded() if self.options.step == duals.EXACT else corners.Oracle()
         cache = self._cache
-        return corners.Cache(self.has_cache and self.step >= self.plain_steps, cache.F, cache.nu, self.stored, self.sets)
+        return corners.Cache(self.options.cache is not False, cache.F, cache.nu, self.stored, self.sets)
 
     @property
     def _step_rule(self) -> duals.StepRule | duals.WholeBlock:
@@ -302,15 +294,12 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
             return duals.WholeBlock()
         constrained = isinstance(self.state.projection, projections.Nonnegative)
         extends = constrained and options.line_search and options.constrained_search == "exact"
-        kind = "fw" if self.step < self.plain_steps else options.step
-        return duals.StepRule(duals.STEP_KINDS[kind], options.line_search, CORRECTIONS, options.nu, extends)
+        return duals.StepRule(duals.STEP_KINDS[options.step], options.line_search, CORRECTIONS, options.nu, extends)
 
     def _run(self, calls: int, max_steps: int) -> bool:
         """Take steps up to the next refresh or centre; return whether there was any draw left to use."""
         state, counts = self.state, self.state.iterate.counts
         event = min(state.next_refresh, np.inf if self.shrinks else self.next_centre, max_steps)
-        if self.step < self.plain_steps:
-            event = min(event, self.plain_steps, state.ordered_since + self.problem.n if self.looks_at_gaps else np.inf)
         # What is stored may answer for the oracle again and again: for a few calls, nobody knows how many steps it takes.
         ahead = max(calls - counts[ORACLE_CALLS], self.problem.n * self.has_cache)
         draws = state.draws.peek(int(min(event - counts[STEPS_TAKEN], ahead)))

@@ -57,8 +57,6 @@ class Options:
         Whether the method runs inside an outer acceleration, and which.
     constrained_search : str
         Line search where weights must not be negative: ``exact``, or as ``published``, for the unclipped weights.
-    plain : float
-        Passes at first that are plain: a Frank-Wolfe step of every example, to which no stored labeling answers.
     """
 
     sampling: str = choice(*SAMPLING)
@@ -68,7 +66,6 @@ class Options:
     refresh: float | None = option(None, check_number, "a number of passes >= 0 (0 = never)", least=0.0, optional=True)
     accelerate: bool | AccelerateOptions = option(False, check_switch, AccelerateOptions)
     constrained_search: str = choice(*CONSTRAINED_SEARCHES)
-    plain: float = option(0.0, check_number, "a number of passes >= 0", least=0.0, added_later=True)
 
     def __post_init__(self) -> None:
         if not self.line_search and self.step != "fw":
@@ -107,6 +104,5 @@ class PlainOptions:
     accelerate: ClassVar[bool] = False
     nu: ClassVar[float] = 1.0
     constrained_search: ClassVar[str] = "exact"
-    plain: ClassVar[float] = 0.0
     needs_gaps: ClassVar[bool] = False
     refresh_passes: ClassVar[float] = 0.0

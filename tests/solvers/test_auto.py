@@ -43,14 +43,3 @@ def test_what_does_not_go_together_is_refused():
     with pytest.raises(OptionError, match=r"line_search=false"):
         fwexp.solve(small_chains(), "auto", **RUN, line_search=False)
     assert Auto.needs(Auto.Options()) == ()
-
-
-def test_the_first_passes_of_auto_are_plain():
-    problem = small_chains()
-    plain = fwexp.solve(problem, "bcfw", **RUN | {"max_passes": 2}, sampling="perm", step="fw")
-    ours = fwexp.solve(problem, "auto", **RUN | {"max_passes": 2})
-    np.testing.assert_allclose(ours.w, plain.w, rtol=1e-9, atol=1e-12)
-    assert ours.trace["cache_hits"].max() == 0
-    assert fwexp.solve(problem, "auto", **RUN).trace["cache_hits"].max() > 0
-    corrective = fwexp.solve(problem, "auto", **RUN | {"max_passes": 2}, plain=0)
-    assert not np.allclose(ours.w, corrective.w)
