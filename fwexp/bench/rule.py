@@ -5,8 +5,8 @@ each stretch between two evaluations the least processor time counts. When a gap
 log gap. A setting in which ``auto`` does what a fixed one does is run once for both. Printed is, per problem and gap, the time of
 ``auto`` over that of the fastest fixed setting; all times and passes are kept in ``results/bench/rule.csv``.
 
-What the rule of ``auto`` (`fwexp.solvers.auto`) is fitted on is half of the data sets, every other one in the order of their names,
-with all of their lam; the other half tests it, and nothing may be chosen by it.
+A change of the rule of ``auto`` (`fwexp.solvers.auto`) may be fitted on half of the data sets, every other one in the order of
+their names, with all of their lam; the other half tests it, and nothing may be chosen by it. The rule that stands is older.
 """
 
 import argparse
@@ -69,7 +69,7 @@ CASES = {
     "synthetic_horseseg small": Case("synthetic_horseseg", {"size": "small"}, (10.0, 1.0, 0.1, 0.01)),
     "synthetic_lsp": Case("synthetic_lsp", {}, (1.0, 0.1, 0.01)),
 }
-HALVES = {"fitted on": tuple(sorted(CASES))[::2], "held out": tuple(sorted(CASES))[1::2]}
+HALVES = {"to fit on": tuple(sorted(CASES))[::2], "held out": tuple(sorted(CASES))[1::2]}
 
 
 def problem_named(name: str):
@@ -175,7 +175,7 @@ def keep(half: str, rows: list[dict]) -> None:
     wide = pd.DataFrame(rows).assign(half=half).astype({"lam": str})
     wide = wide.pivot(index=["half", "problem", "n", "lam", "gap"], columns="setting", values=["seconds", "passes"])
     wide.columns = [f"{setting}: {what}" for what, setting in wide.columns]
-    before = pd.read_csv(TABLE, dtype={"lam": str}) if TABLE.exists() else pd.DataFrame(columns=["problem"])
+    before = pd.read_csv(TABLE, dtype={"lam": str}) if TABLE.exists() else pd.DataFrame(columns=["half", "problem"])
     table = pd.concat([before[before["problem"] != rows[0]["problem"]], wide.reset_index()])
     table = table.sort_values(["half", "problem", "lam", "gap"], ascending=[True, True, False, False])
     TABLE.parent.mkdir(parents=True, exist_ok=True)
