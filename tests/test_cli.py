@@ -329,8 +329,8 @@ def test_a_run_is_stored_once_and_named(fwexp, tmp_path):
     assert store.read_run(tmp_path / path).status == "max_passes"
     lines = err.splitlines()
     assert len(lines) == 10  # 0, 2^-7 .. 2^-1 and 1 pass, and the end
-    assert lines[-2].startswith("bcfw lam=0.01: pass 1  primal ")
-    assert lines[-1].startswith("bcfw lam=0.01: stopped at 1 passes, gap ")
+    assert lines[-2].startswith("auto lam=0.01: pass 1  primal ")
+    assert lines[-1].startswith("auto lam=0.01: stopped at 1 passes, gap ")
     assert fwexp("run", "max_passes=1", "results_dir=here") == (0, out, "stored already\n")
     assert fwexp("run", "max_passes=1", "results_dir=here", "force=true")[2] != "stored already\n"
     assert [item.name for item in tmp_path.iterdir()] == ["here"]  # and nothing of Hydra's
@@ -356,7 +356,7 @@ def test_failures_and_interrupts_have_their_exit_codes(fwexp, monkeypatch):
     monkeypatch.setattr(runner, "solve", fail)
     code, out, err = fwexp("run", "max_passes=1")
     assert (code, out) == (1, "")
-    assert err.startswith("fwexp: failed: ZeroDivisionError: by nought (see results/runs/digits/bcfw/failed/")
+    assert err.startswith("fwexp: failed: ZeroDivisionError: by nought (see results/runs/digits/auto/failed/")
     assert err.count("\n") == 1
     code, out, err = fwexp("run", "-m", "max_passes=1", "seed=0,1")
     assert (code, out) == (1, "")

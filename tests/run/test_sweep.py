@@ -258,7 +258,7 @@ def test_a_store_without_room_for_a_claim_fails_runs(tmp_path, solved, monkeypat
     with pytest.raises(RunsFailed, match="2 of 2 runs failed"):
         sweep.execute(expand("seed=0,1"), results_dir=tmp_path)
     assert solved.calls == []
-    assert "[1/2] digits bcfw lam=0.01 seed=0: failed: OSError: [Errno 28]" in capsys.readouterr().err
+    assert "[1/2] digits auto lam=0.01 seed=0: failed: OSError: [Errno 28]" in capsys.readouterr().err
 
 
 def test_what_is_stored_can_be_had_from_a_store_that_cannot_be_written(tmp_path, solved, monkeypatch):
@@ -350,7 +350,7 @@ def test_a_run_gives_solve_what_the_configuration_says(tmp_path, monkeypatch):
     import fwexp
 
     (config,) = sweep.expand(
-        ["solver.sampling=perm", "lam=1/n", "seed=3", "schedule=[0.1,0.5]", "iterates=[last,tavg]", "max_passes=0.5"]
+        ["solver=bcfw", "solver.sampling=perm", "lam=1/n", "seed=3", "schedule=[0.1,0.5]", "iterates=[last,tavg]", "max_passes=0.5"]
     )
     outcome = runner.run(config, tmp_path, verbose=False)
     train, test = fwexp.load_dataset("digits")

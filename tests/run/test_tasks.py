@@ -91,9 +91,9 @@ def test_a_key_holds_what_the_task_reads_and_no_more():
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (["task=path", "task.lam_min=1"], config("path", {"lam_min": 1.0})),
-        (["task=grid", "task.warm=false"], config("grid", {"warm": False})),
-        (["task=improvement", "lam=0.5"], config("improvement", lam=0.5)),
+        (["task=path", "task.lam_min=1"], config("path", {"lam_min": 1.0}, solver={"name": "auto"})),
+        (["task=grid", "task.warm=false"], config("grid", {"warm": False}, solver={"name": "auto"})),
+        (["task=improvement", "lam=0.5", "solver=bcfw"], config("improvement", lam=0.5)),
     ],
 )
 def test_a_task_is_composed_with_its_settings(overrides, expected):
