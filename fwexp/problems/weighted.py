@@ -32,7 +32,9 @@ from fwexp.problems.protocol import (
     rescale,
     scatter,
     scatter_block,
+    scatter_labelings,
     scatter_psi,
+    score_labelings,
     tilt,
     with_inputs,
 )
@@ -253,6 +255,13 @@ def _(problem, i, y, theta):
     return problem.c[i] * psi_score(problem.unweighted, i, y, theta)
 
 
+@score_labelings.register(*WEIGHTED_FAMILIES)
+def _(problem, i, storage, places, w, work, out):
+    score_labelings(problem.unweighted, i, storage, places, w, work, out)
+    for a in range(len(out)):
+        out[a] *= problem.c[i]
+
+
 @gram_scores.register(*WEIGHTED_FAMILIES)
 def _(problem, i, direction, theta):
     gram_scores(problem.unweighted, i, direction, theta)
@@ -272,6 +281,11 @@ def _(problem, i, direction):
 @scatter.register(*WEIGHTED_FAMILIES)
 def _(problem, i, direction, c, w):
     scatter(problem.unweighted, i, direction, c * problem.c[i], w)
+
+
+@scatter_labelings.register(*WEIGHTED_FAMILIES)
+def _(problem, i, storage, places, c, factor, direction, w):
+    scatter_labelings(problem.unweighted, i, storage, places, c, factor * problem.c[i], direction, w)
 
 
 @scatter_psi.register(*WEIGHTED_FAMILIES)
