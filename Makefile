@@ -13,7 +13,7 @@
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
 ## make docs                build the documentation: docs/_build/html/index.html
-## make bench               measure speed: start, passes and where they go, gaps; ARGS=--record keeps it in results/bench
+## make bench               measure speed: start, passes, gaps, oracles in Python; ARGS=--record keeps it in results/bench
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
 ## make bench-tagger        train taggers on the text of CoNLL-2000 with ChainSVM and CRFsuite, then tag what is typed in
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers

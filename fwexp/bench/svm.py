@@ -1,4 +1,4 @@
-"""Speed: ``make bench``; ``make bench ARGS="start passes profile gaps convex"`` chooses, ``ARGS=--record`` keeps the numbers.
+"""Speed: ``make bench``; ``make bench ARGS="start passes profile gaps callbacks convex"`` chooses, ``ARGS=--record`` keeps numbers.
 
 Machines are noisy, so everything is pinned to one core, processor time is measured in turns, and ratios to the unit
 (``fwexp.bench.yardstick``) are formed round by round; medians and quartiles are printed. What has got slower since the last
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import fwexp
 from fwexp.bench import history
+from fwexp.bench.callbacks import overhead
 from fwexp.bench.convex import beside_copt
 from fwexp.bench.profile import new_solver, oracle_seconds, where_passes_go
 from fwexp.bench.yardstick import Measured, best, in_turns, show, summary, unit_of
@@ -166,7 +167,7 @@ def to_gaps(unit: str, floor: Callable[[], float]) -> list[Measured]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure speed.")
-    sections = ("start", "passes", "profile", "gaps", "convex")
+    sections = ("start", "passes", "profile", "gaps", "callbacks", "convex")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(sections)}; by default all")
     parser.add_argument("--record", action="store_true", help=f"append what was measured to {history.FILE}")
     given = parser.parse_args()
@@ -189,6 +190,8 @@ def main() -> int:
             measured += where_passes_go(unit, floor)
         if "gaps" in chosen and has_ocr:
             measured += to_gaps(unit, floor)
+    if "callbacks" in chosen:
+        measured += overhead()
     if "convex" in chosen:
         beside_copt()
     slower = history.compare(measured)

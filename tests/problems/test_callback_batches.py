@@ -159,7 +159,7 @@ def test_quadratic_programs_on_rows_are_those_in_plain_python(form, weighted, mo
 def test_auto_takes_cutting_planes_and_says_so():
     problem, calls = classes(max_oracle_batch=None)
     result = fwexp.solve(problem, lam=0.05, gap_tol=1e-3)
-    assert (result.solver, result.status, result.options["batch"]) == ("auto", "converged", 1)
+    assert (result.solver, result.status, result.options["batch"]) == ("auto", "converged", 2)
     spent = calls["max_oracle"]
     again = fwexp.solve(problem, "n_slack", lam=0.05, gap_tol=1e-3, **result.options)
     np.testing.assert_array_equal(result.w, again.w)
@@ -187,3 +187,13 @@ def test_runs_go_on_from_their_state_bit_for_bit():
     resumed.restore(record.copy(halves.state))
     resumed.advance(150, 10_000)
     np.testing.assert_array_equal(whole.point("last").w, resumed.point("last").w)
+
+
+def test_labelings_stay_numbers_while_a_method_runs(monkeypatch):
+    unpacked = []
+    plain = known_labelings.Rows.unpack_storage
+    monkeypatch.setattr(known_labelings.Rows, "unpack_storage", lambda *given: unpacked.append(given) or plain(*given))
+    result = fwexp.solve(classes()[0], "n_slack", lam=0.1, gap_tol=0, max_passes=4, batch=4)
+    assert not unpacked
+    assert set(result.state.state.sets.storage) == {None, 0, 1, 2}  # which are no numbers of rows
+    assert len(unpacked) == 1
