@@ -80,7 +80,7 @@ class StoredRows(NamedTuple):
     label_ptr: np.ndarray  # int64 (n + 1,), a labeling is one number
     nonnegative: np.ndarray
     row_ptr: np.ndarray  # int64 (rows + 1,): psi has the entries row_ptr[r] .. row_ptr[r + 1]
-    indices: np.ndarray  # uint32, ascending in a row: half the memory to read, and none with a sign, which might count from the end
+    indices: np.ndarray  # uint32 where all fit, ascending in a row: half the memory to read, and no sign to look at
     values: np.ndarray  # float64
     latest: np.ndarray  # int64 (n,), the latest row of every example
     before: np.ndarray  # int64 (rows,), the one that came before; -1 at the true labeling
@@ -107,7 +107,7 @@ class Rows:
             label_ptr=problem.label_ptr,
             nonnegative=problem.nonnegative,
             row_ptr=np.zeros(problem.n + 1, dtype=np.int64),
-            indices=np.zeros(0, dtype=np.uint32),
+            indices=np.zeros(0, dtype=np.uint32 if problem.d <= 2**32 else np.int64),
             values=np.zeros(0),
             latest=np.arange(problem.n),
             before=np.full(problem.n, NO_ROW),

@@ -44,7 +44,7 @@ from fwexp.solvers.base import Point, Solver, clipped_step
 
 FIRST_ROOM = 4  # labelings that there is room for at the start
 CORRECTIONS = 10  # pairwise steps per visit
-PERIOD = 15  # passes of QPs between new centres, at first
+PERIOD = 3  # passes of QPs between new centres, at first
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,11 @@ class State:
     passes: int = 0  # of QPs since there is a centre
 
 
+def _packed(sets, view):
+    """Return the sets with labelings as they look in a `KernelView`."""
+    return sets._replace(storage=view.pack_storage(sets.storage, lambda: active_set.owners(sets)))
+
+
 class NSlack(Solver):
     """n-slack cutting plane; a step is an example visited."""
 
@@ -188,7 +193,7 @@ class NSlack(Solver):
         return replace(self._state, sets=self._unpacked(self._state.sets))
 
     def restore(self, state):
-        self._state = replace(state, sets=self._packed(state.sets))
+        self._state = replace(state, sets=_packed(state.sets, self.kernel_view))
 
     def start(self, seed, iterates, order, warm_start):
         problem = self.problem
@@ -198,7 +203,7 @@ class NSlack(Solver):
             self.check_warm_start(warm_start)
             sets = active_set.copied(problem, warm_start.state.sets)
             sets.weight[:] = warm_start.state.solution
-        sets = self._packed(sets)
+        sets = _packed(sets, self.kernel_view)
         w, losses = self._from_scratch(sets)
         working = WorkingPoint(w, losses, np.zeros(5, dtype=np.int64), np.arange(problem.n), np.zeros(4))
         self._state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), np.random.default_rng(0))
@@ -251,14 +256,11 @@ class NSlack(Solver):
 
     def _choose_view(self) -> None:
         """Have kernels see only what is stored; and where that is too large as well, run in plain Python."""
-        sets = self._unpacked(self._state.sets)
-        self.kernel_view = kernel_view(self.problem)
-        self._state.sets = self._packed(sets)
-        if self.kernel_view.too_large:
-            self.kernel_view, self._state.sets = KernelView(self.problem), sets
-
-    def _packed(self, sets):
-        return sets._replace(storage=self.kernel_view.pack_storage(sets.storage, lambda: active_set.owners(sets)))
+        sets, view = self._unpacked(self._state.sets), kernel_view(self.problem)
+        packed = _packed(sets, view)  # asks functions of others, which may raise
+        if view.too_large:
+            packed, view = sets, KernelView(self.problem)
+        self._state.sets, self.kernel_view = packed, view
 
     def _unpacked(self, sets):
         return sets._replace(storage=self.kernel_view.unpack_storage(sets.storage))
@@ -320,12 +322,9 @@ class NSlack(Solver):
         """End the QP, and report w and the best dual point between the one reported before and a."""
         state, working = self._state, self._state.working
         state.tol = None
-        if working.counts[ORACLE_CALLS] % self.problem.n == 0:  # between passes, sums that run on are exact enough
-            image, losses = self._from_scratch(state.sets)
-            working.losses[:] = losses
-            working.w[:] = image if state.centre is None else state.centre.shifted(image)
-        else:
-            image, losses = working.w if state.centre is None else state.centre.image(working.w), working.losses
+        image, losses = self._from_scratch(state.sets)
+        working.losses[:] = losses
+        working.w[:] = image if state.centre is None else state.centre.shifted(image)
         change, loss_change = image - state.image, losses.mean() - state.ell
         gain = loss_change - self.lam * float(state.image @ change)
         gamma, weight = clipped_step(gain, self.lam * float(change @ change)), state.sets.weight

@@ -159,7 +159,7 @@ def test_quadratic_programs_on_rows_are_those_in_plain_python(form, weighted, mo
 def test_auto_takes_cutting_planes_and_says_so():
     problem, calls = classes(max_oracle_batch=None)
     result = fwexp.solve(problem, lam=0.05, gap_tol=1e-3)
-    assert (result.solver, result.status, result.options["batch"]) == ("auto", "converged", 2)
+    assert (result.solver, result.status, result.options["batch"]) == ("auto", "converged", 1)
     spent = calls["max_oracle"]
     again = fwexp.solve(problem, "n_slack", lam=0.05, gap_tol=1e-3, **result.options)
     np.testing.assert_array_equal(result.w, again.w)
@@ -197,3 +197,18 @@ def test_labelings_stay_numbers_while_a_method_runs(monkeypatch):
     assert not unpacked
     assert set(result.state.state.sets.storage) == {None, 0, 1, 2}  # which are no numbers of rows
     assert len(unpacked) == 1
+
+
+def test_a_view_whose_functions_fail_leaves_the_state_readable(monkeypatch):
+    """Rows that have grown too large are begun anew, for which functions are asked; the first that raises ends the run."""
+    problem, cls = classes()[0], SOLVERS["n_slack"]
+    running = cls(problem, 0.1, check_options(cls, {"batch": 4}), 0)
+    running.advance(2 * problem.n, 10_000)
+    before = record.copy(running.state)
+    monkeypatch.setattr(known_labelings, "ROW_BYTES", 0)
+    monkeypatch.setattr(problem, "psi", lambda i, y: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        running.advance(10 * problem.n, 10_000)
+    after = running.state
+    assert after.sets.storage == before.sets.storage
+    np.testing.assert_array_equal(after.sets.weight, before.sets.weight)
