@@ -17,6 +17,7 @@ from pathlib import Path
 
 import fwexp
 from fwexp.bench import history
+from fwexp.bench.callbacks import overhead
 from fwexp.bench.convex import beside_copt
 from fwexp.bench.profile import new_solver, oracle_seconds, where_passes_go
 from fwexp.bench.yardstick import Measured, best, in_turns, show, summary, unit_of
@@ -183,7 +184,7 @@ def to_test_error() -> list[Measured]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure speed.")
-    sections = ("start", "passes", "profile", "gaps", "test_error", "convex")
+    sections = ("start", "passes", "profile", "gaps", "test_error", "callbacks", "convex")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(sections)}; by default all")
     parser.add_argument("--record", action="store_true", help=f"append what was measured to {history.FILE}")
     given = parser.parse_args()
@@ -209,6 +210,8 @@ def main() -> int:
         if "test_error" in chosen:
             show(found := to_test_error())
             measured += found
+    if "callbacks" in chosen:
+        measured += overhead()
     if "convex" in chosen:
         beside_copt()
     slower = history.compare(measured)

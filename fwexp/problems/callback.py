@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
-from fwexp.options import check_scale, is_integer
+from fwexp.options import LARGEST, SMALLEST, check_scale, is_integer
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_sparse, check_scale_of
 from fwexp.problems.constraints import internal_indices
@@ -180,7 +180,11 @@ class CallbackProblem(Oracles, Examples):
         if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
         phi = SparseVector.from_row(phi) if sp.issparse(phi) else phi.reshape(self.d)
-        check_scale_of(f"features({i}, y)", values_of(phi))
+        values = values_of(phi)
+        with np.errstate(over="ignore", invalid="ignore"):
+            size_sq = values @ values
+        if not 2 * len(values) * SMALLEST**2 < size_sq < LARGEST**2:  # which says that all is well sooner
+            check_scale_of(f"features({i}, y)", values)
         return phi
 
     def psi(self, i: int, y: Any):

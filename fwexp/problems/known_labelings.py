@@ -80,7 +80,7 @@ class StoredRows(NamedTuple):
     label_ptr: np.ndarray  # int64 (n + 1,), a labeling is one number
     nonnegative: np.ndarray
     row_ptr: np.ndarray  # int64 (rows + 1,): psi has the entries row_ptr[r] .. row_ptr[r + 1]
-    indices: np.ndarray  # int64, ascending in a row
+    indices: np.ndarray  # uint32 where all fit, ascending in a row: half the memory to read, and no sign to look at
     values: np.ndarray  # float64
     latest: np.ndarray  # int64 (n,), the latest row of every example
     before: np.ndarray  # int64 (rows,), the one that came before; -1 at the true labeling
@@ -99,7 +99,6 @@ class Rows:
         self._functions, self._index = problem, Index()
         self._labelings, self._packed = list(problem.y), np.empty(problem.n, dtype=np.int64)
         self._count, self._used = problem.n, 0
-        self._unpacked = np.empty(0, dtype=np.int64), None  # rows, and the same as labelings, which nobody writes to
         self._rows = StoredRows(
             n=problem.n,
             d=problem.d,
@@ -108,7 +107,7 @@ class Rows:
             label_ptr=problem.label_ptr,
             nonnegative=problem.nonnegative,
             row_ptr=np.zeros(problem.n + 1, dtype=np.int64),
-            indices=np.zeros(0, dtype=np.int64),
+            indices=np.zeros(0, dtype=np.uint32 if problem.d <= 2**32 else np.int64),
             values=np.zeros(0),
             latest=np.arange(problem.n),
             before=np.full(problem.n, NO_ROW),
@@ -124,7 +123,7 @@ class Rows:
     @property
     def too_large(self) -> bool:
         """Whether the rows take more than `ROW_BYTES`."""
-        return 16 * self._used > ROW_BYTES
+        return 12 * self._used > ROW_BYTES
 
     def pack(self, labelings: list, start: int, end: int) -> np.ndarray:
         for i in range(start, end):
@@ -132,15 +131,11 @@ class Rows:
         return self._packed
 
     def pack_storage(self, storage: list, owners) -> np.ndarray:
-        if storage is not self._unpacked[1]:
-            rows = (NO_ROW if i < 0 else self._row(i, y) for i, y in zip(owners().tolist(), storage, strict=True))
-            self._unpacked = np.fromiter(rows, dtype=np.int64, count=len(storage)), storage
-        return self._unpacked[0].copy()
+        rows = (NO_ROW if i < 0 else self._row(i, y) for i, y in zip(owners().tolist(), storage, strict=True))
+        return np.fromiter(rows, dtype=np.int64, count=len(storage))
 
     def unpack_storage(self, storage: np.ndarray) -> list:
-        if not np.array_equal(storage, self._unpacked[0]):
-            self._unpacked = storage.copy(), [None if row < 0 else self._labelings[row] for row in storage.tolist()]
-        return self._unpacked[1]
+        return [None if row < 0 else self._labelings[row] for row in storage.tolist()]
 
     def _row(self, i: int, y) -> int:
         row = self._index.find(i, y)

@@ -28,7 +28,7 @@ Memory: that of the active sets, whose formula is in ``active_set``, and 16 byte
 an example (of those without weight the one of lowest H_i(w) goes first; 0 keeps all).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -164,6 +164,11 @@ class State:
     passes: int = 0  # of QPs since there is a centre
 
 
+def _packed(sets, view):
+    """Return the sets with labelings as they look in a `KernelView`."""
+    return sets._replace(storage=view.pack_storage(sets.storage, lambda: active_set.owners(sets)))
+
+
 class NSlack(Solver):
     """n-slack cutting plane; a step is an example visited."""
 
@@ -182,6 +187,14 @@ class NSlack(Solver):
         self.kernel_view, self.oracle, self.arrays = kernel_view(self.problem), Evaluator(self.problem), None
         self.answers = np.empty(n), np.empty(n)  # H_i(w) and L_i, of the examples visited last
 
+    @property
+    def state(self):
+        """The state, its labelings in the form that the problem itself has them."""
+        return replace(self._state, sets=self._unpacked(self._state.sets))
+
+    def restore(self, state):
+        self._state = replace(state, sets=_packed(state.sets, self.kernel_view))
+
     def start(self, seed, iterates, order, warm_start):
         problem = self.problem
         if warm_start is None:  # 2: the working sets
@@ -190,31 +203,27 @@ class NSlack(Solver):
             self.check_warm_start(warm_start)
             sets = active_set.copied(problem, warm_start.state.sets)
             sets.weight[:] = warm_start.state.solution
-        w, losses = self._from_scratch(self._packed(sets))
+        sets = _packed(sets, self.kernel_view)
+        w, losses = self._from_scratch(sets)
         working = WorkingPoint(w, losses, np.zeros(5, dtype=np.int64), np.arange(problem.n), np.zeros(4))
-        self.state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), np.random.default_rng(0))
+        self._state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), np.random.default_rng(0))
 
     def advance(self, calls, max_steps):
-        state = self.state
-        state.sets = self._packed(state.sets)
-        try:
-            if max_steps == 0:
-                self._correct(0)  # compiles
-                self._radii_sq()
-            while True:
-                if state.tol is not None:
-                    self._correct(max_steps)
-                    if state.working.counts[QP_POSITION] < self.problem.n:
-                        break
-                    self._end_pass()
-                elif not self._visit(calls, max_steps):
+        if max_steps == 0:
+            self._correct(0)  # compiles
+            self._radii_sq()
+        while True:
+            if self._state.tol is not None:
+                self._correct(max_steps)
+                if self._state.working.counts[QP_POSITION] < self.problem.n:
                     break
-        finally:
-            state.sets = self._unpacked(state.sets)
+                self._end_pass()
+            elif not self._visit(calls, max_steps):
+                break
 
     def _visit(self, calls: int, max_steps: int) -> bool:
         """Call the oracle for the next examples, as many as may have to join before the QP; return whether there was any."""
-        state, counts, n = self.state, self.state.working.counts, self.problem.n
+        state, counts, n = self._state, self._state.working.counts, self.problem.n
         visits = min(calls - counts[ORACLE_CALLS], max_steps - self.step, self.options.batch - counts[NEW_CONSTRAINTS])
         start = counts[ORACLE_CALLS] % n
         end = min(start + visits, n)
@@ -247,14 +256,11 @@ class NSlack(Solver):
 
     def _choose_view(self) -> None:
         """Have kernels see only what is stored; and where that is too large as well, run in plain Python."""
-        sets = self._unpacked(self.state.sets)
-        self.kernel_view = kernel_view(self.problem)
-        self.state.sets = self._packed(sets)
-        if self.kernel_view.too_large:
-            self.kernel_view, self.state.sets = KernelView(self.problem), sets
-
-    def _packed(self, sets):
-        return sets._replace(storage=self.kernel_view.pack_storage(sets.storage, lambda: active_set.owners(sets)))
+        sets, view = self._unpacked(self._state.sets), kernel_view(self.problem)
+        packed = _packed(sets, view)  # asks functions of others, which may raise
+        if view.too_large:
+            packed, view = sets, KernelView(self.problem)
+        self._state.sets, self.kernel_view = packed, view
 
     def _unpacked(self, sets):
         return sets._replace(storage=self.kernel_view.unpack_storage(sets.storage))
@@ -270,7 +276,7 @@ class NSlack(Solver):
 
     def _begin(self) -> None:
         """8: begin to solve the QP over the working sets, where the one before has ended."""
-        state, options = self.state, self.options
+        state, options = self._state, self.options
         counts, gap, largest = state.working.counts, state.working.gap, float(state.sets.loss.max())
         state.tol = float(max(options.qp_tol * largest, options.qp_share * gap[OUTER] / counts[VISITED]))
         counts[[NEW_CONSTRAINTS, VISITED]] = 0
@@ -285,24 +291,24 @@ class NSlack(Solver):
                 state.centre, state.passes = new_centre(kap, self.lam, PERIOD, 0, w, w, watch=False), 0
 
     def _begin_pass(self) -> None:
-        working = self.state.working
+        working = self._state.working
         working.counts[QP_POSITION] = 0
         working.gap[INNER] = 0.0
-        self.state.rng.shuffle(working.order)
+        self._state.rng.shuffle(working.order)
 
     def _correct(self, max_steps: int) -> None:
         """Go on with the pass of the QP."""
         problem, work = self._kernel_arguments()
         kernel = specialise(_correct, problem)
-        kernel(problem, self.state.working, self.state.sets, work, self._lam_n, CORRECTIONS, max_steps)
+        kernel(problem, self._state.working, self._state.sets, work, self._lam_n, CORRECTIONS, max_steps)
 
     @property
     def _lam_n(self) -> float:
-        return self.problem.n * (self.lam if self.state.centre is None else self.state.centre.inner_lam)
+        return self.problem.n * (self.lam if self._state.centre is None else self._state.centre.inner_lam)
 
     def _end_pass(self) -> None:
         """End the QP if it is solved well enough, else begin its next pass; and choose a new centre when it is time."""
-        state, counts = self.state, self.state.working.counts
+        state, counts = self._state, self._state.working.counts
         gap = state.working.gap[INNER] / self.problem.n
         self._begin_pass()
         if gap <= state.tol or counts[QP_VISITS] >= self.options.qp_visits * counts[ORACLE_CALLS]:
@@ -314,7 +320,7 @@ class NSlack(Solver):
 
     def _end(self) -> None:
         """End the QP, and report w and the best dual point between the one reported before and a."""
-        state, working = self.state, self.state.working
+        state, working = self._state, self._state.working
         state.tol = None
         image, losses = self._from_scratch(state.sets)
         working.losses[:] = losses
@@ -328,7 +334,7 @@ class NSlack(Solver):
 
     def _radii_sq(self) -> np.ndarray:
         """Return max ||psi_i(y)||^2 over the working sets (n,), the mean of the others where there is none yet."""
-        largest, sets = np.zeros(self.problem.n), self.state.sets
+        largest, sets = np.zeros(self.problem.n), self._state.sets
         specialise(_largest_sq, self.kernel_view.problem)(sets, largest)
         known = largest[sets.count > 1]
         return np.where(sets.count > 1, largest, known.mean() if len(known) else 0.0)
@@ -343,22 +349,22 @@ class NSlack(Solver):
 
     @property
     def oracle_calls(self):
-        return int(self.state.working.counts[ORACLE_CALLS])
+        return int(self._state.working.counts[ORACLE_CALLS])
 
     def estimated_gap(self):
-        return float(self.state.working.gap[LATEST_PASS]) if self.oracle_calls >= self.problem.n else np.nan
+        return float(self._state.working.gap[LATEST_PASS]) if self.oracle_calls >= self.problem.n else np.nan
 
     @property
     def cache_hits(self):
-        return int(self.state.working.counts[QP_VISITS])
+        return int(self._state.working.counts[QP_VISITS])
 
     def point(self, iterate):
-        state = self.state
+        state = self._state
         return Point(state.w, float(state.ell) - 0.5 * self.lam * product(state.image, state.image))
 
     def exact_dual(self):
-        w, losses = self._from_scratch(self._packed(self.state.sets)._replace(weight=self.state.solution))
+        w, losses = self._from_scratch(self._state.sets._replace(weight=self._state.solution))
         return float(losses.mean()) - 0.5 * self.lam * product(w, w)
 
     def extras(self):
-        return {"atoms": float(np.count_nonzero(self.state.solution)), "cache_hits": float(self.cache_hits)}
+        return {"atoms": float(np.count_nonzero(self._state.solution)), "cache_hits": float(self.cache_hits)}

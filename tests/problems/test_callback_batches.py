@@ -187,3 +187,28 @@ def test_runs_go_on_from_their_state_bit_for_bit():
     resumed.restore(record.copy(halves.state))
     resumed.advance(150, 10_000)
     np.testing.assert_array_equal(whole.point("last").w, resumed.point("last").w)
+
+
+def test_labelings_stay_numbers_while_a_method_runs(monkeypatch):
+    unpacked = []
+    plain = known_labelings.Rows.unpack_storage
+    monkeypatch.setattr(known_labelings.Rows, "unpack_storage", lambda *given: unpacked.append(given) or plain(*given))
+    result = fwexp.solve(classes()[0], "n_slack", lam=0.1, gap_tol=0, max_passes=4, batch=4)
+    assert not unpacked
+    assert set(result.state.state.sets.storage) == {None, 0, 1, 2}  # which are no numbers of rows
+    assert len(unpacked) == 1
+
+
+def test_a_view_whose_functions_fail_leaves_the_state_readable(monkeypatch):
+    """Rows that have grown too large are begun anew, for which functions are asked; the first that raises ends the run."""
+    problem, cls = classes()[0], SOLVERS["n_slack"]
+    running = cls(problem, 0.1, check_options(cls, {"batch": 4}), 0)
+    running.advance(2 * problem.n, 10_000)
+    before = record.copy(running.state)
+    monkeypatch.setattr(known_labelings, "ROW_BYTES", 0)
+    monkeypatch.setattr(problem, "psi", lambda i, y: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        running.advance(10 * problem.n, 10_000)
+    after = running.state
+    assert after.sets.storage == before.sets.storage
+    np.testing.assert_array_equal(after.sets.weight, before.sets.weight)
