@@ -51,7 +51,7 @@ def test_the_example_after_a_step(kind, order, since, k, used, following):
     rule = sampling_rule.SamplingRule(kind, np.array(order), since, np.empty(0), None, np.empty(0), -1, 0.0)
     assert sampling_rule.example_after(rule, k, used) == following
     if following >= 0:  # and it is the next one
-        assert sampling_rule.next_example(rule, k + 1, used + 1, None) == following
+        assert sampling_rule.next_example(rule, k + 1, used + 1, -1, None) == following
 
 
 def test_the_example_after_a_step_by_gap_is_the_next_one_if_no_gap_changes():
@@ -60,4 +60,4 @@ def test_the_example_after_a_step_by_gap_is_the_next_one_if_no_gap_changes():
     for used, following in ((0, 0), (1, 1), (2, -1)):  # of the last number nothing is known after it
         assert sampling_rule.example_after(rule, 9 + used, used) == following
         if following >= 0:
-            assert sampling_rule.next_example(rule, 10 + used, used + 1, None) == following
+            assert sampling_rule.next_example(rule, 10 + used, used + 1, -1, None) == following

@@ -29,7 +29,7 @@ def visits(gaps, steps, seed=0):
     iterate = type("", (), {"counts": np.zeros(7, dtype=np.int64), "gaps": np.full(n, np.inf)})
     for k in range(steps):
         following = shrinking.example_after(rule, k - 1, k - 1) if k else -1
-        i = shrinking.next_example(rule, k, k, iterate)
+        i = shrinking.next_example(rule, k, k, -1, iterate)
         assert following in (-1, i)
         found[-1].append(int(i))
         ended = rounds.at[shrinking.ENDED]

@@ -31,12 +31,18 @@ def add_labelings(problem, i, storage, places, c, direction):
 
 @dispatched(fastmath=False)
 def scatter_labelings(problem, i, storage, places, c, factor, direction, w):
-    """Add ``factor`` sum_a c_a psi_i(y_a), y_a as in `add_labelings`, to the internal weights w; overwrites ``direction``."""
+    """Add ``factor`` sum_a c_a psi_i(y_a) to the internal weights w; overwrites ``direction``.
+
+    The y_a are at ``places`` of the ``storage``, as in `add_labelings`.
+    """
 
 
 @dispatched(fastmath=False)
 def score_labelings(problem, i, storage, places, w, work, out):
-    """Set ``out[a]`` to <w, psi_i(y_a)>, y_a as in `add_labelings`; what it leaves in ``work.theta`` are not all part scores."""
+    """Set ``out[a]`` to <w, psi_i(y_a)>, for the y_a at ``places`` of the ``storage``, as in `add_labelings`.
+
+    What it leaves in ``work.theta`` are not all part scores.
+    """
 
 
 @dispatched
