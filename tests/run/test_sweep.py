@@ -221,7 +221,7 @@ def test_a_failed_run_does_not_stop_the_others(tmp_path, solved, capsys, error):
     assert [store.is_stored(tmp_path, c) for c in configs] == [True, False, True]
     (failure,) = (run for run in store.find_runs(tmp_path, include={"failed"}) if run.status == "failed")
     assert failure.record["error"] == f"{type(error).__name__}: {error}"
-    assert f"[2/3] digits bcfw lam=0.01 seed=1: failed: {type(error).__name__}" in capsys.readouterr().err
+    assert f"[2/3] digits auto lam=0.01 seed=1: failed: {type(error).__name__}" in capsys.readouterr().err
     solved.calls.clear()
     sweep.execute(configs, results_dir=tmp_path)
     assert solved.calls == [run_key(configs[1])]
@@ -319,8 +319,8 @@ def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, mon
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "2 runs: 0 stored, 2 to run"
     assert [line.partition(": stopped at ")[0] for line in sorted(lines)] == [
-        "[1/2] digits bcfw lam=0.01 seed=0 solver.sampling=perm",
-        "[2/2] digits bcfw lam=0.01 seed=0 solver.sampling=uniform",
+        "[1/2] digits auto lam=0.01 seed=0 solver.sampling=perm",
+        "[2/2] digits auto lam=0.01 seed=0 solver.sampling=uniform",
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["my results"]
     assert [path.name for path in (tmp_path / "my results").iterdir()] == ["runs"]
