@@ -7,7 +7,7 @@ from fwexp.plots.drawing import label_log
 
 COLUMNS = ["panel", "regime", "variant", "axis", "measure", "x", "median", "bottleneck", "keys"]
 CALLS, PROGRESS = ", calls", ", progress"
-BLUE, RED = "#0072B2", "#D55E00"  # Okabe and Ito's
+BLUE, ORANGE = "#0072B2", "#D55E00"  # Okabe and Ito's
 # What keeps a regime from growing further, as the simulation names it.
 BOTTLENECKS = {
     "workers": "workers: it grows on",
@@ -54,7 +54,7 @@ def draw(frame: pd.DataFrame, _):
             ax.text(0.03, 0.96, f"bottleneck: {BOTTLENECKS[largest]}", transform=ax.transAxes, va="top", fontsize=6.5)
             for variant, curve in rows.groupby("variant", sort=False):
                 calls, series = variant.endswith(CALLS), variant.partition(",")[0]
-                look = {"color": BLUE, "linewidth": 2.4} if calls else {"color": RED, "linewidth": 1.1}
+                look = {"color": BLUE, "linewidth": 2.4} if calls else {"color": ORANGE, "linewidth": 1.1}
                 ax.plot(curve["x"], curve["median"], **look | STYLES[series] | {"label": ""}, fillstyle="none")
             low, high = ax.get_ylim()
             ax.set_ylim(low, high * 4)
@@ -75,4 +75,4 @@ def _handles():
     from matplotlib.lines import Line2D
 
     looks = [Line2D([], [], color="black", fillstyle="none", **look) for look in STYLES.values()]
-    return [Line2D([], [], color=color, label=NAMES[measure]) for measure, color in ((CALLS, BLUE), (PROGRESS, RED))] + looks
+    return [Line2D([], [], color=color, label=NAMES[measure]) for measure, color in ((CALLS, BLUE), (PROGRESS, ORANGE))] + looks
