@@ -374,15 +374,14 @@ def test_failures_and_interrupts_have_their_exit_codes(fwexp, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "sign", "seconds", "statuses"),
     [
-        (["run", "max_passes=1e6"], " pass 10 ", 0, ["interrupted"]),
+        (["run", "max_passes=1e6"], " pass 1", 0, ["interrupted"]),
         (["run", "-m", "max_passes=0.1,1e6,2e6"], "[1/3]", 2, ["interrupted", "max_passes"]),
     ],
     ids=["run", "sweep"],
 )
 def test_ctrl_c_keeps_a_partial_run(tmp_path, arguments, sign, seconds, statuses):
     process = start(*arguments, "gap_tol=0", "schedule=10", cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    while sign not in process.stderr.readline():
-        assert process.poll() is None
+    assert any(sign in line for line in process.stderr)
     time.sleep(seconds)  # the run that follows the sign is under way
     os.killpg(process.pid, signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
@@ -516,7 +515,7 @@ def test_ls_is_a_table(fwexp, tmp_path):
     assert len(fwexp("ls", "solver=ssg", "lam=1/n,0.1")[1].splitlines()) == 3
     assert len(fwexp("ls", "solver=ssg", "lam=1/n")[1].splitlines()) == 2
     assert "options" not in rows[0]
-    fwexp("run", "-m", "max_passes=0.1", "solver.sampling=perm,gap", "lam=0.1", "seed=9", "gap_tol=0.5")
+    fwexp("run", "-m", "max_passes=0.1", "solver=bcfw", "solver.sampling=perm,gap", "lam=0.1", "seed=9", "gap_tol=0.5")
     rows = [line.split() for line in fwexp("ls", "seed=9")[1].splitlines()]
     assert [row[-1] for row in rows if row[0] != "damaged"] == ["options", "solver.sampling=gap", "solver.sampling=perm"]
     assert len(fwexp("ls", "gap_tol=0.5", "max_passes=0.1")[1].splitlines()) == 4  # a damaged run might be one
