@@ -252,17 +252,17 @@ def stall_workers(cluster, count, rng) -> None:
 
 
 def ask_twice(cluster, count, rng) -> None:
-    """Have a question answered by two tasks, again and again."""
+    """Have a question answered twice, again and again."""
     from fwexp.distributed.shards import Shards
 
-    submit, both = Shards.submit, []
+    ask, both = Shards.ask, []
 
     def twice(shards, *args):
         if len(both) < count and rng.random() < 0.1:
-            both.append(submit(shards, *args))
-        return submit(shards, *args)
+            both.append(ask(shards, *args))
+        return ask(shards, *args)
 
-    with mock.patch.object(Shards, "submit", twice):
+    with mock.patch.object(Shards, "ask", twice):
         while len(both) < count or not all(future.done() for future in both):
             time.sleep(0.01)
 

@@ -5,12 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import dask
 from dask.utils import parse_bytes
 from distributed import Client, LocalCluster
 
 from fwexp.errors import ParameterError, shown
 
 SECONDS = 10  # within which a scheduler answers
+QUICK = {  # a cluster that is started here
+    "distributed.worker.profile.enabled": False,  # which looks at all threads a hundred times a second
+    "distributed.scheduler.reuse-broadcast-comm": True,  # questions go to the same workers again and again
+}
 # Ctrl-C goes to all processes in the foreground: this one asks workers for what it saves, and then ends them.
 UNINTERRUPTED = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 
@@ -37,7 +42,7 @@ def connected(owner: str, address: str | None = None, scheduler_file: str | None
     """
     if address is None and scheduler_file is None:
         options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "preload": [UNINTERRUPTED]}
-        with LocalCluster(**options | local) as cluster, Client(cluster) as client:
+        with dask.config.set(QUICK), LocalCluster(**options | local) as cluster, Client(cluster) as client:
             yield client
         return
     what, given = ("address", address) if scheduler_file is None else ("scheduler_file", scheduler_file)

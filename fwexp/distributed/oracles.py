@@ -10,12 +10,11 @@ message in flight, ``tau`` = 1 and no ``replay`` this is ``bcfw``, step by step.
 
 import time
 from collections import deque
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from distributed import wait
 
 from fwexp.distributed.schemes import Scheme
 from fwexp.distributed.worker import FAULTS
@@ -82,7 +81,7 @@ class Oracles(Scheme):
     # --- 1: messages ---
 
     def _ask(self, k: int, examples: np.ndarray) -> None:
-        future = self.problem.submit(k, "answers", examples, self.state.iterate.w.copy(), self.problem.dense)
+        future = self.problem.ask(k, "answers", examples, self.state.iterate.w.copy(), self.problem.dense)
         self._messages[future] = Message(k, examples, time.monotonic())
 
     def _listen(self) -> None:
@@ -96,22 +95,18 @@ class Oracles(Scheme):
                 self._replay(time.monotonic() + TURN)
                 time.sleep(TURN)
             else:
-                with suppress(TimeoutError):
-                    wait(list(self._messages), timeout=LONGEST_WAIT, return_when="FIRST_COMPLETED")
+                wait(list(self._messages), LONGEST_WAIT, FIRST_COMPLETED)
             self._give_up_overdue()
-        came = {}
-        with suppress(*FAULTS):  # all at once; where one fails, one by one
-            came = dict(zip(ready, self.problem.together(ready)))
         for future in ready:
-            self._take(future, came.get(future))
+            self._take(future)
 
-    def _take(self, future, answers) -> None:
+    def _take(self, future) -> None:
         """Queue the answers of a message, or send it again."""
         message = self._messages.pop(future, None)
         if message is None:  # it was asked for again, or has come before
             return
         try:
-            answers = future.result(timeout=self.problem.patience) if answers is None else answers
+            answers = future.result()
         except FAULTS:
             self._send_again(message.k, [message])
             return
@@ -129,6 +124,7 @@ class Oracles(Scheme):
     def _send_again(self, k: int, messages: list) -> None:
         """Have another worker answer all that a part was asked for."""
         for future in [future for future, message in self._messages.items() if message.k == k]:
+            future.cancel()
             messages.append(self._messages.pop(future))
         self.problem.move(k)
         for message in messages:

@@ -5,9 +5,12 @@ dies. What does not answer in time is made anew on another worker, and asked aga
 may be answered as often as one likes, or about dual blocks, which are lost then, as whoever asks is told.
 """
 
+import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 
 import dask
 import numpy as np
@@ -29,6 +32,7 @@ from fwexp.solvers import get_method
 PATIENCE = 300.0  # seconds
 ATTEMPTS = 8  # at one question
 LOOK = 0.2  # seconds between two looks at whether to stop
+ROLL_CALL = 1.0  # seconds between two looks at whether a worker is still there
 
 
 class Shards(CallbackProblem):
@@ -105,8 +109,36 @@ class Shards(CallbackProblem):
         self._parts.pop(k).release()
         self._load(k)
 
-    def submit(self, k: int, name: str, *args):
+    def ask(self, k: int, name: str, *args) -> Future:
         """Ask a part; return the future of its answer."""
+        answer = self._answer(k, self._parts[k], self._places[k], name, args)
+        return asyncio.run_coroutine_threadsafe(answer, self.client.loop.asyncio_loop)
+
+    async def _answer(self, k: int, part, place: str, name: str, args: tuple):
+        """Ask the worker where the part was last, with no task to be scheduled, which would take several times as long.
+
+        Where that is gone, or has it no more, a task goes wherever Dask has made it anew.
+        """
+        message = asyncio.ensure_future(self.client.run(worker.answer, part.key, name, args, workers=[place]))
+        try:
+            while not (await asyncio.wait({message}, timeout=ROLL_CALL))[0]:
+                if place not in await self.client.nthreads():
+                    break
+            else:
+                with suppress(OSError):
+                    found = message.result()[place]
+                    if found:
+                        return found[0]
+        finally:
+            message.cancel()
+        answer = await self._send(k, worker.call, part, name, *args)
+        for place in (await self.client.who_has([part]))[part.key]:
+            if self._parts.get(k) is part:
+                self._places[k] = place
+        return answer
+
+    def submit(self, k: int, name: str, *args):
+        """Ask a part by a task; return its Dask future, which other tasks can take."""
         return self._send(k, worker.call, self._parts[k], name, *args)
 
     def _send(self, k: int, function: Callable, *args):
@@ -134,7 +166,7 @@ class Shards(CallbackProblem):
             No worker is left, or none answers.
         """
         parts = range(self.k) if parts is None else parts
-        asked, answers = {k: self.submit(k, name, *args(k)) for k in parts}, {}
+        asked, answers = {k: self.ask(k, name, *args(k)) for k in parts}, {}
         for k, future in asked.items():
             for attempt in range(ATTEMPTS):
                 try:
@@ -142,16 +174,12 @@ class Shards(CallbackProblem):
                 except worker.FAULTS as fault:
                     if attempt + 1 == ATTEMPTS:
                         raise self._lost(k, f"{ATTEMPTS} times nobody answered ({type(fault).__name__})") from fault
+                    future.cancel()
                     self.move(k)
-                    future = self.submit(k, name, *args(k))
+                    future = self.ask(k, name, *args(k))
                     continue
                 break
         return {k: answer for k, answer in answers.items() if not isinstance(answer, worker.Lost)}
-
-    def together(self, futures: list) -> list:
-        """Return the answers of several futures, in one message of each worker."""
-        client = self.client  # whose gather knows no time limit
-        return client.sync(lambda: client.gather(futures, asynchronous=True), callback_timeout=self.patience)
 
     def _result(self, future, stop):
         if stop is None:

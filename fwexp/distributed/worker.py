@@ -6,6 +6,7 @@ be, (run, rounds so far), and a round that was taken already is answered again, 
 comes, it counts once.
 """
 
+import asyncio
 import threading
 import time
 from concurrent.futures import CancelledError as CancelledFuture
@@ -228,6 +229,14 @@ def call(part: Part, name: str, *args):
         return part.call(name, *args)
     except Lost as lost:
         return lost
+
+
+async def answer(key: str, name: str, args: tuple, dask_worker) -> tuple:
+    """Call a method of the part of that key, in a thread of this worker; return nothing where the part is not here."""
+    if key not in dask_worker.data:
+        return ()
+    executor = dask_worker.executors["default"]
+    return (await asyncio.get_running_loop().run_in_executor(executor, call, dask_worker.data[key], name, *args),)
 
 
 def merge(rounds: list[Round | Lost]) -> Round | Lost:

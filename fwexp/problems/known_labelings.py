@@ -198,10 +198,18 @@ def _(problem, i, y):
 def _(problem, i, w, theta):
     row = problem.latest[i]
     while row >= 0:
-        total = 0.0
-        for k in range(problem.row_ptr[row], problem.row_ptr[row + 1]):
-            total += problem.values[k] * w[problem.indices[k]]
-        theta[row] = total
+        k, end = problem.row_ptr[row], problem.row_ptr[row + 1]
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four sums at once: none waits for the addition before
+        while k + 4 <= end:
+            a += problem.values[k] * w[problem.indices[k]]
+            b += problem.values[k + 1] * w[problem.indices[k + 1]]
+            c += problem.values[k + 2] * w[problem.indices[k + 2]]
+            d += problem.values[k + 3] * w[problem.indices[k + 3]]
+            k += 4
+        while k < end:
+            a += problem.values[k] * w[problem.indices[k]]
+            k += 1
+        theta[row] = (a + b) + (c + d)
         row = problem.before[row]
 
 

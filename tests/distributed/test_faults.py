@@ -87,11 +87,11 @@ def test_messages_that_come_twice_count_once(cluster, scheme, monkeypatch):
     with Client(cluster) as client:
         k = 3 if scheme == "local" else 1  # answers of several parts come in an order of their own
         once = fwexp.solve(distributed.shard(PROBLEM, client, k), **how)
-        submit, asked = Shards.submit, []
+        ask, asked = Shards.ask, []
 
         def twice(shards, *args):
-            asked.append(submit(shards, *args))
-            return submit(shards, *args)
+            asked.append(ask(shards, *args))
+            return ask(shards, *args)
 
         def take_twice(scheme, *message):
             take(scheme, *message)
@@ -99,7 +99,7 @@ def test_messages_that_come_twice_count_once(cluster, scheme, monkeypatch):
 
         take = Oracles._take
         monkeypatch.setattr(Oracles, "_take", take_twice)
-        monkeypatch.setattr(Shards, "submit", twice)
+        monkeypatch.setattr(Shards, "ask", twice)
         again = fwexp.solve(distributed.shard(PROBLEM, client, k), **how)
         assert len(asked) > 10
         columns = ["step", "passes", "primal", "dual"]
