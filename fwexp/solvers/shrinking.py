@@ -79,10 +79,10 @@ def _begin_round(rounds):
     due = 0
     while due == 0:
         for i in range(len(rounds.wait)):
-            rounds.wait[i] -= 1
-            if rounds.wait[i] <= 0:
-                rounds.examples[due] = i
-                due += 1
+            wait = rounds.wait[i] - 1
+            rounds.wait[i] = wait
+            rounds.examples[due] = i  # without a branch, which nobody could predict; of no account unless another one follows
+            due += wait <= 0
     rounds.at[VISITED], rounds.at[DUE] = 0, due
 
 
