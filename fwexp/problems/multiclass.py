@@ -202,8 +202,9 @@ def _(problem):
 
 @protocol.has_best_block.register(MulticlassProblem)
 def _(problem):
-    scaled = problem.scale[~np.eye(problem.num_classes, dtype=bool)]
-    return bool((scaled == 1.0).all()) and len(problem.nonnegative) == 0
+    margin = problem.scale == 1.0
+    np.fill_diagonal(margin, True)
+    return bool(margin.all()) and len(problem.nonnegative) == 0
 
 
 @oracle_part
@@ -249,6 +250,11 @@ def _(problem, i, theta, c, mean_loss, blocks, work):
     for k in range(problem.num_classes):
         block[k] = work.scratch[k]
     return gap, mean_loss
+
+
+@protocol.largest_losses.register(MulticlassProblem)
+def _(problem):
+    return problem.costs.max(axis=1)[problem.labels]
 
 
 @protocol.loss.register(MulticlassProblem)
