@@ -72,17 +72,19 @@ class Catalogue(Named):
         Whether names are listed before it is known that what they name works.
     pattern : Pattern
         What a name looks like.
+    at_hand : callable, optional
+        Returns what ``own`` yields for a name if that can be told without the others, else None.
     """
 
-    def __init__(self, kind: str, own, check, *, lazy=False, pattern=NAME) -> None:
+    def __init__(self, kind: str, own, check, *, lazy=False, pattern=NAME, at_hand=None) -> None:
         self._kind, self._own, self._check = kind, own, check
-        self._lazy, self._pattern = lazy, pattern
+        self._lazy, self._pattern, self._at_hand = lazy, pattern, at_hand
         self._definitions: dict[str, Definition] | None = None
         self.loaded: dict[str, object] = {}
 
     def __getitem__(self, name: str):
         if name not in self.loaded:
-            definition = self._discovered()[name]
+            definition = self._definition(name)
             try:
                 value = definition.load()
                 self._check(value)
@@ -120,6 +122,10 @@ class Catalogue(Named):
         self.loaded.pop(name, None)
         definition = self._discovered().pop(name)
         warn_left_out(f"{self._kind} {name!r} of {definition.described}", error)
+
+    def _definition(self, name: str) -> Definition:
+        at_hand = self._at_hand(name) if self._at_hand is not None and self._definitions is None else None
+        return self._discovered()[name] if at_hand is None else at_hand
 
     def _discovered(self) -> dict[str, Definition]:
         if self._definitions is None:
@@ -204,6 +210,18 @@ def of_modules(package: str, objects: Callable[[object], Iterable]) -> Iterator[
     for module in modules(package):
         for value in objects(module):
             yield value.name, Definition(module.__name__, module.__name__, lambda value=value: value)
+
+
+def of_module_called(package: str, name, objects: Callable[[object], Iterable]) -> Definition | None:
+    """Return what `of_modules` yields for a name, where the module of that name has it and works; None if not."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        return None
+    try:
+        module = importlib.import_module(f"{package}.{name}")
+        value = next((value for value in objects(module) if value.name == name), None)
+    except (Exception, SystemExit):  # of no such module, or of one that whoever asks for all names hears of
+        return None
+    return None if value is None else Definition(module.__name__, module.__name__, lambda: value)
 
 
 def defined_classes(module, base: type) -> list[type]:

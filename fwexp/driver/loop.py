@@ -177,8 +177,8 @@ def drive(
 
     def write() -> None:
         log.write(clock.seconds)
-        estimate = iteration.estimated_gap() if aims else math.nan
-        if log.gap > 0.0 and math.isfinite(estimate):  # so much more than the gap is an estimate
+        estimate = iteration.estimated_gap() if aims and log.gap > bounds.gap_tol else math.nan
+        if math.isfinite(estimate):  # so much more than the gap is an estimate
             iteration.aim = min(bounds.gap_tol * estimate / log.gap, LESS * estimate)
 
     saves = checkpoint is not None and iteration.state is not None

@@ -22,6 +22,7 @@ import llvmlite
 import numba
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from fwexp.files import locks
@@ -96,7 +97,6 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig, target_context):
         """Return what is kept, or None, from then on this process is the one to compile it until it is saved."""
-        target_context.refresh()
         key = (*self._name, self._index_key(sig, target_context.codegen()))
         self._claim.close()  # of what could not be compiled
         data = self._read(key)
@@ -107,6 +107,7 @@ class KernelCache(FunctionCache):
         if data is None:
             return None
         self._claim.close()
+        rtsys.initialize(target_context)  # all else that numba would load here is for the compiler, which loads it itself
         return CompileResult._rebuild(target_context, *data)
 
     def save_overload(self, sig, data) -> None:

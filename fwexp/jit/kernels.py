@@ -160,7 +160,8 @@ def specialise(kernel, problem) -> Callable:
 
 def _classes(value: tuple) -> set[type]:
     """Return the class of a named tuple, and of all named tuples that are its fields."""
-    return {type(value)}.union(*(_classes(field) for field in value if hasattr(field, "_fields")))
+    fields = [field for field in value if isinstance(field, tuple) and hasattr(field, "_fields")]
+    return {type(value)}.union(*map(_classes, fields))
 
 
 def _is_ours(cls: type) -> bool:

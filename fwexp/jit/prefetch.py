@@ -8,7 +8,7 @@ from numba.core import cgutils
 from fwexp.jit.kernels import INLINE
 
 LINE = 64  # bytes that are fetched at once
-READ, SECOND_LEVEL, DATA = 0, 2, 1  # as LLVM has it: not to write, into the cache of the second level, no code
+READ, FIRST_LEVEL, DATA = 0, 3, 1  # as LLVM has it: not to write, into the cache of the first level, no code
 
 
 def prefetch(array, start: int, end: int) -> None:
@@ -25,7 +25,7 @@ def _ask(_, array, index):
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
         ask = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
-        builder.call(ask, [address, number(READ), number(SECOND_LEVEL), number(DATA)])
+        builder.call(ask, [address, number(READ), number(FIRST_LEVEL), number(DATA)])
         return context.get_dummy_value()
 
     return numba.types.void(array, numba.types.intp), generate

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_integer, check_scale
+from fwexp.problems import lazy_sparse as sp
 
 MANY_NUMBERS = 2**27  # 1 GiB: more weights than this must be meant
 TOO_MANY_NUMBERS = 2**34

@@ -18,13 +18,13 @@ inputs instead, and their norms go through F_i' direction, at about the cost of 
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.kernels import inlined
 from fwexp.memory import check_room
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.constraints import constrained

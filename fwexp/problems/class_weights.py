@@ -99,7 +99,27 @@ def _(x, t, w, num_classes, width, out):
             out[k + 2] += row[f] * w[third + f]
             out[k + 3] += row[f] * w[fourth + f]
         k += 4
-    while k < num_classes:
+    while k + 2 <= num_classes:
+        first, f = k * stride, 0
+        second = first + stride
+        a = b = c = d = full8(0.0)
+        while f + 2 * EIGHT <= whole:
+            value, other = load8(row, f), load8(row, f + EIGHT)
+            a = a + value * load8(w, first + f)
+            b = b + value * load8(w, second + f)
+            c = c + other * load8(w, first + f + EIGHT)
+            d = d + other * load8(w, second + f + EIGHT)
+            f += 2 * EIGHT
+        if f < whole:
+            value = load8(row, f)
+            a = a + value * load8(w, first + f)
+            b = b + value * load8(w, second + f)
+        out[k], out[k + 1] = sum8(a + c), sum8(b + d)
+        for f in range(whole, p):
+            out[k] += row[f] * w[first + f]
+            out[k + 1] += row[f] * w[second + f]
+        k += 2
+    if k < num_classes:
         first, f = k * stride, 0
         a = b = full8(0.0)
         while f + 2 * EIGHT <= whole:
@@ -108,11 +128,9 @@ def _(x, t, w, num_classes, width, out):
             f += 2 * EIGHT
         if f < whole:
             a = a + load8(row, f) * load8(w, first + f)
-        total = sum8(a + b)
+        out[k] = sum8(a + b)
         for f in range(whole, p):
-            total += row[f] * w[first + f]
-        out[k] = total
-        k += 1
+            out[k] += row[f] * w[first + f]
 
 
 @class_scatter.register(DenseFeatures)

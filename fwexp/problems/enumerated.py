@@ -7,12 +7,12 @@ are its outputs themselves: F_i' has the columns psi_i(y), and a dual block is k
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, is_integer
 from fwexp.oracles.simplex_qp import maximise
 from fwexp.oracles.softmax import softmax
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_list, check_scale_of
 from fwexp.problems.constraints import constrained

@@ -14,6 +14,7 @@ from fwexp.problems.protocol import (
     decode,
     forget,
     inner,
+    largest_losses,
     loss,
     loss_weight,
     max_oracle,
@@ -142,6 +143,11 @@ class Evaluator:
     def totals(self, w: np.ndarray, hinge: bool, error: bool, stop: Callable[[], bool] | None = None) -> Totals:
         """Return the sums over the examples that the means are made of."""
         n = self.problem.n
+        known = largest_losses(self.problem) if hinge and not error and not w.any() else None  # where runs begin
+        if known is not None:
+            self.calls += n
+            total = float(np.add.reduce(known))
+            return Totals(total, total)
         errors = np.empty(n if error else 0)
         hinges = np.empty(n if hinge else 0)
         losses = np.empty_like(hinges)

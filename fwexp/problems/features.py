@@ -8,8 +8,8 @@ the functions of `fwexp.problems.rows`; the choice between dense and sparse is m
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import check_scale_of
 
 

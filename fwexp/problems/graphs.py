@@ -1,10 +1,10 @@
 """Graphs with labelled nodes, as people pass them: what is taken, and one line about what is not; and what labels cost."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of
 
 LOSSES = ("hamming", "balanced")

@@ -16,12 +16,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, register_jitable
 from fwexp.jit.threads import parallel_for
 from fwexp.oracles.forward_backward import exponentials
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures

@@ -18,10 +18,10 @@ What solvers do with such problems is in ``matching_parts``.
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.options import check_positive_scale
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_labels, as_list, as_matrix
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features

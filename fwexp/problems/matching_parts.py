@@ -4,10 +4,10 @@ d is small and examples have many edges, so inner products go through R^d: no ed
 """
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.jit.kernels import njit
 from fwexp.oracles.assignment import max_matching, scratch_size
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries
 from fwexp.problems.matching import POSSIBLE, SURE, MatchingProblem, as_matching, check_links

@@ -11,13 +11,13 @@ lam/2 ||w||^2 is (lam/2)/2 ||u||^2.
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.kernels import oracle_part
 from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import class_weights, protocol
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.class_weights import class_scatter, class_scatter_one, class_scores
 from fwexp.problems.constraints import constrained
@@ -202,8 +202,9 @@ def _(problem):
 
 @protocol.has_best_block.register(MulticlassProblem)
 def _(problem):
-    scaled = problem.scale[~np.eye(problem.num_classes, dtype=bool)]
-    return bool((scaled == 1.0).all()) and len(problem.nonnegative) == 0
+    margin = problem.scale == 1.0
+    np.fill_diagonal(margin, True)
+    return bool(margin.all()) and len(problem.nonnegative) == 0
 
 
 @oracle_part
@@ -249,6 +250,11 @@ def _(problem, i, theta, c, mean_loss, blocks, work):
     for k in range(problem.num_classes):
         block[k] = work.scratch[k]
     return gap, mean_loss
+
+
+@protocol.largest_losses.register(MulticlassProblem)
+def _(problem):
+    return problem.costs.max(axis=1)[problem.labels]
 
 
 @protocol.loss.register(MulticlassProblem)

@@ -6,10 +6,10 @@ have many nodes.
 """
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.jit.kernels import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries
 from fwexp.problems.graph_parts import add_cuts, cut_change, cuts, graph, product_bounds

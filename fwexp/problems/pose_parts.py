@@ -1,12 +1,12 @@
 """Protocol of poses: the oracle, the loss, and vectors of parts, which are vectors in R^d."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.kernels import register_jitable
 from fwexp.oracles.distance_transform import distance_transform
 from fwexp.oracles.score_maps import score_maps
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.pose import UNKNOWN, PoseProblem, check_joints

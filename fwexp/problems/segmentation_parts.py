@@ -8,12 +8,12 @@ inner products of node features go through R^p.
 """
 
 import numpy as np
-import scipy.sparse as sp
 
 from fwexp.errors import ParameterError
 from fwexp.jit.kernels import register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.max_flow import min_cut, scratch_size
+from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, row_entries
 from fwexp.problems.graph_parts import add_cuts, cuts, graph, product_bounds

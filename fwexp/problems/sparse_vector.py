@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
+
+from fwexp.problems import lazy_sparse as sp
 
 
 @dataclass(slots=True, eq=False)  # so a state that holds some is a record

@@ -46,7 +46,10 @@ def _classes(module) -> list[type[Iteration]]:
 
 
 SOLVERS = plugins.Catalogue(
-    "solver", lambda: (found for folder in FOLDERS for found in plugins.of_modules(folder, _classes)), _check
+    "solver",
+    lambda: (found for folder in FOLDERS for found in plugins.of_modules(folder, _classes)),
+    _check,
+    at_hand=lambda name: plugins.of_module_called(__name__, name, _classes),
 )
 
 

@@ -130,7 +130,7 @@ class State:
     centre: ProximalCentre | None
     first_centre: float  # step at which acceleration begins
     rounds: Rounds  # through the examples that are not settled; of other rules empty
-    passes: Draws  # orders of the examples for passes in which rules that look at gaps do not
+    passes: Draws | None  # orders of the examples for passes in which rules that look at gaps do not
     ordered: np.ndarray  # int64 (n,), the latest of them; of other rules empty
     ordered_since: int  # step at which that pass began
 

@@ -19,7 +19,8 @@ class Tree(NamedTuple):
 def new_tree(values: np.ndarray) -> Tree:
     """Return a tree over ``values``."""
     size = 1 << max(len(values) - 1, 0).bit_length()
-    tree = Tree(size, np.tile([0.0, -1.0], (2 * size, 1)))
+    tree = Tree(size, np.zeros((2 * size, 2)))
+    tree.nodes[:, LARGEST] = -1.0
     fill(tree, values)
     return tree
 

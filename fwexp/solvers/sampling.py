@@ -42,7 +42,8 @@ class Draws:
     def peek(self, count: int) -> np.ndarray:
         """Return the next ``count`` numbers, or fewer at the end of a finite stream."""
         if count > len(self.rest):
-            self.rest = np.concatenate((self.rest, self._more(count - len(self.rest))))
+            more = self._more(count - len(self.rest))
+            self.rest = np.concatenate((self.rest, more)) if len(self.rest) else more
         return self.rest[:count]
 
     def drop(self, count: int) -> None:

@@ -170,8 +170,10 @@ class Sampling:
         """Set up the rounds, which have no examples where there are none."""
         return shrinking.new_rounds(self.problem.n if self.shrinks else 0)
 
-    def new_passes(self, seed) -> Draws:
+    def new_passes(self, seed) -> Draws | None:
         """Set up the passes in which a rule that looks at gaps does not: in random order, or in that of the data."""
+        if not self.looks_at_gaps:
+            return None
         return order_draws("perm" if self.options.sampling == "gap_perm" else "cyclic", self.problem.n, seed)
 
     def new_tree(self) -> gap_tree.Tree:
@@ -185,7 +187,7 @@ class Sampling:
             centre, until = shrinking.NO_CENTRE, self.next_centre
             if self.kernels_move_centres and state.centre is not None:
                 centre, until = state.centre.for_kernels, np.inf
-            return shrinking.Shrinking(state.rounds, centre, draws, until, self.watches, self.aim * self.problem.n)
+            return shrinking.Shrinking(state.rounds, centre, draws, until, self.watches, self.aim)
         spent = SPENT if self.options.sampling == "gap_perm" and self.options.refresh_passes else 0.0
         order, uniforms = (draws, np.empty(0)) if kind == IN_ORDER else (state.ordered, draws)
         return SamplingRule(kind, order, state.ordered_since, uniforms, state.tree, self._curvature, state.refreshed, spent)

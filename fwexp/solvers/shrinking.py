@@ -56,7 +56,7 @@ class Shrinking(NamedTuple):
     uniforms: np.ndarray  # float64, a draw per step
     until: float  # rounds after which the series of steps ends
     watches: bool  # whether it ends with a round that brought little
-    aim: float  # with one whose gaps sum up to at most this, it ends as well
+    aim: float  # with one after which the gap seems to be at most this, it ends as well
 
 
 def new_rounds(n: int) -> Rounds:
@@ -79,10 +79,10 @@ def _begin_round(rounds):
     due = 0
     while due == 0:
         for i in range(len(rounds.wait)):
-            rounds.wait[i] -= 1
-            if rounds.wait[i] <= 0:
-                rounds.examples[due] = i
-                due += 1
+            wait = rounds.wait[i] - 1
+            rounds.wait[i] = wait
+            rounds.examples[due] = i  # without a branch, which nobody could predict; of no account unless another one follows
+            due += wait <= 0
     rounds.at[VISITED], rounds.at[DUE] = 0, due
 
 
@@ -112,15 +112,21 @@ def plan_next(times, watched, gap):
 
 
 @register_jitable
+def _known_gap(centre, gaps, w):
+    """Return the gap of the original problem as the last known ones have it; at least so much if Python moves the centre."""
+    gap, away = 0.0, 0.0
+    for i in range(len(gaps)):
+        gap += gaps[i]
+    for j in range(len(centre.z)):
+        away += (w[j] - centre.z[j]) ** 2
+    return gap / len(gaps) + 0.5 * centre.lam * centre.kap**2 * away
+
+
+@register_jitable
 def _move(centre, gaps, w):
     """Choose a new centre and shift w; what is known of the gaps is watched."""
-    gap, away = 0.0, 0.0
-    if (centre.times[MOVES] + 1) % WATCH_CENTRES == 0:
-        for i in range(len(gaps)):
-            gap += gaps[i]
-        for j in range(len(w)):
-            away += (w[j] - centre.z[j]) ** 2
-        gap = gap / len(gaps) + 0.5 * centre.lam * centre.kap**2 * away
+    watches = (centre.times[MOVES] + 1) % WATCH_CENTRES == 0
+    gap = _known_gap(centre, gaps, w) if watches else 0.0
     beta, share = momentum(centre.kap), centre.kap / (1.0 + centre.kap)
     for j in range(len(w)):
         z = w[j] + beta * (w[j] - centre.w_old[j])
@@ -175,4 +181,6 @@ def round_ends(rule, k, n, iterate):
     at, gaps = rule.rounds.at, rule.rounds.gaps
     if at[VISITED] != at[DUE]:
         return False
-    return at[ENDED] >= rule.until or gaps[1] <= rule.aim or (rule.watches and slows_down(rule.rounds))
+    if at[ENDED] >= rule.until or (rule.watches and slows_down(rule.rounds)):
+        return True
+    return gaps[1] <= rule.aim * n and _known_gap(rule.centre, iterate.gaps, iterate.w) <= rule.aim

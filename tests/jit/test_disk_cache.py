@@ -14,6 +14,7 @@ from pathlib import Path
 import numba
 import pytest
 
+from fwexp.bench.svm import NEWCOMER
 from fwexp.files import locks
 from fwexp.jit import disk_cache, kernels
 
@@ -439,3 +440,13 @@ def test_kernels_are_not_waited_for_by_those_of_other_arguments(kernel, monkeypa
     waiting = about_to_compile(new(), numba.int64)
     assert new()(1.0) == 2.5
     assert waiting(1.0) == 2.5
+
+
+def test_a_first_result_imports_what_it_needs_and_no_more():
+    """With all compiled: no registries of numba's compiler, no scipy beyond its version, no solver that nobody asked for."""
+    code = NEWCOMER + "; import sys; print(*sys.modules)"
+    for _ in range(2):  # the first may compile
+        output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    unneeded = {"scipy.sparse", "scipy.linalg", "numba.np.linalg", "pandas", "hydra", "fwexp.convex", "fwexp.solvers.online_eg"}
+    assert unneeded.intersection(output) == set()
+    assert "fwexp.solvers.auto" in output

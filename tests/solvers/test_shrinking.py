@@ -116,6 +116,22 @@ def test_it_keeps_the_promises_of_a_solver():
     )
 
 
+def test_series_end_where_the_gap_is_as_small_as_it_is_aimed_at():
+    """Python finds the same then, and is asked at no other time, before and after acceleration begins."""
+    problem, found = overlapping(3)[-1], []
+    solver = SOLVERS["auto"](problem, 1e-3, check_options(SOLVERS["auto"], {}))
+    solver.advance(0, 0)
+    estimate = solver.estimated_gap
+    solver.estimated_gap = lambda: found.append(estimate()) or found[-1]
+    for times, aim in enumerate(0.5 ** np.arange(1, 25), 1):
+        solver.aim = aim
+        solver.advance(10**6, 10**8)
+        assert solver.event
+        assert len(found) == times
+        assert found[-1] <= aim
+    assert solver.state.centre is not None
+
+
 @pytest.mark.parametrize("step", ["fw", "pairwise", "corrective"])
 def test_other_steps_shrink_as_well(step):
     problem = overlapping(2, n=12)[-1]

@@ -29,6 +29,16 @@ def original(problem):
 
 
 @dispatched
+def largest_losses(problem):
+    """Return max_y L_i(y) of every example, float64 (n,), which are H_i(0); None where the oracle has to say (plain Python)."""
+
+
+@largest_losses.register(object)
+def _(problem):
+    return None
+
+
+@dispatched
 def workspace(problem):
     """Return a fresh ``Workspace``, large enough for every example (plain Python, not for kernels)."""
 
