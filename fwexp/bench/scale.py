@@ -17,18 +17,20 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import wait
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from distributed import Client, LocalCluster, wait
+from distributed import Client
 from scipy.optimize import nnls
 
 import fwexp
 from fwexp.bench.families import problem_of
 from fwexp.bench.history import FILE
 from fwexp.distributed import Shards, shard
+from fwexp.distributed.cluster import connected
 from fwexp.distributed.simulation import Costs, Load, Machine, simulate
 from fwexp.plots import scale as plots
 from fwexp.problems.evaluation import Evaluator
@@ -294,18 +296,17 @@ def machine_of(costs: Costs, load: Load, row, known: pd.DataFrame) -> Machine:
 # --- tables ---
 
 
-def measure(name: str, cluster: LocalCluster) -> tuple[dict, list[tuple]]:
+def measure(name: str, client: Client) -> tuple[dict, list[tuple]]:
     """Return the costs of a regime, and rows of what was measured."""
     regime = REGIMES[name]
     problem, rows = regime.make(CALL), []
-    with Client(cluster) as client:
-        costs, load, resting = fitted(regime, client, lambda k: shard(problem, client, k))
-        for workers in WORKERS:
-            shards = shard(problem, client, workers)
-            cost = measured(regime, shards, regime.coarse)
-            busy = os.getloadavg()[0] / os.cpu_count()
-            rows.append((name, "measured", workers, cost.calls / cost.seconds, passes_to_gap(regime, shards), "", busy))
-            print(*rows[-1], flush=True)
+    costs, load, resting = fitted(regime, client, lambda k: shard(problem, client, k))
+    for workers in WORKERS:
+        shards = shard(problem, client, workers)
+        cost = measured(regime, shards, regime.coarse)
+        busy = os.getloadavg()[0] / os.cpu_count()
+        rows.append((name, "measured", workers, cost.calls / cost.seconds, passes_to_gap(regime, shards), "", busy))
+        print(*rows[-1], flush=True)
     return {"regime": name} | dataclasses.asdict(costs) | dataclasses.asdict(load) | {
         "cores": os.cpu_count(),
         "idle": resting,
@@ -363,10 +364,9 @@ def main() -> int:
     costs, table = (pd.read_csv(path) if path.exists() else pd.DataFrame() for path in (COSTS, TABLE))
     measurements = table[table["series"] == "measured"] if len(table) else table
     if not given.simulate:
-        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-        with LocalCluster(n_workers=max(WORKERS), **options) as cluster:
+        with connected("bench", n_workers=max(WORKERS)) as client:
             for name in given.regimes or REGIMES:
-                cost, rows = measure(name, cluster)
+                cost, rows = measure(name, client)
                 costs = _replaced(costs, pd.DataFrame([cost]))
                 measurements = _replaced(measurements, pd.DataFrame(rows, columns=COLUMNS))
                 TABLE.parent.mkdir(parents=True, exist_ok=True)

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import LocalCluster
 
 from fwexp.bench import scale
+from fwexp.distributed.cluster import connected
 from fwexp.distributed.simulation import Costs, Load, simulate
 
 LOCAL, ORACLES = Load("local", 1000, 800, 800), Load("oracles", 1000, 800, 800)
@@ -56,7 +56,7 @@ def test_tables_are_written_and_simulated_again(tmp_path, monkeypatch, capsys, n
     settings = {"WORKERS": (1, 2), "MESSAGES": 2, "REPEATS": 1, "CLUSTER": (1, 16), "CALL": 1e-3}
     settings |= {"TABLE": tmp_path / "scale.csv", "COSTS": tmp_path / "costs.csv"}
     settings["REGIMES"] = {name: regime._replace(make=lambda seconds: problem(), gap=0.3)}
-    settings["LocalCluster"] = lambda **options: LocalCluster(processes=False, **options)
+    settings["connected"] = lambda owner, **options: connected(owner, processes=False, preload=[], **options)
     for key, value in settings.items():
         monkeypatch.setattr(scale, key, value)
     monkeypatch.setattr("sys.argv", ["scale", name])
