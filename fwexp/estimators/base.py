@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp.driver.settings import check_gap_tol
 from fwexp.driver.trace import ending
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.estimators.inherited import completed
@@ -214,7 +215,7 @@ class CertifiedSVM(BaseEstimator):
                 problem, more = before, {"warm_start": self.result_, **more}
         if lam is None:
             lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size)
-        settings = {"max_passes": self.max_passes, "gap_tol": self.tol, "seed": as_seed(self.random_state)}
+        settings = {"max_passes": self.max_passes, "gap_tol": check_gap_tol("tol", self.tol), "seed": as_seed(self.random_state)}
         with threads.at_most(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
             result = solve(problem, self.solver, lam=lam, verbose=bool(self.verbose), **settings, **more)
         if result.status == "max_passes" and result.gap > self.tol:

@@ -280,6 +280,7 @@ def test_largest_weights_have_names(tagger):
         ({}, [["a"], []], [["N"], []], r"X\[1\] must have at least one position, got none"),
         ({"C": -1}, WORDS, TAGS, "C must be a positive finite number, got -1"),
         ({"lam": 0}, WORDS, TAGS, "lam must be"),
+        ({"tol": -1}, WORDS, TAGS, "^tol must be a finite number >= 0, got -1"),
         ({"features": 3}, WORDS, TAGS, 'features must be "auto" or a function of a sequence, got 3'),
         ({"class_weight": {"X": 2}}, WORDS, TAGS, "class_weight must be None, \"balanced\" or a dict of labels in y, got {'X': 2}"),
         ({"class_weight": {"N": -1}}, WORDS, TAGS, r"class_weight\['N'\] must be a number >= 0, got -1"),
