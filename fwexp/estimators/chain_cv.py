@@ -15,6 +15,7 @@ from fwexp.estimators.features import FORMS
 from fwexp.estimators.labels import numbers_of
 from fwexp.options import check_integer, check_positive, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats, as_list
+from fwexp.problems.features import as_features
 from fwexp.problems.weighted import weighted_problem
 from fwexp.tasks.grid import weights_on_grid
 from fwexp.tasks.path import largest_lam
@@ -144,9 +145,10 @@ class ChainSVMCV(ChainModel):
 
 def _scores(tagger, problem, X, y, weights, lams: np.ndarray, eps: float, seed: int) -> tuple[list[float], np.ndarray]:
     """Return the share of right labels in the rest of a fold at every lam, and the certified gaps there."""
-    x, ptr = tagger.vectorizer_.encode(X)
+    rows, ptr = tagger.vectorizer_.transform(X)
+    x = as_features(rows, copy=False)
     truth, K = numbers_of(labels_of(y, ptr), tagger.classes_), len(tagger.classes_)
     weights = None if weights is None else np.repeat(weights, np.diff(ptr))
     found, gaps = weights_on_grid(problem, eps, lams.tolist(), seed)
-    predictions = (decode(x, ptr, padded_weights(w, K), K) for w in found)
+    predictions = (decode(x, ptr, padded_weights(w.reshape(-1, K)), K) for w in found)
     return [float(np.average(labels == truth, weights=weights)) for labels in predictions], gaps

@@ -1,6 +1,6 @@
 """A tagger once it is trained: its predictions, its weights with their names, and its files."""
 
-from itertools import chain, pairwise
+from itertools import chain, compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -214,16 +214,26 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     def _decode(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of the labels of all positions, and where sequences begin and end."""
-        check_is_fitted(self)
-        x, ptr = self.vectorizer_.encode(self._features(X))
-        of, weights = self.__dict__.get("_padded", (None, None))
-        if of is not self.result_:
-            weights = padded_weights(self.result_.w, len(self.classes_))
-            self._padded = self.result_, weights
+        of, vectorizer, weights = self.__dict__.get("_prepared", (None, None, None))
+        if of is None or of is not self.result_:
+            check_is_fitted(self)
+            self._prepared = of, vectorizer, weights = self.result_, *self._without_zeros()
+        x, ptr = vectorizer.encode(self._features(X))
         return decode(x, ptr, weights, len(self.classes_)), ptr
 
+    def _without_zeros(self) -> tuple[Vectorizer, np.ndarray]:
+        """Return the features by name that have weights, and the weights as `decode` takes them, after those of no feature."""
+        vectorizer, weights = self.vectorizer_, self.result_.w.reshape(-1, len(self.classes_))
+        if vectorizer.names is not None:
+            has = weights.any(axis=1)
+            has[vectorizer.num_features :] = True
+            names = [*compress(vectorizer.names, has.tolist())]
+            weights, vectorizer = np.vstack((np.zeros(len(self.classes_)), weights[has])), Vectorizer()
+            vectorizer.restore(names, len(names))
+        return vectorizer, padded_weights(weights)
+
     def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name != "_padded"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_prepared"}
 
     def _learned(self):
         columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}

@@ -1,5 +1,7 @@
 """Decoding of chains straight from rows of features, without a problem around them: a sentence in microseconds."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fwexp.jit.kernels import njit, specialise
@@ -7,17 +9,22 @@ from fwexp.oracles.viterbi import viterbi
 from fwexp.problems.features import padded_width
 from fwexp.problems.rows import row_scores
 
+_kernels: dict[type, Callable] = {}  # of rows of each class, as they are looked up once only
 
-def padded_weights(w: np.ndarray, num_states: int) -> np.ndarray:
-    """Return the public weights of chains in rows as long as kernels want them."""
-    rows = w.reshape(-1, num_states)
+
+def padded_weights(rows: np.ndarray) -> np.ndarray:
+    """Return weights of chains, rows of K numbers, in rows as long as kernels want them."""
+    num_states = rows.shape[1]
     return np.pad(rows, ((0, 0), (0, padded_width(num_states) - num_states))).ravel()
 
 
 def decode(x, ptr: np.ndarray, weights: np.ndarray, num_states: int) -> np.ndarray:
     """Return the labels of highest score of all positions: rows of features x, with `padded_weights`."""
     labels = np.empty(ptr[-1], dtype=np.int32)
-    specialise(_decode_chains, x)(x, ptr, weights, num_states, padded_width(num_states), labels)
+    kind = type(x)
+    if kind not in _kernels:
+        _kernels[kind] = specialise(_decode_chains, x)
+    _kernels[kind](x, ptr, weights, num_states, padded_width(num_states), labels)
     return labels
 
 

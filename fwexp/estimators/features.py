@@ -3,7 +3,7 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import count
+from itertools import chain, count, cycle, repeat
 from numbers import Real
 from operator import getitem
 
@@ -20,6 +20,7 @@ from fwexp.problems.graphs import stack
 FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or list of strings per position"
 BY_NAME = "a dict, a string or a list of strings"
 MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # what is common is looked at faster
+NONE = 0  # the column of a name to be left out; others are counted from 1
 MOST_TABLES = 1000  # of keys, which are few where they are those of a template; names themselves as keys are many
 
 
@@ -50,7 +51,7 @@ class Vectorizer:
     def restore(self, names: list[str] | None, num_features: int) -> None:
         """Take columns that were learned before."""
         self.names, self.num_features = names, num_features
-        self._tables = _Tables(dict(zip(names or (), count(1))).get)
+        self._tables = _Known(names or ())
 
     def __getstate__(self):
         return self.min_count, self.names, self.num_features
@@ -66,9 +67,9 @@ class Vectorizer:
             rows, ptr = _stacked(X)
             self.restore(None, rows.shape[1])
             return rows, ptr
-        columns = defaultdict(count(1).__next__)
-        features, ptr = _encoded(X, _Tables(columns.__getitem__))
-        names = list(columns)
+        tables = _Learning()
+        features, ptr = _encoded(X, tables)
+        names = list(tables.columns)
         rows = _matrix(features, len(names))
         often = np.bincount(rows.indices, minlength=len(names)) >= self.min_count
         if not often.any():
@@ -80,11 +81,14 @@ class Vectorizer:
         """Return the rows of further sequences likewise; names that are not known are left out."""
         if self.names is None:
             return self._rows_of_numbers(X)
-        features, ptr = self.encode(X)
+        features, ptr = _encoded(as_list("X", X, FORMS), self._tables)
         return _matrix(features, self.num_features), ptr
 
     def encode(self, X) -> tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]:
-        """Return the rows of further sequences as kernels take them, and where sequences begin and end."""
+        """Return the rows of further sequences as kernels take them, and where sequences begin and end.
+
+        Columns of names are counted from 1; 0 is for what is left out.
+        """
         if self.names is not None:
             return _encoded(as_list("X", X, FORMS), self._tables)
         rows, ptr = self._rows_of_numbers(X)
@@ -122,9 +126,11 @@ def _stacked(X):
 
 
 def _matrix(features: SparseFeatures | BinaryFeatures, num_features: int):
-    shape = (len(features.indptr) - 1, num_features)
-    values = np.ones(len(features.indices)) if isinstance(features, BinaryFeatures) else features.values
-    rows = sp.csr_array((values, features.indices, features.indptr), shape=shape)
+    columns = features.indices
+    values = np.ones(len(columns)) if isinstance(features, BinaryFeatures) else features.values
+    found = columns != NONE
+    ends = np.concatenate(([0], np.cumsum(found)))[features.indptr]
+    rows = sp.csr_array((values[found], columns[found] - 1, ends), shape=(len(ends) - 1, num_features))
     rows.sum_duplicates()
     return rows
 
@@ -140,23 +146,22 @@ class _Table(dict):
     def __missing__(self, value):
         if isinstance(value, str):
             column = self.column_of(self.prefix + value)
-            if not column:
-                return None  # and no note: names that are unknown have no end
         elif isinstance(value, NUMBERS) and value in (0, 1):
-            column = self.column_of(self.key) if value else None
+            column = self.column_of(self.key) if value else NONE
         else:
             raise _NotInTablesError
         self[value] = column
         return column
 
 
-class _Tables(dict):
-    """A table for every key; ``column_of`` gives the columns of names from 1, or None, of names to be left out."""
+class _Learning(dict):
+    """A table for every key; names get their columns as they come."""
 
-    __slots__ = ("column_of",)
+    __slots__ = ("column_of", "columns")
 
-    def __init__(self, column_of: Callable) -> None:
-        self.column_of = column_of
+    def __init__(self) -> None:
+        self.columns = defaultdict(count(1).__next__)
+        self.column_of = self.columns.__getitem__
 
     def __missing__(self, key):
         if not isinstance(key, str) or len(self) == MOST_TABLES:
@@ -164,63 +169,119 @@ class _Tables(dict):
         table = self[key] = _Table(key, self.column_of)
         return table
 
+    def at_once(self, x: list[dict]) -> Iterable[int]:
+        """Return the columns of all features of a sequence."""
+        return map(getitem, map(self.__getitem__, _keys(x)), _values(x))
+
+
+class _Known(dict):
+    """A table for every key without "=", of the names that have it; filled when it is first used."""
+
+    __slots__ = ("columns", "filled")
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.columns, self.filled = dict(zip(names, count(1))), False
+
+    def column_of(self, name: str) -> int:
+        """Return the column of a name."""
+        return self.columns.get(name, NONE)
+
+    def __missing__(self, key):
+        if not self.filled:
+            self._fill()
+            return self[key]
+        if not isinstance(key, str) or "=" in key or len(self) >= MOST_TABLES:
+            raise _NotInTablesError
+        table = self[key] = {1: self.column_of(key)}
+        return table
+
+    def _fill(self) -> None:
+        self.filled, tables = True, defaultdict(dict)
+        for name, column in self.columns.items():
+            key, sign, value = name.partition("=")
+            if sign:
+                tables[key][value] = column
+                if len(tables) > MOST_TABLES:
+                    return
+        for key, table in tables.items():
+            table[1] = self.column_of(key)
+        self.update(tables)
+
+    def at_once(self, x: list[dict]) -> Iterable[int]:
+        """Return the columns of all features of a sequence."""
+        values = [*_values(x)]
+        if not {*map(type, values)} <= {str, bool}:
+            for value in values:
+                if not (isinstance(value, str) or (isinstance(value, NUMBERS) and value in (0, 1))):
+                    raise _NotInTablesError
+        keys = [*x[0]]
+        if all(map(keys.__eq__, map(list, x))):  # as most often
+            tables = cycle([*map(self.__getitem__, keys)])
+        else:
+            tables = map(self.__getitem__, _keys(x))
+        return map(dict.get, tables, values, repeat(NONE))
+
 
 class _NotInTablesError(Exception):
-    """A position is to be read feature by feature."""
+    """A sequence is to be read feature by feature."""
 
 
-def _encoded(X: list, tables: _Tables) -> tuple[SparseFeatures | BinaryFeatures, np.ndarray]:
-    """Return rows of named features without zeros and without names that have no column, and where sequences begin and end."""
-    columns, ends, ptr, others = array("i"), array("q", [0]), array("q", [0]), {}
-    table_of, column_of = tables.__getitem__, tables.column_of
+def _keys(x: list[dict]) -> Iterable:
+    return chain.from_iterable(x)
+
+
+def _values(x: list[dict]) -> Iterable:
+    return chain.from_iterable(map(dict.values, x))
+
+
+def _encoded(X: list, tables: _Learning | _Known) -> tuple[SparseFeatures | BinaryFeatures, np.ndarray]:
+    """Return rows of named features without zeros, columns counted from 1, and where sequences begin and end."""
+    columns, lengths, ptr, others = array("i"), array("q"), array("q", [0]), {}
     for i, x in enumerate(X):
         if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
             raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
-        at_once = True
-        for position in x:
-            if not isinstance(position, MAPPINGS):
-                names = (position,) if isinstance(position, str) else _strings(position)
-                columns.extend(filter(None, map(column_of, names)))
-            else:
-                if at_once:
-                    try:
-                        columns.extend(filter(None, map(getitem, map(table_of, position), position.values())))
-                    except (_NotInTablesError, TypeError):  # a number other than 0 and 1, a list, too many keys
-                        del columns[ends[-1] :]
-                        at_once = False  # as others beside this one will have the like
-                if not at_once:
-                    _read(position, tables, columns, others)
-            ends.append(len(columns))
-        if len(ends) - 1 == ptr[-1]:
+        x = x if isinstance(x, list) else list(x)
+        if not x:
             raise ParameterError(f"X[{i}] must have at least one position, got none")
-        ptr.append(len(ends) - 1)
-    columns, ends, ptr = map(np.asarray, (columns, ends, ptr))
-    columns -= 1
+        start = len(columns)
+        try:
+            if not all(map(isinstance, x, repeat(dict))):
+                raise _NotInTablesError
+            columns.fromlist([*tables.at_once(x)])  # faster than extend
+            lengths.extend(map(len, x))
+        except (_NotInTablesError, TypeError):  # a number other than 0 and 1, a list, too many keys
+            del columns[start:]
+            for position in x:
+                before = len(columns)
+                if isinstance(position, MAPPINGS):
+                    _read(position, tables.column_of, columns, others)
+                else:
+                    columns.extend(map(tables.column_of, (position,) if isinstance(position, str) else _strings(position)))
+                lengths.append(len(columns) - before)
+        ptr.append(len(lengths))
+    columns, ends = np.asarray(columns), np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=ends[1:])
     if not others:
-        return BinaryFeatures(ends, columns), ptr
+        return BinaryFeatures(ends, columns), np.asarray(ptr)
     values = np.ones(len(columns))
     values[list(others)] = list(others.values())
-    return SparseFeatures(ends, columns, values), ptr
+    return SparseFeatures(ends, columns, values), np.asarray(ptr)
 
 
-def _read(position: Mapping, tables: _Tables, columns: array, others: dict[int, float]) -> None:
+def _read(position: Mapping, column_of: Callable, columns: array, others: dict[int, float]) -> None:
     """Add the columns of the features of a position, and to ``others``, by place, their values that are not 1."""
-    column_of, table_of = tables.column_of, tables.get
     for key, value in position.items():
         if isinstance(value, str):
-            table = table_of(key)
-            found = (column_of(f"{key}=" + value) if table is None else table[value],)
+            columns.append(column_of(f"{key}=" + value))
         elif not isinstance(value, NUMBERS):
-            found = [column_of(f"{key}=" + text) for text in _strings(value, key)]
+            columns.extend(column_of(f"{key}=" + text) for text in _strings(value, key))
         elif not isinstance(key, str):
             raise ParameterError(f"names of features in X must be strings, got {type(key).__name__} {shown(key)}")
-        elif value == 0:
-            continue
-        else:
-            found = (column_of(key),)
-            if value != 1 and found[0]:
+        elif value != 0:
+            column = column_of(key)
+            if value != 1 and column != NONE:
                 others[len(columns)] = float(value)
-        columns.extend(filter(None, found))
+            columns.append(column)
 
 
 def _strings(value, key=None) -> Collection[str]:

@@ -335,3 +335,20 @@ def test_the_signature_is_that_of_a_function_with_these_parameters():
         ChainSVM(0.1, 10.0)
     with pytest.raises(TypeError):
         ChainSVM(gamma=1)
+
+
+def test_features_by_name_are_looked_up_as_training_reads_them():
+    def position(word, t):
+        return {"word": word, "first": t == 0, "count": t % 2, "a": "b=c", "a=b": "c", "part": [word[0], word[-1]][: t % 3]}
+
+    X = [[position(word, t) for t, word in enumerate(x)] for x in (["the", "dog"], ["a", "cat", "sees"], ["sees"])]
+    plain = [[{"word": word, "": "", "last": t == len(x) - 1} for t, word in enumerate(x)] for x in (["the", "dog"], ["a", "cat"])]
+    y = [["D", "N"], ["D", "N", "V"], ["V"]]
+    for data, labels in ((X, y), (plain, [*y[:1], ["D", "N"]])):
+        tagger = ChainSVM(lam=0.1).fit(data, labels)
+        tagger.result_.w[: len(tagger.classes_)] = 0.0
+        new = [*data, [{"word": "dog"}, {"word": 2.5}, {"word": "zebra", "count": 3}], [{"word": "", "": "new", "last": 1}, {}]]
+        scores = tagger.decision_function(new)  # by rows of all features, those without weights included
+        assert tagger.predict(new) == [tagger.classes_[s.argmax(axis=1)].tolist() for s in scores]
+        assert [tagger.predict_one(x) for x in new] == tagger.predict(new)
+        assert 0 < tagger._prepared[1].num_features < tagger.n_features_in_  # ...which are not looked up
