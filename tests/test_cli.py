@@ -185,6 +185,15 @@ def test_mistakes_take_one_line(fwexp, tmp_path, line, message):
     assert [path.name for path in tmp_path.iterdir()] == ["a_file"]
 
 
+@pytest.mark.parametrize("line", ["run", "run -m seed=0,1", "claims", "report"])
+def test_what_is_published_is_no_store(fwexp, tmp_path, line):
+    (tmp_path / "provenance.json").touch()
+    code, out, err = fwexp(*line.split(), f"results_dir={tmp_path}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.endswith("which fwexp publish wrote: see its README.md\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["provenance.json"]
+
+
 @pytest.mark.parametrize("line", ["run max_passes=0.1", "run -m max_passes=0.1", "ls", "data", "figure", "doctor"])
 @pytest.mark.parametrize(("variable", "threads"), [("OMP", "²"), ("OMP", "many"), ("OMP", "-1"), ("NUMBA", "0"), ("NUMBA", "-3")])
 def test_a_number_of_threads_that_is_none(fwexp, tmp_path, monkeypatch, line, variable, threads):

@@ -15,7 +15,8 @@ def check_folder(key: str, value) -> Path:
     Raises
     ------
     ParameterError
-        No file system could have a folder of that name, it is the address of something else, or there is a file of that name.
+        No file system could have a folder of that name, it is the address of something else, or there is a file of that name;
+        or what ``fwexp publish`` wrote, which is no store: commands would write over what is published.
     """
     try:
         if not (isinstance(value, str | Path) and str(value)):
@@ -23,11 +24,14 @@ def check_folder(key: str, value) -> Path:
         os.fsencode(value)
         path = Path(value).expanduser()
         is_file = path.exists() and not path.is_dir()
+        published = key == "results_dir" and (path / "provenance.json").exists()
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "" if isinstance(error, ValueError) else str(error)
         raise ParameterError(f"{key} must be the name of a folder, got {value!r}" + (f" ({reason})" if reason else "")) from error
     if is_file or re.match(r"(file|ftp|https?):|[\w+.-]+://", str(value), re.IGNORECASE):
         raise ParameterError(f"{key} must be a folder, got {str(value)!r}, which is {'no folder' if is_file else 'an address'}")
+    if published:
+        raise ParameterError(f"{key} must be a folder of runs, got {str(value)!r}, which fwexp publish wrote: see its README.md")
     return path
 
 

@@ -125,10 +125,10 @@ def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, p
     sweep.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir)
 
 
-def claims_path(results_dir, paper: str, preset: str = "full") -> Path:
-    """Return the file in the store that holds the verdicts on a paper."""
+def claims_path(folder, paper: str, preset: str = "full") -> Path:
+    """Return the file in a store, or in what is published, that holds the verdicts on a paper."""
     name = papers_by_id()[paper].name
-    return check_folder("results_dir", results_dir) / "claims" / f"{name if preset == 'full' else f'{name}-{preset}'}.json"
+    return check_folder("folder", folder) / "claims" / f"{name if preset == 'full' else f'{name}-{preset}'}.json"
 
 
 def summary(records: Mapping[str, Mapping]) -> str:
