@@ -6,7 +6,8 @@ log gap. A setting in which ``auto`` does what a fixed one does is run once for 
 ``auto`` over that of the fastest fixed setting; all times and passes are kept in ``results/bench/rule.csv``.
 
 A change of the rule of ``auto`` (`fwexp.solvers.auto`) may be fitted on half of the data sets, every other one in the order of
-their names, with all of their lam; the other half tests it, and nothing may be chosen by it. The rule that stands is older.
+their names, with all of their lam; the other half tests it, and nothing may be chosen by it. `START` is chosen so; the rest of the
+rule is older.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from fwexp.bench.profile import new_solver
 from fwexp.bench.yardstick import seconds
 from fwexp.errors import UserError
 from fwexp.problems.evaluation import Evaluator
+from fwexp.solvers import auto
 
 GAPS = (0.1, 1e-2, 1e-3)
 BRIEF = 0.5  # seconds of a run that is done again, for its time alone
@@ -38,8 +40,8 @@ _OBSERVED = {"kap": "observed", "period": None, "refresh": False}
 _CORRECTIVE = {"sampling": "perm", "step": "corrective"}
 _GAPS = {"sampling": "gap_perm", "step": "corrective", "cache": {"F": 0.4, "nu": 0.01, "size": 8}}
 SETTINGS = {  # the first is fast as a rule, which shortens the others
-    "gaps, accelerated": _GAPS | {"accelerate": _OBSERVED | {"start": 2.0}},
-    "corrective, accelerated": _CORRECTIVE | {"accelerate": _OBSERVED | {"start": 2.0}},
+    "gaps, accelerated": _GAPS | {"accelerate": _OBSERVED | {"start": auto.START}},
+    "corrective, accelerated": _CORRECTIVE | {"accelerate": _OBSERVED | {"start": auto.START}},
     "gaps": _GAPS,
     "corrective": _CORRECTIVE,
     "plain, accelerated": {"sampling": "perm", "step": "fw", "accelerate": {"kap": None, "period": None}},
