@@ -297,7 +297,7 @@ def test_garbage_is_looked_for_rarely_while_a_kernel_is_compiled_and_as_before_l
         seen.append(gc.get_threshold())
         return lambda x: 2 * x
 
-    @kernels.njit
+    @numba.njit(**kernels.KERNEL)  # which no disk keeps
     def kernel(x):
         return double(x)
 
