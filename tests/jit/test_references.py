@@ -1,6 +1,7 @@
 """Kernels borrow the arrays that they are given, and nothing is freed too early or too late for it."""
 
 import ast
+import gc
 import itertools
 import re
 import sys
@@ -283,3 +284,23 @@ def test_all_that_is_taken_from_python_is_given_back():
     after = rtsys.get_allocation_stats()
     assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 0
     assert after.alloc - before.alloc == after.free - before.free > 0
+
+
+def test_garbage_is_looked_for_rarely_while_a_kernel_is_compiled_and_as_before_later():
+    seen, before = [], gc.get_threshold()
+
+    def double(x):
+        return 2 * x
+
+    @numba.extending.overload(double)
+    def _(x):
+        seen.append(gc.get_threshold())
+        return lambda x: 2 * x
+
+    @numba.njit(**kernels.KERNEL)  # which no disk keeps
+    def kernel(x):
+        return double(x)
+
+    assert kernel(3) == 6
+    assert references.COLLECT in seen
+    assert gc.get_threshold() == before
