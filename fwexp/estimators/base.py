@@ -17,7 +17,7 @@ from fwexp.driver.trace import ending
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.estimators.inherited import completed
 from fwexp.jit import threads
-from fwexp.options import check_positive, is_integer
+from fwexp.options import check_number, check_positive, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.weighted import weighted_problem
 from fwexp.solvers import get_method
@@ -214,7 +214,8 @@ class CertifiedSVM(BaseEstimator):
                 problem, more = before, {"warm_start": self.result_, **more}
         if lam is None:
             lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size)
-        settings = {"max_passes": self.max_passes, "gap_tol": self.tol, "seed": as_seed(self.random_state)}
+        tol = check_number("tol", self.tol, "a finite number >= 0", least=0.0)
+        settings = {"max_passes": self.max_passes, "gap_tol": tol, "seed": as_seed(self.random_state)}
         with threads.at_most(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
             result = solve(problem, self.solver, lam=lam, verbose=bool(self.verbose), **settings, **more)
         if result.status == "max_passes" and result.gap > self.tol:
