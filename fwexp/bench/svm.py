@@ -184,7 +184,7 @@ def to_test_error() -> list[Measured]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure speed.")
-    sections = ("start", "passes", "profile", "gaps", "test_error", "callbacks", "convex")
+    sections = ("start", "passes", "profile", "gaps", "test_error", "callbacks", "estimators", "convex")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(sections)}; by default all")
     parser.add_argument("--record", action="store_true", help=f"append what was measured to {history.FILE}")
     given = parser.parse_args()
@@ -212,6 +212,10 @@ def main() -> int:
             measured += found
     if "callbacks" in chosen:
         measured += overhead()
+    if "estimators" in chosen:
+        from fwexp.bench.estimators import beside_solve  # scikit-learn is an extra
+
+        measured += beside_solve()
     if "convex" in chosen:
         beside_copt()
     slower = history.compare(measured)

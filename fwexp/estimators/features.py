@@ -1,5 +1,6 @@
 """Features as people have them: rows of numbers as they are, and names (dicts, strings) by a vocabulary, a column each."""
 
+import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -277,6 +278,8 @@ def _read(position: Mapping, column_of: Callable, columns: array, others: dict[i
             columns.extend(column_of(f"{key}=" + text) for text in _strings(value, key))
         elif not isinstance(key, str):
             raise ParameterError(f"names of features in X must be strings, got {type(key).__name__} {shown(key)}")
+        elif not math.isfinite(value):
+            raise ParameterError(f"feature {key!r} in X must be finite, got {value}")
         elif value != 0:
             column = column_of(key)
             if value != 1 and column != NONE:

@@ -54,7 +54,7 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
     execution : dict
         As `fwexp.run.config.execution_settings` returns them.
     """
-    parser = OverridesParser.create(config_loader=loader)
+    parser = _parser(loader)
     parsed = parser.parse_overrides(list(overrides))
     common = [override.input_line for override in parsed if override.is_hydra_override()]
     given = {override.get_key_element(): _choices(override) for override in parsed if not override.is_hydra_override()}
@@ -80,12 +80,20 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
     return list(configs.values()), next(iter(where.values()), dict(EXECUTION_KEYS))
 
 
+@functools.lru_cache(maxsize=1)
+def _parser(loader) -> OverridesParser:
+    """Return a parser that reads each override once, for all experiments of a loader: they share most of them."""
+    parser = OverridesParser.create(config_loader=loader)
+    parser.parse_override = functools.cache(parser.parse_override)
+    return parser
+
+
 class _Composer:
     """Composes once per choice from a group, and sets values in what came out as plain data: hundreds of times faster."""
 
     def __init__(self, loader, config_name: str, common: list[str], parser: OverridesParser, config: DictConfig) -> None:
         self._loader, self._config_name, self._common = loader, config_name, common
-        self._parse = functools.cache(parser.parse_override)
+        self._parse = parser.parse_override
         self._is_group = functools.cache(loader.get_group_options)
         self._parts = Parts(loader, config_name, common)
         self._composed = {(): _without_hydra(config)}

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from fwexp.bench import history, profile, svm
+from fwexp.bench import estimators, history, profile, svm
 from fwexp.bench.families import FAMILIES, problem_of
 from fwexp.bench.yardstick import Measured, in_turns, summary, unit_of
 from fwexp.problems.timed import FUNCTIONS, ticks_per_second, timed
@@ -24,6 +24,13 @@ def test_all_that_is_measured_runs():
     found = in_turns(svm.measures_of(small_chains(20)), "oracle pass, ocr2", 2)
     assert len(found) > 10
     assert all(0.0 < row.low <= row.median <= row.high for row in found)
+
+
+def test_estimators_are_measured_beside_solve():
+    X, y = [[{"word": word} for word in x] for x in ("ab", "ba")], ["NV", "VN"]
+    (row,) = in_turns(estimators.measures_of("words", X, y), "to_problem + solve", 2)[1:]
+    assert row.quantity == "ChainSVM.fit, words"
+    assert 0.0 < row.low <= row.high
 
 
 @pytest.mark.slow

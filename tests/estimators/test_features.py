@@ -91,6 +91,7 @@ def test_zeros_are_no_features_and_ones_need_no_values():
         ([["a", 3]], "a position in X must be a dict, a string or a list of strings, got int 3"),
         ([[["a", 3]]], "a position in X must be a dict, a string or a list of strings, got list"),
         ([[{"a": None}]], "feature 'a' in X must be a number or text, or texts, got NoneType None"),
+        ([[{"a": "x"}, {"a": np.nan}]], "feature 'a' in X must be finite, got nan"),
         ([[{3: 1.0}]], "names of features in X must be strings, got int 3"),
         ([np.eye(2), np.eye(3)], r"X\[1\] must have shape \(T, 2\) with T >= 1, got \(3, 3\)"),
         ([np.zeros((0, 2))], r"X\[0\] must have shape \(T, 2\) with T >= 1, got \(0, 2\)"),
@@ -109,3 +110,11 @@ def test_features_of_another_form_are_refused(learned, X):
     vectorizer.fit_transform(learned)
     with pytest.raises(ParameterError, match=r"X|position"):
         vectorizer.encode(X)
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_numbers_that_are_none_are_refused_among_what_is_known(value):
+    vectorizer = Vectorizer()
+    vectorizer.fit_transform([[{"a": 1, "b": "x"}]])
+    with pytest.raises(ParameterError, match="feature 'a' in X must be finite, got"):
+        vectorizer.encode([[{"a": value, "b": "x"}]])

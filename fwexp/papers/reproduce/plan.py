@@ -92,7 +92,7 @@ def plan(results_dir, preset: str = "full") -> list[Step]:
         for name, figure in experiments():
             runs_nothing = figure is not None and not figure.has_runs
             configs = [] if runs_nothing else sweep.expand([f"+experiment={name}"], preset=preset)
-            missing = {key_of(config): config for config in configs if key_of(config) not in done}
+            missing = {key: config for key, config in zip(map(key_of, configs), configs) if key not in done}
             done |= set(missing)
             times = [durations.of(config) for config in missing.values()]
             guess = SMOKE_GUESS if preset == "smoke" else figure.seconds if figure else GUESS
