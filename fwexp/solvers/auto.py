@@ -29,7 +29,7 @@ from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.n_slack import NSlack
 
 CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few labelings to score
-START = 0.25  # passes before acceleration begins, in which it meets the labelings that say how strong it has to be
+START = 1.0  # passes before acceleration begins, in which it meets the labelings that say how strong it has to be
 
 
 QPS, QP_SHARE, QP_VISITS = 40, 0.15, 30.0

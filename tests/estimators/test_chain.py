@@ -37,7 +37,7 @@ def columns_of_capitals(x):
 def test_a_tagger_learns_and_certifies(tagger):
     assert tagger.predict(WORDS) == TAGS
     assert tagger.score(WORDS, TAGS) == 1.0
-    assert tagger.predict_one(["a", "dog", "sees"]) == ["D", "N", "V"]
+    assert tagger.predict_one(["a", "dog"]) == ["D", "N"]
     assert tagger.status_ == "converged"
     assert 0 <= tagger.dual_gap_ <= 0.01
     assert tagger.n_passes_ == tagger.trace_["passes"].iloc[-1]
