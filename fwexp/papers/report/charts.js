@@ -118,7 +118,7 @@ function layout(xaxis, yaxis) {
   return {
     margin: { l: 55, r: 10, t: 28, b: 45 }, paper_bgcolor: css("--page"), plot_bgcolor: css("--page"),
     font: { color: css("--ink"), size: 12 }, hovermode: "closest", showlegend: false,
-    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis },
+    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis, title: { standoff: 14, ...yaxis.title } },  // clear of the numbers
   };
 }
 

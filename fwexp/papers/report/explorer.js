@@ -85,5 +85,6 @@ if (everyRun.length) {
   dark.addEventListener("change", () => redraw());
   window.addEventListener("hashchange", () => { state = readState(usual); show(); });
 } else {
+  chartPlace.hidden = true;
   telling.textContent = "No run is stored yet.";
 }
