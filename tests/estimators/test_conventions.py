@@ -1,7 +1,7 @@
 """scikit-learn's own checks, of estimators whose inputs or outputs are others than those that it makes up.
 
 Most checks pass a table (n, p) with a class for each row, which these refuse. All others pass: on parameters, clones, copies, what
-is not fitted, and, for `MultiLabelSVM`, on tables with outputs of 0 and 1. `MulticlassSVM`, which takes tables, has a file of its own.
+is not fitted, and, for `MultiLabelSVM`, on tables with outputs of 0 and 1. `MulticlassSVM`, which takes tables, is elsewhere.
 """
 
 import re
