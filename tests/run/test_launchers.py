@@ -54,13 +54,13 @@ def check_done_once(lines, results_dir, wanted) -> None:
     assert [path.name for path in results_dir.iterdir()] == ["runs"]
 
 
-def in_work(results_dir, key="*", gone=()) -> Path:
-    """Return the claim of a run that a process has in work, one that is none of ``gone``."""
+def in_work(results_dir, key="*", gone=()) -> tuple[Path, int]:
+    """Return the claim of a run that a process has in work, and that process, which is none of ``gone``."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        claims = [path for path in results_dir.glob(f"runs/*/*/.{key}.claim-*") if owner(path) not in (None, *gone)]
-        if claims:
-            return claims[0]
+        for claim in results_dir.glob(f"runs/*/*/.{key}.claim-*"):
+            if (process := owner(claim)) not in (None, *gone):
+                return claim, process
         time.sleep(0.01)
     raise TimeoutError
 
@@ -105,7 +105,7 @@ def lasting(tmp_path_factory):
 def test_a_worker_that_is_killed_loses_nothing(tmp_path, lasting, launcher):
     words, wanted = lasting
     process = start(tmp_path, *words, *LAUNCHERS[launcher])
-    os.kill(owner(in_work(tmp_path)), signal.SIGKILL)
+    os.kill(in_work(tmp_path)[1], signal.SIGKILL)
     check_done_once(done(process), tmp_path, wanted)
 
 
@@ -115,7 +115,7 @@ def test_a_run_that_kills_its_workers_fails_and_the_others_do_not(tmp_path, last
     key = next(iter(wanted))
     process, gone = start(tmp_path, *words, *LAUNCHERS[launcher]), []
     for _ in range(launching.DEATHS):
-        gone.append(owner(in_work(tmp_path, key, gone)))
+        gone.append(in_work(tmp_path, key, gone)[1])
         os.kill(gone[-1], signal.SIGKILL)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, errors
@@ -198,8 +198,8 @@ def test_workers_of_other_hosts_share_nothing_but_the_store(tmp_path, cluster, l
     chosen = ["hydra/launcher=dask", f"hydra.launcher.scheduler_file={cluster}", "hydra.launcher.resources={GPU: 1}"]
     command = [sys.executable, "-c", script, *words, *chosen, f"results_dir={tmp_path / 'results'}"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
-    claim = in_work(tmp_path / "results")
+    claim, worker = in_work(tmp_path / "results")
     assert claim.read_text().endswith(" elsewhere")
     assert not locks.lost(claim.with_name(claim.name[1:].partition(".")[0]))
-    os.kill(owner(claim), signal.SIGKILL)
+    os.kill(worker, signal.SIGKILL)
     check_done_once([line for line in done(process) if " in another process" not in line], tmp_path / "results", wanted)
