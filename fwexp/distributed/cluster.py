@@ -16,7 +16,6 @@ QUICK = {  # a cluster that is started here
     "distributed.worker.profile.enabled": False,  # which looks at all threads a hundred times a second
     "distributed.admin.tick.interval": "1s",  # otherwise all processes wake up fifty times a second
     "distributed.admin.system-monitor.interval": "5s",
-    "distributed.worker.memory.monitor-interval": "1s",
     "distributed.scheduler.reuse-broadcast-comm": True,  # questions go to the same workers again and again
 }
 # Ctrl-C goes to all processes in the foreground: this one asks workers for what it saves, and then ends them.

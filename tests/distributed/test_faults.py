@@ -107,6 +107,22 @@ def test_messages_that_come_twice_count_once(cluster, scheme, monkeypatch):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
+def test_no_task_is_scheduled_while_parts_are_where_they_were(cluster, scheme, monkeypatch):
+    """Questions go straight to workers; only parts are made by tasks."""
+    sent, send = [], Shards._send
+
+    def sending(shards, k, function, *args):
+        sent.append(function)
+        return send(shards, k, function, *args)
+
+    monkeypatch.setattr(Shards, "_send", sending)
+    with Client(cluster) as client:
+        confirm(fwexp.solve(distributed.shard(PROBLEM, client, 3), scheme=scheme, **HOW))
+    assert sent[:3] == [worker.Part] * 3
+    assert sent[3:].count(worker.call) <= 3  # the first questions may come before the parts are made
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_run_whose_last_worker_is_gone_ends_and_its_checkpoint_goes_on(cluster, scheme, tmp_path):
     saved, how, before = Checkpoint(tmp_path / "run", {}, 0.0), HOW | {"scheme": scheme}, []
 

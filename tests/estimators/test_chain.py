@@ -352,8 +352,3 @@ def test_features_by_name_are_looked_up_as_training_reads_them():
         assert tagger.predict(new) == [tagger.classes_[s.argmax(axis=1)].tolist() for s in scores]
         assert [tagger.predict_one(x) for x in new] == tagger.predict(new)
         assert 0 < tagger._prepared[1].num_features < tagger.n_features_in_  # ...which are not looked up
-
-
-def test_a_wrong_tolerance_is_named_as_the_parameter_is():
-    with pytest.raises(ParameterError, match=r"^tol must be a finite number >= 0, got -1"):
-        ChainSVM(tol=-1).fit(WORDS, TAGS)
