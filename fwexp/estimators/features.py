@@ -178,10 +178,10 @@ class _Learning(dict):
 class _Known(dict):
     """A table for every key without "=", of the names that have it; filled when it is first used."""
 
-    __slots__ = ("columns", "filled")
+    __slots__ = ("columns", "filled", "room")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self.columns, self.filled = dict(zip(names, count(1))), False
+        self.columns, self.filled, self.room = dict(zip(names, count(1))), False, MOST_TABLES
 
     def column_of(self, name: str) -> int:
         """Return the column of a name."""
@@ -191,7 +191,7 @@ class _Known(dict):
         if not self.filled:
             self._fill()
             return self[key]
-        if not isinstance(key, str) or "=" in key or len(self) >= MOST_TABLES:
+        if not isinstance(key, str) or "=" in key or len(self) >= self.room:
             raise _NotInTablesError
         table = self[key] = {1: self.column_of(key)}
         return table
@@ -203,6 +203,7 @@ class _Known(dict):
             if sign:
                 tables[key][value] = column
                 if len(tables) > MOST_TABLES:
+                    self.room = 0  # a table without its values would not know them
                     return
         for key, table in tables.items():
             table[1] = self.column_of(key)

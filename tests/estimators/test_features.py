@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction import DictVectorizer
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.features import Vectorizer
+from fwexp.estimators.features import MOST_TABLES, Vectorizer
 from fwexp.problems.features import BinaryFeatures
 
 DICTS = [[{"word": "the", "cap": True, "len": 3}, {"word": "dog", "cap": False}], [{"word": "the", "tags": ["a", "b"]}, {}]]
@@ -118,3 +118,13 @@ def test_numbers_that_are_none_are_refused_among_what_is_known(value):
     vectorizer.fit_transform([[{"a": 1, "b": "x"}]])
     with pytest.raises(ParameterError, match="feature 'a' in X must be finite, got"):
         vectorizer.encode([[{"a": value, "b": "x"}]])
+
+
+def test_more_keys_than_there_are_tables():
+    """Their values are looked up one by one, and none is lost."""
+    X = [[{f"k{i}": "ab"[i % 2], "w": "x"}] for i in range(MOST_TABLES + 5)]
+    vectorizer = Vectorizer()
+    learned, _ = vectorizer.fit_transform(X)
+    again, _ = vectorizer.transform(X)
+    assert learned.nnz == 2 * len(X)
+    assert (learned != again).nnz == 0
