@@ -23,7 +23,7 @@ from fwexp.problems.constraints import internal_indices
 from fwexp.problems.known_labelings import Known, KnownLabelings
 from fwexp.problems.python_labelings import can_be_kept, equal_labelings, same_form, snapshot
 from fwexp.problems.python_oracles import Oracles, short
-from fwexp.problems.sparse_vector import SparseVector, values_of
+from fwexp.problems.sparse_vector import SparseVector, difference, values_of
 from fwexp.problems.subsets import Examples
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
@@ -136,7 +136,7 @@ class CallbackProblem(Oracles, Examples):
         first = _row("features(0, y)", features(0, snapshot(self.y[0])))
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
             raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
-        self.n, self.d = len(self.y), int(first.shape[-1])
+        self.n, self.d, self._dense = len(self.y), int(first.shape[-1]), not sp.issparse(first)
         self.label_ptr = np.arange(self.n + 1)  # a labeling is kept as one object
         self.num_weights = self.d
         self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_indices(self, nonnegative)
@@ -176,16 +176,18 @@ class CallbackProblem(Oracles, Examples):
         ValueError
             Of another length than d, or not finite.
         """
+        phi = self._features(i, y)
+        check_scale_of(f"features({i}, y)", values_of(phi))
+        return phi if isinstance(phi, SparseVector) else phi.copy()
+
+    def _features(self, i: int, y: Any):
+        """Return phi(x_i, y), in the form that it had at first; the function may use a dense one again."""
         phi = _row(f"features({i}, y)", self.features(i, snapshot(y)))
         if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
-        phi = SparseVector.from_row(phi) if sp.issparse(phi) else phi.reshape(self.d)
-        values = values_of(phi)
-        with np.errstate(over="ignore", invalid="ignore"):
-            size_sq = values @ values
-        if not 2 * len(values) * SMALLEST**2 < size_sq < LARGEST**2:  # which says that all is well sooner
-            check_scale_of(f"features({i}, y)", values)
-        return phi
+        if self._dense:
+            return np.ascontiguousarray((phi.toarray() if sp.issparse(phi) else phi).reshape(self.d))
+        return SparseVector.from_row(phi if sp.issparse(phi) else phi.reshape(1, self.d))
 
     def psi(self, i: int, y: Any):
         """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y), computed once for a labeling that is kept.
@@ -200,9 +202,10 @@ class CallbackProblem(Oracles, Examples):
         Returns
         -------
         ndarray (d,) or SparseVector
-            Read-only.
+            A dense one read-only where it is kept so.
         """
-        return self.known(i, y).psi
+        psi = self.known(i, y).psi
+        return psi.dense(self.d) if self._dense and isinstance(psi, SparseVector) else psi
 
     def known(self, i: int, y: Any) -> Known:
         """Return a labeling with its loss and its psi, for which functions are called once as long as it is kept.
@@ -222,12 +225,20 @@ class CallbackProblem(Oracles, Examples):
         if known is None:
             y = snapshot(y)
             loss = self._checked_loss(i, y)
-            known = self._known.add(i, Known(y, loss, self._true_phi(i) - self.phi(i, y)))
+            known = self._known.add(i, Known(y, loss, self._psi(i, y)))
         return known
 
     def forget(self) -> None:
         """Ask functions anew from here on: between two runs somebody may have changed what they look at."""
         self._known, self._ahead = KnownLabelings(), {}
+
+    def _psi(self, i: int, y: Any):
+        """Return psi_i(y), checked, as a sparse vector where that is shorter."""
+        truth, phi = self._true_phi(i), self._features(i, y)
+        psi, size_sq = difference(truth, phi)
+        if not 2 * self.d * SMALLEST**2 < size_sq < LARGEST**2:  # which says that all is well sooner
+            check_scale_of(f"features({i}, y)", values_of(phi))
+        return psi
 
     def _true_phi(self, i: int):
         return self._known.true_features(i, lambda: self.phi(i, self.y[i]))
@@ -375,7 +386,9 @@ def _checked_jobs(n_jobs) -> int | None:
 
 
 def _row(name: str, features):
-    """Return features as a copy in float64; in their own type, a sum of entries at one place could be rounded, or overflow."""
-    if sp.issparse(features) and features.ndim <= 2:
+    """Return features in float64, sparse ones as a copy; in their own type, a sum of entries at one place could be rounded, or
+    overflow.
+    """
+    if type(features) is not np.ndarray and sp.issparse(features) and features.ndim <= 2:
         return sp.csr_array(as_sparse(name, features).astype(np.float64))
-    return np.array(features, dtype=np.float64)
+    return np.asarray(features, dtype=np.float64)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwexp.jit.kernels import inlined
+from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.python_labelings import Index
 from fwexp.problems.sparse_vector import SparseVector, values_of
@@ -24,7 +26,7 @@ class Known:
 
     y: Any
     loss: float
-    psi: Any  # an array (d,) or a SparseVector
+    psi: Any  # a SparseVector, or an array (d,) where that is no longer
 
 
 class KnownLabelings:
@@ -61,10 +63,11 @@ class KnownLabelings:
         return phi
 
     def _make_room(self, vector) -> None:
-        arrays = (vector.indices, vector.values) if isinstance(vector, SparseVector) else (vector,)
-        for array in arrays:
-            array.flags.writeable = False
-        size = sum(array.nbytes for array in arrays)
+        if isinstance(vector, SparseVector):
+            size = vector.indices.nbytes + vector.values.nbytes
+        else:
+            vector.flags.writeable = False
+            size = vector.nbytes
         if self._nbytes + size > NBYTES:
             self._known, self._truths, self._nbytes = Index(), {}, 0
         self._nbytes += size
@@ -80,10 +83,11 @@ class StoredRows(NamedTuple):
     label_ptr: np.ndarray  # int64 (n + 1,), a labeling is one number
     nonnegative: np.ndarray
     row_ptr: np.ndarray  # int64 (rows + 1,): psi has the entries row_ptr[r] .. row_ptr[r + 1]
-    indices: np.ndarray  # uint32 where all fit, ascending in a row: half the memory to read, and no sign to look at
-    values: np.ndarray  # float64
+    indices: np.ndarray  # unsigned integers, as short as all fit, ascending in a row; QPs take as long as to read these
+    values: np.ndarray  # float32 where that is exact, else float64
     latest: np.ndarray  # int64 (n,), the latest row of every example
     before: np.ndarray  # int64 (rows,), the one that came before; -1 at the true labeling
+    vector: np.ndarray  # float64 (d,), zeros between calls
 
 
 class Rows:
@@ -107,10 +111,11 @@ class Rows:
             label_ptr=problem.label_ptr,
             nonnegative=problem.nonnegative,
             row_ptr=np.zeros(problem.n + 1, dtype=np.int64),
-            indices=np.zeros(0, dtype=np.uint32 if problem.d <= 2**32 else np.int64),
-            values=np.zeros(0),
+            indices=np.zeros(0, dtype=np.min_scalar_type(max(problem.d, 2**15))),
+            values=np.zeros(0, dtype=np.float32 if _fits_single(values_of(problem.phi(0, problem.y[0]))) else np.float64),
             latest=np.arange(problem.n),
             before=np.full(problem.n, NO_ROW),
+            vector=np.zeros(problem.d),
         )
         for i, y in enumerate(problem.y):
             self._index.add(i, y, i)
@@ -123,7 +128,7 @@ class Rows:
     @property
     def too_large(self) -> bool:
         """Whether the rows take more than `ROW_BYTES`."""
-        return 12 * self._used > ROW_BYTES
+        return (self._rows.indices.itemsize + self._rows.values.itemsize) * self._used > ROW_BYTES
 
     def pack(self, labelings: list, start: int, end: int) -> np.ndarray:
         for i in range(start, end):
@@ -142,12 +147,14 @@ class Rows:
         return self._append(i, y) if row is None else row
 
     def _append(self, i: int, y) -> int:
-        psi = self._functions.psi(i, y)
-        indices = psi.indices if isinstance(psi, SparseVector) else np.flatnonzero(psi)
+        psi = self._functions.known(i, y).psi
+        indices = psi.indices if isinstance(psi, SparseVector) else np.flatnonzero(psi != 0.0)
         values = values_of(psi) if isinstance(psi, SparseVector) else psi[indices]
         row, start, end = self._count, self._used, self._used + len(values)
         if row + 1 >= len(self._rows.row_ptr) or end > len(self._rows.values):
             self._grow(row + 2, end)
+        if self._rows.values.dtype == np.float32 and not _fits_single(values):
+            self._rows = self._rows._replace(values=self._rows.values.astype(np.float64))
         rows = self._rows
         rows.indices[start:end], rows.values[start:end] = indices, values
         rows.row_ptr[row + 1] = end
@@ -168,8 +175,16 @@ class Rows:
         )
 
 
+def _fits_single(values: np.ndarray) -> bool:
+    """Whether numbers are the same in single precision, as counts are."""
+    with np.errstate(over="ignore", under="ignore"):
+        return bool((values.astype(np.float32) == values).all())
+
+
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
-    return np.concatenate((array, np.zeros(max(size - len(array), 0), dtype=array.dtype)))
+    longer = np.zeros(max(size, len(array)), dtype=array.dtype)  # memory that nobody has looked at takes no time
+    longer[: len(array)] = array
+    return longer
 
 
 @protocol.workspace.register(StoredRows)
@@ -198,19 +213,38 @@ def _(problem, i, y):
 def _(problem, i, w, theta):
     row = problem.latest[i]
     while row >= 0:
-        k, end = problem.row_ptr[row], problem.row_ptr[row + 1]
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four sums at once: none waits for the addition before
-        while k + 4 <= end:
-            a += problem.values[k] * w[problem.indices[k]]
-            b += problem.values[k + 1] * w[problem.indices[k + 1]]
-            c += problem.values[k + 2] * w[problem.indices[k + 2]]
-            d += problem.values[k + 3] * w[problem.indices[k + 3]]
-            k += 4
-        while k < end:
-            a += problem.values[k] * w[problem.indices[k]]
-            k += 1
-        theta[row] = (a + b) + (c + d)
+        theta[row] = _score(problem, row, w)
         row = problem.before[row]
+
+
+@inlined
+def _score(problem, row, w):
+    """Return <w, psi> of a row."""
+    start, end = problem.row_ptr[row], problem.row_ptr[row + 1]
+    indices, values = problem.indices[start:end], problem.values[start:end]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four sums at once: none waits for the addition before
+    for k in range(len(values) // 4):
+        a += values[4 * k] * w[indices[4 * k]]
+        b += values[4 * k + 1] * w[indices[4 * k + 1]]
+        c += values[4 * k + 2] * w[indices[4 * k + 2]]
+        d += values[4 * k + 3] * w[indices[4 * k + 3]]
+    for k in range(len(values) // 4 * 4, len(values)):
+        a += values[k] * w[indices[k]]
+    return (a + b) + (c + d)
+
+
+@protocol.score_labelings.register(StoredRows)
+def _(problem, i, storage, places, w, work, out):
+    for a in range(len(places)):
+        out[a] = _score(problem, storage[places[a]], w)
+
+
+@protocol.prefetch_labelings.register(StoredRows)
+def _(problem, i, storage, places):
+    for a in range(len(places)):
+        row = storage[places[a]]
+        prefetch(problem.indices, problem.row_ptr[row], problem.row_ptr[row + 1])
+        prefetch(problem.values, problem.row_ptr[row], problem.row_ptr[row + 1])
 
 
 @protocol.rescale.register(StoredRows)
@@ -246,23 +280,12 @@ def _(problem, i, direction):
 
 @protocol.gram_scores.register(StoredRows)
 def _(problem, i, direction, theta):
-    row = problem.latest[i]
-    while row >= 0:
-        total = 0.0
-        for k in range(int(direction[0])):
-            other, product = int(direction[1 + k]), 0.0
-            a, b = problem.row_ptr[row], problem.row_ptr[other]
-            while a < problem.row_ptr[row + 1] and b < problem.row_ptr[other + 1]:
-                if problem.indices[a] == problem.indices[b]:
-                    product += problem.values[a] * problem.values[b]
-                    a, b = a + 1, b + 1
-                elif problem.indices[a] < problem.indices[b]:
-                    a += 1
-                else:
-                    b += 1
-            total += direction[1 + len(direction) // 2 + k] * product
-        theta[row] = total
-        row = problem.before[row]
+    protocol.scatter(problem, i, direction, 1.0, problem.vector)
+    protocol.scores(problem, i, problem.vector, theta)
+    for k in range(int(direction[0])):
+        row = int(direction[1 + k])
+        for j in range(problem.row_ptr[row], problem.row_ptr[row + 1]):
+            problem.vector[problem.indices[j]] = 0.0
 
 
 @protocol.norm_sq.register(StoredRows)
@@ -277,5 +300,7 @@ def _(problem, i, direction):  # of one row, as steps on labelings ask for
 def _(problem, i, direction, c, w):
     for k in range(int(direction[0])):
         row, factor = int(direction[1 + k]), c * direction[1 + len(direction) // 2 + k]
-        for j in range(problem.row_ptr[row], problem.row_ptr[row + 1]):
-            w[problem.indices[j]] += factor * problem.values[j]
+        start, end = problem.row_ptr[row], problem.row_ptr[row + 1]
+        indices, values = problem.indices[start:end], problem.values[start:end]
+        for j in range(len(values)):
+            w[indices[j]] += factor * values[j]

@@ -34,18 +34,18 @@ def key_of(y: Any) -> Hashable | None:
 
 
 class Index:
-    """Values by example and labeling; labelings are held, so that none of another has the identity of one of these."""
+    """Values by example and labeling. Who adds one holds the labeling, so that no other has its identity."""
 
     def __init__(self) -> None:
-        self._by_identity: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._by_identity: dict[tuple[int, int], Any] = {}
         self._by_key: dict[tuple[int, Hashable], Any] = {}
         self._others: dict[int, list[tuple[Any, Any]]] = {}  # of each example, those without a key
 
     def find(self, i: int, y: Any) -> Any:
         """Return the value of a labeling that is equal to y, None if there is none."""
-        met = self._by_identity.get((i, id(y)))
-        if met is not None:
-            return met[1]
+        value = self._by_identity.get((i, id(y)))
+        if value is not None:
+            return value
         key = key_of(y)
         if key is not None:
             return self._by_key.get((i, key))
@@ -53,7 +53,7 @@ class Index:
 
     def add(self, i: int, y: Any, value: Any) -> None:
         """Keep a value; nobody may change y."""
-        self._by_identity[i, id(y)] = y, value
+        self._by_identity[i, id(y)] = value
         key = key_of(y)
         if key is None:
             self._others.setdefault(i, []).append((y, value))

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp.jit.kernels import njit
+from fwexp.jit.vectors import EIGHT, full8, load8, sum8
 from fwexp.problems import lazy_sparse as sp
 
 
@@ -22,6 +24,12 @@ class SparseVector:
             row = row.copy()  # the caller's own may be at hand
             row.sum_duplicates()
         return cls(row.indices.astype(np.int64), row.data)
+
+    def dense(self, d: int) -> np.ndarray:
+        """Return the same as an array (d,)."""
+        vector = np.zeros(d)
+        vector[self.indices] = self.values
+        return vector
 
     def __add__(self, other: "SparseVector") -> "SparseVector":
         indices, place = np.unique(np.concatenate((self.indices, other.indices)), return_inverse=True)
@@ -51,3 +59,29 @@ def add_to(w: np.ndarray, c: float, vector) -> None:
         w[vector.indices] += c * vector.values
     else:
         w += c * vector
+
+
+@njit
+def _entries(a, b, indices, values):
+    """Write the entries of a - b that are not 0; return how many they are, and ||b||^2."""
+    count, squares, end = 0, full8(0.0), len(b) // EIGHT * EIGHT
+    for k in range(len(b)):
+        indices[count], values[count] = k, a[k] - b[k]
+        count += values[count] != 0.0
+    for k in range(0, end, EIGHT):
+        eight = load8(b, k)
+        squares = squares + eight * eight
+    size_sq = sum8(squares)
+    for k in range(end, len(b)):
+        size_sq += b[k] * b[k]
+    return count, size_sq
+
+
+def difference(a, b) -> tuple:
+    """Return a - b, as a sparse vector where that is shorter, and ||b||^2, of two vectors that are both dense or both sparse."""
+    if isinstance(a, SparseVector):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return a - b, b.values @ b.values
+    indices, values = np.empty(len(b), dtype=np.int64), np.empty(len(b))
+    count, size_sq = _entries(a, b, indices, values)
+    return (a - b if 4 * count >= len(b) else SparseVector(indices[:count].copy(), values[:count].copy())), size_sq

@@ -33,6 +33,7 @@ from fwexp.problems.protocol import (
     new_storage,
     new_weights,
     norm_sq,
+    prefetch_labelings,
     psi_score,
     same_labeling,
     scatter,
@@ -188,6 +189,13 @@ def prefetch_set(i, sets):
     for a in range(1, count):
         place = sets.place[first + a]
         prefetch(sets.storage, place, place + sets.length[i])
+
+
+@register_jitable
+def prefetch_labelings_at(problem, i, sets):
+    """Ask for what `score_at` looks at beyond that."""
+    first, count = sets.first[i], sets.count[i]
+    prefetch_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count])
 
 
 @register_jitable

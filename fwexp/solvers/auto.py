@@ -32,7 +32,7 @@ CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few label
 START = 1.0  # passes before acceleration begins, in which it meets the labelings that say how strong it has to be
 
 
-QPS, QP_SHARE, QP_VISITS = 40, 0.15, 30.0
+QPS, QP_SHARE, QP_VISITS = 40, 0.15, 5.0
 
 
 Options = dataclasses.make_dataclass(

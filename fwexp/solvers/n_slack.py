@@ -8,10 +8,11 @@ maximised over the product of the simplices of the W_i, each of which holds the 
 
     max_a  1/n sum_i sum_{y in W_i} a_i(y) L_i(y) - lam/2 ||w||^2,   w = 1/(lam n) sum_i sum_{y in W_i} a_i(y) psi_i(y),
 
-by passes over the examples in random orders (the same in all runs), each optimised over its own W_i by pairwise steps in the
-space of its scores, without an oracle call. A solution is accepted when the block gaps over the working sets that the
-visits of a pass met are on average at most ``qp_tol`` times the largest loss or, where that is more, ``qp_share`` times the
-mean block gap of the examples visited since the QP before; or when QPs have taken ``qp_visits`` visits per oracle call.
+by passes over the examples in random orders (the same in all runs) but for those visited since the QP before, which come
+first; each is optimised over its own W_i by pairwise steps in the space of its scores, without an oracle call. A solution is
+accepted when the block gaps over the working sets that the visits of a pass met are on average at most ``qp_tol`` times the
+largest loss or, where that is more, ``qp_share`` times the mean block gap of the examples visited since the QP before. It is also
+when QPs have taken ``qp_visits`` visits per oracle call; then the next QP goes on with the pass.
 
 Ill-conditioned QPs are accelerated (``acceleration``) unless ``accelerate`` is false: w is then A a drawn towards a centre,
 for QPs and oracle alike, as are the gaps by which a solution is accepted. The dual point that goes with w is the best one
@@ -54,7 +55,8 @@ class Options:
     Attributes
     ----------
     batch : int
-        New constraints after which the QP is solved; 1 is the algorithm of the paper.
+        Examples that are visited at the same w, until as many new constraints are found; then the QP is solved. 1 is the algorithm
+        of the paper.
     size : int
         Labelings that are kept per example; 0 keeps all.
     accelerate : bool
@@ -62,7 +64,8 @@ class Options:
     qp_tol, qp_share : float
         How exactly the QP is solved.
     qp_visits : float
-        Visits of QPs per oracle call, in all, after which a QP is not solved any further.
+        Visits of QPs per oracle call, in all, after which a QP is not solved any further; with 1 these are of the examples that
+        the oracle was called for.
     """
 
     batch: int = option(100, check_integer, 1)
@@ -70,7 +73,7 @@ class Options:
     accelerate: bool = choice(True, False)
     qp_tol: float = option(1e-10, check_fraction)
     qp_share: float = option(0.5, check_fraction)
-    qp_visits: float = option(90.0, check_number, "a number >= 0", least=0.0, added_later=True)
+    qp_visits: float = option(90.0, check_number, "a number >= 1", least=1.0, added_later=True)
 
 
 class WorkingPoint(NamedTuple):
@@ -78,13 +81,14 @@ class WorkingPoint(NamedTuple):
 
     w: np.ndarray  # internal weights
     losses: np.ndarray  # float64 (n,), n ell_i
-    counts: np.ndarray  # int64 (5,), see the names below
+    counts: np.ndarray  # int64 (6,), see the names below
     order: np.ndarray  # int64 (n,), the examples as the pass of the QP visits them
     gap: np.ndarray  # float64 (4,), sums of block gaps (times n), see the names below
 
 
 ORACLE_CALLS, NEW_CONSTRAINTS, VISITED = 0, 1, 2  # oracle calls; new constraints and examples visited since the QP before
-QP_VISITS, QP_POSITION = 3, 4  # visits of QPs, and the example that the pass of the QP has come to
+QP_VISITS = 3  # visits of QPs
+QP_POSITION, QP_PASS = 4, 5  # where in its order the pass of the QP is, and how many examples it has come to
 OUTER, INNER = 0, 1  # gaps of the examples visited since the QP before; gaps over the W_i met by the pass of the QP
 PASS, LATEST_PASS = 2, 3  # gaps of the examples visited in this pass, and in the one before
 
@@ -116,17 +120,21 @@ def _add(problem, working, sets, kept, labelings, values, losses, start, end, wo
 
 
 @njit
-def _correct(problem, working, sets, work, lam_n, corrections, max_steps):
-    """Go on with the pass of a QP: optimise the examples one after the other over their working sets."""
-    counts = working.counts
-    while counts[QP_POSITION] < problem.n and counts[ORACLE_CALLS] + counts[QP_VISITS] < max_steps:
-        i = working.order[counts[QP_POSITION]]
+def _correct(problem, working, sets, work, lam_n, corrections, visits):
+    """Go on with the pass of a QP for so many visits: optimise the examples one after the other over their working sets."""
+    counts, order = working.counts, working.order
+    while counts[QP_POSITION] < problem.n and visits > 0:
+        i = order[counts[QP_POSITION]]
         counts[QP_POSITION] += 1
+        counts[QP_PASS] += 1
+        if counts[QP_POSITION] + 1 < problem.n:
+            active_set.prefetch_labelings_at(problem, order[counts[QP_POSITION]], sets)
+            active_set.prefetch_set(order[counts[QP_POSITION] + 1], sets)
         if sets.count[i] == 1:
             continue
         counts[QP_VISITS] += 1
-        scores(problem, i, working.w, work.theta)
-        active_set.score_all(problem, i, work.theta, sets)
+        visits -= 1
+        active_set.score_at(problem, i, working.w, work, sets)
         working.gap[INNER] += sets.score[active_set.best_stored(i, sets)] - active_set.mean_score(i, sets)
         moved = False
         for _ in range(corrections):
@@ -162,6 +170,16 @@ class State:
     tol: float | None = None  # of the QP that is being solved
     centre: ProximalCentre | None = None
     passes: int = 0  # of QPs since there is a centre
+
+
+def _bring_forward(examples: np.ndarray, order: np.ndarray, position: int) -> int:
+    """Have some examples follow at ``position`` of an order, also those that it has come to before; return where that is."""
+    chosen = np.zeros(len(order), dtype=bool)
+    chosen[examples] = True
+    chosen = chosen[order]
+    before = order[:position][~chosen[:position]]
+    order[:] = np.concatenate((before, order[chosen], order[position:][~chosen[position:]]))
+    return len(before)
 
 
 def _packed(sets, view):
@@ -205,26 +223,22 @@ class NSlack(Solver):
             sets.weight[:] = warm_start.state.solution
         sets = _packed(sets, self.kernel_view)
         w, losses = self._from_scratch(sets)
-        working = WorkingPoint(w, losses, np.zeros(5, dtype=np.int64), np.arange(problem.n), np.zeros(4))
-        self._state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), np.random.default_rng(0))
+        rng = np.random.default_rng(0)
+        working = WorkingPoint(w, losses, np.zeros(6, dtype=np.int64), rng.permutation(problem.n), np.zeros(4))
+        self._state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), rng)
 
     def advance(self, calls, max_steps):
         if max_steps == 0:
             self._correct(0)  # compiles
             self._radii_sq()
-        while True:
-            if self._state.tol is not None:
-                self._correct(max_steps)
-                if self._state.working.counts[QP_POSITION] < self.problem.n:
-                    break
-                self._end_pass()
-            elif not self._visit(calls, max_steps):
-                break
+        while self._visit(calls, max_steps) if self._state.tol is None else self._solve(max_steps):
+            pass
 
     def _visit(self, calls: int, max_steps: int) -> bool:
         """Call the oracle for the next examples, as many as may have to join before the QP; return whether there was any."""
         state, counts, n = self._state, self._state.working.counts, self.problem.n
-        visits = min(calls - counts[ORACLE_CALLS], max_steps - self.step, self.options.batch - counts[NEW_CONSTRAINTS])
+        batch = self.options.batch
+        visits = min(calls - counts[ORACLE_CALLS], max_steps - self.step, batch - counts[VISITED] % batch)
         start = counts[ORACLE_CALLS] % n
         end = min(start + visits, n)
         if end <= start:
@@ -248,7 +262,7 @@ class NSlack(Solver):
         if counts[ORACLE_CALLS] % n == 0:
             gap = state.working.gap
             gap[LATEST_PASS], gap[PASS] = gap[PASS] / n, 0.0
-        if counts[NEW_CONSTRAINTS] == self.options.batch or counts[ORACLE_CALLS] % n == 0:
+        if (counts[VISITED] % batch == 0 and counts[NEW_CONSTRAINTS] >= batch) or counts[ORACLE_CALLS] % n == 0:
             self._begin()
         return True
 
@@ -279,9 +293,10 @@ class NSlack(Solver):
         state, options = self._state, self.options
         counts, gap, largest = state.working.counts, state.working.gap, float(state.sets.loss.max())
         state.tol = float(max(options.qp_tol * largest, options.qp_share * gap[OUTER] / counts[VISITED]))
+        new = (counts[ORACLE_CALLS] - 1 - np.arange(counts[VISITED])) % self.problem.n
+        counts[QP_POSITION] = _bring_forward(new, state.working.order, counts[QP_POSITION])
         counts[[NEW_CONSTRAINTS, VISITED]] = 0
         gap[OUTER] = 0.0
-        self._begin_pass()
         if options.accelerate and largest > 0.0:
             kap = acceleration_strength(self._radii_sq(), self.lam * largest)  # as for losses up to 1
             if kap is not None and (state.centre is None or kap >= 2.0 * state.centre.kap):
@@ -290,42 +305,55 @@ class NSlack(Solver):
                     w[:] = state.centre.image(w)
                 state.centre, state.passes = new_centre(kap, self.lam, PERIOD, 0, w, w, watch=False), 0
 
-    def _begin_pass(self) -> None:
-        working = self._state.working
-        working.counts[QP_POSITION] = 0
-        working.gap[INNER] = 0.0
-        self._state.rng.shuffle(working.order)
+    def _solve(self, max_steps: int) -> bool:
+        """Go on with the QP; return whether it may be gone on with."""
+        state, counts = self._state, self._state.working.counts
+        if self.step >= max_steps:
+            return False
+        self._correct(min(max_steps - self.step, int(np.ceil(self._visits_left))))
+        if counts[QP_POSITION] == self.problem.n:
+            self._end_pass()
+        if state.tol is not None and self._visits_left <= 0.0:
+            self._end()
+        return True
 
-    def _correct(self, max_steps: int) -> None:
-        """Go on with the pass of the QP."""
+    @property
+    def _visits_left(self) -> float:
+        return self.options.qp_visits * self.oracle_calls - self.cache_hits
+
+    def _correct(self, visits: int) -> None:
         problem, work = self._kernel_arguments()
         kernel = specialise(_correct, problem)
-        kernel(problem, self._state.working, self._state.sets, work, self._lam_n, CORRECTIONS, max_steps)
+        kernel(problem, self._state.working, self._state.sets, work, self._lam_n, CORRECTIONS, visits)
 
     @property
     def _lam_n(self) -> float:
         return self.problem.n * (self.lam if self._state.centre is None else self._state.centre.inner_lam)
 
     def _end_pass(self) -> None:
-        """End the QP if it is solved well enough, else begin its next pass; and choose a new centre when it is time."""
-        state, counts = self._state, self._state.working.counts
-        gap = state.working.gap[INNER] / self.problem.n
-        self._begin_pass()
-        if gap <= state.tol or counts[QP_VISITS] >= self.options.qp_visits * counts[ORACLE_CALLS]:
+        """Begin the next pass of QPs, end the QP if it is solved well enough, and choose a new centre when it is time."""
+        state, working = self._state, self._state.working
+        gap = working.gap[INNER] / working.counts[QP_PASS]
+        working.counts[[QP_POSITION, QP_PASS]] = 0
+        working.gap[INNER] = 0.0
+        state.rng.shuffle(working.order)
+        if gap <= state.tol:
             self._end()
         if state.centre is not None:
             state.passes += 1
             if state.passes >= state.centre.next_step:
-                state.centre.move(state.working.w, state.working.w, lambda: gap)
+                state.centre.move(working.w, working.w, lambda: gap)
 
     def _end(self) -> None:
         """End the QP, and report w and the best dual point between the one reported before and a."""
         state, working = self._state, self._state.working
         state.tol = None
-        image, losses = self._from_scratch(state.sets)
-        working.losses[:] = losses
-        working.w[:] = image if state.centre is None else state.centre.shifted(image)
-        change, loss_change = image - state.image, losses.mean() - state.ell
+        if working.counts[ORACLE_CALLS] % self.problem.n == 0:  # rounding adds up
+            image, losses = self._from_scratch(state.sets)
+            working.losses[:] = losses
+            working.w[:] = image if state.centre is None else state.centre.shifted(image)
+        image = working.w if state.centre is None else state.centre.image(working.w)
+        change, loss_change = image - state.image, working.losses.mean() - state.ell
         gain = loss_change - self.lam * product(state.image, change)
         gamma, weight = clipped_step(gain, self.lam * product(change, change)), state.sets.weight
         state.solution = weight.copy() if gamma == 1.0 else (1.0 - gamma) * state.solution + gamma * weight

@@ -5,13 +5,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fwexp
 from fwexp import record
 from fwexp.driver.log import EVALUATION_SHARE
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import known_labelings
+from fwexp.problems.protocol import kernel_view
 from fwexp.solvers import SOLVERS, check_options
+from fwexp.solvers.n_slack import _bring_forward
 from tests.small_problems import FUNCTIONS, chain
 
 
@@ -178,15 +181,65 @@ def test_an_evaluation_is_worth_more_than_its_share_where_calls_promise_the_gap(
     assert end["evaluation_calls"] - 30 > EVALUATION_SHARE * end["oracle_calls"]
 
 
-def test_runs_go_on_from_their_state_bit_for_bit():
-    cls = SOLVERS["n_slack"]
-    whole, halves = (cls(classes()[0], 0.01, check_options(cls, {"batch": 4}), 0) for _ in range(2))
+@pytest.mark.parametrize("visits", [1.0, 1.7, 90.0])
+def test_runs_go_on_from_their_state_bit_for_bit(visits):
+    cls, given = SOLVERS["n_slack"], {"batch": 4, "qp_visits": visits}
+    whole, halves = (cls(classes()[0], 0.01, check_options(cls, given), 0) for _ in range(2))
     whole.advance(150, 10_000)
-    halves.advance(61, 10_000)
-    resumed = cls(classes()[0], 0.01, check_options(cls, {"batch": 4}), 0)
+    halves.advance(61, 70)
+    resumed = cls(classes()[0], 0.01, check_options(cls, given), 0)
     resumed.restore(record.copy(halves.state))
     resumed.advance(150, 10_000)
     np.testing.assert_array_equal(whole.point("last").w, resumed.point("last").w)
+
+
+@pytest.mark.parametrize("visits", [1.0, 1.3])
+def test_quadratic_programs_take_no_more_visits_than_they_may(visits):
+    """And none is left out for ever, however few these are."""
+    result = fwexp.solve(classes()[0], "n_slack", lam=0.1, max_passes=60, gap_tol=0, batch=4, qp_share=0, qp_visits=visits)
+    taken = result.trace["cache_hits"] - visits * result.trace["oracle_calls"]
+    assert taken.max() < 1.0
+    assert result.trace["cache_hits"].iloc[-1] > 30
+    assert -1e-12 < result.gap < 1e-3
+
+
+def test_examples_that_come_first_are_those_asked_for():
+    rng = np.random.default_rng(0)
+    for position in (0, 3, 9, 10):
+        before = rng.permutation(10)
+        order, examples = before.copy(), np.array([2, 5, 8])
+        start = _bring_forward(examples, order, position)
+        assert set(order[start : start + 3]) == set(examples)
+        assert list(order[:start]) == [i for i in before[:position] if i not in examples]
+        assert list(order[start + 3 :]) == [i for i in before[position:] if i not in examples]
+
+
+def test_rows_are_wide_as_soon_as_short_numbers_would_be_rounded():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    X[:5] = np.arange(10).reshape(5, 2)
+    problem = classes(features=lambda i, y: np.kron(np.eye(3)[y], X[i]))[0]
+    view, others = kernel_view(problem), [(y + 1) % 3 for y in problem.y]
+    for start, end, kind in ((0, 5, np.float32), (5, 30, np.float64)):
+        rows = view.pack(others, start, end)
+        assert view.problem.values.dtype == kind
+    for i, row in enumerate(rows):
+        places = slice(*view.problem.row_ptr[row : row + 2])
+        found = np.zeros(6)
+        found[view.problem.indices[places]] = view.problem.values[places]
+        np.testing.assert_array_equal(found, problem.psi(i, others[i]))
+
+
+@pytest.mark.parametrize("solver", ["auto", "bcfw"])
+@pytest.mark.parametrize("first_is_sparse", [False, True])
+def test_features_may_be_sparse_for_some_labelings_only(solver, first_is_sparse):
+    def features(i, y):
+        phi = np.kron(np.eye(3)[y], X[i])
+        return sp.csr_array(phi[None]) if (i % 2 == 0) == first_is_sparse else phi
+
+    X = np.random.default_rng(0).normal(size=(30, 2))  # those of `classes`
+    problems = (classes(**changes)[0] for changes in ({}, {"features": features}))
+    wanted, got = (fwexp.solve(problem, solver, lam=0.1, max_passes=5, gap_tol=0) for problem in problems)
+    np.testing.assert_allclose(got.w, wanted.w, atol=1e-9)
 
 
 def test_labelings_stay_numbers_while_a_method_runs(monkeypatch):

@@ -69,6 +69,16 @@ def _(problem, i, blocks):
 
 
 @dispatched
+def prefetch_labelings(problem, i, storage, places):
+    """Ask for what `score_labelings` will look at."""
+
+
+@prefetch_labelings.register(object)
+def _(problem, i, storage, places):
+    pass
+
+
+@dispatched
 def costly_oracle(problem):
     """Whether an oracle call costs so much more than the step around it that a run must go easy on them (plain Python).
 
