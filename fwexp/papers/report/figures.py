@@ -12,7 +12,7 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import DataError
 from fwexp.papers.catalogue import FIGURES, PAPERS, Figure, is_ours
 from fwexp.papers.files import PICTURE, paths, read_file, read_record
-from fwexp.plots import style
+from fwexp.plots import profiles, style
 from fwexp.plots.frames import AXES, MEASURES, POSITIONS
 from fwexp.store.records import Damaged
 
@@ -78,6 +78,11 @@ class Drawn:
         """Whether it is not of this package: of another one, or drawn by ``fwexp compare`` for whoever asked."""
         return self.figure.name not in FIGURES or not is_ours(FIGURES.module(self.figure.name))
 
+    @property
+    def has_curves(self) -> bool:
+        """Whether the page draws its curves itself: not those of ``fwexp compare``, which are steps."""
+        return self.stem is not None and self.figure.has_curves and self.figure.name in FIGURES
+
     def read(self, suffix: str) -> bytes:
         """What one of its files holds.
 
@@ -126,13 +131,9 @@ def compared(results_dir: Path) -> list[Drawn]:
         except Damaged as error:
             print_line(f"{name} is damaged: {error}; fwexp compare draws it again")
         else:
-            figure = Figure(name, str(record.get("title")), *[_no_catalogue] * 2, shows=_no_catalogue)
+            figure = Figure(name, str(record.get("title")), profiles.data, profiles.draw)
             found.append(Drawn(figure, path.with_suffix(""), "full", record))
     return found
-
-
-def _no_catalogue(*_):
-    raise NotImplementedError("what fwexp compare drew is read from its files")
 
 
 def small_picture(content: bytes, width: int) -> bytes:

@@ -100,7 +100,7 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
         "file": f"../figures/{figure.name}{'' if pictured.preset == 'full' else '-smoke'}",
         "full": pictured.preset == "full",
         "described": str(pictured.record.get("description") or figure.title),
-        "curves": _finite(curves(pictured)) if pictured.stem and figure.has_curves else None,
+        "curves": _finite(curves(pictured)) if pictured.has_curves else None,
         "table": _markdown(pictured) if pictured.stem and figure.suffixes != PICTURE else None,
         "caption": figure.caption or figure.title,
         "paper": figure.paper,
