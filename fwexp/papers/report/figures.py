@@ -1,5 +1,6 @@
 """The figures of the report: which files there are of each, small pictures, and its curves as the page draws them."""
 
+import dataclasses
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from fwexp.store.records import Damaged
 
 OTHERS, YOURS = "others", "yours"
 """The names of the pages of figures that belong to no paper: of ours, and of a person's own."""
+
+PUBLISHED = "published"
+"""In place of a preset: a figure that ``fwexp publish`` wrote below the store, of which a checkout has ours."""
 
 POINTS = 80  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
@@ -52,7 +56,7 @@ class Drawn:
     stem : Path or None
         The files' path without suffix; None if it is not drawn yet.
     preset : str
-        Which runs it shows.
+        Which runs it shows; `PUBLISHED` where it is not drawn from runs that are here.
     record : dict
         What its JSON says.
     """
@@ -80,8 +84,14 @@ class Drawn:
 
     @property
     def has_curves(self) -> bool:
-        """Whether the page draws its curves itself: not those of ``fwexp compare``, which are steps."""
-        return self.stem is not None and self.figure.has_curves and self.figure.name in FIGURES
+        """Whether the page draws its curves itself: not the steps of ``fwexp compare``, nor the few points that are published."""
+        is_whole = self.stem is not None and self.preset != PUBLISHED
+        return is_whole and self.figure.has_curves and self.figure.name in FIGURES
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Those of its files."""
+        return tuple(suffix for suffix in self.figure.suffixes if self.preset != PUBLISHED or suffix != ".svg")
 
     def read(self, suffix: str) -> bytes:
         """What one of its files holds.
@@ -99,23 +109,29 @@ class Drawn:
 
 def damage(name: str, error: Damaged, preset: str = "full") -> str:
     """The line that says what is wrong with the files of a figure, and how to mend it."""
-    again = f"fwexp figure {name}" + (f" --preset {preset}" if preset != "full" else "")
+    again = f"fwexp figure {name}" + (f" --preset {preset}" if preset not in ("full", PUBLISHED) else "")
     return f"figure {name} is damaged: {error}; draw it again with {again}"
 
 
 def drawn(results_dir: Path) -> list[Drawn]:
-    """All figures of the catalogue; of one that is drawn from full and from short runs, the full one; damaged ones are none."""
+    """All figures of the catalogue, each drawn from full runs, else from short ones, else published; damaged ones are none."""
     FIGURES.load_all()
     return [_files(figure, results_dir) for _, figure in sorted(FIGURES.items())]
 
 
 def _files(figure, results_dir):
-    for preset in ("full", "smoke"):
-        stem = results_dir / "figures" / (figure.name if preset == "full" else f"{figure.name}-{preset}")
-        if not any(path.exists() for path in paths(stem, figure.suffixes)):
+    places = {
+        "full": f"figures/{figure.name}",
+        "smoke": f"figures/{figure.name}-smoke",
+        PUBLISHED: f"published/figures/{figure.name}",
+    }
+    for preset, place in places.items():
+        found = Drawn(figure, results_dir / place, preset)
+        if not any(path.exists() for path in paths(found.stem, found.suffixes)):
             continue
         try:
-            return Drawn(figure, stem, preset, read_record(stem, figure.suffixes, figure.name, preset))
+            shows = "full" if preset == PUBLISHED else preset
+            return dataclasses.replace(found, record=read_record(found.stem, found.suffixes, figure.name, shows))
         except Damaged as error:
             print_line(damage(figure.name, error, preset))
     return Drawn(figure)
