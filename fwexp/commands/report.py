@@ -9,6 +9,7 @@ usage: fwexp report [results_dir=DIR]
 
 Writes DIR/report/: pages that begin with what stored runs say, and have all figures and tables that are drawn, the papers'
 claims, an explorer of all runs, who is fastest where, and a page per run. Open DIR/report/index.html; it needs no network.
+Of figures that are not drawn there it shows what DIR/published has.
 Nothing is run: fwexp figure NAME and fwexp claims --run do that. Needs plotly and jinja2 (the extra report).
 """
 

@@ -277,7 +277,7 @@ class CertifiedSVM(BaseEstimator):
         -------
         estimator
         """
-        fields, found = saving.read(path)
+        fields, found = saving.read(path, cls.__name__)
         if found is None or found.get("name") != cls.__name__:
             got = "that of a Result" if found is None else f"that of {shown(found.get('name'))}"
             raise ParameterError(f"path must be a file of {cls.__name__}.save, got {got}")

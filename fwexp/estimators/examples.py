@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
+from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base import CertifiedSVM
 from fwexp.estimators.features import Vectorizer, by_name
 
@@ -30,6 +31,7 @@ class ExampleModel(CertifiedSVM):
     def _learn_rows(self, X, y, **checks):
         """Return the rows and y, checked; learn the features."""
         self.vectorizer_ = None
+        _check_rows(X)
         if not (isinstance(X, list | tuple) and by_name([X])):
             return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **checks)
         vectorizer = Vectorizer(self.min_count)
@@ -41,6 +43,7 @@ class ExampleModel(CertifiedSVM):
     def _rows(self, X):
         """Return the rows of inputs with the features that are known."""
         check_is_fitted(self)
+        _check_rows(X)
         if self.vectorizer_ is not None:
             return self.vectorizer_.transform([X])[0]
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
@@ -85,3 +88,9 @@ class ExampleModel(CertifiedSVM):
             vectorizer = Vectorizer(self.min_count)
             vectorizer.restore(names, num_features)
             self._name_features(vectorizer)
+
+
+def _check_rows(X) -> None:
+    """Refuse what is no sequence, or holds nothing: scikit-learn says in four lines that it is an array of nan."""
+    if X is None or np.isscalar(X) or (isinstance(X, list | tuple) and any(x is None for x in X)):
+        raise ParameterError(f"X must be an array or sparse matrix (n, p), or a list of features by name, got {shown(X)}")

@@ -143,7 +143,9 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
 def _indicators(y) -> np.ndarray:
     """Return which labels examples have, (n, L)."""
-    y = y.toarray() if sp.issparse(y) else np.asarray(y)
+    given, y = y, y.toarray() if sp.issparse(y) else np.asarray(y)
+    if y.ndim == 0:
+        raise ParameterError(f"y must be an array (n, L) of 0 and 1, as of MultiLabelBinarizer, got {shown(given)}")
     if y.ndim != 2 or y.shape[1] == 0 or not np.isin(y, (0, 1)).all():
         got = f"shape {y.shape}" if y.ndim != 2 or y.shape[1] == 0 else f"others, such as {shown(y[~np.isin(y, (0, 1))].item(0))}"
         raise ParameterError(f"y must be an array (n, L) of 0 and 1, as of MultiLabelBinarizer, got {got}")

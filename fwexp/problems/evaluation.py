@@ -145,7 +145,7 @@ class Evaluator:
         n = self.problem.n
         known = largest_losses(self.problem) if hinge and not error and not w.any() else None  # where runs begin
         if known is not None:
-            self.calls += n
+            self.calls += n  # as if it had called them, which traces of workers say, who count by evaluations
             total = float(np.add.reduce(known))
             return Totals(total, total)
         errors = np.empty(n if error else 0)

@@ -1,5 +1,6 @@
 """Which data sets, solvers and tasks fit together, by the kind of problem; and the modules that a configuration uses."""
 
+import functools
 from collections.abc import Collection, Iterable, Mapping
 
 from fwexp.errors import ParameterError
@@ -8,6 +9,7 @@ from fwexp.plugins import KINDS
 from fwexp.store.keys import GROUPS, TRAIN, task_of
 
 
+@functools.cache
 def catalogue(group: str) -> Mapping:
     """Return what there is in a group (``dataset``, ``solver``, ``task``), by name."""
     from fwexp.data import DATASETS

@@ -78,7 +78,7 @@ def canonical(config: Mapping) -> dict:
     config = {key: value for key, value in _plain(config).items() if key not in EXECUTION_KEYS}
     data, options = _name_and_options("dataset", config.pop("dataset", None))
     dataset = {"name": data} | _values(check_dataset_options(data, options))
-    name, options = _name_and_options("task", config.pop("task", {"name": catalogues.default_task(data)}))
+    name, options = _name_and_options("task", config.pop("task") if "task" in config else {"name": catalogues.default_task(data)})
     task = TASKS.find(name)
     own = _values(task.check_options(options))
     method, options = _name_and_options("solver", config.pop("solver", None))

@@ -63,18 +63,17 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
             raise OptionError(f"{key} must have one value in a sweep, got {', '.join(given[key])}")
     configs, where, points = {}, {}, 0
     for preset in given.pop("+experiment", [None]):
-        chosen = [*common, *([preset] if preset else [])]
         config = _with_hydra(loader, config_name, common, preset)
         grids = list(_grids(config, parser))
-        compose = _Composer(loader, config_name, chosen, parser, config)
+        compose = _Composer(loader, config_name, common, preset, parser, config)
         points += sum(math.prod(map(len, (axes | given).values())) for axes in grids)
         _check_count(points)
         for axes in grids:
             for point in itertools.product(*(axes | given).values()):
-                config = compose(point)
-                where[preset] = execution_settings(config)
-                config = canonical(config)
+                composed = compose(point)
+                config = canonical(composed)
                 configs[key_of(config)] = config
+        where[preset] = execution_settings(composed)
     if any(other != next(iter(where.values())) for other in where.values()):
         raise OptionError(f"experiments that disagree on {', '.join(EXECUTION_KEYS)} cannot be run together")
     return list(configs.values()), next(iter(where.values()), dict(EXECUTION_KEYS))
@@ -88,22 +87,30 @@ def _parser(loader) -> OverridesParser:
     return parser
 
 
+@functools.lru_cache(maxsize=1)
+def _parts(loader, config_name: str, common: tuple[str, ...]) -> Parts:
+    """Return the parts of configurations for all experiments of a loader: each is read and put together once."""
+    return Parts(loader, config_name, common)
+
+
 class _Composer:
     """Composes once per choice from a group, and sets values in what came out as plain data: hundreds of times faster."""
 
-    def __init__(self, loader, config_name: str, common: list[str], parser: OverridesParser, config: DictConfig) -> None:
-        self._loader, self._config_name, self._common = loader, config_name, common
+    def __init__(self, loader, config_name: str, common: list[str], preset: str | None, parser, config: DictConfig) -> None:
+        given = [preset] if preset else []
+        self._loader, self._config_name, self._common = loader, config_name, [*common, *given]
         self._parse = parser.parse_override
-        self._is_group = functools.cache(loader.get_group_options)
-        self._parts = Parts(loader, config_name, common)
+        self._value = functools.cache(self._read)
+        self._parts = _parts(loader, config_name, tuple(common))
+        self._needed = {*GROUPS, *(self._parse(text).key_or_group for text in given)}
         self._composed = {(): _without_hydra(config)}
         self._chosen = {f"{group}={name}" for group, name in self._composed[()][1].items()}
         self._plain: dict[tuple[str, ...], dict | None] = {}
 
     def __call__(self, point: Sequence[str]) -> Mapping:
         """Return the configuration with the overrides ``point``, checked by `check_targets`; others share its parts."""
-        choices = tuple(text for text in point if text not in self._chosen and not self._sets_value(text))
-        values = {self._parse(text).key_or_group: self._parse(text).value() for text in point if self._sets_value(text)}
+        values = dict(filter(None, map(self._value, point)))
+        choices = tuple(text for text in point if text not in self._chosen and not self._value(text))
         config = _changed(self._base(choices), values)
         if config is None:
             config = copy.deepcopy(self._compose(choices)[0])
@@ -112,10 +119,11 @@ class _Composer:
             check_targets(config)
         return config
 
-    def _sets_value(self, text: str) -> bool:
-        """Say whether an override changes a key, rather than choosing from a group, adding or deleting."""
+    def _read(self, text: str) -> tuple[str, object] | None:
+        """Return what key an override changes to what; None of one that chooses from a group, adds or deletes."""
         override = self._parse(text)
-        return override.type is OverrideType.CHANGE and not self._is_group(override.key_or_group)
+        is_value = override.type is OverrideType.CHANGE and not self._parts.is_group(override.key_or_group)
+        return (override.key_or_group, override.value()) if is_value else None
 
     def _compose(self, choices: tuple[str, ...]) -> tuple[DictConfig, dict]:
         """Return what Hydra makes of choices from groups, additions and deletions, and what is chosen from each group."""
@@ -138,7 +146,7 @@ class _Composer:
             return None
         others = tuple(text for text in choices if text.partition("=")[0] not in parts)
         whole, (_, chosen) = self._base(others), self._compose(others)
-        if whole is None or self._parts.say_more(chosen, parts):
+        if whole is None or not chosen.keys() >= self._needed or self._parts.say_more(chosen, parts):  # several, of one group
             return None
         is_own = all(whole[group] == self._parts.part(group, chosen[group]) for group in parts)
         return whole | parts if is_own else None

@@ -4,12 +4,15 @@ import contextlib
 import copy
 import pickle
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import CachingConfigRepository
 from hydra._internal.hydra import Hydra
 from hydra.core.global_hydra import GlobalHydra
+from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
+from omegaconf import DictConfig
 
 from fwexp.run.hydra_settings import check_hydra
 
@@ -18,10 +21,11 @@ class Remembering(CachingConfigRepository):
     """A repository that reads a configuration once, and hands out copies: merging changes what is merged."""
 
     pickles: dict[str, bytes | None]  # None of what cannot be pickled, such as schemas
+    own_parts: dict[tuple, DictConfig]  # of Hydra, by the files in them
 
     def __init__(self, delegate) -> None:
         super().__init__(delegate)
-        self.pickles = {}
+        self.pickles, self.own_parts = {}, {}
 
     def load_config(self, config_path: str):
         """Return the configuration at a path, or None."""
@@ -32,13 +36,13 @@ class Remembering(CachingConfigRepository):
 
     def initialize_sources(self, config_search_path) -> None:
         """Look in other folders from now on; copies of this one do not."""
-        self.delegate, self.cache, self.pickles = copy.deepcopy(self.delegate), {}, {}
+        self.delegate, self.cache, self.pickles, self.own_parts = copy.deepcopy(self.delegate), {}, {}, {}
         super().initialize_sources(config_search_path)
 
     def __deepcopy__(self, memo) -> "Remembering":
         """Hydra copies it before it composes, since it may then choose other folders: what was read, and from where, stays."""
         other = Remembering.__new__(Remembering)
-        other.delegate, other.cache, other.pickles = self.delegate, self.cache, self.pickles
+        other.__dict__ |= self.__dict__
         return other
 
 
@@ -49,12 +53,31 @@ def _pickled(value) -> bytes | None:
         return None
 
 
+class _Merged(NamedTuple):
+    """In a list of files, some that are merged already."""
+
+    config: DictConfig
+
+
 class Loader(ConfigLoaderImpl):
     """Hydra's loader of configurations, which reads each once and checks what it composes: Hydra sets up logging at once."""
 
     def __init__(self, config_search_path) -> None:
         super().__init__(config_search_path)
         self.repository = Remembering(self.repository)
+
+    def _compose_config_from_defaults_list(self, defaults, repo) -> DictConfig:
+        """Merge what the files hold; Hydra's own part, half of the work and mostly the same, is merged once."""
+        count = 1 + [default.config_path for default in defaults].index("hydra/config")
+        files, merged = tuple((default.config_path, default.package) for default in defaults[:count]), repo.delegate.own_parts
+        if files not in merged:
+            merged[files] = super()._compose_config_from_defaults_list(defaults[:count], repo)
+        return super()._compose_config_from_defaults_list([_Merged(merged[files]), *defaults[count:]], repo)
+
+    def _load_single_config(self, default, repo) -> ConfigResult:
+        if isinstance(default, _Merged):
+            return ConfigResult(provider="fwexp", path="", config=copy.deepcopy(default.config), header={})
+        return super()._load_single_config(default, repo)
 
     def load_configuration(self, *arguments, **options):
         """Return what it composes, if none of that would be called, ignored or written beside the store."""

@@ -6,16 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from fwexp.store.keys import GROUPS
-
 
 class Parts:
     """The files of groups, as Hydra would read them with these overrides."""
 
     def __init__(self, loader, config_name: str, overrides: Sequence[str]) -> None:
-        parsed, self._repository = loader._parse_overrides_and_create_caching_repo(config_name, list(overrides))
-        self._given = {override.key_or_group for override in parsed if not override.is_hydra_override()}
+        _, self._repository = loader._parse_overrides_and_create_caching_repo(config_name, list(overrides))
         self.part = functools.cache(self._part)
+        self.is_group = functools.cache(self._repository.get_group_options)
 
     def _part(self, group: str, name: str) -> dict | None:
         """Return, as plain data, the part that a choice ``group=name`` makes of its group.
@@ -33,8 +31,6 @@ class Parts:
 
     def say_more(self, chosen: Mapping[str, str], groups: Collection[str]) -> bool:
         """Say whether a file that is chosen says something of other groups, whatever is chosen there, or takes in more files."""
-        if not chosen.keys() >= {*GROUPS, *self._given}:  # several are, of one group
-            return True
         files = [file for group, name in chosen.items() if (file := self._repository.load_config(f"{group}/{name}"))]
         defaults = [default for file in files for default in file.defaults_list]
         takes_in = not all(default.is_override() or default.is_self() for default in defaults)

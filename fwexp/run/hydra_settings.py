@@ -91,7 +91,8 @@ def _targets(key: str, node) -> Iterator[tuple[str, object]]:
                 if name == "_target_":
                     yield place, below._value()  # not what it refers to, which may be another thing later
                 elif OmegaConf.is_interpolation(node, name):
-                    if not isinstance(value := below._value(), str) or ":" in value:  # else it is looked at where it stands
+                    value = below._value()  # text, of which no mapping comes with more around it, or it is looked at elsewhere
+                    if not isinstance(value, str) or (":" in value and value.startswith("${") and value.endswith("}")):
                         yield from _resolved(place, node, name, value)
                 else:
                     yield from _targets(place, below)

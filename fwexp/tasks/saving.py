@@ -57,31 +57,24 @@ def arrays_of(result, columns=(), more=MappingProxyType({})) -> dict[str, np.nda
     return {"header": np.array(json.dumps(header, default=str)), "w": np.asarray(result.w, np.float64)}
 
 
-def read(path) -> tuple[dict, dict | None]:
-    """Return the fields of a result that `save` wrote, and what it wrote of an estimator; see `fwexp.load`."""
+def read(path, kind: str = "Result") -> tuple[dict, dict | None]:
+    """Return the fields of a result that `save` wrote, and what it wrote of an estimator; ``kind`` has the ``save`` to name."""
     path = check_path("path", path)
+    wrong = f"path must be a file of {kind}.save, got {shown(str(path))}"
     try:
-        return _read(path)
-    except ParameterError:
-        raise
+        with path.open("rb") as file:
+            arrays = arrays_in(file)
+        if set(arrays) != {"w"}:
+            return fields_of(arrays)
     except OSError as error:
-        raise ParameterError(f"path must be a file of Result.save, got {shown(str(path))}: {error.strerror or error}") from error
+        raise ParameterError(f"{wrong}: {error.strerror or error}") from error
     except Exception as error:  # damaged and foreign files fail anywhere
         why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ParameterError(
-            f"path must be a file of Result.save, got {shown(str(path))}, which is damaged or none ({why})"
-        ) from error
-
-
-def _read(path: Path) -> tuple[dict, dict | None]:
-    with path.open("rb") as file:
-        arrays = arrays_in(file)
-    if set(arrays) == {"w"}:
-        raise ParameterError(
-            f"path must be a file of Result.save, got {shown(str(path))}, which has the weights w of a stored run alone: "
-            "numpy.load(path)['w'] returns them, and fwexp.predict(problem, w) takes them"
-        )
-    return fields_of(arrays)
+        raise ParameterError(f"{wrong}, which is damaged or none ({why})") from error
+    raise ParameterError(
+        f"{wrong}, which has the weights w of a stored run alone: "
+        "numpy.load(path)['w'] returns them, and fwexp.predict(problem, w) takes them"
+    )
 
 
 def fields_of(arrays) -> tuple[dict, dict | None]:

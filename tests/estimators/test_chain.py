@@ -150,6 +150,9 @@ def test_other_files_are_refused(tagger, tmp_path):
     path = tagger.result_.save(tmp_path / "result.npz")
     with pytest.raises(ParameterError, match=r"path must be a file of ChainSVM\.save, got that of a Result"):
         ChainSVM.load(path)
+    for other in (tmp_path / "none.npz", __file__):
+        with pytest.raises(ParameterError, match=r"path must be a file of ChainSVM\.save, got '"):
+            ChainSVM.load(other)
     with pytest.raises(NotFittedError):
         ChainSVM().save(path)
 

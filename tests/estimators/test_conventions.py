@@ -6,10 +6,12 @@ is not fitted, and, for `MultiLabelSVM`, on tables with outputs of 0 and 1. `Mul
 
 import re
 
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MultiLabelSVM
+from fwexp.errors import ParameterError
+from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM
 
 NO_TABLE = r"X(\[0\]| and y)? must (be|hold|have)"
 ONE_PREDICTION = {"check_classifiers_train"}  # per row, where that of `MultiLabelSVM` has a column per label
@@ -22,6 +24,32 @@ def reasons(error) -> str:
         found.append(str(error))
         error = error.__cause__ or error.__context__
     return "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("cls", "X"),
+    [
+        (ChainSVM, [np.eye(3)]),
+        (ChainSVMCV, [np.eye(3)]),
+        (GraphSVM, [np.ones((2, 2, 3))]),
+        (MatchingSVM, [np.ones((2, 2, 3))]),
+        (MulticlassSVM, np.eye(3)),
+        (MultiLabelSVM, np.eye(3)),
+    ],
+)
+def test_what_is_not_given_is_named(cls, X):
+    with pytest.raises(ParameterError, match=r"^X must .*, got None$"):
+        cls().fit(None, [[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match=r"^(y must .*, got None|.* requires y to be passed, but the target y is None\.)$"):
+        cls().fit(X, None)
+
+
+@pytest.mark.parametrize("cls", [MulticlassSVM, MultiLabelSVM])
+def test_what_is_predicted_is_given(cls):
+    fitted = cls().fit([[0.0, 1.0], [1.0, 0.0]], {MulticlassSVM: [0, 1], MultiLabelSVM: [[0], [1]]}[cls])
+    for predict, x in ((fitted.predict, None), (fitted.predict, 3.5), (fitted.predict_one, None)):
+        with pytest.raises(ParameterError, match=r"^X must be an array or sparse matrix \(n, p\), or .*, got (None|3.5|\[None\])$"):
+            predict(x)
 
 
 @pytest.mark.slow

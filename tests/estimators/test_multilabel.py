@@ -89,6 +89,7 @@ def test_names_copies_files_and_folds(data, fitted, tmp_path):
     ("params", "y", "message"),
     [
         ({}, [0, 1], r"y must be an array \(n, L\) of 0 and 1, as of MultiLabelBinarizer, got shape \(2,\)"),
+        ({}, None, "y must be .*, got None"),
         ({}, [[0], [2]], "got others, such as 2"),
         ({"edges": "tree"}, [[0], [1]], "edges must be \"full\", None or pairs of columns of y, got 'tree'"),
         ({"edges": [(0, 1)]}, [[0], [1]], r"edges must join nodes 0 .. 0, got the edge \(0, 1\) to nowhere"),

@@ -234,6 +234,28 @@ def test_numbers_that_json_lacks_are_null():
     )
 
 
+def test_what_is_not_drawn_here_is_shown_as_it_was_published(store, tmp_path):
+    published = Path(__file__).parents[2] / "results/published"
+    shutil.copytree(published, tmp_path / "published")
+    shutil.copytree(store / "figures/review", tmp_path / "figures/review")
+    found = {each.figure.name: each for each in figures.drawn(tmp_path)}
+    assert {found[name].preset for name in ("icml2013/fig1", "icml2013/table1", "quickstart")} == {figures.PUBLISHED}
+    assert (found["review/fig1"].preset, found["review/fig1"].has_curves) == ("full", True)
+    shown = pages.paper("icml2013", [found["icml2013/fig1"], found["icml2013/table1"]], {})
+    for figure in shown["figures"]:
+        assert figure["curves"] is None
+        assert all((tmp_path / "report" / f"{figure['file']}{suffix}").resolve().is_file() for suffix in figure["suffixes"])
+    page = Page(pages.render("icml2013", {"icml2013": shown}, **shown))
+    assert page.words.count("As it was published with the code, from all of its runs; not drawn here yet.") == 2
+    review = pages.paper("review", [found["review/fig1"]], {})
+    first = overview.index({"icml2013": shown, "review": review}, {}, load_results(tmp_path), [])
+    words = Page(pages.render("index", {"icml2013": shown, "review": review}, **first)).words
+    assert "1 of 3 figures drawn" in words
+    assert "2 figures are shown as published with the code" in words
+    (tmp_path / "published/figures/icml2013/fig1.png").write_bytes(b"")
+    assert next(each for each in figures.drawn(tmp_path) if each.figure.name == "icml2013/fig1").stem is None
+
+
 def test_a_damaged_figure_counts_as_not_drawn(store, tmp_path):
     (tmp_path / "figures").mkdir()
     for suffix, text in ((".png", ""), (".svg", ""), (".csv", ""), (".json", "{")):

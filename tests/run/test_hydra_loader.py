@@ -1,12 +1,14 @@
 """Configurations that are read once: compositions do not see what others made of them."""
 
 import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import ConfigRepository
 from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from fwexp.run.sweep import hydra_loader
+from fwexp.run.hydra_loader import Loader
+from fwexp.run.sweep import expand, hydra_loader
 
 
 def composed(loader, *overrides):
@@ -26,6 +28,35 @@ def test_a_file_is_read_once(monkeypatch):
             composed(loader, f"solver={solver}", "+experiment=quickstart")
     assert "experiment/quickstart" in read
     assert len(read) == len(set(read))
+
+
+def test_what_hydra_says_of_itself_is_merged_once(monkeypatch):
+    loaded, load_single = [], ConfigLoaderImpl._load_single_config
+
+    def counted(self, default, repo):
+        loaded.append(default.config_path)
+        return load_single(self, default, repo)
+
+    monkeypatch.setattr(ConfigLoaderImpl, "_load_single_config", counted)
+    with hydra_loader() as loader:
+        launchers = [composed(loader, *words).hydra.launcher for words in ([], ["lam=1"], ["hydra/launcher=joblib"], [])]
+    assert (loaded.count("hydra/config"), loaded.count("config")) == (2, 4)
+    assert [launcher._target_.rpartition(".")[2] for launcher in launchers] == [
+        "BasicLauncher", "BasicLauncher", "JoblibLauncher", "BasicLauncher",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["icml2013/fig1", "icml2016/fig3", "review/fig1", "review/fig2", "review/fig3", "review/fig4"])
+def test_an_experiment_of_one_task_is_composed_once(monkeypatch, name):
+    composed, load_configuration = [], Loader.load_configuration
+
+    def counted(self, *arguments, **options):
+        composed.append(arguments)
+        return load_configuration(self, *arguments, **options)
+
+    monkeypatch.setattr(Loader, "load_configuration", counted)
+    assert expand([f"+experiment={name}"])
+    assert len(composed) == 1
 
 
 def test_what_is_done_to_one_composition_is_not_seen_by_the_next():
@@ -51,3 +82,13 @@ def test_folders_of_one_composition_are_not_those_of_the_next(tmp_path):
         assert composed(loader, there, "+experiment=mine").lam == 0.25
         with pytest.raises(ConfigCompositionException):
             composed(loader, "+experiment=mine")
+
+
+def test_what_hydra_says_of_itself_is_of_the_folder_that_is_chosen(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name / "hydra" / "help").mkdir(parents=True)
+        (tmp_path / name / "hydra" / "help" / "mine.yaml").write_text(f"footer: {name}\n")
+    with hydra_loader() as loader:
+        for name in ("one", "two", "one"):
+            chosen = composed(loader, f"hydra.searchpath=[file://{tmp_path / name}]", "hydra/help=mine")
+            assert chosen.hydra.help.footer == name

@@ -1,5 +1,6 @@
 """The figures of the report: which files there are of each, small pictures, and its curves as the page draws them."""
 
+import dataclasses
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,12 +13,15 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import DataError
 from fwexp.papers.catalogue import FIGURES, PAPERS, Figure, is_ours
 from fwexp.papers.files import PICTURE, paths, read_file, read_record
-from fwexp.plots import style
+from fwexp.plots import profiles, style
 from fwexp.plots.frames import AXES, MEASURES, POSITIONS
 from fwexp.store.records import Damaged
 
 OTHERS, YOURS = "others", "yours"
 """The names of the pages of figures that belong to no paper: of ours, and of a person's own."""
+
+PUBLISHED = "published"
+"""In place of a preset: a figure that ``fwexp publish`` wrote below the store, of which a checkout has ours."""
 
 POINTS = 80  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
@@ -52,7 +56,7 @@ class Drawn:
     stem : Path or None
         The files' path without suffix; None if it is not drawn yet.
     preset : str
-        Which runs it shows.
+        Which runs it shows; `PUBLISHED` where it is not drawn from runs that are here.
     record : dict
         What its JSON says.
     """
@@ -78,6 +82,17 @@ class Drawn:
         """Whether it is not of this package: of another one, or drawn by ``fwexp compare`` for whoever asked."""
         return self.figure.name not in FIGURES or not is_ours(FIGURES.module(self.figure.name))
 
+    @property
+    def has_curves(self) -> bool:
+        """Whether the page draws its curves itself: not the steps of ``fwexp compare``, nor the few points that are published."""
+        is_whole = self.stem is not None and self.preset != PUBLISHED
+        return is_whole and self.figure.has_curves and self.figure.name in FIGURES
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Those of its files."""
+        return tuple(suffix for suffix in self.figure.suffixes if self.preset != PUBLISHED or suffix != ".svg")
+
     def read(self, suffix: str) -> bytes:
         """What one of its files holds.
 
@@ -94,23 +109,29 @@ class Drawn:
 
 def damage(name: str, error: Damaged, preset: str = "full") -> str:
     """The line that says what is wrong with the files of a figure, and how to mend it."""
-    again = f"fwexp figure {name}" + (f" --preset {preset}" if preset != "full" else "")
+    again = f"fwexp figure {name}" + (f" --preset {preset}" if preset not in ("full", PUBLISHED) else "")
     return f"figure {name} is damaged: {error}; draw it again with {again}"
 
 
 def drawn(results_dir: Path) -> list[Drawn]:
-    """All figures of the catalogue; of one that is drawn from full and from short runs, the full one; damaged ones are none."""
+    """All figures of the catalogue, each drawn from full runs, else from short ones, else published; damaged ones are none."""
     FIGURES.load_all()
     return [_files(figure, results_dir) for _, figure in sorted(FIGURES.items())]
 
 
 def _files(figure, results_dir):
-    for preset in ("full", "smoke"):
-        stem = results_dir / "figures" / (figure.name if preset == "full" else f"{figure.name}-{preset}")
-        if not any(path.exists() for path in paths(stem, figure.suffixes)):
+    places = {
+        "full": f"figures/{figure.name}",
+        "smoke": f"figures/{figure.name}-smoke",
+        PUBLISHED: f"published/figures/{figure.name}",
+    }
+    for preset, place in places.items():
+        found = Drawn(figure, results_dir / place, preset)
+        if not any(path.exists() for path in paths(found.stem, found.suffixes)):
             continue
         try:
-            return Drawn(figure, stem, preset, read_record(stem, figure.suffixes, figure.name, preset))
+            shows = "full" if preset == PUBLISHED else preset
+            return dataclasses.replace(found, record=read_record(found.stem, found.suffixes, figure.name, shows))
         except Damaged as error:
             print_line(damage(figure.name, error, preset))
     return Drawn(figure)
@@ -126,13 +147,9 @@ def compared(results_dir: Path) -> list[Drawn]:
         except Damaged as error:
             print_line(f"{name} is damaged: {error}; fwexp compare draws it again")
         else:
-            figure = Figure(name, str(record.get("title")), *[_no_catalogue] * 2, shows=_no_catalogue)
+            figure = Figure(name, str(record.get("title")), profiles.data, profiles.draw)
             found.append(Drawn(figure, path.with_suffix(""), "full", record))
     return found
-
-
-def _no_catalogue(*_):
-    raise NotImplementedError("what fwexp compare drew is read from its files")
 
 
 def small_picture(content: bytes, width: int) -> bytes:

@@ -12,7 +12,7 @@ from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding
 from fwexp.papers.files import PICTURE
 from fwexp.papers.origin import OF_CODE
-from fwexp.papers.report.figures import OTHERS, YOURS, Drawn, curves
+from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn, curves
 
 TITLES = {
     "index": "Frank-Wolfe methods for structural SVMs, run here",
@@ -94,13 +94,14 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
         "title": figure.title,
         "state": _state(pictured, bearing, looking),
         "drawn": pictured.stem is not None,
+        "published": (published := pictured.preset == PUBLISHED),
         "page": pictured.page,
         "yours": pictured.yours,
         "pictured": pictured.stem is not None and figure.suffixes == PICTURE,
-        "file": f"../figures/{figure.name}{'' if pictured.preset == 'full' else '-smoke'}",
+        "file": f"../{'published/' * published}figures/{figure.name}{'-smoke' * (pictured.preset == 'smoke')}",
         "full": pictured.preset == "full",
         "described": str(pictured.record.get("description") or figure.title),
-        "curves": _finite(curves(pictured)) if pictured.stem and figure.has_curves else None,
+        "curves": _finite(curves(pictured)) if pictured.has_curves else None,
         "table": _markdown(pictured) if pictured.stem and figure.suffixes != PICTURE else None,
         "caption": figure.caption or figure.title,
         "paper": figure.paper,
@@ -111,7 +112,7 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
         "alone": [record for id, record in bearing.items() if record is not everything[id]],
         "others": [record for id, record in everything.items() if id not in claims and (id in bearing or id in looking)],
         "paper_id": next((record["paper"] for record in of_its_paper), ""),
-        "suffixes": figure.suffixes,
+        "suffixes": pictured.suffixes,
         "commit": pictured.record.get("commit", "unknown"),
     }
 
@@ -156,6 +157,8 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
     name, kind = pictured.figure.name, pictured.figure.kind
     if not pictured.stem:
         return State("", "Not drawn yet.")
+    if pictured.preset == PUBLISHED:
+        return State("", "As it was published with the code, from all of its runs; not drawn here yet.")
     if pictured.preset != "full":
         return State("", "A short try, which decides nothing: not all of its runs.")
     if kind is Kind.OURS:
