@@ -136,7 +136,7 @@ class CallbackProblem(Oracles, Examples):
         first = _row("features(0, y)", features(0, snapshot(self.y[0])))
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
             raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
-        self.n, self.d = len(self.y), int(first.shape[-1])
+        self.n, self.d, self._is_sparse = len(self.y), int(first.shape[-1]), sp.issparse(first)
         self.label_ptr = np.arange(self.n + 1)  # a labeling is kept as one object
         self.num_weights = self.d
         self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_indices(self, nonnegative)
@@ -179,7 +179,9 @@ class CallbackProblem(Oracles, Examples):
         phi = _row(f"features({i}, y)", self.features(i, snapshot(y)))
         if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
-        phi = SparseVector.from_row(phi) if sp.issparse(phi) else phi.reshape(self.d)
+        if sp.issparse(phi) != self._is_sparse:  # of which kind all are, the first call says
+            phi = sp.csr_array(phi.reshape(1, self.d)) if self._is_sparse else phi.toarray()
+        phi = SparseVector.from_row(phi) if self._is_sparse else phi.reshape(self.d)
         values = values_of(phi)
         with np.errstate(over="ignore", invalid="ignore"):
             size_sq = values @ values
