@@ -4,7 +4,6 @@ import warnings
 from dataclasses import field
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,7 +12,7 @@ from fwexp.estimators.base import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import classes_of, numbers_of
 from fwexp.options import check_choice
 from fwexp.problems import full_pairs
-from fwexp.problems.arrays import as_floats, as_list
+from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
 from fwexp.problems.segmentation import segmentation_problem
 
 PAIRWISE = ("potts", "full")
@@ -86,8 +85,10 @@ class GraphSVM(PartsScore, CertifiedSVM):
         list of arrays
         """
         check_is_fitted(self)
-        graphs = _graphs(X)
-        features, edges, of_edges, shapes = zip(*graphs)
+        X = as_list("X", X, FORMS)
+        if not X:
+            return []
+        features, edges, of_edges, shapes = zip(*self._known(_graphs(X)))
         if self.pairwise == "full":
             inputs = zip(*full_pairs.checked(features, edges, of_edges))
             found = [full_pairs.decode(*graph, self.result_.w, len(self.classes_)) for graph in inputs]
@@ -110,6 +111,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     def _learn(self, X, y):
         graphs = _graphs(X)
+        graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
         labels = _labels(y, graphs)
         self.classes_ = classes_of([label for of_one in labels for label in of_one])
         if len(self.classes_) < 2:
@@ -121,8 +123,18 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return self._from_graphs(graphs, labels)
 
     def _problem(self, X, y):
-        graphs = _graphs(X)
+        graphs = self._known(_graphs(X))
         return self._from_graphs(graphs, _labels(y, graphs))
+
+    def _known(self, graphs: list[tuple]) -> list[tuple]:
+        """Return graphs, if they have as many features as those in training."""
+        wanted = self.n_features_in_, len(self.edge_weights_)
+        graphs = _widened(graphs, wanted[1])
+        for i, (features, _, of_edges, _) in enumerate(graphs):
+            for what, rows, size in zip(("node", "edge"), (features, of_edges), wanted):
+                if np.ndim(rows) == 2 and rows.shape[1] != size:
+                    raise ParameterError(f"X[{i}] must have {size} features per {what}, as in fit, got {rows.shape[1]}")
+        return graphs
 
     def _right(self, X, y):
         wanted = _labels(y, _graphs(X))
@@ -137,6 +149,9 @@ class GraphSVM(PartsScore, CertifiedSVM):
         features, edges, of_edges, _ = map(list, zip(*graphs))
         if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
             return full_pairs.FullPairsProblem(features, edges, of_edges, numbers, len(self.classes_), loss=self.loss)
+        for i, rows in enumerate(of_edges):
+            if rows.size and (least := rows.min()) < 0:
+                raise ParameterError(f'edge features in X[{i}] must be >= 0 unless pairwise="full", got {least:g}')
         return segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
 
     def _learned(self):
@@ -151,15 +166,21 @@ def _graphs(X) -> list[tuple]:
     X = as_list("X", X, FORMS)
     if not X:
         raise ParameterError("X must hold at least one example, got n = 0")
-    return [_graph(x) if isinstance(x, tuple) else _grid(f"X[{i}]", x) for i, x in enumerate(X)]
+    return [(_graph if isinstance(x, tuple) else _grid)(f"X[{i}]", x) for i, x in enumerate(X)]
 
 
-def _graph(x: tuple) -> tuple:
+def _graph(name: str, x: tuple) -> tuple:
     if len(x) not in (2, 3):
         raise ParameterError(f"a graph in X must be (features, edges) or (features, edges, edge_features), got {len(x)} parts")
-    features = x[0] if sp.issparse(x[0]) else np.asarray(x[0])
-    of_edges = x[2] if len(x) == 3 else np.ones((len(x[1]), 1))
-    return features, x[1], of_edges, features.shape[:1]
+    features = as_matrix(f"{name}[0]", x[0], "hold numbers, features (V, p) of nodes")
+    edges = as_labels(f"{name}[1]", x[1], "be an int array of edges, shape (E, 2)")
+    of_edges = np.ones((len(edges), 1)) if len(x) == 2 else as_matrix(f"{name}[2]", x[2], "hold numbers, features (E, q) of edges")
+    return features, edges, of_edges, features.shape[:1]
+
+
+def _widened(graphs: list[tuple], q: int) -> list[tuple]:
+    """Return graphs, those without edges with as many features of edges as others."""
+    return [(features, edges, of_edges if len(edges) else np.ones((0, q)), shape) for features, edges, of_edges, shape in graphs]
 
 
 def _grid(name: str, x) -> tuple:

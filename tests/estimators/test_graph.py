@@ -89,6 +89,12 @@ def test_gray_images_of_any_size():
         ([np.ones((2, 2))], [], "X and y must have the same length, got 1 and 0"),
         ([np.ones((2, 2))], [np.ones((2, 2))], r"y must hold at least two labels, got \[1.0\]"),
         ([(np.ones((2, 1)),)], [[0, 1]], r"a graph in X must be \(features, edges\) or .*, got 1 parts"),
+        ([(np.ones((2, 1)), sp.eye_array(2))], [[0, 1]], r"X\[0\]\[1\] must be an int array of edges, shape \(E, 2\), got .*array"),
+        (
+            [(np.ones((2, 1)), [(0, 1)], [[-2.0]])],
+            [[0, 1]],
+            r'edge features in X\[0\] must be >= 0 unless pairwise="full", got -2',
+        ),
         ([(np.ones((2, 1)), [(0, 2)])], [[0, 1]], r"edges\[0\] must join nodes 0 .. 1, got the edge \(0, 2\) to nowhere"),
     ],
 )
@@ -96,6 +102,19 @@ def test_mistakes_are_one_line(X, y, message):
     with pytest.raises(ParameterError, match=message) as error:
         GraphSVM().fit(X, y)
     assert "\n" not in str(error.value)
+
+
+def test_graphs_without_edges_need_no_features_of_them():
+    pair = [[1.0], [-1.0]], [(0, 1)], [[0.5, 0.5]]
+    single = [[1.0]], [], []
+    model = GraphSVM().fit([single, pair], [["a"], ["a", "b"]])
+    assert model.edge_weights_.shape == (2,)
+    assert [found.tolist() for found in model.predict([single, single[:2], pair])] == [["a"], ["a"], ["a", "b"]]
+    assert model.predict([]) == []
+    with pytest.raises(ParameterError, match=r"X\[1\] must have 2 features per edge, as in fit, got 1"):
+        model.predict([pair, pair[:2]])
+    with pytest.raises(ParameterError, match=r"X\[0\] must have 1 features per node, as in fit, got 3"):
+        model.predict([np.ones((2, 2, 3))])
 
 
 def test_labels_that_are_not_known_are_refused(data, fitted):
