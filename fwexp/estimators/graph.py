@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import field
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -9,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.base import CertifiedSVM, PartsScore
-from fwexp.estimators.labels import classes_of, numbers_of
+from fwexp.estimators.labels import classes_of, numbers_of, weights_of
 from fwexp.options import check_choice
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
@@ -34,6 +35,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
         slower, and nothing is certified, which `fit` warns of.
     loss : {"hamming", "balanced"}
         The share of wrong nodes, or the mean of the shares of the labels that a graph has.
+    class_weight : dict or "balanced", optional
+        By how much errors at nodes of a label cost more, by default 1; ``"balanced"``: inversely to how often labels occur.
     solver : str
         A solver or method of `fwexp.solve` that keeps weights nonnegative.
 
@@ -41,6 +44,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
     ----------
     classes_ : ndarray (K,)
         The labels.
+    class_weight_ : ndarray (K,) or None
+        What the labels cost.
     n_features_in_ : int
         p, the number of features of a node.
     coef_ : ndarray (K, p)
@@ -70,6 +75,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
     C: float | None = None
     pairwise: str = "potts"
     loss: str = "hamming"
+    class_weight: Any = None
     warm_start: bool = False
 
     def predict(self, X) -> list:
@@ -113,9 +119,11 @@ class GraphSVM(PartsScore, CertifiedSVM):
         graphs = _graphs(X)
         graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
         labels = _labels(y, graphs)
-        self.classes_ = classes_of([label for of_one in labels for label in of_one])
+        all_labels = [label for of_one in labels for label in of_one]
+        self.classes_ = classes_of(all_labels)
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
+        self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels)
         self.n_features_in_ = graphs[0][0].shape[1]
         if self.pairwise == "full":
             message = 'pairwise="full" is decoded by a local search: nothing is certified, and dual_gap_ is NaN'
@@ -148,17 +156,21 @@ class GraphSVM(PartsScore, CertifiedSVM):
                 raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
         features, edges, of_edges, _ = map(list, zip(*graphs))
         if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
-            return full_pairs.FullPairsProblem(features, edges, of_edges, numbers, len(self.classes_), loss=self.loss)
+            costs = {"loss": self.loss, "class_weight": self.class_weight_}
+            return full_pairs.FullPairsProblem(features, edges, of_edges, numbers, len(self.classes_), **costs)
         for i, rows in enumerate(of_edges):
             if rows.size and (least := rows.min()) < 0:
                 raise ParameterError(f'edge features in X[{i}] must be >= 0 unless pairwise="full", got {least:g}')
-        return segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
+        problem = segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
+        if self.class_weight_ is None:
+            return problem
+        return problem._replace(node_loss=problem.node_loss * self.class_weight_[problem.labels])
 
     def _learned(self):
-        return {"classes": self.classes_, "num_features": self.n_features_in_}
+        return {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
 
-    def _restore(self, classes, num_features):
-        self.classes_, self.n_features_in_ = classes, num_features
+    def _restore(self, classes, num_features, class_weight=None):
+        self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
 
 
 def _graphs(X) -> list[tuple]:

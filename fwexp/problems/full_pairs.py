@@ -64,13 +64,17 @@ class FullPairsProblem(CallbackProblem):
         L.
     loss : {"hamming", "balanced"}
         As there.
+    class_weight : float array (L,), optional
+        How much a wrong label counts at a node of each true one.
     """
 
-    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "hamming") -> None:
+    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "hamming", class_weight=None) -> None:
         graphs = list(zip(*checked(X, edges, Z)))
         labels = [check_labels(f"y[{i}]", of_one, graphs[i][0].shape[0], num_labels) for i, of_one in enumerate(y)]
         ptr = np.concatenate(([0], np.cumsum([len(of_one) for of_one in labels])))
-        costs = np.split(node_loss(np.concatenate(labels), np.ones(ptr[-1]), ptr, num_labels, loss), ptr[1:-1])
+        truth = np.concatenate(labels)
+        cost = node_loss(truth, np.ones(ptr[-1]), ptr, num_labels, loss)
+        costs = np.split(cost if class_weight is None else cost * class_weight[truth], ptr[1:-1])
 
         def augmented(i: int, w: np.ndarray) -> np.ndarray:
             cost = costs[i][:, None] * (labels[i][:, None] != np.arange(num_labels))

@@ -1,3 +1,4 @@
+import itertools
 import pickle
 
 import numpy as np
@@ -115,6 +116,36 @@ def test_graphs_without_edges_need_no_features_of_them():
         model.predict([pair, pair[:2]])
     with pytest.raises(ParameterError, match=r"X\[0\] must have 1 features per node, as in fit, got 3"):
         model.predict([np.ones((2, 2, 3))])
+
+
+@pytest.mark.filterwarnings("ignore:pairwise")
+@pytest.mark.parametrize("pairwise", ["potts", "full"])
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c")])
+def test_labels_have_weights(pairwise, names, tmp_path):
+    """A rare label that is not to be missed is found more often; losses and the objective are those of a sum over labelings."""
+    rng, K = np.random.default_rng(0), len(names)
+    edges, truths = [(0, 1), (1, 2)], rng.choice(K, (30, 3), p=[0.8, *[0.2 / (K - 1)] * (K - 1)])
+    X = [(np.eye(K)[truth] + rng.normal(0, 0.8, (3, K)), edges) for truth in truths]
+    y = [np.array(names)[truth] for truth in truths]
+    found, costs = [], np.array([1.0, *[5.0] * (K - 1)])
+    for class_weight in (None, dict(zip(names, costs))):
+        model = GraphSVM(pairwise=pairwise, lam=0.05, class_weight=class_weight).fit(X, y)
+        found.append(np.concatenate(model.predict(X)))
+    assert np.mean(found[1] == "a") < np.mean(found[0] == "a")
+    again = GraphSVM.load(model.save(tmp_path / "model.npz"))
+    problem, all_labelings = again.to_problem(X, y), np.array(list(itertools.product(range(K), repeat=3)))
+    losses = [np.mean((all_labelings != truth) * costs[truth], axis=1) for truth in truths]
+    of_three = [fwexp.loss(problem, i, labeling) for i in range(3) for labeling in all_labelings]
+    assert of_three == pytest.approx(np.concatenate(losses[:3]))
+    w = model.result_.w
+    scores = [[w @ fwexp.joint_feature(problem, i, labeling).toarray()[0] for labeling in all_labelings] for i in range(30)]
+    own = [w @ fwexp.joint_feature(problem, i, truth).toarray()[0] for i, truth in enumerate(truths)]
+    bounds = np.max(np.array(losses) + scores, axis=1) - own
+    assert model.result_.primal == pytest.approx(0.025 * w @ w + np.mean(bounds))
+    balanced = GraphSVM(pairwise=pairwise, class_weight="balanced", lam=1.0).fit(X, y).class_weight_
+    np.testing.assert_allclose(balanced * np.bincount(np.ravel(truths)), 90 / K)
+    with pytest.raises(ParameterError, match='class_weight must be None, "balanced" or a dict of labels in y, got'):
+        GraphSVM(pairwise=pairwise, class_weight={"z": 2.0}).fit(X, y)
 
 
 def test_labels_that_are_not_known_are_refused(data, fitted):
