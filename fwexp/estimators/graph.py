@@ -56,8 +56,9 @@ class GraphSVM(PartsScore, CertifiedSVM):
     Notes
     -----
     X is a list of images, arrays (H, W, p) or (H, W), whose pixels are neighbours of those beside, above and below; or of graphs,
-    as tuples of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. y is a list
-    of arrays of labels, (H, W) or (V,). No constant is added.
+    as tuples of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. With
+    ``pairwise="full"`` edges of images have two features: that they go to the right, and that they go down. y is a list of arrays
+    of labels, (H, W) or (V,). No constant is added.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         X = as_list("X", X, FORMS)
         if not X:
             return []
-        features, edges, of_edges, shapes = zip(*self._known(_graphs(X)))
+        features, edges, of_edges, shapes = zip(*self._known(self._graphs(X)))
         if self.pairwise == "full":
             inputs = zip(*full_pairs.checked(features, edges, of_edges))
             found = [full_pairs.decode(*graph, self.result_.w, len(self.classes_)) for graph in inputs]
@@ -116,7 +117,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return weights.reshape(-1, K, K) if self.pairwise == "full" else weights
 
     def _learn(self, X, y):
-        graphs = _graphs(X)
+        graphs = self._graphs(X)
         graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
         labels = _labels(y, graphs)
         all_labels = [label for of_one in labels for label in of_one]
@@ -131,8 +132,11 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return self._from_graphs(graphs, labels)
 
     def _problem(self, X, y):
-        graphs = self._known(_graphs(X))
+        graphs = self._known(self._graphs(X))
         return self._from_graphs(graphs, _labels(y, graphs))
+
+    def _graphs(self, X) -> list[tuple]:
+        return _graphs(X, self.pairwise == "full")
 
     def _known(self, graphs: list[tuple]) -> list[tuple]:
         """Return graphs, if they have as many features as those in training."""
@@ -145,7 +149,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return graphs
 
     def _right(self, X, y):
-        wanted = _labels(y, _graphs(X))
+        wanted = _labels(y, self._graphs(X))
         right = [np.sum(found.ravel() == np.array(labels)) for found, labels in zip(self.predict(X), wanted)]
         return np.array(right), np.array([len(labels) for labels in wanted])
 
@@ -173,12 +177,12 @@ class GraphSVM(PartsScore, CertifiedSVM):
         self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
 
 
-def _graphs(X) -> list[tuple]:
+def _graphs(X, directed: bool) -> list[tuple]:
     """Return node features, edges, edge features and the shape of the labels of every input."""
     X = as_list("X", X, FORMS)
     if not X:
         raise ParameterError("X must hold at least one example, got n = 0")
-    return [(_graph if isinstance(x, tuple) else _grid)(f"X[{i}]", x) for i, x in enumerate(X)]
+    return [_graph(f"X[{i}]", x) if isinstance(x, tuple) else _grid(f"X[{i}]", x, directed) for i, x in enumerate(X)]
 
 
 def _graph(name: str, x: tuple) -> tuple:
@@ -195,15 +199,17 @@ def _widened(graphs: list[tuple], q: int) -> list[tuple]:
     return [(features, edges, of_edges if len(edges) else np.ones((0, q)), shape) for features, edges, of_edges, shape in graphs]
 
 
-def _grid(name: str, x) -> tuple:
+def _grid(name: str, x, directed: bool) -> tuple:
     x = as_floats(name, x, "be an image, an array (H, W, p) or (H, W), or a tuple for a graph")
     x = x[..., None] if x.ndim == 2 else x
     if x.ndim != 3 or x.size == 0:
         raise ParameterError(f"{name} must be an image, an array (H, W, p) or (H, W), or a tuple for a graph, got shape {x.shape}")
     places = np.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2])
     sides = (places[:, :-1], places[:, 1:]), (places[:-1], places[1:])
-    edges = np.concatenate([np.column_stack([one.ravel(), other.ravel()]) for one, other in sides])
-    return x.reshape(-1, x.shape[2]), edges, np.ones((len(edges), 1)), x.shape[:2]
+    beside, below = (np.column_stack([one.ravel(), other.ravel()]) for one, other in sides)
+    directions = np.repeat(np.eye(2), [len(beside), len(below)], axis=0)
+    edges = np.concatenate([beside, below])
+    return x.reshape(-1, x.shape[2]), edges, directions if directed else np.ones((len(edges), 1)), x.shape[:2]
 
 
 def _labels(y, graphs: list[tuple]) -> list[list]:

@@ -167,7 +167,7 @@ def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
         ]
     )
     X = [(image.reshape(24, 3), edges, np.eye(2)[(np.arange(len(edges)) >= 20).astype(int)]) for image in images]
-    y = [labels.ravel() for labels in y]
+    grids, y = y, [labels.ravel() for labels in y]
     with pytest.warns(ConvergenceWarning, match=r'pairwise="full" is decoded by a local search: nothing is certified'):
         model = GraphSVM(pairwise="full", lam=0.01, max_passes=30).fit(X, y, sample_weight=[1, 1, 2])
     assert model.score(X, y) > max(0.95, GraphSVM(max_passes=30).fit(X, y).score(X, y))
@@ -186,6 +186,10 @@ def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
     )
     again = GraphSVM.load(model.save(tmp_path / "model.npz"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.warns(ConvergenceWarning, match="nothing is certified"):
+        of_images = GraphSVM(pairwise="full", lam=0.01, max_passes=30).fit(images, grids, sample_weight=[1, 1, 2])
+    np.testing.assert_array_equal(of_images.edge_weights_, model.edge_weights_)
+    np.testing.assert_array_equal(np.reshape(of_images.predict(images), (3, 24)), model.predict(X))
     with pytest.warns(ConvergenceWarning), pytest.raises(ParameterError, match=r"Z\[1\] must have shape \(38, 2\), got \(38, 1\)"):
         model.fit([X[0], (*X[1][:2], np.ones((38, 1)))], y[:2])
     with pytest.raises(ParameterError, match="unknown pairwise 'some'"):
