@@ -31,8 +31,9 @@ class GraphSVM(PartsScore, CertifiedSVM):
     ----------
     pairwise : {"potts", "full"}
         What edges have weights for: that their labels differ; or every pair of labels, at the beginning and at the end of an edge,
-        so that labels may repel each other, and there may be rules of order. Then the best labeling is sought by a local search,
-        slower, and nothing is certified, which `fit` warns of.
+        so that labels may repel each other, and there may be rules of order. Then the best labeling is found, and training
+        certified, where no graph has a cycle, as chains and trees. Else it is sought by a local search, slower, and nothing is
+        certified, which `fit` warns of.
     loss : {"hamming", "balanced"}
         The share of wrong nodes, or the mean of the shares of the labels that a graph has.
     class_weight : dict or "balanced", optional
@@ -126,10 +127,11 @@ class GraphSVM(PartsScore, CertifiedSVM):
             raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
         self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels)
         self.n_features_in_ = graphs[0][0].shape[1]
-        if self.pairwise == "full":
+        problem = self._from_graphs(graphs, labels)
+        if self.pairwise == "full" and not problem.is_exact:
             message = 'pairwise="full" is decoded by a local search: nothing is certified, and dual_gap_ is NaN'
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
-        return self._from_graphs(graphs, labels)
+        return problem
 
     def _problem(self, X, y):
         graphs = self._known(self._graphs(X))
