@@ -8,7 +8,9 @@ import numpy as np
 from fwexp.errors import ParameterError
 from fwexp.estimators.base import as_seed, check_weights
 from fwexp.estimators.chain_model import ChainModel
+from fwexp.estimators.features import FORMS
 from fwexp.options import check_number
+from fwexp.problems.arrays import as_list
 from fwexp.store.models import load_run
 
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
@@ -31,7 +33,8 @@ class ChainSVM(ChainModel):
     X is a list of sequences, y a list of as many lists of labels, of any type that can be hashed. A sequence is an array or
     sparse matrix (T, p); or has the features of every position by name: a string, a list of strings, or a dict, in which a
     number v of key k is the feature k of value v (False and True are 0 and 1), a string v is the feature "k=v", and so is each of
-    a list of strings. No constant is added. Features that are unknown when predicting are left out.
+    a list of strings. A DataFrame is such an array, or with text in it a dict per row. No constant is added. Features that are
+    unknown when predicting are left out; an empty sequence has no labels then.
 
     Examples
     --------
@@ -66,7 +69,7 @@ class ChainSVM(ChainModel):
         """
         more = {}
         if self.early_stopping:
-            X, y = list(X), list(y)
+            X, y = as_list("X", X, FORMS), as_list("y", y, "sequences of labels")
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)
             if sample_weight is not None:

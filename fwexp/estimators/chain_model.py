@@ -1,5 +1,6 @@
 """A tagger once it is trained: its predictions, its weights with their names, and its files."""
 
+from collections.abc import Iterator
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -201,11 +202,11 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     def _features(self, X) -> list:
         X = as_list("X", X, FORMS)
-        if isinstance(self.features, str) and self.features == "auto":
-            return X
-        if not callable(self.features):
+        if callable(self.features):
+            X = map(self.features, X)
+        elif not (isinstance(self.features, str) and self.features == "auto"):
             raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(self.features)}')
-        return [self.features(x) for x in X]
+        return [x if isinstance(x, list) else _sequence(x) for x in X]
 
     def _blocks(self) -> list[np.ndarray]:
         """Return the weights of features, of both ends and of transitions."""
@@ -218,7 +219,10 @@ class ChainModel(PartsScore, CertifiedSVM):
         if of is None or of is not self.result_:
             check_is_fitted(self)
             self._prepared = of, vectorizer, weights = self.result_, *self._without_zeros()
-        x, ptr = vectorizer.encode(self._features(X))
+        X = self._features(X)
+        if not X:
+            return np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+        x, ptr = vectorizer.encode(X)
         return decode(x, ptr, weights, len(self.classes_)), ptr
 
     def _without_zeros(self) -> tuple[Vectorizer, np.ndarray]:
@@ -242,6 +246,14 @@ class ChainModel(PartsScore, CertifiedSVM):
     def _restore(self, classes, names, num_features, class_weight=None):
         self.classes_, self.class_weight_, self.vectorizer_ = classes, class_weight, Vectorizer(self.min_count)
         self.vectorizer_.restore(names, num_features)
+
+
+def _sequence(x):
+    """Return a sequence as it is, or of a frame its rows: numbers, or dicts where there are texts; of an iterator a list."""
+    if isinstance(x, pd.DataFrame):
+        numbers = all(map(pd.api.types.is_numeric_dtype, x.dtypes))
+        return x.to_numpy(np.float64, na_value=np.nan) if numbers else x.to_dict("records")
+    return list(x) if isinstance(x, Iterator) else x
 
 
 def labels_of(y, ptr: np.ndarray) -> list:

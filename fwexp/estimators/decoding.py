@@ -39,6 +39,8 @@ def _decode_chains(x, ptr, w, num_states, width, y):
     unary, messages = np.empty(longest * width), np.empty(longest * width)
     for i in range(len(ptr) - 1):
         start, length = ptr[i], ptr[i + 1] - ptr[i]
+        if length == 0:
+            continue
         for t in range(length):
             row_scores(x, start + t, w, width, unary[t * width : (t + 1) * width])
         last = (length - 1) * width

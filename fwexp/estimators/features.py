@@ -66,10 +66,12 @@ class Vectorizer:
         X = as_list("X", X, FORMS)
         if not by_name(X):
             rows, ptr = _stacked(X)
+            _check_lengths(ptr)
             self.restore(None, rows.shape[1])
             return rows, ptr
         tables = _Learning()
         features, ptr = _encoded(X, tables)
+        _check_lengths(ptr)
         names = list(tables.columns)
         rows = _matrix(features, len(names))
         often = np.bincount(rows.indices, minlength=len(names)) >= self.min_count
@@ -81,12 +83,15 @@ class Vectorizer:
     def transform(self, X):
         """Return the rows of further sequences likewise; names that are not known are left out."""
         if self.names is None:
-            return self._rows_of_numbers(X)
-        features, ptr = _encoded(as_list("X", X, FORMS), self._tables)
-        return _matrix(features, self.num_features), ptr
+            rows, ptr = self._rows_of_numbers(X)
+        else:
+            features, ptr = _encoded(as_list("X", X, FORMS), self._tables)
+            rows = _matrix(features, self.num_features)
+        _check_lengths(ptr)
+        return rows, ptr
 
     def encode(self, X) -> tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]:
-        """Return the rows of further sequences as kernels take them, and where sequences begin and end.
+        """Return the rows of further sequences, which may be empty, as kernels take them, and where sequences begin and end.
 
         Columns of names are counted from 1; 0 is for what is left out.
         """
@@ -120,10 +125,16 @@ def by_name(X: list) -> bool:
 def _stacked(X):
     X = as_matrices(X)
     for i, x in enumerate(X):
-        if x.ndim != 2 or x.shape[0] == 0 or x.shape[1] != X[0].shape[1]:
+        if x.ndim != 2 or x.shape[1] != X[0].shape[1]:
             p = X[0].shape[-1] if X[0].ndim == 2 else "p"
-            raise ParameterError(f"X[{i}] must have shape (T, {p}) with T >= 1, got {x.shape}")
+            raise ParameterError(f"X[{i}] must have shape (T, {p}), got {x.shape}")
     return stack(X), np.concatenate(([0], np.cumsum([x.shape[0] for x in X])))
+
+
+def _check_lengths(ptr: np.ndarray) -> None:
+    empty = np.flatnonzero(ptr[1:] == ptr[:-1])
+    if len(empty):
+        raise ParameterError(f"X[{empty[0]}] must have at least one position, got none")
 
 
 def _matrix(features: SparseFeatures | BinaryFeatures, num_features: int):
@@ -243,11 +254,9 @@ def _encoded(X: list, tables: _Learning | _Known) -> tuple[SparseFeatures | Bina
         if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
             raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
         x = x if isinstance(x, list) else list(x)
-        if not x:
-            raise ParameterError(f"X[{i}] must have at least one position, got none")
         start = len(columns)
         try:
-            if not all(map(isinstance, x, repeat(dict))):
+            if not x or not all(map(isinstance, x, repeat(dict))):
                 raise _NotInTablesError
             columns.fromlist([*tables.at_once(x)])  # faster than extend
             lengths.extend(map(len, x))

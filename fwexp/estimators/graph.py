@@ -2,18 +2,18 @@
 
 import warnings
 from dataclasses import field
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.base import CertifiedSVM, PartsScore
-from fwexp.estimators.labels import classes_of, numbers_of
+from fwexp.estimators.labels import classes_of, numbers_of, weights_of
 from fwexp.options import check_choice
 from fwexp.problems import full_pairs
-from fwexp.problems.arrays import as_floats, as_list
+from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
 from fwexp.problems.segmentation import segmentation_problem
 
 PAIRWISE = ("potts", "full")
@@ -31,10 +31,13 @@ class GraphSVM(PartsScore, CertifiedSVM):
     ----------
     pairwise : {"potts", "full"}
         What edges have weights for: that their labels differ; or every pair of labels, at the beginning and at the end of an edge,
-        so that labels may repel each other, and there may be rules of order. Then the best labeling is sought by a local search,
-        slower, and nothing is certified, which `fit` warns of.
+        so that labels may repel each other, and there may be rules of order. Then the best labeling is found, and training
+        certified, where no graph has a cycle, as chains and trees. Else it is sought by a local search, slower, and nothing is
+        certified, which `fit` warns of.
     loss : {"hamming", "balanced"}
         The share of wrong nodes, or the mean of the shares of the labels that a graph has.
+    class_weight : dict or "balanced", optional
+        By how much errors at nodes of a label cost more, by default 1; ``"balanced"``: inversely to how often labels occur.
     solver : str
         A solver or method of `fwexp.solve` that keeps weights nonnegative.
 
@@ -42,6 +45,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
     ----------
     classes_ : ndarray (K,)
         The labels.
+    class_weight_ : ndarray (K,) or None
+        What the labels cost.
     n_features_in_ : int
         p, the number of features of a node.
     coef_ : ndarray (K, p)
@@ -52,8 +57,9 @@ class GraphSVM(PartsScore, CertifiedSVM):
     Notes
     -----
     X is a list of images, arrays (H, W, p) or (H, W), whose pixels are neighbours of those beside, above and below; or of graphs,
-    as tuples of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. y is a list
-    of arrays of labels, (H, W) or (V,). No constant is added.
+    as tuples of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. With
+    ``pairwise="full"`` edges of images have two features: that they go to the right, and that they go down. y is a list of arrays
+    of labels, (H, W) or (V,). No constant is added.
 
     Examples
     --------
@@ -71,6 +77,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
     C: float | None = None
     pairwise: str = "potts"
     loss: str = "hamming"
+    class_weight: Any = None
     warm_start: bool = False
 
     def predict(self, X) -> list:
@@ -86,8 +93,10 @@ class GraphSVM(PartsScore, CertifiedSVM):
         list of arrays
         """
         check_is_fitted(self)
-        graphs = _graphs(X)
-        features, edges, of_edges, shapes = zip(*graphs)
+        X = as_list("X", X, FORMS)
+        if not X:
+            return []
+        features, edges, of_edges, shapes = zip(*self._known(self._graphs(X)))
         if self.pairwise == "full":
             inputs = zip(*full_pairs.checked(features, edges, of_edges))
             found = [full_pairs.decode(*graph, self.result_.w, len(self.classes_)) for graph in inputs]
@@ -109,23 +118,40 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return weights.reshape(-1, K, K) if self.pairwise == "full" else weights
 
     def _learn(self, X, y):
-        graphs = _graphs(X)
+        graphs = self._graphs(X)
+        graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
         labels = _labels(y, graphs)
-        self.classes_ = classes_of([label for of_one in labels for label in of_one])
+        all_labels = [label for of_one in labels for label in of_one]
+        self.classes_ = classes_of(all_labels)
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
+        self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels)
         self.n_features_in_ = graphs[0][0].shape[1]
-        if self.pairwise == "full":
+        problem = self._from_graphs(graphs, labels)
+        if self.pairwise == "full" and not problem.is_exact:
             message = 'pairwise="full" is decoded by a local search: nothing is certified, and dual_gap_ is NaN'
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
-        return self._from_graphs(graphs, labels)
+        return problem
 
     def _problem(self, X, y):
-        graphs = _graphs(X)
+        graphs = self._known(self._graphs(X))
         return self._from_graphs(graphs, _labels(y, graphs))
 
+    def _graphs(self, X) -> list[tuple]:
+        return _graphs(X, self.pairwise == "full")
+
+    def _known(self, graphs: list[tuple]) -> list[tuple]:
+        """Return graphs, if they have as many features as those in training."""
+        wanted = self.n_features_in_, len(self.edge_weights_)
+        graphs = _widened(graphs, wanted[1])
+        for i, (features, _, of_edges, _) in enumerate(graphs):
+            for what, rows, size in zip(("node", "edge"), (features, of_edges), wanted):
+                if np.ndim(rows) == 2 and rows.shape[1] != size:
+                    raise ParameterError(f"X[{i}] must have {size} features per {what}, as in fit, got {rows.shape[1]}")
+        return graphs
+
     def _right(self, X, y):
-        wanted = _labels(y, _graphs(X))
+        wanted = _labels(y, self._graphs(X))
         right = [np.sum(found.ravel() == np.array(labels)) for found, labels in zip(self.predict(X), wanted)]
         return np.array(right), np.array([len(labels) for labels in wanted])
 
@@ -136,41 +162,56 @@ class GraphSVM(PartsScore, CertifiedSVM):
                 raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
         features, edges, of_edges, _ = map(list, zip(*graphs))
         if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
-            return full_pairs.FullPairsProblem(features, edges, of_edges, numbers, len(self.classes_), loss=self.loss)
-        return segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
+            costs = {"loss": self.loss, "class_weight": self.class_weight_}
+            return full_pairs.FullPairsProblem(features, edges, of_edges, numbers, len(self.classes_), **costs)
+        for i, rows in enumerate(of_edges):
+            if rows.size and (least := rows.min()) < 0:
+                raise ParameterError(f'edge features in X[{i}] must be >= 0 unless pairwise="full", got {least:g}')
+        problem = segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
+        if self.class_weight_ is None:
+            return problem
+        return problem._replace(node_loss=problem.node_loss * self.class_weight_[problem.labels])
 
     def _learned(self):
-        return {"classes": self.classes_, "num_features": self.n_features_in_}
+        return {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
 
-    def _restore(self, classes, num_features):
-        self.classes_, self.n_features_in_ = classes, num_features
+    def _restore(self, classes, num_features, class_weight=None):
+        self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
 
 
-def _graphs(X) -> list[tuple]:
+def _graphs(X, directed: bool) -> list[tuple]:
     """Return node features, edges, edge features and the shape of the labels of every input."""
     X = as_list("X", X, FORMS)
     if not X:
         raise ParameterError("X must hold at least one example, got n = 0")
-    return [_graph(x) if isinstance(x, tuple) else _grid(f"X[{i}]", x) for i, x in enumerate(X)]
+    return [_graph(f"X[{i}]", x) if isinstance(x, tuple) else _grid(f"X[{i}]", x, directed) for i, x in enumerate(X)]
 
 
-def _graph(x: tuple) -> tuple:
+def _graph(name: str, x: tuple) -> tuple:
     if len(x) not in (2, 3):
         raise ParameterError(f"a graph in X must be (features, edges) or (features, edges, edge_features), got {len(x)} parts")
-    features = x[0] if sp.issparse(x[0]) else np.asarray(x[0])
-    of_edges = x[2] if len(x) == 3 else np.ones((len(x[1]), 1))
-    return features, x[1], of_edges, features.shape[:1]
+    features = as_matrix(f"{name}[0]", x[0], "hold numbers, features (V, p) of nodes")
+    edges = as_labels(f"{name}[1]", x[1], "be an int array of edges, shape (E, 2)")
+    of_edges = np.ones((len(edges), 1)) if len(x) == 2 else as_matrix(f"{name}[2]", x[2], "hold numbers, features (E, q) of edges")
+    return features, edges, of_edges, features.shape[:1]
 
 
-def _grid(name: str, x) -> tuple:
+def _widened(graphs: list[tuple], q: int) -> list[tuple]:
+    """Return graphs, those without edges with as many features of edges as others."""
+    return [(features, edges, of_edges if len(edges) else np.ones((0, q)), shape) for features, edges, of_edges, shape in graphs]
+
+
+def _grid(name: str, x, directed: bool) -> tuple:
     x = as_floats(name, x, "be an image, an array (H, W, p) or (H, W), or a tuple for a graph")
     x = x[..., None] if x.ndim == 2 else x
     if x.ndim != 3 or x.size == 0:
         raise ParameterError(f"{name} must be an image, an array (H, W, p) or (H, W), or a tuple for a graph, got shape {x.shape}")
     places = np.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2])
     sides = (places[:, :-1], places[:, 1:]), (places[:-1], places[1:])
-    edges = np.concatenate([np.column_stack([one.ravel(), other.ravel()]) for one, other in sides])
-    return x.reshape(-1, x.shape[2]), edges, np.ones((len(edges), 1)), x.shape[:2]
+    beside, below = (np.column_stack([one.ravel(), other.ravel()]) for one, other in sides)
+    directions = np.repeat(np.eye(2), [len(beside), len(below)], axis=0)
+    edges = np.concatenate([beside, below])
+    return x.reshape(-1, x.shape[2]), edges, directions if directed else np.ones((len(edges), 1)), x.shape[:2]
 
 
 def _labels(y, graphs: list[tuple]) -> list[list]:

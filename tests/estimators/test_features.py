@@ -93,9 +93,9 @@ def test_zeros_are_no_features_and_ones_need_no_values():
         ([[{"a": None}]], "feature 'a' in X must be a number or text, or texts, got NoneType None"),
         ([[{"a": "x"}, {"a": np.nan}]], "feature 'a' in X must be finite, got nan"),
         ([[{3: 1.0}]], "names of features in X must be strings, got int 3"),
-        ([np.eye(2), np.eye(3)], r"X\[1\] must have shape \(T, 2\) with T >= 1, got \(3, 3\)"),
-        ([np.zeros((0, 2))], r"X\[0\] must have shape \(T, 2\) with T >= 1, got \(0, 2\)"),
-        ([np.ones(2)], r"X\[0\] must have shape \(T, p\) with T >= 1, got \(2,\)"),
+        ([np.eye(2), np.eye(3)], r"X\[1\] must have shape \(T, 2\), got \(3, 3\)"),
+        ([np.zeros((0, 2))], r"X\[0\] must have at least one position, got none"),
+        ([np.ones(2)], r"X\[0\] must have shape \(T, p\), got \(2,\)"),
     ],
 )
 def test_what_is_none_is_refused_on_one_line(X, message):

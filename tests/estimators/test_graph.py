@@ -1,3 +1,4 @@
+import itertools
 import pickle
 
 import numpy as np
@@ -89,6 +90,12 @@ def test_gray_images_of_any_size():
         ([np.ones((2, 2))], [], "X and y must have the same length, got 1 and 0"),
         ([np.ones((2, 2))], [np.ones((2, 2))], r"y must hold at least two labels, got \[1.0\]"),
         ([(np.ones((2, 1)),)], [[0, 1]], r"a graph in X must be \(features, edges\) or .*, got 1 parts"),
+        ([(np.ones((2, 1)), sp.eye_array(2))], [[0, 1]], r"X\[0\]\[1\] must be an int array of edges, shape \(E, 2\), got .*array"),
+        (
+            [(np.ones((2, 1)), [(0, 1)], [[-2.0]])],
+            [[0, 1]],
+            r'edge features in X\[0\] must be >= 0 unless pairwise="full", got -2',
+        ),
         ([(np.ones((2, 1)), [(0, 2)])], [[0, 1]], r"edges\[0\] must join nodes 0 .. 1, got the edge \(0, 2\) to nowhere"),
     ],
 )
@@ -96,6 +103,49 @@ def test_mistakes_are_one_line(X, y, message):
     with pytest.raises(ParameterError, match=message) as error:
         GraphSVM().fit(X, y)
     assert "\n" not in str(error.value)
+
+
+def test_graphs_without_edges_need_no_features_of_them():
+    pair = [[1.0], [-1.0]], [(0, 1)], [[0.5, 0.5]]
+    single = [[1.0]], [], []
+    model = GraphSVM().fit([single, pair], [["a"], ["a", "b"]])
+    assert model.edge_weights_.shape == (2,)
+    assert [found.tolist() for found in model.predict([single, single[:2], pair])] == [["a"], ["a"], ["a", "b"]]
+    assert model.predict([]) == []
+    with pytest.raises(ParameterError, match=r"X\[1\] must have 2 features per edge, as in fit, got 1"):
+        model.predict([pair, pair[:2]])
+    with pytest.raises(ParameterError, match=r"X\[0\] must have 1 features per node, as in fit, got 3"):
+        model.predict([np.ones((2, 2, 3))])
+
+
+@pytest.mark.filterwarnings("ignore:pairwise")
+@pytest.mark.parametrize("pairwise", ["potts", "full"])
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c")])
+def test_labels_have_weights(pairwise, names, tmp_path):
+    """A rare label that is not to be missed is found more often; losses and the objective are those of a sum over labelings."""
+    rng, K = np.random.default_rng(0), len(names)
+    edges, truths = [(0, 1), (1, 2)], rng.choice(K, (30, 3), p=[0.8, *[0.2 / (K - 1)] * (K - 1)])
+    X = [(np.eye(K)[truth] + rng.normal(0, 0.8, (3, K)), edges) for truth in truths]
+    y = [np.array(names)[truth] for truth in truths]
+    found, costs = [], np.array([1.0, *[5.0] * (K - 1)])
+    for class_weight in (None, dict(zip(names, costs))):
+        model = GraphSVM(pairwise=pairwise, lam=0.05, class_weight=class_weight).fit(X, y)
+        found.append(np.concatenate(model.predict(X)))
+    assert np.mean(found[1] == "a") < np.mean(found[0] == "a")
+    again = GraphSVM.load(model.save(tmp_path / "model.npz"))
+    problem, all_labelings = again.to_problem(X, y), np.array(list(itertools.product(range(K), repeat=3)))
+    losses = [np.mean((all_labelings != truth) * costs[truth], axis=1) for truth in truths]
+    of_three = [fwexp.loss(problem, i, labeling) for i in range(3) for labeling in all_labelings]
+    assert of_three == pytest.approx(np.concatenate(losses[:3]))
+    w = model.result_.w
+    scores = [[w @ fwexp.joint_feature(problem, i, labeling).toarray()[0] for labeling in all_labelings] for i in range(30)]
+    own = [w @ fwexp.joint_feature(problem, i, truth).toarray()[0] for i, truth in enumerate(truths)]
+    bounds = np.max(np.array(losses) + scores, axis=1) - own
+    assert model.result_.primal == pytest.approx(0.025 * w @ w + np.mean(bounds))
+    balanced = GraphSVM(pairwise=pairwise, class_weight="balanced", lam=1.0).fit(X, y).class_weight_
+    np.testing.assert_allclose(balanced * np.bincount(np.ravel(truths)), 90 / K)
+    with pytest.raises(ParameterError, match='class_weight must be None, "balanced" or a dict of labels in y, got'):
+        GraphSVM(pairwise=pairwise, class_weight={"z": 2.0}).fit(X, y)
 
 
 def test_labels_that_are_not_known_are_refused(data, fitted):
@@ -117,7 +167,7 @@ def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
         ]
     )
     X = [(image.reshape(24, 3), edges, np.eye(2)[(np.arange(len(edges)) >= 20).astype(int)]) for image in images]
-    y = [labels.ravel() for labels in y]
+    grids, y = y, [labels.ravel() for labels in y]
     with pytest.warns(ConvergenceWarning, match=r'pairwise="full" is decoded by a local search: nothing is certified'):
         model = GraphSVM(pairwise="full", lam=0.01, max_passes=30).fit(X, y, sample_weight=[1, 1, 2])
     assert model.score(X, y) > max(0.95, GraphSVM(max_passes=30).fit(X, y).score(X, y))
@@ -136,7 +186,11 @@ def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
     )
     again = GraphSVM.load(model.save(tmp_path / "model.npz"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    with pytest.warns(ConvergenceWarning), pytest.raises(ParameterError, match=r"Z\[1\] must have shape \(38, 2\), got \(38, 1\)"):
+    with pytest.warns(ConvergenceWarning, match="nothing is certified"):
+        of_images = GraphSVM(pairwise="full", lam=0.01, max_passes=30).fit(images, grids, sample_weight=[1, 1, 2])
+    np.testing.assert_array_equal(of_images.edge_weights_, model.edge_weights_)
+    np.testing.assert_array_equal(np.reshape(of_images.predict(images), (3, 24)), model.predict(X))
+    with pytest.raises(ParameterError, match=r"Z\[1\] must have shape \(38, 2\), got \(38, 1\)"):
         model.fit([X[0], (*X[1][:2], np.ones((38, 1)))], y[:2])
     with pytest.raises(ParameterError, match="unknown pairwise 'some'"):
         GraphSVM(pairwise="some").fit(X, y)

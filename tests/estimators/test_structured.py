@@ -70,6 +70,7 @@ class Lying(Signs):
     ("model", "X", "y", "message"),
     [
         (object(), [1.0], [1], "model must have the methods joint_feature, .*, got one without joint_feature"),
+        (Signs, [1.0], [1], "model must be an object, got the class Signs: call it"),
         (Signs(), [1.0], [1, -1], "X and y must have the same length, got 1 and 2"),
         (Signs(), [], [], "y must hold at least one labeling, got n = 0"),
         (Lying(), [1.0], [1], "joint_feature of the model must have length size_joint_feature = 7, got 2"),

@@ -1,0 +1,87 @@
+"""Best labelings of graphs without cycles whose edges have a score for every pair of labels: max-product, from leaves to roots.
+
+A node tells the one above it, for each label of that one, the most that it and all below it can add; then labels are chosen from
+the roots down.
+"""
+
+import numpy as np
+
+from fwexp.jit.kernels import array_kernel, register_jitable
+
+
+def is_forest(edges: np.ndarray, nodes: int) -> bool:
+    """Whether a graph has no cycle, and no two edges between the same nodes; edges (E, 2)."""
+    if len(edges) >= max(nodes, 1):
+        return False
+    above = list(range(nodes))
+    for pair in edges.tolist():
+        first, second = (_root(above, v) for v in pair)
+        if first == second:
+            return False
+        above[first] = second
+    return True
+
+
+def _root(above: list[int], v: int) -> int:
+    while above[v] != v:
+        above[v] = v = above[above[v]]
+    return v
+
+
+@register_jitable
+def pair_score(pairs, arc, label, other):
+    """Return the score of the edge of an arc, of the labels of the node that it leaves and of the other one."""
+    return pairs[arc // 2, label, other] if arc % 2 == 0 else pairs[arc // 2, other, label]
+
+
+@array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
+def label_forest(score, pairs, ends, first, out, y, order, up):
+    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], over edges e from a to b, if there is no cycle.
+
+    Parameters
+    ----------
+    score : float64 array (nodes, L)
+        Of every label at every node. Overwritten.
+    pairs : float64 array (edges, L, L)
+        Of the labels at the beginning (row) and at the end (column) of every edge.
+    ends, first, out : int32 arrays (2 edges,), (nodes + 1,), (2 edges,)
+        The graph, see `fwexp.oracles.max_flow.incidence`, for which `is_forest` holds.
+    y : int32 array (nodes,)
+        Overwritten with the labeling.
+    order, up : int32 arrays (nodes,)
+        Overwritten with nodes, each after the one above it, and the arc from every node to that one, -1 of roots.
+    """
+    nodes, labels = score.shape
+    count = 0
+    up[:] = -2
+    for root in range(nodes):
+        if up[root] != -2:
+            continue
+        up[root], order[count] = -1, root
+        seen, count = count, count + 1
+        while seen < count:
+            v = order[seen]
+            seen += 1
+            for j in range(first[v], first[v + 1]):
+                arc = out[j]
+                if arc != up[v]:
+                    below = ends[arc ^ 1]
+                    up[below], order[count] = arc ^ 1, below
+                    count += 1
+    for place in range(nodes - 1, -1, -1):
+        v = order[place]
+        if up[v] >= 0:
+            above = ends[up[v] ^ 1]
+            for m in range(labels):
+                most = score[v, 0] + pair_score(pairs, up[v], 0, m)
+                for k in range(1, labels):
+                    most = max(most, score[v, k] + pair_score(pairs, up[v], k, m))
+                score[above, m] += most
+    for place in range(nodes):
+        v = order[place]
+        best, most = 0, 0.0
+        for k in range(labels):
+            total = score[v, k] + (pair_score(pairs, up[v], k, y[ends[up[v] ^ 1]]) if up[v] >= 0 else 0.0)
+            if k == 0 or total > most:
+                best, most = k, total
+        y[v] = best
