@@ -12,7 +12,7 @@ from fwexp.estimators.base import CertifiedSVM
 from fwexp.problems.arrays import as_list
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, snapshot
-from fwexp.problems.python_oracles import short
+from fwexp.problems.python_oracles import read_only, short
 
 # Methods that a model must have, each by one of these names; without a loss it has a separation oracle.
 METHODS = {
@@ -190,7 +190,7 @@ class StructuredSVM(CertifiedSVM):
         """
         check_is_fitted(self)
         X, batch = _sequence("X", X, "inputs"), getattr(self.model, "batch_inference", None)
-        return [snapshot(y) for y in batch(X, self.w)] if batch else [self.predict_one(x) for x in X]
+        return [snapshot(y) for y in batch(X, read_only(self.w))] if batch else [self.predict_one(x) for x in X]
 
     def predict_one(self, x) -> Any:
         """Return the labeling that the model infers for one input.
@@ -204,7 +204,7 @@ class StructuredSVM(CertifiedSVM):
         -------
         labeling
         """
-        return snapshot(self._method("inference")(x, self.w))
+        return snapshot(self._method("inference")(x, read_only(self.w)))
 
     def score(self, X, y) -> float:
         """Return 1 minus the loss of the predictions over the largest there could be, or minus the mean loss.

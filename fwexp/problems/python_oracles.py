@@ -52,7 +52,7 @@ class Oracles:
         ValueError
             Not one answer per example.
         """
-        function, w = getattr(self, name), _read_only(w)
+        function, w = getattr(self, name), read_only(w)
         if name == "max_oracle" and self.max_oracle_batch is not None:
             answers = self._batch(start, end, w)
         elif self.n_jobs not in (None, 1) and function is not None:
@@ -75,7 +75,7 @@ class Oracles:
         """Return what the function called ``name`` answers at w, which may change afterwards."""
         y = self._ahead.pop((get_ident(), name, i), NOT_ASKED)
         if y is NOT_ASKED:
-            function, w = getattr(self, name), _read_only(w)
+            function, w = getattr(self, name), read_only(w)
             y = self._batch(i, i + 1, w)[0] if function is None else self._asked(name, i, function, i, w)
         if not can_be_kept(y):
             raise ParameterError(f"{name}({i}, w) must return a labeling, got {short(y)}")
@@ -90,7 +90,8 @@ class Oracles:
             raise ParameterError(f"{name}({what}, w) must not write to w, which is read-only: {error}") from error
 
 
-def _read_only(w: np.ndarray) -> np.ndarray:
+def read_only(w: np.ndarray) -> np.ndarray:
+    """Return weights as people's functions see them: who writes to them is told."""
     w = w.view()
     w.flags.writeable = False
     return w

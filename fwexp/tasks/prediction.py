@@ -10,6 +10,7 @@ from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.evaluation import evaluator
 from fwexp.problems.protocol import check_weights, from_public, original
 from fwexp.problems.python_labelings import snapshot
+from fwexp.problems.python_oracles import read_only
 from fwexp.problems.signature import check_problem_type, check_signature, is_problem, of_inputs, signature, unlabelled
 
 
@@ -17,7 +18,8 @@ def predict(result, problem, inputs: Mapping) -> list:
     """Return the predicted labeling of every example of a problem, or of inputs alone."""
     infer = getattr(original(getattr(result.state, "user_problem", None)), "inference", None)
     if infer is not None and not is_problem(problem) and not inputs:
-        return [snapshot(infer(x, result.w)) for x in as_list("X", problem, "inputs")]
+        w = read_only(result.w)
+        return [snapshot(infer(x, w)) for x in as_list("X", problem, "inputs")]
     if not is_problem(problem):
         problem = unlabelled(result.structure, problem, inputs)
     elif inputs:

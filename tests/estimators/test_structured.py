@@ -33,6 +33,22 @@ def test_a_model_learns_and_predicts_new_inputs(data, fitted):
     assert (fitted.status_, fitted.dual_gap_ <= 1e-2) == ("converged", True)
 
 
+def test_predicting_leaves_the_weights_alone(data, fitted):
+    def centred(x, w):
+        w -= w.mean()
+        return Sequences().inference(x, w)
+
+    model, before = fitted.model, fitted.w.copy()
+    fitted.model = Sequences()
+    fitted.model.inference = centred
+    fitted.model.batch_inference = lambda X, w: [centred(x, w) for x in X]
+    for predict, X in ((fitted.predict, data[0]), (fitted.predict_one, data[0][0])):
+        with pytest.raises(ValueError, match="read-only"):
+            predict(X)
+    fitted.model = model
+    np.testing.assert_array_equal(fitted.w, before)
+
+
 def test_weights_are_those_of_solve(data, fitted):
     problem = fitted.to_problem(*data)
     result = fwexp.solve(problem, lam=0.1, gap_tol=1e-2)

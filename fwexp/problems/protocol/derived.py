@@ -70,7 +70,7 @@ def _(problem, i, blocks):
 
 @dispatched
 def prefetch_labelings(problem, i, storage, places):
-    """Ask for what `score_labelings` will look at."""
+    """Ask for what `score_labelings` will look at, likewise."""
 
 
 @prefetch_labelings.register(object)
