@@ -66,7 +66,7 @@ BAD = [
     ("run hydra.lancher=x", "unknown key 'hydra.lancher'; accepted: "),
     ("run solver.sampling=prem", "sampling must be one of uniform, perm"),
     ("run solver.line_search=maybe", "line_search must be one of true, false; got 'maybe'"),
-    ("run solver=null", "Config group override must be a string or a list"),
+    ("run solver=null", "solver must be one name, or several with commas and -m, got 'null'; accepted: approx_bcfw, auto,"),
     ("run lam=0", 'lam must be a positive finite number or "1/n", got 0'),
     ("run lam=-0.5", 'lam must be a positive finite number or "1/n", got -0.5'),
     ("run lam=nan", 'lam must be a positive finite number or "1/n", got nan'),
@@ -146,6 +146,13 @@ BAD = [
     (f"run results_dir={'x' * 5000}", "(File name too long)"),
     (f"run -m data_dir={'x' * 5000}", "(File name too long)"),
     ("run results_dir=~nobody_of_this_name/x", "results_dir must be the name of a folder, got '~nobody_of_this_name/x'"),
+    ("run solver=", "solver must be one name, or several with commas and -m, got ''; accepted: approx_bcfw, auto,"),
+    ("run dataset=3", "dataset must be one name, or several with commas and -m, got '3'; accepted: ball_game,"),
+    ("run -m solver=bcfw,[fw]", "solver must be one name, or several with commas and -m, got '[fw]'; accepted: approx_bcfw"),
+    ("run -m engine=null", "engine must be one name, or several with commas and -m, got 'null'; accepted: dask"),
+    ("run ~task", "task cannot be left out, got '~task'"),
+    ("run =3", "cannot read '=3', expected key=value"),
+    ("claims --run=1", "--run takes no value, got '--run=1'"),
     ("run -sc install=fish", "--shell-completion takes install=bash, uninstall=bash or query=bash, got install=fish: eval"),
     ("run --shell-completion", "--shell-completion takes install=bash, uninstall=bash or query=bash, got nothing"),
     ("figure quickstart --preset", "--preset needs a value; accepted: full, smoke"),
@@ -183,6 +190,10 @@ def test_mistakes_take_one_line(fwexp, tmp_path, line, message):
     assert message in err
     assert err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["a_file"]
+
+
+def test_a_package_that_is_not_there_is_the_users_mistake(fwexp):
+    assert fwexp("run", "--cfg", "job", "--package", "nope") == (2, "", "package 'nope' not found in config\n")
 
 
 @pytest.mark.parametrize("line", ["run", "run -m seed=0,1", "claims", "report"])

@@ -107,6 +107,8 @@ def parse(
         elif key in flags:
             given.flags[key] = value if equals else next(rest, "")
             _check_flag(key, given.flags[key], flags[key])
+        elif key in switches:
+            raise OptionError(f"{key} takes no value, got {arg!r}")
         elif arg.startswith("-"):
             raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys)))
         elif not equals or (key not in (known or ()) and any(sign in key for sign in in_words)):
@@ -130,7 +132,7 @@ def _check_flag(name: str, value: str, values: Sequence[str]) -> None:
 
 
 def _names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:
-    return [*switches, *flags, *(f"{key}=" for key in (*folders.FOLDER_KEYS, *(keys or ())))]
+    return [*switches, *flags, *(key if key.endswith(".") else f"{key}=" for key in (*folders.FOLDER_KEYS, *(keys or ())))]
 
 
 def _all_names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:

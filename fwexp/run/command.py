@@ -51,8 +51,8 @@ def main(arguments: list[str]) -> int:
         if _raised_by_hydra(error):
             raise explain(error) from error
         raise
-    except SystemExit as end:  # of --help and the like
-        return int(end.code or 0)
+    except SystemExit as end:  # of --help and the like; 1 of a --package that there is not
+        return 2 if end.code else 0
 
 
 def read_arguments(arguments: list[str]) -> tuple[argparse.ArgumentParser, argparse.Namespace]:

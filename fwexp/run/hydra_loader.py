@@ -10,11 +10,14 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import CachingConfigRepository
 from hydra._internal.hydra import Hydra
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.types import Override, OverrideType
 from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from fwexp.errors import OptionError, ParameterError
 from fwexp.run.hydra_settings import check_hydra
+from fwexp.store.keys import GROUPS
 
 
 class Remembering(CachingConfigRepository):
@@ -53,6 +56,21 @@ def _pickled(value) -> bytes | None:
         return None
 
 
+def _check_choice(override: Override, repo) -> None:
+    """Refuse what chooses nothing, or several, from a group, or leaves it out: Hydra says that references lead nowhere."""
+    key = override.key_or_group
+    if not key:
+        raise OptionError(f"cannot read {override.input_line!r}, expected key=value")
+    if override.is_delete() and key in GROUPS:
+        raise OptionError(f"{key} cannot be left out, got {override.input_line!r}")
+    if override.type is not OverrideType.CHANGE or override.is_sweep_override() or not repo.group_exists(key):
+        return
+    if not isinstance(value := override.value(), str | dict) or not value:
+        given = override.input_line.partition("=")[2]
+        accepted = ", ".join(repo.get_group_options(key))
+        raise ParameterError(f"{key} must be one name, or several with commas and -m, got {given!r}; accepted: {accepted}")
+
+
 class _Merged(NamedTuple):
     """In a list of files, some that are merged already."""
 
@@ -65,6 +83,12 @@ class Loader(ConfigLoaderImpl):
     def __init__(self, config_search_path) -> None:
         super().__init__(config_search_path)
         self.repository = Remembering(self.repository)
+
+    def _parse_overrides_and_create_caching_repo(self, config_name, overrides):
+        parsed, repo = super()._parse_overrides_and_create_caching_repo(config_name, overrides)
+        for override in parsed:
+            _check_choice(override, repo)
+        return parsed, repo
 
     def _compose_config_from_defaults_list(self, defaults, repo) -> DictConfig:
         """Merge what the files hold; Hydra's own part, half of the work and mostly the same, is merged once."""

@@ -37,7 +37,7 @@ def test_one_claim_leaves_the_others_as_they_were_stored(tmp_path, capsys):
         "L-3",
         "L-5",
     }
-    assert "1 claims" in capsys.readouterr().out
+    assert "1 claim: " in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_the_first_line_tells_verdict_and_place_and_the_others_the_claim_and_the
 def test_what_is_open_stands_apart():
     found = records(B13_1="undecided", B13_2="fails", B13_3="not reached", B13_4="holds", B13_5="undecided")
     assert summary(found) == "5 claims: 1 holds, 1 fails; 1 not reached, 2 undecided"
-    assert summary(records(B13_1="undecided")) == "1 claims: 1 undecided"
+    assert summary(records(B13_1="undecided")) == "1 claim: 1 undecided"
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def claims_path(folder, paper: str, preset: str = "full") -> Path:
 
 def summary(records: Mapping[str, Mapping]) -> str:
     """Return a line with how many claims have which verdict."""
-    return f"{len(records)} claims: {tally(records)}"
+    return f"{len(records)} claim{'s' * (len(records) != 1)}: {tally(records)}"
 
 
 def tally(records: Mapping[str, Mapping]) -> str:
