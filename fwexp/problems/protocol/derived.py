@@ -70,7 +70,7 @@ def _(problem, i, blocks):
 
 @dispatched
 def prefetch_labelings(problem, i, storage, places):
-    """Ask for what `score_labelings` will look at, likewise."""
+    """Ask likewise for what `score_labelings` will look at, with the labelings at ``places`` of the ``storage``."""
 
 
 @prefetch_labelings.register(object)
