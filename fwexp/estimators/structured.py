@@ -23,6 +23,28 @@ METHODS = {
 }
 
 
+# How messages write the calls of a model's methods, by what functions of `CallbackProblem` ask them.
+CALLS = {
+    "features": "{joint_feature}(X[{i}], y)",
+    "loss": "{loss}(y[{i}], y_hat)",
+    "max_oracle": "{loss_augmented_inference}(X[{i}], y[{i}], w)",
+    "max_oracle_batch": "batch_loss_augmented_inference(X, y, w)",
+    "decode": "{inference}(X[{i}], w)",
+}
+
+
+class ModelProblem(CallbackProblem):
+    """A problem whose functions are methods of a model, which messages name."""
+
+    def __init__(self, names: dict[str, str], y, **functions) -> None:
+        self._names = names
+        super().__init__(y, **functions)
+
+    def call(self, name: str, i: int, y: str = "y_hat") -> str:
+        """Return how messages write the call of a method for example i, and for the labeling y if it is of another one."""
+        return CALLS[name].format(i=i, **self._names).replace("y_hat", y)
+
+
 class Separated:
     """A labeling that is known by its loss and its features only, as a separation oracle returns it."""
 
@@ -149,7 +171,8 @@ class StructuredSVM(CertifiedSVM):
             def loss(truth, labeling):
                 return labeling.loss if isinstance(labeling, Separated) else self._loss(truth, labeling)
 
-        return CallbackProblem(
+        return ModelProblem(
+            {name: self._name(name) for name in METHODS},
             y,
             features=lambda i, labeling: joint_feature(X[i], labeling),
             loss=lambda i, labeling: loss(y[i], labeling),
@@ -163,7 +186,10 @@ class StructuredSVM(CertifiedSVM):
 
     def _method(self, name: str):
         """Return a method of the model, by one of its names."""
-        found = [method for method in (getattr(self.model, other, None) for other in METHODS[name]) if callable(method)]
+        return getattr(self.model, self._name(name))
+
+    def _name(self, name: str) -> str:
+        found = [other for other in METHODS[name] if callable(getattr(self.model, other, None))]
         if not found:
             raise ParameterError(f"model must have the methods {', '.join(METHODS)}, got one without {name}")
         return found[0]

@@ -133,9 +133,10 @@ class CallbackProblem(Oracles, Examples):
             raise ParameterError("max_oracle must be a function, or None if there is a max_oracle_batch, got None for both")
         self.features, self.loss, self.max_oracle, self.decode = features, loss, max_oracle, decode
         self.max_oracle_batch, self.inference, self.n_jobs = max_oracle_batch, inference, _checked_jobs(n_jobs)
-        first = _row("features(0, y)", features(0, snapshot(self.y[0])))
+        first = _row(features(0, snapshot(self.y[0])), self.call, 0)
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
-            raise ParameterError(f"features(0, y) must be a vector (d,) or a sparse row (1, d), got shape {first.shape}")
+            wanted = "a vector (d,) or a sparse row (1, d)"
+            raise ParameterError(f"{self.call('features', 0)} must be {wanted}, got shape {first.shape}")
         self.n, self.d, self._dense = len(self.y), int(first.shape[-1]), not sp.issparse(first)
         self.label_ptr = np.arange(self.n + 1)  # a labeling is kept as one object
         self.num_weights = self.d
@@ -157,6 +158,24 @@ class CallbackProblem(Oracles, Examples):
     def __repr__(self) -> str:
         return f"CallbackProblem(n={self.n}, d={self.d})"
 
+    def call(self, name: str, i: int, y: str = "y") -> str:
+        """Return how messages write the call of a function for example i, with a labeling y where it takes one.
+
+        Parameters
+        ----------
+        name : str
+            The parameter that the function was given as.
+        i : int
+            The example.
+        y : str
+            How the labeling is written.
+
+        Returns
+        -------
+        str
+        """
+        return f"{name}({i}, {y if name in ('features', 'loss') else 'w'})"
+
     def phi(self, i: int, y: Any):
         """Return phi(x_i, y), checked; the caller may keep it.
 
@@ -177,14 +196,14 @@ class CallbackProblem(Oracles, Examples):
             Of another length than d, or not finite.
         """
         phi = self._features(i, y)
-        check_scale_of(f"features({i}, y)", values_of(phi))
+        check_scale_of(self.call("features", i), values_of(phi))
         return phi if isinstance(phi, SparseVector) else phi.copy()
 
     def _features(self, i: int, y: Any):
         """Return phi(x_i, y), in the form that it had at first; the function may use a dense one again."""
-        phi = _row(f"features({i}, y)", self.features(i, snapshot(y)))
+        phi = _row(self.features(i, snapshot(y)), self.call, i)
         if phi.shape not in ((self.d,), (1, self.d)):
-            raise ParameterError(f"features({i}, y) must have length d = {self.d}, got shape {phi.shape}")
+            raise ParameterError(f"{self.call('features', i)} must have length d = {self.d}, got shape {phi.shape}")
         if self._dense:
             return np.ascontiguousarray((phi.toarray() if sp.issparse(phi) else phi).reshape(self.d))
         return SparseVector.from_row(phi if sp.issparse(phi) else phi.reshape(1, self.d))
@@ -237,7 +256,7 @@ class CallbackProblem(Oracles, Examples):
         truth, phi = self._true_phi(i), self._features(i, y)
         psi, size_sq = difference(truth, phi)
         if not 2 * self.d * SMALLEST**2 < size_sq < LARGEST**2:  # which says that all is well sooner
-            check_scale_of(f"features({i}, y)", values_of(phi))
+            check_scale_of(self.call("features", i), values_of(phi))
         return psi
 
     def _true_phi(self, i: int):
@@ -272,8 +291,8 @@ class CallbackProblem(Oracles, Examples):
         except (TypeError, ValueError):
             number = np.nan
         if not 0.0 <= number < np.inf:
-            raise ParameterError(f"loss({i}, y) must be a finite number >= 0, got {short(value)}")
-        return check_scale(f"loss({i}, y)", number)
+            raise ParameterError(f"{self.call('loss', i)} must be a finite number >= 0, got {short(value)}")
+        return number if SMALLEST <= number <= LARGEST else check_scale(self.call("loss", i), number)
 
     def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
         """Return the labeling of the max-oracle and H_i(w), checked.
@@ -304,7 +323,7 @@ class CallbackProblem(Oracles, Examples):
         value = loss - psi @ w
         if value < 0.0 and value < -ROUNDING * (loss + abs(psi) @ np.abs(w)):
             fault = f"returned a labeling with L - <w, psi> = {value:.6g}, less than the 0 of the truth"
-            raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but it {fault}")
+            raise ParameterError(f"{self.call('max_oracle', i)} must maximise L + <w, phi>, but it {fault}")
         if not self._compared[i] and not w.any():
             if loss == 0.0 or i in self._others[:EXAMPLES]:
                 self._compare_with_others(i, loss)
@@ -338,11 +357,12 @@ class CallbackProblem(Oracles, Examples):
     def _check_truth(self, i: int) -> None:
         """Check what must hold of the true labeling of example i."""
         if (loss := self._checked_loss(i, self.y[i])) != 0.0:
-            raise ParameterError(f"loss({i}, y) must be 0 at the truth y[{i}], got {loss:.6g}")
+            raise ParameterError(f"{self.call('loss', i)} must be 0 at the truth y[{i}], got {loss:.6g}")
         phi = self._true_phi(i)
         psi = phi - self.phi(i, self.y[i])
         if np.abs(values_of(psi)).sum() > ROUNDING * np.abs(values_of(phi)).sum():
-            raise ParameterError(f"features({i}, y) must be the same when called again with the same labeling, here the truth")
+            same = "the same when called again with the same labeling, here the truth"
+            raise ParameterError(f"{self.call('features', i)} must be {same}")
         self._truth_checked[i] = True
 
     def _compare_with_others(self, i: int, own: float) -> None:
@@ -362,9 +382,10 @@ class CallbackProblem(Oracles, Examples):
                 self.phi(i, y)
             except Exception:  # it is no labeling of example i, which functions may say in any way
                 continue
-            answer = f"at w = 0 it returned a labeling with loss {own:.6g}, and y[{j}] has loss({i}, y[{j}]) = {loss:.6g}"
+            other = self.call("loss", i, f"y[{j}]")
+            answer = f"at w = 0 it returned a labeling with loss {own:.6g}, and y[{j}] has {other} = {loss:.6g}"
             advice = f"if y[{j}] is no labeling of example {i}, let loss raise an error for it"
-            raise ParameterError(f"max_oracle({i}, w) must maximise L + <w, phi>, but {answer}; {advice}")
+            raise ParameterError(f"{self.call('max_oracle', i)} must maximise L + <w, phi>, but {answer}; {advice}")
 
 
 class Renumbered:
@@ -385,10 +406,10 @@ def _checked_jobs(n_jobs) -> int | None:
     return n_jobs
 
 
-def _row(name: str, features):
+def _row(features, call: Callable[[str, int], str], i: int):
     """Return features in float64, sparse ones as a copy; in their own type, a sum of entries at one place could be rounded, or
     overflow.
     """
     if type(features) is not np.ndarray and sp.issparse(features) and features.ndim <= 2:
-        return sp.csr_array(as_sparse(name, features).astype(np.float64))
+        return sp.csr_array(as_sparse(call("features", i), features).astype(np.float64))
     return np.asarray(features, dtype=np.float64)

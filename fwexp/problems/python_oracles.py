@@ -27,6 +27,7 @@ class Oracles:
     decode: Callable | None
     max_oracle_batch: Callable | None
     n_jobs: int | None
+    call: Callable[[str, Any], str]  # how messages write a call
 
     def __init__(self) -> None:
         self._ahead: dict[tuple[int, str, int], Any] = {}  # answers that wait, by thread
@@ -65,10 +66,12 @@ class Oracles:
 
     def _batch(self, start: int, end: int, w: np.ndarray) -> Sequence:
         answers = self._asked("max_oracle_batch", "indices", self.max_oracle_batch, np.arange(start, end), w)
-        answers = answers if isinstance(answers, np.ndarray) else as_list("what max_oracle_batch returns", answers, "labelings")
+        call = self.call("max_oracle_batch", "indices")
+        returned = f"what {call.partition('(')[0]} returns"
+        answers = answers if isinstance(answers, np.ndarray) else as_list(returned, answers, "labelings")
         if len(answers) != end - start:
             got = f"{len(answers)} for indices {start} .. {end - 1}"
-            raise ParameterError(f"max_oracle_batch(indices, w) must return a labeling per index, got {got}")
+            raise ParameterError(f"{call} must return a labeling per index, got {got}")
         return answers
 
     def _answer(self, name: str, i: int, w: np.ndarray) -> Any:
@@ -78,7 +81,7 @@ class Oracles:
             function, w = getattr(self, name), read_only(w)
             y = self._batch(i, i + 1, w)[0] if function is None else self._asked(name, i, function, i, w)
         if not can_be_kept(y):
-            raise ParameterError(f"{name}({i}, w) must return a labeling, got {short(y)}")
+            raise ParameterError(f"{self.call(name, i)} must return a labeling, got {short(y)}")
         return y
 
     def _asked(self, name: str, what, function: Callable, *arguments) -> Any:
@@ -87,7 +90,7 @@ class Oracles:
         except ValueError as error:
             if str(error) not in _WRITES:
                 raise
-            raise ParameterError(f"{name}({what}, w) must not write to w, which is read-only: {error}") from error
+            raise ParameterError(f"{self.call(name, what)} must not write to w, which is read-only: {error}") from error
 
 
 def read_only(w: np.ndarray) -> np.ndarray:

@@ -98,6 +98,29 @@ def test_mistakes_are_one_line(model, X, y, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("method", "answer", "message"),
+    [
+        ("joint_feature", 1.0, r"joint_feature\(X\[0\], y\) must be a vector \(d,\) or a sparse row"),
+        ("joint_feature", [np.nan, 0.0], r"joint_feature\(X\[0\], y\) must be finite"),
+        ("loss", -1, r"loss\(y\[0\], y_hat\) must be a finite number >= 0, got -1"),
+        ("loss_augmented_inference", None, r"loss_augmented_inference\(X\[0\], y\[0\], w\) must return a labeling, got None"),
+        ("loss_augmented_inference", 1, r"loss_augmented_inference\(X\[1\], y\[1\], w\) must max.* loss\(y\[1\], y\[0\]\) = 1"),
+        (
+            "batch_loss_augmented_inference",
+            [],
+            r"batch_loss_augmented_inference\(X, y, w\) must return a labeling per index, got 0",
+        ),
+    ],
+)
+def test_messages_name_the_methods_of_the_model(method, answer, message):
+    model = Signs()
+    setattr(model, method, lambda *given: answer)
+    with pytest.raises(ParameterError, match=message) as error:
+        StructuredSVM(model).fit([1.0, -1.0], [-1, 1])
+    assert "\n" not in str(error.value)
+
+
 def test_examples_may_come_from_generators_and_be_none_or_one():
     X, y = [2.0, -1.0, 3.0], [1, -1, 1]
     fitted = StructuredSVM(Signs()).fit(iter(X), iter(y))
