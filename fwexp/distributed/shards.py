@@ -51,6 +51,7 @@ class Shards(CallbackProblem):
     """
 
     features = loss = max_oracle = decode = max_oracle_batch = inference = n_jobs = None  # workers have them
+    begins_single = True
 
     def __init__(self, client: Client, read: Callable, sources: Sequence, index=None, patience: float = PATIENCE) -> None:
         if not isinstance(client, Client) or client.asynchronous:
@@ -231,13 +232,17 @@ class Shards(CallbackProblem):
         """Refuse: features stay where the examples are."""
         raise ParameterError("problem must be in this process to tell features and losses of a labeling, got Shards")
 
+    def known(self, i, y):
+        """Return an answer, which has L_i(y) and psi_i(y)."""
+        return y if isinstance(y, worker.Answer) else self.phi(i, y)
+
     def psi(self, i, y):
         """Return psi_i(y) of an answer."""
-        return y.psi if isinstance(y, worker.Answer) else self.phi(i, y)
+        return self.known(i, y).psi
 
     def task_loss(self, i, y):
         """Return L_i(y) of an answer."""
-        return y.loss if isinstance(y, worker.Answer) else self.phi(i, y)
+        return self.known(i, y).loss
 
     def augmented(self, i, w):
         """Return an answer for example i: one that is queued, or else the one at w, and its value at w.

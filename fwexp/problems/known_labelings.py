@@ -13,7 +13,7 @@ from fwexp.jit.kernels import inlined
 from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.python_labelings import Index
-from fwexp.problems.sparse_vector import SparseVector, values_of
+from fwexp.problems.sparse_vector import SparseVector, fits_single, values_of
 
 NBYTES = 64 << 20  # of numbers that a problem keeps; what is beside them (labelings, the entries) is small or is there anyway
 ROW_BYTES = 512 << 20  # of rows; where these would take more, steps run in plain Python, which computes features anew
@@ -87,7 +87,7 @@ class StoredRows(NamedTuple):
     values: np.ndarray  # float32 where that is exact, else float64
     latest: np.ndarray  # int64 (n,), the latest row of every example
     before: np.ndarray  # int64 (rows,), the one that came before; -1 at the true labeling
-    vector: np.ndarray  # float64 (d,), zeros between calls
+    vector: np.ndarray  # float64 (num_weights,), zeros between calls
 
 
 class Rows:
@@ -111,11 +111,11 @@ class Rows:
             label_ptr=problem.label_ptr,
             nonnegative=problem.nonnegative,
             row_ptr=np.zeros(problem.n + 1, dtype=np.int64),
-            indices=np.zeros(0, dtype=np.min_scalar_type(max(problem.d, 2**15))),
-            values=np.zeros(0, dtype=np.float32 if _fits_single(values_of(problem.phi(0, problem.y[0]))) else np.float64),
+            indices=np.zeros(0, dtype=np.min_scalar_type(max(problem.num_weights, 2**15))),
+            values=np.zeros(0, dtype=np.float32 if problem.begins_single else np.float64),
             latest=np.arange(problem.n),
             before=np.full(problem.n, NO_ROW),
-            vector=np.zeros(problem.d),
+            vector=np.zeros(problem.num_weights),
         )
         for i, y in enumerate(problem.y):
             self._index.add(i, y, i)
@@ -153,7 +153,7 @@ class Rows:
         row, start, end = self._count, self._used, self._used + len(values)
         if row + 1 >= len(self._rows.row_ptr) or end > len(self._rows.values):
             self._grow(row + 2, end)
-        if self._rows.values.dtype == np.float32 and not _fits_single(values):
+        if self._rows.values.dtype == np.float32 and not fits_single(values):
             self._rows = self._rows._replace(values=self._rows.values.astype(np.float64))
         rows = self._rows
         rows.indices[start:end], rows.values[start:end] = indices, values
@@ -173,12 +173,6 @@ class Rows:
             indices=_longer(old.indices, 2 * entries),
             values=_longer(old.values, 2 * entries),
         )
-
-
-def _fits_single(values: np.ndarray) -> bool:
-    """Whether numbers are the same in single precision, as counts are."""
-    with np.errstate(over="ignore", under="ignore"):
-        return bool((values.astype(np.float32) == values).all())
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:

@@ -53,6 +53,12 @@ def values_of(vector) -> np.ndarray:
     return vector.values if isinstance(vector, SparseVector) else vector
 
 
+def fits_single(values: np.ndarray) -> bool:
+    """Whether numbers are the same in single precision, as counts are."""
+    with np.errstate(over="ignore", under="ignore"):
+        return bool((values.astype(np.float32) == values).all())
+
+
 def add_to(w: np.ndarray, c: float, vector) -> None:
     """Add c times a dense or sparse vector to w."""
     if isinstance(vector, SparseVector):

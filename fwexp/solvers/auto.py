@@ -4,7 +4,8 @@ The rule:
 
 * The oracle is in Python, where a call costs tens of visits of an example's stored labelings at least: ``n_slack``, with `QPS`
   quadratic programs per pass, so exact that most of what is known of the labelings is used before the next call (`QP_SHARE`), but
-  for no longer than calls take as a rule (`QP_VISITS`). The rule counts and takes no time, so that runs are the same again. Not
+  for no longer than calls take as a rule (`QP_VISITS`; `QP_ENOUGH` where gaps are no larger within programs than the oracle finds:
+  on chains more visits save a tenth of the calls). The rule counts and takes no time, so that runs are the same again. Not
   where weights must not be negative, for averages, an order, or with options of ``bcfw``: then as follows.
 * The maximum of the dual over a block costs no more than the oracle (tier ``exact``): exact steps, rounds through what is not
   settled, and acceleration once rounds bring little (`fwexp.solvers.shrinking`). On digits, sparse and Gaussian classes with lam n
@@ -32,7 +33,7 @@ CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few label
 START = 1.0  # passes before acceleration begins, in which it meets the labelings that say how strong it has to be
 
 
-QPS, QP_SHARE, QP_VISITS = 40, 0.15, 5.0
+QPS, QP_SHARE, QP_VISITS, QP_ENOUGH = 40, 0.15, 30.0, 5.0
 
 
 Options = dataclasses.make_dataclass(
@@ -69,7 +70,8 @@ class Auto(BCFW):
             return options
         given = {name: value for name, value in vars(options).items() if value is not None}
         if not given and order is None and lam is not None and prefers_cutting_planes(problem, iterates):
-            return NSlack.Options(batch=-(-problem.n // QPS), qp_share=QP_SHARE, qp_visits=QP_VISITS)
+            limits = {"qp_share": QP_SHARE, "qp_visits": QP_VISITS, "qp_enough": QP_ENOUGH}
+            return NSlack.Options(batch=-(-problem.n // QPS), **limits)
         chosen = rule(problem, lam, iterates)
         if order is not None:
             chosen.pop("sampling")

@@ -12,7 +12,8 @@ by passes over the examples in random orders (the same in all runs) but for thos
 first; each is optimised over its own W_i by pairwise steps in the space of its scores, without an oracle call. A solution is
 accepted when the block gaps over the working sets that the visits of a pass met are on average at most ``qp_tol`` times the
 largest loss or, where that is more, ``qp_share`` times the mean block gap of the examples visited since the QP before. It is also
-when QPs have taken ``qp_visits`` visits per oracle call; then the next QP goes on with the pass.
+when the QP has taken ``qp_visits`` visits per oracle call since the one before, or ``qp_enough`` where these gaps were, in the
+latest pass, no larger than those of the oracle; then the next QP goes on with the pass.
 
 Ill-conditioned QPs are accelerated (``acceleration``) unless ``accelerate`` is false: w is then A a drawn towards a centre,
 for QPs and oracle alike, as are the gaps by which a solution is accepted. The dual point that goes with w is the best one
@@ -64,8 +65,10 @@ class Options:
     qp_tol, qp_share : float
         How exactly the QP is solved.
     qp_visits : float
-        Visits of QPs per oracle call, in all, after which a QP is not solved any further; with 1 these are of the examples that
-        the oracle was called for.
+        Visits of a QP per oracle call since the one before, after which it is not solved any further; with 1 these are of the
+        examples that the oracle was called for.
+    qp_enough : float
+        The same, where gaps within the QP are no larger than those that the oracle finds.
     """
 
     batch: int = option(100, check_integer, 1)
@@ -74,6 +77,7 @@ class Options:
     qp_tol: float = option(1e-10, check_fraction)
     qp_share: float = option(0.5, check_fraction)
     qp_visits: float = option(90.0, check_number, "a number >= 1", least=1.0, added_later=True)
+    qp_enough: float = option(90.0, check_number, "a number >= 1", least=1.0, added_later=True)
 
 
 class WorkingPoint(NamedTuple):
@@ -168,6 +172,10 @@ class State:
     w: np.ndarray  # the w that is reported
     rng: np.random.Generator  # for orders of passes: cyclic ones are slow where neighbours are alike
     tol: float | None = None  # of the QP that is being solved
+    asked: int = 0  # oracle calls since the QP before
+    visits: int = 0  # of QPs, when this one began
+    outer_gap: float = 0.0  # the mean block gap that the oracle found since the QP before
+    inner_gap: float = np.inf  # that over the working sets, in the latest pass of QPs
     centre: ProximalCentre | None = None
     passes: int = 0  # of QPs since there is a centre
 
@@ -292,8 +300,10 @@ class NSlack(Solver):
         """8: begin to solve the QP over the working sets, where the one before has ended."""
         state, options = self._state, self.options
         counts, gap, largest = state.working.counts, state.working.gap, float(state.sets.loss.max())
-        state.tol = float(max(options.qp_tol * largest, options.qp_share * gap[OUTER] / counts[VISITED]))
-        new = (counts[ORACLE_CALLS] - 1 - np.arange(counts[VISITED])) % self.problem.n
+        state.asked, state.visits = int(counts[VISITED]), self.cache_hits
+        state.outer_gap = float(gap[OUTER]) / state.asked
+        state.tol = max(options.qp_tol * largest, options.qp_share * state.outer_gap)
+        new = (counts[ORACLE_CALLS] - 1 - np.arange(state.asked)) % self.problem.n
         counts[QP_POSITION] = _bring_forward(new, state.working.order, counts[QP_POSITION])
         counts[[NEW_CONSTRAINTS, VISITED]] = 0
         gap[OUTER] = 0.0
@@ -319,7 +329,10 @@ class NSlack(Solver):
 
     @property
     def _visits_left(self) -> float:
-        return self.options.qp_visits * self.oracle_calls - self.cache_hits
+        state, most = self._state, self.options.qp_visits
+        if state.inner_gap <= state.outer_gap:
+            most = min(most, self.options.qp_enough)
+        return most * state.asked - (self.cache_hits - state.visits)
 
     def _correct(self, visits: int) -> None:
         problem, work = self._kernel_arguments()
@@ -333,7 +346,7 @@ class NSlack(Solver):
     def _end_pass(self) -> None:
         """Begin the next pass of QPs, end the QP if it is solved well enough, and choose a new centre when it is time."""
         state, working = self._state, self._state.working
-        gap = working.gap[INNER] / working.counts[QP_PASS]
+        gap = state.inner_gap = float(working.gap[INNER] / working.counts[QP_PASS])
         working.counts[[QP_POSITION, QP_PASS]] = 0
         working.gap[INNER] = 0.0
         state.rng.shuffle(working.order)

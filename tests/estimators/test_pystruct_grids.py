@@ -31,4 +31,4 @@ def test_stripes_in_order_need_weights_for_each_direction():
         GraphSVM(pairwise=pairwise, lam=0.1, max_passes=30).fit(X[:20], labels[:20]).score(X[20:], labels[20:])
         for pairwise in ("full", "potts")
     )
-    assert ordered > max(0.9, smooth + 0.1)
+    assert ordered > max(0.85, smooth + 0.1)

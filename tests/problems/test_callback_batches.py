@@ -198,9 +198,19 @@ def test_quadratic_programs_take_no_more_visits_than_they_may(visits):
     """And none is left out for ever, however few these are."""
     result = fwexp.solve(classes()[0], "n_slack", lam=0.1, max_passes=60, gap_tol=0, batch=4, qp_share=0, qp_visits=visits)
     taken = result.trace["cache_hits"] - visits * result.trace["oracle_calls"]
-    assert taken.max() < 1.0
+    assert taken.max() < 1.0 + result.trace["oracle_calls"].max() / 4  # each program may round up
     assert result.trace["cache_hits"].iloc[-1] > 30
     assert -1e-12 < result.gap < 1e-3
+
+
+def test_quadratic_programs_end_sooner_where_the_oracle_finds_more():
+    settings = {"lam": 0.01, "gap_tol": 1e-4, "max_passes": 200, "batch": 8, "qp_share": 0.01}
+    visits = []
+    for enough in (1.0, 20.0):
+        result = fwexp.solve(classes(n=200)[0], "n_slack", **settings, qp_visits=20, qp_enough=enough)
+        assert result.status == "converged"
+        visits.append(result.trace["cache_hits"].iloc[-1] / result.trace["oracle_calls"].iloc[-1])
+    assert visits[0] < 0.8 * visits[1]
 
 
 def test_examples_that_come_first_are_those_asked_for():
