@@ -96,7 +96,7 @@ def test_all_launchers_store_the_same(tmp_path, quiet, launcher):
 def lasting(tmp_path_factory):
     """Words of a sweep whose runs take some seconds each, and what it gives."""
     folder = tmp_path_factory.mktemp("lasting")
-    words = [*LASTS, "max_passes=1200", "checkpoint=0.1"]
+    words = [*LASTS, "max_passes=2500", "checkpoint=0.1"]
     done(start(folder, *words))
     return words, contents(folder)
 
