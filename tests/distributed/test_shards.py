@@ -12,6 +12,7 @@ from fwexp import distributed
 from fwexp.distributed import oracles
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import OptionError, ParameterError
+from fwexp.problems import protocol
 from tests.small_problems import chain, run_in_plain_python
 
 ACCELERATE = {"kap": 2.0, "period": 1.5, "start": 1.0}
@@ -92,6 +93,13 @@ def test_other_solvers_have_workers_answer(client, solver):
     )
     assert np.allclose(spread.trace["dual"].iloc[-1], serial.trace["dual"].iloc[-1], rtol=1e-8)
     assert np.allclose(spread.primal, serial.primal, rtol=1e-8)
+
+
+def test_rows_of_answers_have_room_for_internal_weights(client):
+    """A kernel that writes past its arrays is seen by nobody until later."""
+    shards = distributed.shard(problem_of(), client, 3)
+    assert shards.num_weights > shards.d
+    assert protocol.kernel_view(shards).problem.vector.shape == (shards.num_weights,)
 
 
 def test_parts_that_are_read_by_workers(client):
