@@ -5,27 +5,16 @@ the roots down.
 """
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from fwexp.jit.kernels import array_kernel, register_jitable
 
 
 def is_forest(edges: np.ndarray, nodes: int) -> bool:
     """Whether a graph has no cycle, and no two edges between the same nodes; edges (E, 2)."""
-    if len(edges) >= max(nodes, 1):
-        return False
-    above = list(range(nodes))
-    for pair in edges.tolist():
-        first, second = (_root(above, v) for v in pair)
-        if first == second:
-            return False
-        above[first] = second
-    return True
-
-
-def _root(above: list[int], v: int) -> int:
-    while above[v] != v:
-        above[v] = v = above[above[v]]
-    return v
+    graph = sp.coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(nodes, nodes))
+    return len(edges) == nodes - connected_components(graph, directed=False)[0]  # each edge joins two parts
 
 
 @register_jitable
