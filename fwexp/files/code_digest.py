@@ -1,47 +1,53 @@
-"""Which sources of the package a module depends on, and their digest.
+"""Digests of the package's sources, which name the code that made something.
 
-Two things hang on this: machine code is cached under the digest of the sources that it was compiled from, and a stored run
-records the digest of the sources that made it. A module depends on what it imports when it is itself imported, and what
-that imports; imports inside functions count where that is asked for.
+Two things depend on them. Machine code is cached under the digest of the sources that it was compiled from, and a stored run
+records the digest of the sources that made it. A module depends on the modules that it imports, and on their imports. Imports
+that run later, inside functions, count if `deferred` says so.
+
+Imports are read from the syntax tree of a source. Parsing the sources of a kernel takes half a second, so the imports of a
+source are kept in the user's cache folder, under the sha256 of the source.
 """
 
 import ast
+import contextlib
 import hashlib
 import importlib.util
-import re
-from collections.abc import Collection, Iterable
+import json
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from fwexp.files import atomic
+from fwexp.files.private import users_folder
+
 PACKAGE = Path(__file__).resolve().parents[1]
-# What begins a statement with one of the words, to the end of a line, or of parentheses, where comments may hold others.
-IMPORT = re.compile(
-    rb"""(?P<before>^[ \t]*|[;:][ \t]*)
-    (?P<statement>(?:from|import)\b(?:\((?:\#[^\n]*|[^)\#])*\)|\\\r?\n|[^\n;(\\])*)""",
-    re.MULTILINE | re.VERBOSE,
-)
+MOST_KEPT = 5000  # sources whose imports are kept; with more of them, the file starts anew
 
 
-def digest(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> str:
+def digest(modules: Iterable[str], *, without: Collection[str] = (), whole: Collection[str] = (), deferred: bool = False) -> str:
     """Return the sha256 of the sources of ``modules`` and all they depend on, as hex digits.
 
     Parameters
     ----------
     modules : iterable of str
-        Names of modules of the package, or of packages in it, which stand for all their modules. Of a module of another
-        package, its source and what it imports from that package and from ours count.
+        Names of modules of this package, or of packages in it, which stand for all their modules. For a module of another
+        package, the digest covers its source and its imports from that package and from this one.
     without : collection of str
-        Names of modules that do not count, nor what they import.
+        Names of modules that are left out, with their imports.
+    whole : collection of str
+        Names of packages in this package. If the digest covers one of their modules, it covers all.
     deferred : bool
-        Whether imports inside functions count.
+        Whether imports count that do not run when their module is imported.
     """
     total = hashlib.sha256()
-    for name in sorted(closure(modules, without=without, deferred=deferred)):
+    for name in sorted(closure(modules, without=without, whole=whole, deferred=deferred)):
         total.update(name.encode() + b"\0" + _sha256(_source(name)))
     return total.hexdigest()
 
 
-def closure(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> set[str]:
+def closure(
+    modules: Iterable[str], *, without: Collection[str] = (), whole: Collection[str] = (), deferred: bool = False
+) -> set[str]:
     """Return the names of ``modules`` and of all modules that they depend on; see `digest`."""
     found, todo = set(), [name for given in modules for name in _modules(given)]
     while todo:
@@ -49,39 +55,95 @@ def closure(modules: Iterable[str], *, without: Collection[str] = (), deferred: 
         if name not in found and name not in without:
             found.add(name)
             todo += imports(name, deferred)
+            todo += [other for package in whole if f"{name}.".startswith(f"{package}.") for other in _modules(package)]
+    _save_imports()
     return found
 
 
 @cache
 def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
-    """Return the modules of our package, and of its own, that a module imports at its top level, or anywhere if ``deferred``."""
-    roots = {PACKAGE.name, module.partition(".")[0]}  # to look for others would import their packages
+    """Return the modules of our package, and of its own, that a module imports when it is imported, or ever if ``deferred``."""
+    roots = {PACKAGE.name, module.partition(".")[0]}  # finding modules of other packages would import these packages
     names = set()
-    for level, base, name, at_top in _imported(_source(module)):
+    for level, base, name, runs in _imported(_source(module)):
         base = _absolute(level, base, module)
-        if base.partition(".")[0] in roots and (at_top or deferred):
+        if base.partition(".")[0] in roots and (runs or deferred):
             inner = base if name is None else f"{base}.{name}"
             names.add(inner if path_of(inner) else base)
     return tuple(sorted(name for name in names if path_of(name)))
 
 
-@cache
-def _imported(source: bytes) -> tuple[tuple[int, str, str | None, bool], ...]:
-    """Return what a source imports: dots, a module, a name in it (None: the module itself), and whether at the top level.
+# --- the imports of a source ------------------------------------------------------------------------------------------
 
-    Text that reads like an import counts as well: to parse whole files would take most of the time of a short command.
-    """
+
+def _imported(source: bytes) -> list[list]:
+    """Return the imports of a source: dots, module, name in it (None: the module itself), and whether importing runs them."""
+    known, key = _known_imports(), _sha256(source).hex()
+    if key not in known:
+        known[key] = _parsed(source)
+        _new_imports.append(key)
+    return known[key]
+
+
+def _parsed(source: bytes) -> list[list]:
+    """Return the imports of a source that is not known yet."""
     found = []
-    for match in IMPORT.finditer(source):
-        try:
-            (node,) = ast.parse(match["statement"]).body
-        except (SyntaxError, ValueError):  # prose
-            continue
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):  # A module of another package may be no valid source.
+        return found
+    for node, runs in _import_statements(tree.body, True):
         if isinstance(node, ast.Import):
-            found += [(0, alias.name, None, not match["before"]) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            found += [(node.level, node.module or "", alias.name, not match["before"]) for alias in node.names]
-    return tuple(found)
+            found += [[0, alias.name, None, runs] for alias in node.names]
+        else:
+            found += [[node.level, node.module or "", alias.name, runs] for alias in node.names]
+    return found
+
+
+def _import_statements(body: list, runs: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Yield the import statements in a list of statements, and whether they run when these do."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, runs
+            continue
+        runs_body = runs and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_for_types(node)
+        yield from _import_statements(getattr(node, "body", []), runs_body)
+        for part in ("orelse", "handlers", "finalbody", "cases"):
+            yield from _import_statements(getattr(node, part, []), runs)
+
+
+def _is_for_types(node: ast.stmt) -> bool:
+    """Return whether a statement is ``if TYPE_CHECKING:``, whose body never runs."""
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(node.test, "id", None), getattr(node.test, "attr", None))
+
+
+_new_imports: list[str] = []  # keys of `_known_imports` that are not on disk
+
+
+@cache
+def _known_imports() -> dict[str, list[list]]:
+    """Return the imports of known sources, by the sha256 of the source."""
+    with contextlib.suppress(OSError, ValueError):  # There is no such folder or file, or it is damaged.
+        known = json.loads(_file_of_imports().read_bytes())
+        if isinstance(known, dict) and len(known) <= MOST_KEPT:
+            return known
+    return {}
+
+
+def _save_imports() -> None:
+    """Keep on disk which imports the sources have that were parsed."""
+    if _new_imports:
+        _new_imports.clear()
+        with contextlib.suppress(OSError):
+            atomic.write({_file_of_imports(): json.dumps(_known_imports()).encode()})
+
+
+def _file_of_imports() -> Path:
+    """Return the file of known imports; its name depends on the code that finds them."""
+    return users_folder("imports") / f"{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]}.json"
+
+
+# --- modules and their files ------------------------------------------------------------------------------------------
 
 
 def _absolute(level: int, base: str, module: str) -> str:
