@@ -22,7 +22,7 @@ from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed
 from fwexp.files import folders
-from fwexp.run import runner, sweep, work
+from fwexp.run import launching, runner, sweep, work
 from fwexp.run.config import canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_loader import started_by_us
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     composed = []
 
     def remember(config) -> None:
-        composed.append((config, HydraConfig.get().sweeper))
+        composed.append((config, HydraConfig.get()))
 
     sweep.register()
     version.setbase("1.3")
@@ -81,9 +81,11 @@ def _as_a_command() -> Iterator[None]:
         os.environ.pop(FULL_ERROR) if full is None else os.environ.update({FULL_ERROR: full})
 
 
-def _run(config, sweeper) -> int:
-    if "grids" in sweeper and list(sweeper.grids) != [{}]:
+def _run(config, hydra_config) -> int:
+    if list(hydra_config.sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
+    if not launching.runs_here(hydra_config):
+        raise OptionError(f"hydra/launcher={hydra_config.runtime.choices['hydra/launcher']} starts the runs of a sweep; add -m")
     where = execution_settings(config)
     config = canonical(config)
     outcome = runner.run(config, **where)

@@ -18,7 +18,9 @@ import copy
 import functools
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType, ValueType
@@ -26,7 +28,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, quote
+from fwexp.run.config import EXECUTION_KEYS, LAUNCHERS, PRESETS, canonical, execution_settings, quote
 from fwexp.run.hydra_parts import Parts
 from fwexp.run.hydra_settings import check_targets
 from fwexp.store.keys import GROUPS, key_of
@@ -194,11 +196,11 @@ def _is_plain(value) -> bool:
 def _with_hydra(loader, config_name: str, common: list[str], preset: str | None) -> DictConfig:
     """Return what is composed before any grid, with its ``hydra``."""
     config = loader.load_configuration(config_name, [*common, *([preset] if preset else [])], run_mode=RunMode.MULTIRUN)
-    launcher = config.hydra.runtime.choices["hydra/launcher"]
-    if preset and launcher != "basic":  # Hydra's own
+    if preset and (launcher := OmegaConf.to_container(config.hydra.launcher)) != {"_target_": LAUNCHERS["basic"]}:
         plain = loader.load_configuration(config_name, common, run_mode=RunMode.MULTIRUN)
-        if launcher != plain.hydra.runtime.choices["hydra/launcher"]:  # Hydra would not take it from there
-            raise OptionError(f"{preset[1:]} chooses a launcher; that is done with hydra/launcher={launcher} on the command line")
+        if launcher != OmegaConf.to_container(plain.hydra.launcher):  # Hydra would not take it from there
+            name = next(name for name, target in LAUNCHERS.items() if target == launcher["_target_"])
+            raise OptionError(f"{preset[1:]} chooses a launcher; that is done with hydra/launcher={name} on the command line")
     return config
 
 
@@ -222,9 +224,9 @@ def _grids(config: DictConfig, parser: OverridesParser) -> Iterator[Axes]:
 def _axes(name: str, grid, parser: OverridesParser) -> Axes:
     if not isinstance(grid, Mapping):
         raise ParameterError(f"hydra.sweeper.{name} must map keys to values, got {grid!r}")
-    for key in EXECUTION_KEYS:
-        if key in grid:
-            raise OptionError(f"hydra.sweeper.{name} cannot set {key}")
+    for key in grid:
+        if key in EXECUTION_KEYS or re.match(r"\W*hydra[/.]", str(key)):
+            raise OptionError(f"hydra.sweeper.{name} cannot set {key}; set it on the command line")
     axes = {}
     for key, values in grid.items():
         texts = [text if isinstance(text, str) else quote(text) for text in (values if isinstance(values, list) else [values])]
@@ -246,10 +248,19 @@ def _choices(override: Override) -> list[str]:
             _check_count((values.stop - values.start) / values.step)
         except (OverflowError, ZeroDivisionError):
             _check_count(math.inf)
+        values.start, values.stop, values.step = map(_as_written, (values.start, values.stop, values.step))
     choices = [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
     if not choices:
         raise ParameterError(f"{override.input_line!r} has no values")
     return choices
+
+
+def _as_written(number: int | float) -> int | Decimal:
+    """Return a bound of a range as a decimal number with the 15 digits that a float keeps.
+
+    Hydra adds up the floats themselves: 0.1 + 2 * 0.1 is then 0.30000000000000004.
+    """
+    return number if isinstance(number, int) else Decimal(f"{number:.15g}")
 
 
 def _check_count(count: float) -> None:

@@ -61,6 +61,9 @@ def _check_choice(override: Override, repo) -> None:
     key = override.key_or_group
     if not key:
         raise OptionError(f"cannot read {override.input_line!r}, expected key=value")
+    if key == "experiment" and override.get_key_element() != "+experiment":  # Hydra finds none, or a sweep ignores its grids
+        given = override.input_line.partition("=")[2] or "NAME"
+        raise OptionError(f"an experiment is chosen by +experiment={given}, got {override.input_line!r}")
     if override.is_delete() and key in GROUPS:
         raise OptionError(f"{key} cannot be left out, got {override.input_line!r}")
     if override.type is not OverrideType.CHANGE or override.is_sweep_override() or not repo.group_exists(key):

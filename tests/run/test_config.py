@@ -332,6 +332,24 @@ def conf(tmp_path, monkeypatch):
             ["+experiment=new"],
             "done with hydra/launcher=joblib on the command line",
         ),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\nhydra: {launcher: {_target_: hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher}}",
+            ["+experiment=new"],
+            "done with hydra/launcher=joblib on the command line",
+        ),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\nhydra: {launcher: {n_jobs: 2}}",
+            ["+experiment=new", "hydra/launcher=joblib"],
+            "done with hydra/launcher=joblib on the command line",
+        ),
+        (
+            "experiment/new.yaml",
+            "# @package _global_\nhydra: {sweeper: {grids: [{hydra/launcher: joblib}]}}",
+            ["+experiment=new"],
+            "cannot set hydra/launcher; set it on the command line",
+        ),
     ],
 )
 def test_a_typo_in_any_file_is_found(conf, monkeypatch, file, line, overrides, message):

@@ -60,6 +60,26 @@ def test_a_sweep_is_the_product_of_its_values():
     ]
 
 
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ("range(0.1,0.35,0.1)", [0.1, 0.2, 0.3]),
+        ("range(0.1,0.4,0.1)", [0.1, 0.2, 0.3]),  # without its end, which the sum of floats would reach
+        ("range(0.3,0,-0.1)", [0.3, 0.2, 0.1]),
+        ("range(1e-3,4e-3,1e-3)", [0.001, 0.002, 0.003]),
+        ("sort(range(0.1,0.4,0.1),reverse=true)", [0.3, 0.2, 0.1]),
+        ("float(range(0.1,0.4,0.1))", [0.1, 0.2, 0.3]),
+    ],
+)
+def test_ranges_hold_decimal_numbers_as_written(values, wanted):
+    assert [config["lam"] for config in expand(f"lam={values}")] == wanted
+
+
+def test_so_do_the_ranges_of_a_preset(preset):
+    chosen = preset('hydra: {sweeper: {grids: [{lam: "range(0.1,0.35,0.1)"}]}}')
+    assert [config["lam"] for config in expand(*chosen)] == [0.1, 0.2, 0.3]
+
+
 def test_a_point_keeps_nothing_of_the_one_before():
     caches = ["{F:0.5}", "false", "{nu:0.25}", "true", "{F:0.5,size:3}"]
     alone = [expand("solver.sampling=gap", f"solver.cache={cache}", "seed=1")[0] for cache in caches]
