@@ -33,25 +33,34 @@ def conf_dir() -> Path:
     return inside if inside.is_dir() else package.parent / "conf"
 
 
+def read_method(path: Path) -> Method:
+    """Return the method of a file; ValueError if it is none."""
+    import yaml
+
+    text = path.read_text(encoding="utf-8")
+    try:
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ParameterError(" ".join(str(error).split())) from error
+    if not isinstance(content, dict) or not isinstance(solver := content.pop("name", None), str):
+        raise ParameterError("it does not say the name of its solver")
+    comment = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+    title = " ".join(line.strip("# ") for line in comment).removesuffix(".")
+    return Method(solver, MappingProxyType(content), title)
+
+
 @functools.cache
 def methods() -> Mapping[str, Method]:
     """Return all methods by name, ours first; a file that cannot be read is left out with one line."""
-    import yaml
-
-    loader, found = getattr(yaml, "CSafeLoader", yaml.SafeLoader), {}
+    found = {}
     for folder in (conf_dir(), *plugins.configurations()):
         for path in sorted((folder / "solver").glob("*.yaml")):
             try:
-                text = path.read_text(encoding="utf-8")
-                content = yaml.load(text, Loader=loader)
-                if not isinstance(content, dict) or not isinstance(solver := content.pop("name", None), str):
-                    raise ParameterError("it does not say the name of its solver")
-            except (OSError, ValueError, yaml.YAMLError) as error:
+                method = read_method(path)
+            except (OSError, ValueError) as error:
                 plugins.warn_left_out(f"method {path.stem!r} of {path}", error)
             else:
-                comment = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
-                title = " ".join(line.strip("# ") for line in comment).removesuffix(".")
-                found.setdefault(path.stem, Method(solver, MappingProxyType(content), title))
+                found.setdefault(path.stem, method)
     return MappingProxyType(found)
 
 
@@ -71,6 +80,12 @@ def method_of(solver: str, options: Mapping[str, Any], split_by: Iterable[str] =
 def is_method(name: str, solver: str, options: Mapping[str, Any]) -> bool:
     """Say whether a solver with these options is the method ``name``: whether it has all options that the method states."""
     return method_of(solver, options, stated(name)) == name
+
+
+def flat_options(options: Mapping) -> dict[str, Any]:
+    """Return the options that a method states as `load_results` has them: ``cache.F``, lists as text."""
+    flat = _flat(options)
+    return {name: value for name, value in flat.items() if not any(other.startswith(f"{name}.") for other in flat)}
 
 
 def stated(name: str) -> set[str]:

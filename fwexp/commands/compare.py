@@ -5,6 +5,7 @@
 import hashlib
 import math
 import re
+from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import OptionError, ParameterError, unknown
@@ -13,26 +14,28 @@ from fwexp.methods import methods
 from fwexp.run.config import names
 
 USAGE = """\
-usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [results_dir=DIR]
+usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP]
+                     [--config-dir DIR] [results_dir=DIR]
 
 Passes and time to given duality gaps from stored runs, with their spread over seeds, on all problems that all sides have runs
 of; nothing is run. A SIDE is
 
-  bcfw_gap                            a method as figures name it, or a solver
+  bcfw_gap                            a method as figures name it, a solver, or either as load_results has it
   bcfw:sampling=gap,step=pairwise     a solver with these options
   other/results                       a folder of results, compared method by method
 
   --dataset NAME    only this data set
   --lam LAM,LAM     only these lam, numbers or 1/n
   --gaps GAP,GAP    the gaps to reach (default: 0.1,0.01,0.001)
+  --config-dir DIR  a folder of yours with methods in DIR/solver, as of fwexp run
 
 Prints a table, how each side stands to the best of the others, and which is the fastest for each data set and lam; writes
 performance profiles over data sets, lam and gaps to DIR/figures/compare/.
 """
-FLAGS = ("--dataset", "--lam", "--gaps")
+FLAGS = ("--dataset", "--lam", "--gaps", "--config-dir")
 
 
-@command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=dict.fromkeys(FLAGS, ()), in_words=":/")
+@command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=dict.fromkeys(FLAGS, ()), in_words=":/[")
 def main(given: Arguments) -> int:
     """Run ``fwexp compare`` with the arguments after ``compare``.
 
@@ -62,7 +65,10 @@ def main(given: Arguments) -> int:
     from fwexp.papers.origin import Origin
     from fwexp.plots import profiles
 
-    sides = [comparison.parse(word) for word in words]
+    config_dir = Path(flags["--config-dir"]) if "--config-dir" in flags else None
+    if config_dir and not config_dir.is_dir():
+        raise ParameterError(f"--config-dir must be a folder, got {str(config_dir)!r}")
+    sides = [comparison.parse(word, results_dir, config_dir) for word in words]
     if len({side.store is None for side in sides}) > 1:
         raise OptionError("fwexp compare takes methods or folders, not both")
     results = comparison.load(sides, results_dir, **filters)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.methods import methods, of_results, stated
+from fwexp.methods import flat_options, methods, of_results, read_method, stated
 from fwexp.papers.claims.runs import first
 
 GAPS = (0.1, 0.01, 0.001)
@@ -35,6 +35,7 @@ COLUMNS = [
 
 
 AXES = ("passes", "time")
+TASKS = ("train", "convex")  # whose traces are of one problem
 TRACED = ("oracle_calls", *AXES, "primal", "dual")  # of results, those that rows differ in
 READ = ("problem", "method", "seed", "key", *TRACED, "highest")
 
@@ -59,29 +60,49 @@ class Side:
             rows = results[results["solver"] == self.solver]
         for option, value in self.options.items():
             column = rows.get(f"solver.{option}")
-            rows = rows[column.astype(str) == str(value)] if column is not None else rows.iloc[:0]
+            rows = rows[_equal(column, value)] if column is not None else rows.iloc[:0]
         return rows
 
 
-def parse(text: str) -> Side:
+def _equal(column: pd.Series, value) -> pd.Series:
+    """Whether options, of which whole numbers are floats where some runs have none, are ``value``, perhaps as text."""
+    number = pd.to_numeric(value, errors="coerce") if not isinstance(value, bool) else np.nan
+    return (column.astype(str) == str(value)) | (pd.to_numeric(column, errors="coerce") == number)
+
+
+def parse(text: str, results_dir="results", config_dir: Path | None = None) -> Side:
     """Return what a word of the command line stands for.
 
-    A folder is a store; ``bcfw_gap`` a method as in figures; ``bcfw:sampling=gap,step=pairwise`` a solver with options.
+    A folder is a store; ``bcfw_gap`` a method as in figures, in ``config_dir/solver``, or as the runs in ``results_dir`` have it,
+    also of solvers that are not installed here; ``bcfw:sampling=gap,step=pairwise`` a solver with options.
 
     Raises
     ------
     UserError
         It stands for nothing.
     """
+    from fwexp import store
     from fwexp.run.config import names
 
     if "/" in text or Path(text).is_dir():
         if not Path(text).is_dir():
             raise ParameterError(f"there is no folder {text!r} to compare")
         return Side(text, store=Path(text))
+    own = config_dir and config_dir / "solver" / f"{text}.yaml"
+    if own and own.is_file():
+        try:
+            method = read_method(own)
+        except (OSError, ValueError) as error:
+            raise ParameterError(f"{own} must be a method: {error}") from error
+        return Side(text, solver=method.solver, options=flat_options(method.options))
     solver, colon, options = text.partition(":")
-    if solver not in methods() and solver not in (known := names("solver")):  # else there is no need to import them all
-        raise ParameterError(unknown("method", text, known))
+    if not {text, solver} & set(methods()):  # else there is no need to read the store, and to import all solvers
+        runs = store.find_runs(results_dir)
+        stored = {name for run in runs for name in (run.method, run.config["solver"]["name"])}
+        if text in stored:
+            return Side(text, method=text)
+        if solver not in (known := stored | names("solver")):
+            raise ParameterError(unknown("method", text, known))
     if not colon:
         return Side(text, method=text)
     pairs = [option.partition("=") for option in options.split(",")]
@@ -98,7 +119,7 @@ def _plain(value: str):
 
 
 def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
-    """All stored training runs that the sides mean, as `comparable` has them, with a column ``store``; no other trace is read."""
+    """All stored runs of `TASKS` that the sides mean, as `comparable` has them, with a column ``store``; no other trace is read."""
     from fwexp import store
 
     folders = dict.fromkeys(str(side.store) for side in sides if side.store is not None) or [str(results_dir)]
@@ -106,7 +127,7 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     whole = [(folder, run) for folder, run in runs if run.status != "damaged"]
     duals = [run.record.get("dual") for _, run in whole]
     heads = [run.columns() | {"store": folder} for folder, run in whole]
-    heads = comparable(pd.DataFrame(heads).assign(dual=np.array(duals, dtype=float)))
+    heads = comparable(pd.DataFrame(heads).assign(dual=np.array(duals, dtype=float)), TASKS)
     meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else ()
     read = [whole[k] for k in sorted(meant)] + [(folder, run) for folder, run in runs if run.status == "damaged"]
     frames = [store.read_results([run for other, run in read if other == name], TRACED).assign(store=name) for name in folders]
@@ -118,24 +139,24 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     return results.assign(**{name: heads[name].to_numpy()[which] for name in ("method", "problem", "highest")})
 
 
-def comparable(results: pd.DataFrame) -> pd.DataFrame:
-    """The training runs among `results`, with columns ``method``, ``problem`` and ``highest`` (dual)."""
+def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.DataFrame:
+    """The runs of some tasks among `results`, with columns ``method``, ``problem`` and ``highest`` (dual)."""
     if results.empty:
         return results
     if "task" in results:
-        results = results[results["task"].fillna("train") == "train"]
+        results = results[results["task"].fillna("train").isin(tasks)]
     heads = results.drop_duplicates("key").set_index("key", drop=False)
     results = results.assign(method=of_results(results), problem=results["key"].map(problems(heads)))
     return results.assign(highest=results.groupby("problem")["dual"].transform("max"))
 
 
 def problems(results: pd.DataFrame) -> pd.Series:
-    """The data set of each row with its options, and lam: what has to be the same to be compared."""
+    """The data set of each row with its options, and lam, if it has one: what has to be the same to be compared."""
     options = [name for name in results if name.startswith("dataset.") and name != "dataset.split"]
     names = results["dataset"] + results["split"].map(lambda split: f" {split}" if isinstance(split, str) else "")
     for option in options:
         names += results[option].map(lambda value, option=option: _said(option[len("dataset.") :], value)).astype(str)
-    return names + ", lam=" + results["lam_spec"].astype(str)
+    return names + results["lam_spec"].map(lambda lam: f", lam={lam}" if lam else "").astype(str)
 
 
 def _said(option: str, value) -> str:

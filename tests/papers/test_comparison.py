@@ -11,8 +11,10 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.papers import comparison
 from fwexp.papers.comparison import Side, compare, parse, table
 from fwexp.plots import profiles
+from fwexp.run.config import canonical
 from fwexp.store import traces
 from tests.plots.synthetic_results import concat, make_run
+from tests.run.conftest import make_result  # noqa: F401 (a fixture)
 
 
 def stored(*runs):
@@ -225,3 +227,35 @@ def test_auto_is_compared_like_any_solver(tmp_path, capsys):
     assert run.config["solver"] == {"name": "auto"}
     assert run.record["options"]["step"] == "corrective"  # what it chose
     assert len(store.find_runs(tmp_path, solver=["auto", "ssg"])) == 2
+
+
+def test_convex_runs_are_compared_like_any(tmp_path, capsys):
+    where = f"results_dir={tmp_path}"
+    assert main(["run", "-m", "solver=away,pairwise", "dataset=triangle", "max_passes=20", where]) == 0
+    assert main(["compare", "away", "pairwise", "--gaps", "0.01", where]) == 0
+    assert "triangle, divisor=4, optimum=edge, gap 0.01  away  " in capsys.readouterr().out
+
+
+def test_methods_of_a_folder_of_ones_own_and_of_what_is_stored_are_compared(tmp_path, capsys):
+    (tmp_path / "conf" / "solver").mkdir(parents=True)
+    (tmp_path / "conf" / "solver" / "mine.yaml").write_text("name: bcfw\nsampling: perm\naccelerate: {kap: 3}\n")
+    chosen = ["--config-dir", str(tmp_path / "conf")]
+    where = f"results_dir={tmp_path / 'results'}"
+    assert main(["run", *chosen, "-m", "solver=mine,bcfw", "dataset=digits", "max_passes=1", where]) == 0
+    named = {run.method for run in store.find_runs(tmp_path / "results")}
+    assert named == {"bcfw", (long := "bcfw[accelerate=True][sampling=perm]")}
+    assert main(["compare", "mine", "bcfw", *chosen, where]) == 0
+    assert main(["compare", long, "bcfw", where]) == 0
+    capsys.readouterr()
+    assert main(["compare", "mine", "bcfw", where]) == 2
+    assert f", {long}, " in capsys.readouterr().err
+    assert main(["compare", "mine", "bcfw", "--config-dir", "nowhere", where]) == 2
+    assert capsys.readouterr().err == "fwexp: --config-dir must be a folder, got 'nowhere'\n"
+
+
+def test_solvers_of_packages_that_are_gone_are_compared(tmp_path, make_result):  # noqa: F811
+    for name, gap in (("bcfw", 0.5), ("theirs", 0.25)):
+        config = canonical({"dataset": {"name": "digits"}, "solver": {"name": "bcfw"}, "lam": 0.01})
+        store.save(make_result(level=gap), config | {"solver": {"name": name}}, tmp_path)
+    sides = [parse(name, tmp_path) for name in ("bcfw", "theirs")]
+    assert list(compare(sides, comparison.load(sides, tmp_path), (0.1,))["side"]) == ["bcfw", "theirs"]

@@ -334,8 +334,8 @@ def conf(tmp_path, monkeypatch):
         ),
         (
             "experiment/new.yaml",
-            "# @package _global_\nhydra: {launcher: {_target_: hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher}}",
-            ["+experiment=new"],
+            "# @package _global_\nhydra: {launcher: {_target_: hydra._internal.core_plugins.basic_launcher.BasicLauncher}}",
+            ["+experiment=new", "hydra/launcher=joblib"],
             "done with hydra/launcher=joblib on the command line",
         ),
         (

@@ -90,7 +90,7 @@ def _using(keys: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 def _places(runs: Sequence) -> dict[str, str]:
     """By key, the data set with its options, as far as that is known."""
     heads = pd.DataFrame([run.columns() for run in runs if run.config])
-    known = dict(zip(heads["key"], comparison.problems(heads).str.rpartition(", lam=")[0], strict=True)) if len(heads) else {}
+    known = dict(zip(heads["key"], comparison.problems(heads).str.partition(", lam=")[0], strict=True)) if len(heads) else {}
     return {run.key: known.get(run.key, run.columns()["dataset"]) for run in runs}
 
 
