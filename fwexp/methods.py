@@ -41,7 +41,7 @@ def read_method(path: Path) -> Method:
     try:
         content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
-        raise ParameterError(" ".join(str(error).split())) from error
+        raise ParameterError(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict) or not isinstance(solver := content.pop("name", None), str):
         raise ParameterError("it does not say the name of its solver")
     comment = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
