@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 from fwexp import plugins
 from fwexp.errors import OptionError, ParameterError, unknown
 
+# Other names of methods on convex sets, in Python and on the command line; "fw" alone is also a solver of structured SVMs.
+ALIASES = MappingProxyType({"fw": "frank_wolfe", "afw": "away", "pfw": "pairwise", "bpcg": "blended_pairwise"})
+
 
 class Method(NamedTuple):
     """What a method's file says: its solver, the options that it states, and its comment in the first lines."""

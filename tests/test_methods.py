@@ -9,8 +9,9 @@ import fwexp
 from fwexp import methods as names_of
 from fwexp import plugins, store
 from fwexp.cli import main
+from fwexp.convex import METHODS, LeastSquares, Simplex, minimize
 from fwexp.errors import OptionError, ParameterError
-from fwexp.methods import method_of, methods, of_results, stated, variants
+from fwexp.methods import ALIASES, method_of, methods, of_results, stated, variants
 from fwexp.papers.comparison import parse
 from fwexp.run import sweep
 from fwexp.run.config import run_key
@@ -62,6 +63,15 @@ def test_every_method_composes_and_its_runs_have_its_name():
             assert config["solver"]["name"] == solver
             assert method_of(solver, config["solver"], stated(name)) == name
             assert name == solver or options  # the file of a solver may state nothing; two of a solver do not state the same
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_other_names_of_convex_methods_are_the_same_in_python_and_on_the_command_line(alias):
+    name = ALIASES[alias]
+    given, plain = (run_key(sweep.expand([f"solver={called}", "dataset=triangle"])[0]) for called in (alias, name))
+    assert given == plain
+    assert METHODS[name].name == minimize(LeastSquares([[1.0]], [0.0]), Simplex(1), method=alias).method
+    assert parse(alias).method == (alias if alias in methods() else name)  # of `fwexp compare`
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import ParameterError, unknown
-from fwexp.methods import methods
+from fwexp.methods import ALIASES, methods
 from fwexp.options import NoOptions
 from fwexp.plugins import KINDS
 from fwexp.run.catalogues import catalogue, kinds
@@ -73,6 +73,7 @@ def titles_of(group: str) -> dict[str, str]:
     """Return what there is in a group, with a line on each."""
     titles = {name: value.title for name, value in catalogue(group).items()}
     if group == "solver":
+        titles |= {name: f"Another name of {solver}" for name, solver in ALIASES.items() if solver in titles and name not in titles}
         titles |= {name: method.title or name for name, method in methods().items() if method.solver in titles}
     return dict(sorted(titles.items()))
 
@@ -96,11 +97,11 @@ class Description(NamedTuple):
 
 def described(group: str, name: str) -> Description:
     """Return what there is to say of what is called ``name`` in a group, from its declaration and its docstrings."""
-    method = methods().get(name) if group == "solver" else None
+    method = methods().get(name, methods().get(ALIASES.get(name))) if group == "solver" else None
     known, own = catalogue(group), method.solver if method else name
     chosen, stated = known[own], dict(method.options) if method else {}
     texts = [f"For {' and '.join(KINDS[kind] for kind in kinds(group, own))}."]
-    if own != name:
+    if stated and own != name:
         texts.insert(0, f"It is {own} with {', '.join(f'{option}={as_text(value)}' for option, value in stated.items())}.")
     texts += [sys.modules[known.module(own)].__doc__, chosen.__doc__ if inspect.isclass(chosen) else ""]
     if group == "task":
@@ -143,7 +144,7 @@ def _types(field: dataclasses.Field) -> tuple[type, ...]:
 
 def offered(group: str, chosen: str, path: str) -> list[str]:
     """Return the values to offer for an option, such as ``cache`` or ``cache.F``, of what is chosen in a group."""
-    method = methods().get(chosen) if group == "solver" else None
+    method = methods().get(chosen, methods().get(ALIASES.get(chosen))) if group == "solver" else None
     own = method.solver if method else chosen
     if group not in GROUPS or own not in catalogue(group):
         return []

@@ -102,7 +102,6 @@ class Method(Iteration):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()  # what else `minimize` calls it; not inherited
     kinds: ClassVar[tuple[str, ...]] = (CONVEX,)
     Options: ClassVar[type] = StepOptions
     keeps_atoms: ClassVar[bool] = False

@@ -18,7 +18,7 @@ class BlendedPairwise(Active):
     swapped.
     """
 
-    name, title, aliases = "blended_pairwise", "blended pairwise Frank-Wolfe", ("bpcg",)
+    name, title = "blended_pairwise", "blended pairwise Frank-Wolfe"
 
     def _take_step(self, view):
         dots = self.state.active.dots(view.g)

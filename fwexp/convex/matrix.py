@@ -6,8 +6,11 @@ import numpy as np
 import scipy.sparse
 
 from fwexp.convex.atoms import Atom
-from fwexp.errors import ParameterError, shown
-from fwexp.problems.arrays import as_sparse
+from fwexp.convex.sets import REAL, epsilon
+from fwexp.errors import ParameterError
+from fwexp.problems.arrays import as_array, as_sparse
+
+MATRIX = "be a matrix of real numbers"
 
 
 class Matrix:
@@ -25,23 +28,41 @@ class Matrix:
 
         self._is_operator = isinstance(A, LinearOperator)
         if scipy.sparse.issparse(A):
-            self.A = scipy.sparse.csc_array(as_sparse(name, A), dtype=np.float64)  # whose columns cost nothing
+            A = as_sparse(name, A)
+            _check_real(name, A.dtype)
+            self.A = scipy.sparse.csc_array(A, dtype=np.float64)  # whose columns cost nothing
             entries = self.A.data
         elif self._is_operator:
+            _check_real(name, A.dtype)
             self.A, entries = A, np.zeros(0)
         else:
-            try:
-                self.A = entries = np.asarray(A, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise ParameterError(f"{name} must be a matrix of numbers, got {shown(A)}") from None
+            self.A = entries = as_array(name, A, REAL, MATRIX).astype(np.float64, copy=False)
         if len(self.A.shape) != 2 or 0 in self.A.shape:
             raise ParameterError(f"{name} must be a matrix that is not empty, got an array of shape {self.A.shape}")
         if not np.isfinite(entries).all():
             raise ParameterError(f"{name} must hold finite numbers, got one that is not")
         self.shape = self.A.shape
+        if self._is_operator:
+            self._check_adjoint(name)
         # Products with a wide sparse matrix take a third of the time by its rows, which are fewer.
         self._products = self.A.tocsr() if scipy.sparse.issparse(self.A) and self.shape[0] < self.shape[1] else self.A
         self._transposed = self._products.T
+
+    def _check_adjoint(self, name: str) -> None:
+        """Refuse an operator whose transposed products are those of another matrix."""
+        rng = np.random.default_rng(0)
+        x, z = rng.standard_normal(self.shape[1]), rng.standard_normal(self.shape[0])
+        try:
+            image, back = self.A @ x, self.A.T @ z
+        except NotImplementedError:
+            raise ParameterError(f"{name} must have transposed products, got an operator without rmatvec") from None
+        for product in (image, back):
+            _check_real(name, product.dtype)
+        size = np.linalg.norm(image) * np.linalg.norm(z) + np.linalg.norm(back) * np.linalg.norm(x)
+        one, other = float(image @ z), float(back @ x)
+        if abs(one - other) > max(1e-7, 64.0 * epsilon(image, back)) * size:
+            found = f"got <A x, z> = {one:.6g} and <x, A'z> = {other:.6g}"
+            raise ParameterError(f"{name} must be an operator whose rmatvec is the adjoint of its matvec, {found}")
 
     def times(self, x: np.ndarray) -> np.ndarray:
         """Return A x."""
@@ -82,3 +103,8 @@ class Matrix:
     def columns(self, where):
         """Return some columns as a matrix; of an operator, None."""
         return None if self._is_operator else self.A[:, where]
+
+
+def _check_real(name: str, dtype) -> None:
+    if dtype is not None and dtype.kind not in REAL:
+        raise ParameterError(f"{name} must {MATRIX}, got {dtype}")

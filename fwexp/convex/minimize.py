@@ -18,6 +18,7 @@ from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError, shown
+from fwexp.methods import ALIASES
 from fwexp.options import check_choice, check_flag, check_function, check_positive, make_options
 from fwexp.plugins import CONVEX, SADDLE
 from fwexp.solvers import of_kind
@@ -165,15 +166,10 @@ def minimize(
 
 def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, options) -> Method:
     """Return a method at its start."""
-    cls = METHODS[check_choice("method", _named(method), METHODS)]
+    named = ALIASES.get(method, method) if isinstance(method, str) else method
+    cls = METHODS[check_choice("method", named, METHODS)]
     checked = make_options(f"method {method}", cls.Options, options)
     return cls(f, convex_set, checked, x0, seed, settings.check("gap_tol", gap_tol))
-
-
-def _named(method):
-    """Return what a method is called, given that or another name of it."""
-    named = {alias: name for name, cls in METHODS.items() for alias in vars(cls).get("aliases", ())}
-    return named.get(method, method) if isinstance(method, str) else method
 
 
 def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:

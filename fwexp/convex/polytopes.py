@@ -6,9 +6,10 @@ from collections.abc import Callable
 import numpy as np
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.sets import ROUNDING, ConvexSet, Sized, vector
+from fwexp.convex.sets import REAL, ROUNDING, ConvexSet, Sized, vector
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_function, check_integer
+from fwexp.problems.arrays import as_array
 
 
 class KSparse(Sized):
@@ -96,10 +97,7 @@ class Hull(ConvexSet):
     """
 
     def __init__(self, points) -> None:
-        try:
-            self.points = np.array(points, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError(f"points must be a matrix of numbers, got {shown(points)}") from None
+        self.points = as_array("points", points, REAL, "be a matrix of real numbers").astype(np.float64)
         if self.points.ndim != 2 or 0 in self.points.shape:
             raise ParameterError(f"points must be a matrix with one row per point, got an array of shape {self.points.shape}")
         if not np.isfinite(self.points).all():

@@ -21,7 +21,10 @@ from fwexp.convex import projections
 from fwexp.convex.atoms import Atom, single
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_integer, check_positive
+from fwexp.problems.arrays import as_array
 
+REAL = "fiub"  # kinds of numpy's numbers
+EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 1e-9  # how far outside a point may lie, relative to the size of the set
 
 
@@ -33,10 +36,7 @@ def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()
     ParameterError
         It is none, or has another length than ``dim``.
     """
-    try:
-        x = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a vector of numbers, got {shown(value)}") from None
+    x = as_array(name, value, REAL, "be a vector of real numbers").astype(np.float64, copy=False)
     if x.shape == shape:
         x = x.ravel()
     if x.ndim != 1 or (dim is not None and len(x) != dim):
@@ -45,6 +45,12 @@ def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()
     if not np.isfinite(x).all():
         raise ParameterError(f"{name} must hold finite numbers, got {x[~np.isfinite(x)][0]} at index {np.argmin(np.isfinite(x))}")
     return x
+
+
+def epsilon(*arrays) -> float:
+    """Return the relative rounding error of the least precise of some arrays; float64 is the most precise that counts."""
+    kinds = [np.asarray(array).dtype for array in arrays]
+    return max([float(np.finfo(kind).eps) for kind in kinds if kind.kind == "f"] + [EPSILON])
 
 
 class ConvexSet(ABC):
@@ -143,8 +149,9 @@ class ConvexSet(ABC):
 
     def _in(self, x) -> np.ndarray | None:
         """Return x as a vector; None if it cannot be in the set."""
-        x = np.asarray(x, dtype=np.float64)
-        return x.ravel() if x.shape in ((self.dim,), self.shape) and np.isfinite(x).all() else None
+        x = np.asarray(x)
+        fits = x.dtype.kind in REAL and x.shape in ((self.dim,), self.shape) and np.isfinite(x).all()
+        return x.astype(np.float64, copy=False).ravel() if fits else None
 
 
 class Sized(ConvexSet):

@@ -61,7 +61,7 @@ class LinearMinimisation(Method):
 class FrankWolfe(LinearMinimisation):
     """Algorithm 1: x <- (1 - gamma) x + gamma s, s a minimiser of <f'(x), s> over the set."""
 
-    name, title, aliases = "frank_wolfe", "Frank-Wolfe", ("fw",)
+    name, title = "frank_wolfe", "Frank-Wolfe"
     Options = OpenLoopOptions
 
     def _take_step(self, view):
@@ -123,7 +123,7 @@ class Active(LinearMinimisation):
 class Away(Active):
     """Algorithm 2: towards s, or away from the worst active atom v, whichever has the larger slope."""
 
-    name, title, aliases = "away", "away-step Frank-Wolfe", ("afw",)
+    name, title = "away", "away-step Frank-Wolfe"
 
     def _take_step(self, view):
         k, gv = self._away(view)
@@ -136,7 +136,7 @@ class Away(Active):
 class Pairwise(Active):
     """Pairwise Frank-Wolfe: weight moves from the worst active atom v to s (Lacoste-Julien & Jaggi 2015, algorithm 2)."""
 
-    name, title, aliases = "pairwise", "pairwise Frank-Wolfe", ("pfw",)
+    name, title = "pairwise", "pairwise Frank-Wolfe"
 
     def _take_step(self, view):
         self._step_between(*self._away(view), view.atom, view.gs, view)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.methods import flat_options, methods, of_results, read_method, stated
+from fwexp.methods import ALIASES, flat_options, methods, of_results, read_method, stated
 from fwexp.papers.claims.runs import first
 
 GAPS = (0.1, 0.01, 0.001)
@@ -96,6 +96,7 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
             raise ParameterError(f"{own} must be a method: {error}") from error
         return Side(text, solver=method.solver, options=flat_options(method.options))
     solver, colon, options = text.partition(":")
+    solver = solver if solver in methods() else ALIASES.get(solver, solver)
     if not {text, solver} & set(methods()):  # else there is no need to read the store, and to import all solvers
         runs = store.find_runs(results_dir)
         stored = {name for run in runs for name in (run.method, run.config["solver"]["name"])}
@@ -104,7 +105,7 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
         if solver not in (known := stored | names("solver")):
             raise ParameterError(unknown("method", text, known))
     if not colon:
-        return Side(text, method=text)
+        return Side(text, method=solver)
     pairs = [option.partition("=") for option in options.split(",")]
     for name, equals, value in pairs:
         if not (name and equals and value):

@@ -4,8 +4,8 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 
 from fwexp.errors import ParameterError
-from fwexp.methods import methods
-from fwexp.plugins import KINDS
+from fwexp.methods import ALIASES, methods
+from fwexp.plugins import CONVEX, KINDS
 from fwexp.store.keys import GROUPS, TRAIN, task_of
 
 
@@ -45,6 +45,15 @@ def check_kinds(task: str, dataset: str, solver: str) -> None:
             raise ParameterError(f"{group} {name} is for {what}; for dataset {dataset}: {', '.join(fitting(group, given))}")
 
 
+def of_kind(dataset: str, solver: str, options: Mapping) -> tuple[str, Mapping]:
+    """Return a solver with its options; on convex sets, of a name that is a structured solver's too, the method it means there."""
+    meant = ALIASES.get(solver)
+    if meant is None or CONVEX not in kinds("dataset", dataset):
+        return solver, options
+    stated = methods()[solver].options if solver in methods() else {}
+    return meant, {**methods()[meant].options, **{name: value for name, value in options.items() if stated.get(name) != value}}
+
+
 def default_task(dataset: str) -> str:
     """Return the task of a data set where none is chosen: training, or what there is in its place."""
     names = fitting("task", kinds("dataset", dataset))
@@ -62,7 +71,7 @@ def _choice(word: str) -> tuple[str, list[str]] | None:
     group, _, text = word.partition("=")
     if group not in GROUPS:
         return None
-    solvers = {name: method.solver for name, method in methods().items()} if group == "solver" else {}
+    solvers = dict(ALIASES) | {name: method.solver for name, method in methods().items()} if group == "solver" else {}
     known = [solvers.get(name, name) for name in text.split(",")]
     names = [name for name in known if name in catalogue(group)]
     return (group, names) if names else None

@@ -18,7 +18,7 @@ from fwexp import plugins
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
-from fwexp.methods import conf_dir, methods
+from fwexp.methods import ALIASES, conf_dir, methods
 from fwexp.options import check_number, without_later_defaults
 from fwexp.run import catalogues
 from fwexp.run.engine import SOLVERS, check_engine
@@ -44,7 +44,7 @@ def conf_dirs() -> list[Path]:
 
 def names(group: str) -> set[str]:
     """Return what can be chosen from one of `GROUPS`: what there is, and YAML files that name a setting of it."""
-    return _files(group) | set(catalogues.catalogue(group))
+    return _files(group) | set(catalogues.catalogue(group)) | (set(ALIASES) if group == "solver" else set())
 
 
 def _files(group: str) -> set[str]:
@@ -81,7 +81,7 @@ def canonical(config: Mapping) -> dict:
     name, options = _name_and_options("task", config.pop("task") if "task" in config else {"name": catalogues.default_task(data)})
     task = TASKS.find(name)
     own = _values(task.check_options(options))
-    method, options = _name_and_options("solver", config.pop("solver", None))
+    method, options = catalogues.of_kind(data, *_name_and_options("solver", config.pop("solver", None)))
     cls = get_solver(method)
     catalogues.check_kinds(name, data, method)
     solver = {"name": method} | _values(check_options(cls, options))
@@ -169,12 +169,14 @@ def register_schema() -> None:
     files = {group: _files(group) for group in GROUPS}
     nodes += [("task", name, _top(name, None, every)) for name in files["task"] - set(tasks)]
     solvers = {name: node for group, name, node in nodes if group == "solver"}
-    named = {name: method.solver for name, method in methods().items() if name not in solvers}
+    named = dict(ALIASES) | {name: method.solver for name, method in methods().items()}
+    named = {name: solver for name, solver in named.items() if name not in solvers}
     nodes += [("solver", name, solvers[solver]) for name, solver in named.items() if solver in solvers]
     for group, name, node in nodes:
         store.store(group=f"hydra/fwexp/{group}", name=name, node=node, package="_global_" if group == "task" else None)
         if name not in files[group]:
-            store.store(group=group, name=name, node={"name": name} | (_usual(name) if group == "dataset" else {}))
+            own = {"name": named.get(name, name) if group == "solver" else name}
+            store.store(group=group, name=name, node=own | (_usual(name) if group == "dataset" else {}))
     store.store(group="hydra/help", name="fwexp", node={"footer": catalogues.overview()})
 
 

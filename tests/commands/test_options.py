@@ -6,7 +6,7 @@ import pytest
 
 from fwexp.cli import main
 from fwexp.commands.options import GROUPS, meanings, offered
-from fwexp.methods import methods
+from fwexp.methods import ALIASES, methods
 from fwexp.run.catalogues import catalogue, that_fit
 from fwexp.solvers.acceleration import AccelerateOptions
 from fwexp.solvers.bcfw_options import CacheOptions
@@ -58,7 +58,7 @@ def test_all_names_are_listed_with_a_line_on_each(fwexp):
     code, out, err = fwexp("solvers")
     lines = [line.split(maxsplit=1) for line in out.splitlines()]
     assert (code, err) == (0, "")
-    assert [choice for choice, _ in lines] == sorted(f"solver={name}" for name in methods())
+    assert [choice for choice, _ in lines] == sorted(f"solver={name}" for name in {*methods(), *ALIASES})
     assert dict(lines)["solver=bcpfw_gap"] == "Pairwise steps and gap sampling (ICML 2016)"
     everything = fwexp("options")[1]
     assert everything.startswith(out)

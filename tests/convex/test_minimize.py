@@ -10,7 +10,7 @@ import scipy.optimize
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from fwexp import record
 from fwexp.convex import (
@@ -603,6 +603,38 @@ PAIR = Simplex(2)
         (
             lambda: minimize(Quadratic(scipy.sparse.diags_array(np.append(np.ones(400), -3.0))), Simplex(401), max_iter=500),
             "Q must be positive semidefinite, got curvature -",
+        ),
+        (lambda: LeastSquares(np.eye(2) * 1j, [1, 2]), "A must be a matrix of real numbers, got "),
+        (
+            lambda: LeastSquares(scipy.sparse.csr_array(np.eye(2) * 1j), [1, 2]),
+            "A must be a matrix of real numbers, got complex128",
+        ),
+        (lambda: LeastSquares(aslinearoperator(np.eye(2) * 1j), [1, 2]), "A must be a matrix of real numbers, got complex128"),
+        (lambda: LeastSquares(np.eye(2), np.array([1j, 2])), "b must be a vector of real numbers, got "),
+        (lambda: LeastSquares(np.eye(2), ["1", "2"]), "b must be a vector of real numbers, got "),
+        (lambda: Logistic(np.eye(2), np.array([1 + 0j, -1])), "y must be a vector of real numbers, got "),
+        (lambda: Quadratic(np.eye(2) + 0j), "Q must be a matrix of real numbers, got "),
+        (lambda: Hull(np.eye(2) + 0j), "points must be a matrix of real numbers, got "),
+        (lambda: Box(np.zeros(2) + 0j, [1, 1]), "lower must be a vector of real numbers, got "),
+        (lambda: Bilinear(np.eye(2) + 0j, PAIR, PAIR), "M must be a matrix of real numbers, got "),
+        (lambda: Bilinear(np.eye(2), PAIR, PAIR, p=np.zeros(2) + 0j), "p must be a vector of real numbers, got "),
+        (lambda: minimize(LeastSquares(np.eye(2), [1, 2]), PAIR, x0=np.array([1 + 0j, 0])), "x0 must be a vector of real numbers"),
+        (
+            lambda: minimize(lambda x: (float(x @ x), x + 0j), PAIR),
+            "the gradient that fun(x) returns must be a vector of real numbers",
+        ),
+        (lambda: minimize(lambda x: (x @ x + 0j, x), PAIR), "fun(x) must return a number as its value, got "),
+        (
+            lambda: minimize(LeastSquares(np.eye(2), [1, 2]), Oracle(lambda g: PAIR.lmo(g) + 0j, 2)),
+            "what lmo(g) returns must be a vector of real",
+        ),
+        (
+            lambda: LeastSquares(LinearOperator((2, 2), matvec=lambda x: 2 * x, rmatvec=lambda z: -2 * z), [1, 2]),
+            "A must be an operator whose rmatvec is the adjoint of its matvec, got <A x, z> = ",
+        ),
+        (
+            lambda: LeastSquares(LinearOperator((2, 2), matvec=lambda x: x), [1, 2]),
+            "A must have transposed products, got an operator",
         ),
         (lambda: Logistic(np.eye(2), [0, 1]), "y must hold the labels -1 and 1, got 0"),
     ],

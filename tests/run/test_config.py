@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
-from fwexp.methods import methods
+from fwexp.methods import ALIASES, methods
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
@@ -215,12 +215,14 @@ def test_wrong_places_are_named(changes, message):
 
 @pytest.mark.parametrize("group", [pytest.param("solver", marks=pytest.mark.slow), "dataset"])
 def test_every_name_composes_and_no_other_is_offered(group):
-    names = {"solver": {*SOLVERS, *methods()}, "dataset": set(DATASETS)}[group]
+    names = {"solver": {*SOLVERS, *methods(), *ALIASES}, "dataset": set(DATASETS)}[group]
     with sweep.hydra_loader() as loader:
         assert set(loader.get_group_options(group)) == names == config_module.names(group)
         part = Parts(loader, "config", []).part
         for name in names:
-            called = methods()[name].solver if group == "solver" else name
+            called = name
+            if group == "solver":
+                called = methods()[name].solver if name in methods() else ALIASES[name]
             composed = loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group]
             assert composed.name == called
             assert part(group, name) in (None, OmegaConf.to_container(composed))
