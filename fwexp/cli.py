@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 from fwexp.commands import completion
+from fwexp.driver.clock import on_interrupt
 from fwexp.errors import OptionError, RunsFailed, UserError, needing, unknown
 
 atexit.register(gc.freeze)  # to collect once more what goes anyway takes 0.3 s after some commands
@@ -68,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _code(argv: list[str]) -> int:
-    with _interrupts() as heard, _brief_warnings():
+    with _interrupts() as heard, on_interrupt("raise"), _brief_warnings():
         try:
             return _dispatch(argv)
         except KeyboardInterrupt:

@@ -3,6 +3,8 @@
 import contextlib
 import difflib
 import reprlib
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 
 
@@ -48,6 +50,14 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 def shown(value: object) -> str:
     """Return the repr of a bad value for a message, cut where it is long."""
     return _SHORT.repr(value)
+
+
+def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warn, and name the line outside of the package that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("fwexp", "contextlib"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def not_installed(needs: str, package: str, extra: str) -> str:

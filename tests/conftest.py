@@ -57,6 +57,12 @@ def _place_of_kernels():
     disk_cache.base()
 
 
+@pytest.fixture(autouse=True)
+def _first_interrupt(monkeypatch):
+    """Forget the Ctrl-C of other tests: to `fwexp.solve` all tests are one script."""
+    monkeypatch.setattr("fwexp.driver.clock._interrupted", None)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """Turn a skip of a test on real data into a failure where the data are required."""

@@ -121,6 +121,7 @@ def minimize(
         When to log, in iterations; see `fwexp.solve`.
     callback : callable, optional
         Called with every row of the trace, a dict; if it returns True the run ends, ``interrupted``.
+        The first Ctrl-C ends the run likewise, with a warning, and the second one raises KeyboardInterrupt.
     verbose : bool
         Whether to show progress on standard error.
     checkpoint : Checkpoint, optional

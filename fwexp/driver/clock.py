@@ -1,16 +1,23 @@
 """Time and interrupts: the only place that looks at a clock, but for what decides on threads, or at Ctrl-C."""
 
+import inspect
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from types import CodeType
+
+from fwexp.errors import warn
 
 _running: ContextVar["Clock | None"] = ContextVar("running", default=None)  # in this thread, and in those that help it
 _notice: ContextVar[Callable[[], None] | None] = ContextVar("notice", default=None)  # likewise
 _told: ContextVar[Callable[[], bool]] = ContextVar("told", default=lambda: False)  # likewise
+_on_interrupt: ContextVar[str] = ContextVar("on_interrupt", default="warn")  # in this thread
+_interrupted: CodeType | None = None  # the script, or the cell of a session, in which Ctrl-C has ended a run with a warning
 
 
 def stopwatch() -> Callable[[], float]:
@@ -105,13 +112,30 @@ def interrupted_by(told: Callable[[], bool]) -> Iterator[None]:
 
 
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag, read by the function that is yielded; the second one acts as always."""
-    told = _told.get()
-    if threading.current_thread() is not threading.main_thread():
+def on_interrupt(how: str) -> Iterator[None]:
+    """Choose how Ctrl-C acts on runs in here: ``raise`` as always, ``keep`` the result so far, or ``warn`` that it is kept.
+
+    Runs warn by default. With a warning, Ctrl-C ends one run only: the next Ctrl-C raises KeyboardInterrupt, also in a later run
+    of the same script or cell, so that loops over runs can be left.
+    """
+    before = _on_interrupt.set(how)
+    try:
+        yield
+    finally:
+        _on_interrupt.reset(before)
+
+
+@contextmanager
+def interruptible(reached: Callable[[], str]) -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a flag, as `on_interrupt` says; yield a function that reads it.
+
+    ``reached`` returns how far the run is, for the warning.
+    """
+    global _interrupted
+    how, told, flag = _on_interrupt.get(), _told.get(), threading.Event()
+    if how == "raise" or threading.current_thread() is not threading.main_thread():
         yield told
         return
-    flag = threading.Event()
     before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL  # None: set by what is not Python
     as_always = before if callable(before) else signal.default_int_handler  # where the parent ignores the signal, too
 
@@ -119,11 +143,26 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         flag.set()
         signal.signal(signal.SIGINT, as_always)
 
-    signal.signal(signal.SIGINT, handler)
+    again = how == "warn" and _interrupted is _statement()
+    signal.signal(signal.SIGINT, as_always if again else handler)
     try:
         yield lambda: flag.is_set() or told()
+    except KeyboardInterrupt:
+        _interrupted = None
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
+    if how == "warn" and flag.is_set():
+        _interrupted = _statement()
+        warn(f"Ctrl-C ended the run {reached()}: the result is what was reached; the next Ctrl-C raises KeyboardInterrupt")
+
+
+def _statement() -> CodeType:
+    """Return the code of the script, or of the cell or line of an interactive session, that is running."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_flags & inspect.CO_NEWLOCALS:  # a function
+        frame = frame.f_back
+    return frame.f_code
 
 
 @contextmanager

@@ -182,7 +182,7 @@ def drive(
             iteration.aim = min(bounds.gap_tol * estimate / log.gap, LESS * estimate)
 
     saves = checkpoint is not None and iteration.state is not None
-    with interruptible() as interrupted:
+    with interruptible(lambda: f"at pass {iteration.oracle_calls / n:.4g}") as interrupted:
 
         def stopped() -> Status | None:
             if interrupted() or log.told_to_end:

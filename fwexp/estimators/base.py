@@ -1,7 +1,6 @@
 """What all estimators share: their parameters and texts, from these to a certified result, and files without pickle."""
 
 import inspect
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, dataclass_transform
@@ -13,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
 from fwexp.driver.trace import ending
-from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.errors import OptionError, ParameterError, shown, warn
 from fwexp.estimators.inherited import completed
 from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
@@ -201,6 +201,7 @@ class CertifiedSVM(BaseEstimator):
         """Return the weights of examples in training, of those that were given."""
         return sample_weight
 
+    @on_interrupt("raise")
     def _train(self, problem, sample_weight=None, *, lam=None, **more) -> None:
         """Set ``result_`` to that of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
         if get_method(self.solver, {})[0].refers_to_inputs:
@@ -220,7 +221,7 @@ class CertifiedSVM(BaseEstimator):
             result = solve(problem, self.solver, lam=lam, verbose=bool(self.verbose), **settings, **more)
         if result.status == "max_passes" and result.gap > self.tol:
             end = ending(result.status, result.trace["passes"].iloc[-1], result.gap)
-            warnings.warn(f"{end}: raise max_passes, lam or tol", ConvergenceWarning, stacklevel=3)
+            warn(f"{end}: raise max_passes, lam or tol", ConvergenceWarning)
         if not self.warm_start:
             result.state = None  # which holds the training data
         self.result_ = result

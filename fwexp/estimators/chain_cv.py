@@ -1,5 +1,6 @@
 """Sequence labelling with lam chosen by cross-validation, along a grid of certified gaps in every fold."""
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
+from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError
 from fwexp.estimators.base import as_seed, check_weights
 from fwexp.estimators.chain_model import ChainModel, labels_of
@@ -72,6 +74,7 @@ class ChainSVMCV(ChainModel):
     eps: float = 0.02
     cv: Any = None
 
+    @on_interrupt("raise")
     def fit(self, X, y, sample_weight=None):
         """Choose lam, and train on all sequences with it.
 
@@ -95,7 +98,11 @@ class ChainSVMCV(ChainModel):
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
         learned = workers(delayed(self._learn_fold)(*train) for train in folds[::2])
         lams = self._values(lowest, [problem for _, problem in learned], eps, seed)
-        found = workers(delayed(_scores)(*fold, *test, lams, eps, seed) for fold, test in zip(learned, folds[1::2]))
+        over = threading.Event()
+        try:
+            found = workers(delayed(_scores)(over, *fold, *test, lams, eps, seed) for fold, test in zip(learned, folds[1::2]))
+        finally:
+            over.set()  # threads, which do not hear of Ctrl-C, go no further
         self._note(lams, *map(np.array, zip(*found)))
         self._train(self._learn_from(X, y), sample_weight, lam=self.lam_)
         return self
@@ -143,12 +150,13 @@ class ChainSVMCV(ChainModel):
         self.lam_, self.best_score_ = self.result_.lam, float(self.cv_results_["mean_test_score"][best])
 
 
-def _scores(tagger, problem, X, y, weights, lams: np.ndarray, eps: float, seed: int) -> tuple[list[float], np.ndarray]:
-    """Return the share of right labels in the rest of a fold at every lam, and the certified gaps there."""
+def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndarray, eps: float, seed: int):
+    """Return the share of right labels in the rest of a fold at every lam, and the certified gaps there; stop when it is over."""
     rows, ptr = tagger.vectorizer_.transform(X)
     x = as_features(rows, copy=False)
     truth, K = numbers_of(labels_of(y, ptr), tagger.classes_), len(tagger.classes_)
     weights = None if weights is None else np.repeat(weights, np.diff(ptr))
-    found, gaps = weights_on_grid(problem, eps, lams.tolist(), seed)
+    with interrupted_by(over.is_set):
+        found, gaps = weights_on_grid(problem, eps, lams.tolist(), seed)
     predictions = (decode(x, ptr, padded_weights(w.reshape(-1, K)), K) for w in found)
     return [float(np.average(labels == truth, weights=weights)) for labels in predictions], gaps

@@ -1,6 +1,5 @@
 """Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
 
-import warnings
 from dataclasses import field
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, warn
 from fwexp.estimators.base import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import classes_of, numbers_of, weights_of
 from fwexp.options import check_choice
@@ -130,7 +129,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         problem = self._from_graphs(graphs, labels)
         if self.pairwise == "full" and not problem.is_exact:
             message = 'pairwise="full" is decoded by a local search: nothing is certified, and dual_gap_ is NaN'
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warn(message, ConvergenceWarning)
         return problem
 
     def _problem(self, X, y):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fwexp import store
 from fwexp.driver.checkpoint import Checkpoint
-from fwexp.driver.clock import uninterrupted
+from fwexp.driver.clock import on_interrupt, uninterrupted
 from fwexp.driver.progress import telling_of_compilation
 from fwexp.driver.trace import ending
 from fwexp.errors import DataError, UserError
@@ -118,6 +118,7 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
     return Outcome("failed", path, f"{message} (see {path})")
 
 
+@on_interrupt("keep")
 def solve(config: Mapping, train, test, data_dir=None, *, address=None, **how):
     """Do what a canonical configuration says; ``how`` is ``verbose`` and ``checkpoint``."""
     from fwexp.tasks import TASKS

@@ -125,6 +125,9 @@ def solve(
         An option that the solver does not have, or that cannot be combined.
     MemoryError
         More memory is needed than there is, as far as can be said before a run: what is needed, and what is available.
+    KeyboardInterrupt
+        The second Ctrl-C. The first one ends the run, ``interrupted``, with a warning and the result so far. The second one
+        raises also if it comes in a later run of the same script or cell.
 
     Examples
     --------

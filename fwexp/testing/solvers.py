@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from fwexp import record
+from fwexp.driver.clock import on_interrupt
 from fwexp.driver.loop import Bounds
 from fwexp.driver.settings import ITERATES
 from fwexp.errors import OptionError
@@ -346,6 +347,7 @@ def starts_from_a_result(probe):
     require(enough, f"a warm start at another lam must have at least the dual {wanted}, got {duals[2]}")
 
 
+@on_interrupt("keep")
 def ends_in_every_status(probe):
     """Runs end as max_passes, time_limit, converged (with a dual) and, in the main thread, interrupted."""
     result = probe.solve()

@@ -13,6 +13,7 @@ import pytest
 
 import fwexp
 from fwexp.driver import loop as driver
+from fwexp.driver.clock import on_interrupt
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
@@ -317,8 +318,13 @@ def interrupt_at(passes, times=1):
 def test_first_interrupt_ends_the_run_with_a_result(solver):
     _, problem = chain("dense", 0)
     before = signal.getsignal(signal.SIGINT)
-    result = fwexp.solve(problem, solver, lam=LAM, gap_tol=0, callback=interrupt_at(2), schedule=1)
+    with pytest.warns(RuntimeWarning) as warned:
+        result = fwexp.solve(problem, solver, lam=LAM, gap_tol=0, callback=interrupt_at(2), schedule=1)
     assert result.status == "interrupted"
+    (warning,) = warned
+    ended = f"Ctrl-C ended the run at pass {result.trace.passes.iloc[-1]:.4g}: the result is what was reached; "
+    assert str(warning.message) == ended + "the next Ctrl-C raises KeyboardInterrupt"
+    assert warning.filename == __file__
     assert result.reason == "the run was interrupted"
     assert 2 <= result.trace.passes.iloc[-1] < 10
     assert result.primal == pytest.approx(result.trace.primal.min(), rel=1e-12)
@@ -346,7 +352,8 @@ def test_interrupt_from_outside_while_steps_are_taken():
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        result = fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, max_passes=1e9, schedule=())
+        with pytest.warns(RuntimeWarning, match="Ctrl-C ended the run at pass"):
+            result = fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, max_passes=1e9, schedule=())
     finally:
         timer.join()
     assert result.status == "interrupted"
@@ -366,6 +373,48 @@ def test_second_interrupt_acts_as_always(before):
         assert signal.getsignal(signal.SIGINT) is before
     finally:
         signal.signal(signal.SIGINT, outside)
+
+
+def interrupted_twice():
+    """A loop of runs each of which hears Ctrl-C."""
+    _, problem = chain("dense", 0)
+    for _ in range(2):
+        yield fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, callback=interrupt_at(2), schedule=1).status
+
+
+@pytest.mark.parametrize("before", [signal.default_int_handler, signal.SIG_IGN], ids=["python", "ignore"])
+def test_an_interrupt_in_a_later_run_raises(before):
+    """Otherwise a loop could not be left. Once it is left, the next loop starts afresh."""
+    outside = signal.signal(signal.SIGINT, before)
+    try:
+        for _ in range(2):
+            runs = interrupted_twice()
+            with pytest.warns(RuntimeWarning, match="Ctrl-C"):
+                assert next(runs) == "interrupted"
+            with pytest.raises(KeyboardInterrupt):
+                next(runs)
+            assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, outside)
+
+
+def test_every_cell_of_a_session_has_a_first_interrupt():
+    """Whoever looks at a result and trains on, has not asked to leave a loop."""
+    given = {"runs": interrupted_twice()}
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match="Ctrl-C"):
+            exec(compile("status = next(runs)", "cell", "exec"), given)
+        assert given["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("how", ["raise", "keep"])
+def test_callers_choose_what_an_interrupt_does(how):
+    with on_interrupt(how):
+        if how == "keep":
+            assert [*interrupted_twice()] == ["interrupted"] * 2
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                next(interrupted_twice())
 
 
 def test_other_threads_leave_interrupts_alone():

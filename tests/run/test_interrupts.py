@@ -79,7 +79,7 @@ from fwexp.run.runner import Outcome
 
 def work(folder, started):
     def run(*_):
-        with interruptible() as interrupted:  # as solve does
+        with interruptible(str) as interrupted:  # as solve does
             started.set()
             while not interrupted():
                 time.sleep(0.01)

@@ -1,0 +1,77 @@
+"""Ctrl-C while estimators train: it raises, as everywhere in scikit-learn, and no half-trained model is scored."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from fwexp.driver import loop
+from fwexp.estimators import ChainSVM, ChainSVMCV, MulticlassSVM, StructuredSVM
+from tests.estimators.models import Signs
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Send SIGINT in the first run, once it has begun; runs that are not ended go on for very long."""
+    write, sent = loop.Log.write, threading.Event()
+
+    def writing(log, seconds):
+        write(log, seconds)
+        if log.iteration.step and not sent.is_set():
+            sent.set()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(loop.Log, "write", writing)
+    return sent
+
+
+def chains(n=12):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(6, 3)) for _ in range(n)], [rng.integers(3, size=6) for _ in range(n)]
+
+
+@pytest.mark.parametrize("kind", [MulticlassSVM, ChainSVM, StructuredSVM])
+def test_fit_raises(kind, interrupt):
+    rng = np.random.default_rng(0)
+    X, y = chains() if kind is ChainSVM else (rng.normal(size=(30, 3)), rng.choice([-1, 1], size=30))
+    if kind is StructuredSVM:
+        X = X[:, 0]
+    model = StructuredSVM(Signs()) if kind is StructuredSVM else kind()
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(tol=1e-12, lam=1e-6, max_passes=1e9).fit(X, y)
+    assert interrupt.is_set()
+    assert not hasattr(model, "result_")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_search_scores_no_half_trained_model(interrupt):
+    rng = np.random.default_rng(0)
+    search = GridSearchCV(MulticlassSVM(tol=1e-12, lam=1e-6, max_passes=1e9), {"fit_intercept": [True]}, cv=2)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(rng.normal(size=(30, 3)), rng.integers(3, size=30))
+    assert not hasattr(search, "cv_results_")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_cross_validation_raises_and_its_threads_end(n_jobs, interrupt):
+    threads = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        ChainSVMCV(lams=[1e-6], eps=1e-12, cv=2, n_jobs=n_jobs).fit(*chains())
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_an_ignored_interrupt_ends_nothing(interrupt):
+    """As in the background of a script: scikit-learn's estimators do not hear of it either."""
+    outside = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        model = ChainSVM(lam=0.1).fit(*chains())
+    finally:
+        signal.signal(signal.SIGINT, outside)
+    assert interrupt.is_set()
+    assert model.status_ == "converged"
