@@ -12,6 +12,7 @@ from fwexp.data.dataset import DataFile
 from fwexp.data.files import LARGEST
 from fwexp.errors import DataError, needing
 from fwexp.files.atomic import clean, hidden
+from fwexp.files.folders import none_left_empty
 
 LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is less
 
@@ -46,8 +47,6 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     pooch.get_logger().setLevel("ERROR")  # it would propose a checksum to write into the code
     target = data_dir / file.path
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        clean(target.parent)  # what fetches left that were killed
         # In the target's own folder, so that the last step is an atomic rename; removed whatever happens.
         with _working_folder(target) as folder:
             http = pooch.HTTPDownloader(progressbar=progress, timeout=60)
@@ -93,11 +92,14 @@ class _Capped:
 @contextlib.contextmanager
 def _working_folder(target: Path) -> Iterator[Path]:
     folder = hidden(target)
-    folder.mkdir(mode=0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with none_left_empty(target.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        clean(folder.parent)  # what fetches left that were killed
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _drop_lines(path: Path, count: int) -> None:

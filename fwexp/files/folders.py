@@ -1,7 +1,9 @@
 """The folders that people name, on the command line and in Python, read in one way."""
 
+import contextlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp.errors import ParameterError
@@ -33,6 +35,18 @@ def check_folder(key: str, value) -> Path:
     if published:
         raise ParameterError(f"{key} must be a folder of runs, got {str(value)!r}, which fwexp publish wrote: see its README.md")
     return path
+
+
+@contextlib.contextmanager
+def none_left_empty(folder: Path) -> Iterator[None]:
+    """Remove a folder and its parents, as far as they are made within this context and nothing is in them at its end."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # one has something in it
+            for path in missing:
+                path.rmdir()
 
 
 def folder_argument(key: str, text: str) -> str | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from fwexp.files.atomic import hidden
+from fwexp.files.folders import none_left_empty
 from fwexp.files.processes import is_gone, this_process
 
 HEARTBEAT = 5.0  # seconds between two touches
@@ -75,13 +76,14 @@ def take(final: Path) -> Claim | None:
 def claimed(final: Path, patience: float = 0.0) -> Iterator[bool]:
     """Hold the claim on something; yields False where somebody else has it, and has had it for so many seconds."""
     end = monotonic() + patience
-    while (claim := take(final)) is None and monotonic() < end:
-        sleep(POLL)
-    try:
-        yield claim is not None
-    finally:
-        if claim is not None:
-            claim.release()
+    with none_left_empty(final.parent):
+        while (claim := take(final)) is None and monotonic() < end:
+            sleep(POLL)
+        try:
+            yield claim is not None
+        finally:
+            if claim is not None:
+                claim.release()
 
 
 def held(final: Path) -> bool:

@@ -62,6 +62,20 @@ def check(given: Mapping) -> DaskOptions:
     return options
 
 
+def check_cluster(hydra, address: str | None) -> None:
+    """See that clusters answer that are not started here: that of the launcher in Hydra's own part, and that of an engine."""
+    places = [("engine", {"address": address})] if address else []
+    if hydra.launcher._target_ == LAUNCHERS["dask"]:
+        options = check(OmegaConf.to_container(hydra.launcher, resolve=True))
+        if options.address or options.scheduler_file:
+            places.append((OWNER, {"address": options.address, "scheduler_file": options.scheduler_file}))
+    for owner, place in places:
+        from fwexp.distributed.cluster import connected
+
+        with connected(owner, **place):
+            pass
+
+
 class DaskLauncher(Launcher):
     """A launcher as Hydra's are."""
 

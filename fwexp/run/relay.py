@@ -19,6 +19,7 @@ from pathlib import Path
 from fwexp.driver.progress import print_line
 from fwexp.errors import ParameterError
 from fwexp.files.atomic import HIDDEN, hidden, write
+from fwexp.files.folders import none_left_empty
 from fwexp.files.processes import is_gone
 
 SECONDS = 0.2  # between two readings
@@ -82,8 +83,6 @@ def _note(folder: Path, key: str) -> Path:
 def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
     """Make the folder of a sweep, which nobody else has, say how far its workers are while they are, and remove it."""
     folder = hidden(Path(results_dir) / "sweep")
-    missing = [path for path in folder.parents if not path.exists()]
-    folder.mkdir(parents=True)
     done, watched = threading.Event(), _Watched(folder, len(sweep["jobs"]))
 
     def watch() -> None:
@@ -91,18 +90,17 @@ def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
             watched.look()
 
     watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        write({folder / SWEEP: json.dumps(sweep).encode()})
-        yield folder
-    finally:
-        done.set()
-        watcher.join()
-        watched.look()
-        shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # there are runs
-            for path in missing:
-                path.rmdir()
+    with none_left_empty(folder.parent):
+        folder.mkdir(parents=True)
+        watcher.start()
+        try:
+            write({folder / SWEEP: json.dumps(sweep).encode()})
+            yield folder
+        finally:
+            done.set()
+            watcher.join()
+            watched.look()
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Watched:

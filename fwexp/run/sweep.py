@@ -211,6 +211,7 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint,
         return errors
     if due:
         store.check_writable(results_dir)
+        dask_launcher.check_cluster(config.hydra, address if any("engine" in run.config for run in due.values()) else None)
     _announce(stored, due, sum(key in tried for key, run in stored.items() if run is None))
     broken = None
     if due:

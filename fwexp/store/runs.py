@@ -168,7 +168,6 @@ def save(
 def save_failure(error: BaseException, config: Mapping, results_dir, *, made_by: Mapping | None = None) -> Path:
     """Leave a record of a run that raised ``error``; the next run of the configuration replaces it."""
     path = paths.failure_path(run_dir(results_dir, config))
-    path.parent.mkdir(parents=True, exist_ok=True)
     record = {
         "key": path.stem,
         "status": "failed",
@@ -177,7 +176,9 @@ def save_failure(error: BaseException, config: Mapping, results_dir, *, made_by:
         "config": config,
         **_origin(made_by),
     }
-    records.write(path, record)
+    with folders.none_left_empty(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        records.write(path, record)
     return path
 
 

@@ -82,6 +82,13 @@ def current_umask(folder):
     return ~mode & 0o777
 
 
+def test_a_fetch_that_fails_leaves_no_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    assert main(["fetch", "ocr", f"data_dir={tmp_path / 'data'}"]) == 1
+    assert "cannot get http" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_fetch_never_overwrites_a_good_file(server, tmp_path, capsys):
     path = tmp_path / "conll2000" / "train.txt.gz"
     path.parent.mkdir()
@@ -132,7 +139,7 @@ def test_fetch_leaves_nothing_when_it_fails(server, tmp_path, capsys, body, reas
     assert reason in captured.err
     assert server.url in captured.err
     assert ".fetch-" not in captured.err
-    assert files(tmp_path) == ["conll2000"]
+    assert files(tmp_path) == []
 
 
 def test_fetch_keeps_what_was_there_when_it_fails(server, tmp_path):
@@ -160,7 +167,7 @@ def test_fetch_when_the_connection_breaks(server, tmp_path, capsys):
     server.promised_more = 10
     assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
     assert capsys.readouterr().err.count("\n") == 1
-    assert files(tmp_path) == ["conll2000"]
+    assert files(tmp_path) == []
 
 
 def test_fetch_from_a_server_that_declares_gzip_as_encoding(server, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import fwexp
+from fwexp import distributed
 from fwexp.cli import main
 from fwexp.distributed.engine import spread
 from fwexp.errors import ParameterError
@@ -47,6 +48,23 @@ def test_an_interrupt_of_all_processes_saves_the_run(tmp_path):
         assert lines[0].startswith(first)
         assert (running.returncode, rest.splitlines()[-1]) == (130, "fwexp: interrupted")
         assert len(list(tmp_path.glob("runs/digits/auto/*.partial"))) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "engine=dask", "engine.address=tcp://127.0.0.1:1"],
+        ["run", "-m", "engine=dask", "engine.address=tcp://127.0.0.1:1"],
+        ["run", "-m", "hydra/launcher=dask", "hydra.launcher.address=tcp://127.0.0.1:1"],
+        ["figure", "quickstart", "hydra/launcher=dask", "hydra.launcher.address=tcp://127.0.0.1:1"],
+    ],
+)
+def test_a_wrong_address_is_one_line_and_leaves_nothing(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.setattr(distributed.cluster, "SECONDS", 0.5)
+    assert main([*words, f"results_dir={tmp_path / 'results'}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ".address must be that of a Dask scheduler, got 'tcp://127.0.0.1:1': " in line
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_cluster_that_is_not_there():
