@@ -187,7 +187,8 @@ def evaluate(problem, w) -> Evaluation:
     -------
     Evaluation
         A NamedTuple of ``hinge``, mean_i H_i(w), which is NaN for test sets with labels that cannot be predicted (-1);
-        ``norm_sq``, ||w||^2; and ``error``, the mean task loss of the predictions. P(w) is lam/2 norm_sq + hinge.
+        ``norm_sq``, ||w||^2; and ``error``, the mean task loss of the predictions: per example, or per position for problems with
+        ``loss="errors"``. P(w) is lam/2 norm_sq + hinge.
 
     Raises
     ------

@@ -81,7 +81,7 @@ GOOD = {
         "y": [[0, 1]],
         "node_weight": [[1.0, 2.0]],
         "num_labels": 2,
-        "loss": "hamming",
+        "loss": "share",
         "foreground_only": True,
     },
     "enumerated_problem": {"psi": PSI, "losses": LOSSES, "rescaling": "margin"},

@@ -19,7 +19,7 @@ from fwexp.oracles.assignment import scratch_size as matching_scratch
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.matching_scaling import scale_to_matching
 from fwexp.oracles.viterbi import viterbi
-from fwexp.problems.chain import ChainProblem
+from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
 from fwexp.problems.matching import MatchingProblem
 from fwexp.problems.signature import check_labels
@@ -196,7 +196,7 @@ def _chain(problem):
     first, transitions = K * p, K * (p + 2)
     rows, columns, values, truth, losses, polytopes = [], [], [], [], [], []
     labels, offset = np.arange(K), 0
-    for start, end in pairwise(ends):
+    for i, (start, end) in enumerate(pairwise(ends)):
         y = problem.labels[start:end]
         for j in range(K * K):
             rows.append(transitions + j)
@@ -214,7 +214,8 @@ def _chain(problem):
                 values.extend([value] * K)
         eye = np.eye(K)[y]
         truth += [own, eye.ravel()]
-        losses += [np.zeros(K * K), ((1.0 - eye) / (end - start)).ravel()]
+        costs = 1.0 - eye + (problem.excess[y, :K] if len(problem.excess) else 0.0)
+        losses += [np.zeros(K * K), (costs / divisor(problem, i)).ravel()]
         polytopes.append(ChainPolytope(int(end - start), K))
         offset += polytopes[-1].dim
     F = sp.csc_array((values, (rows, columns)), shape=(problem.d, offset))

@@ -215,7 +215,7 @@ def _problem(arrays, part: str, options: Options):
         label_ptr=np.concatenate(([0], np.cumsum(arrays[f"{part}_counts"]))),
         num_features=x.shape[1],
         num_pairwise=z.shape[1],
-        loss=options.loss,
+        loss="balanced" if options.loss == "balanced" else "share",
         foreground_only=True,
     )
 

@@ -58,7 +58,7 @@ def read(options: Options, data_dir: Path):
                 [pattern["features_pairwise"].astype(np.float64).T for pattern in patterns],
                 [of_one["labels"].ravel().astype(np.int64) for of_one in labels],
                 [of_one["superpixel_size"].ravel().astype(np.float64) for of_one in labels],
-                loss=options.loss,
+                loss="balanced" if options.loss == "balanced" else "share",
                 foreground_only=True,
             )
         except ParameterError as error:

@@ -156,7 +156,7 @@ def _problem(first: int, count: int, loss: str):
         label_ptr=np.concatenate(([0], np.cumsum([len(image.labels) for image in images]))),
         num_features=NUM_FEATURES,
         num_pairwise=NUM_PAIRWISE,
-        loss=loss,
+        loss="balanced" if loss == "balanced" else "share",
         foreground_only=True,
     )
 

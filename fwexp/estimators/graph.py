@@ -33,7 +33,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         so that labels may repel each other, and there may be rules of order. Then the best labeling is found, and training
         certified, where no graph has a cycle, as chains and trees. Else it is sought by a local search, slower, and nothing is
         certified, which `fit` warns of.
-    loss : {"hamming", "balanced"}
+    loss : {"share", "balanced"}
         The share of wrong nodes, or the mean of the shares of the labels that a graph has.
     class_weight : dict or "balanced", optional
         By how much errors at nodes of a label cost more, by default 1; ``"balanced"``: inversely to how often labels occur.
@@ -75,7 +75,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
     lam: float | str = field(default=0.01, kw_only=False)
     C: float | None = None
     pairwise: str = "potts"
-    loss: str = "hamming"
+    loss: str = "share"
     class_weight: Any = None
     warm_start: bool = False
 

@@ -2,14 +2,14 @@
 
 The joint feature map of the published code, up to the order of coordinates: with K labels and p features the public w
 holds ``w[f*K + k]`` (feature f, label k), then K weights of the first label, K of the last, and the transitions
-``[from*K + to]``, so d = K p + 2 K + K^2. The loss is the Hamming distance divided by the length, or with
-costs L(true, predicted) their mean over the positions.
+``[from*K + to]``, so d = K p + 2 K + K^2. The loss is the Hamming distance, or with costs the sum of L(true, predicted) over the
+positions, divided by the length unless ``loss="errors"``.
 
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
 rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
 of parts is in ``chain_parts``.
 
-Memory follows the sum of the lengths: beside the inputs a problem holds 12 bytes per position, 24 per sequence, and what
+Memory follows the sum of the lengths: beside the inputs a problem holds 12 bytes per position, 32 per sequence, and what
 makes the norm of a direction cheap. That is the Gram matrix of the inputs of a sequence, T (T + 1)/2 numbers, where
 T <= LONGEST_GRAM, so at most 4 (LONGEST_GRAM + 1) bytes per position; longer sequences keep 4 bytes per nonzero of sparse
 inputs instead, and their norms go through F_i' direction, at about the cost of two rounds of scores.
@@ -22,6 +22,7 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.kernels import inlined
 from fwexp.memory import check_room
+from fwexp.options import check_choice
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import lazy_sparse as sp
@@ -40,10 +41,12 @@ from fwexp.problems.features import (
 from fwexp.problems.rows import packed_gram, renumbered, row_scores
 from fwexp.problems.subsets import EACH, sliceable
 
+LOSSES = ("share", "errors")
+
 LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the same, on inputs of 10 nonzeros and of 128
 
 
-@sliceable(labels="label_ptr", x="label_ptr", local_x="label_ptr", gram="gram_ptr", num_local=EACH)
+@sliceable(labels="label_ptr", x="label_ptr", local_x="label_ptr", gram="gram_ptr", num_local=EACH, counts=EACH)
 class ChainProblem(NamedTuple):
     """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
 
@@ -56,6 +59,7 @@ class ChainProblem(NamedTuple):
     part_ptr: np.ndarray  # int64 (n + 1,)
     label_ptr: np.ndarray  # int64 (n + 1,): positions label_ptr[i] .. label_ptr[i+1] belong to sequence i
     labels: np.ndarray  # int32 (positions,); -1 in test sets only
+    counts: np.ndarray  # float64 (n,), how many positions the loss counts: 1 if it is a share, the length if it is their number
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per position
     gram_ptr: np.ndarray  # int64 (n + 1,)
     gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases), or none
@@ -70,7 +74,7 @@ class ChainProblem(NamedTuple):
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
 
 
-def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
+def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share") -> ChainProblem:
     """Build a problem from concatenated arrays.
 
     Parameters
@@ -83,10 +87,13 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
         Sequence i holds the positions ``ptr[i] .. ptr[i+1]``.
     num_states : int
         K.
+    loss : {"share", "errors"}
+        As for `chain_problem`.
     """
     features = as_features(x, copy=False)
     p, width = int(x.shape[1]), padded_width(num_states)
     label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
+    lengths = np.diff(label_ptr).astype(np.float64)
     return ChainProblem(
         n=len(label_ptr) - 1,
         d=num_states * (p + 2 + num_states),
@@ -97,6 +104,7 @@ def chain_from_arrays(x, y, ptr, num_states: int) -> ChainProblem:
         part_ptr=(label_ptr + np.arange(len(label_ptr)) * num_states) * width,
         label_ptr=label_ptr,
         labels=np.ascontiguousarray(y, dtype=np.int32),
+        counts=lengths if check_choice("loss", loss, LOSSES) == "errors" else np.ones_like(lengths),
         x=features,
         **_products(features, p, label_ptr),
     )
@@ -133,7 +141,7 @@ def _(problem, x, num_features):
     )
 
 
-def chain_problem(X, y, num_states: int | None = None, *, costs=None, nonnegative=None) -> ChainProblem:
+def chain_problem(X, y, num_states: int | None = None, *, costs=None, nonnegative=None, loss: str = "share") -> ChainProblem:
     """Build a sequence-labelling problem from your own arrays.
 
     Parameters
@@ -146,9 +154,13 @@ def chain_problem(X, y, num_states: int | None = None, *, costs=None, nonnegativ
     num_states : int, optional
         Number of labels K; by default the largest label plus one.
     costs : (K, K) array, optional
-        ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 0/1. The loss is the mean over the positions.
+        ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 0/1.
     nonnegative : mask, slice or int array, optional
         Which weights must not be negative: a mask of length d, a slice, or indices from 0.
+    loss : {"share", "errors"}
+        L_i is the share of wrong positions in sequence i (the loss of the papers), or their number; with ``costs`` it is the mean
+        of the costs over the positions, or their sum. With ``"errors"`` long sequences count for more, and the same
+        ``lam`` n/N, N positions in n sequences, suits sequences of any length. ``evaluate`` and traces have the error per position.
 
     Returns
     -------
@@ -160,7 +172,8 @@ def chain_problem(X, y, num_states: int | None = None, *, costs=None, nonnegativ
     ------
     ValueError
         No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, malformed sparse
-        matrices, features or costs out of the scales 1e-50 .. 1e50, labels or ``nonnegative`` out of range, bad costs.
+        matrices, features or costs out of the scales 1e-50 .. 1e50, labels or ``nonnegative`` out of range, bad costs, another
+        loss.
 
     Examples
     --------
@@ -186,7 +199,7 @@ def chain_problem(X, y, num_states: int | None = None, *, costs=None, nonnegativ
     check_labels("labels", labels, lowest, num_states)
     stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
     ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
-    problem = chain_from_arrays(stack, labels, ptr, num_states)
+    problem = chain_from_arrays(stack, labels, ptr, num_states, loss)
     return constrained(problem if costs is None else with_costs(problem, costs), nonnegative)
 
 
@@ -204,6 +217,12 @@ def as_matrices(X) -> list:
     if not X:
         raise ParameterError("X must hold at least one sequence, got n = 0")
     return [as_matrix(f"X[{i}]", x, "hold numbers, shape (T, p)") for i, x in enumerate(X)]
+
+
+@inlined
+def divisor(problem, i):
+    """Return by what the sum of the costs of sequence i is divided in its loss."""
+    return (problem.label_ptr[i + 1] - problem.label_ptr[i]) / problem.counts[i]
 
 
 @inlined
@@ -238,7 +257,7 @@ def _(problem, i, w, theta):
 def _(problem, i, theta, y, scratch):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    per_error = 1.0 / length
+    per_error = 1.0 / divisor(problem, i)
     # The augmented scores are a copy: theta stays the scores without loss.
     augmented = scratch[length * width : 2 * length * width]
     truth = 0.0
@@ -270,12 +289,13 @@ def _(problem, i, theta, c, potentials):
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
     for j in range(size + length * width):
         potentials[j] += c * theta[j]
+    per_error = c / divisor(problem, i)
     for t in range(length):  # up to a constant, a wrong label adds as much as the true one takes away
         label = problem.labels[start + t]
-        potentials[size + t * width + label] -= c / length
+        potentials[size + t * width + label] -= per_error
         if problem.excess.shape[0] > 0:
             for k in range(width):
-                potentials[size + t * width + k] += c / length * problem.excess[label, k]
+                potentials[size + t * width + k] += per_error * problem.excess[label, k]
 
 
 @protocol.expectation_oracle.register(ChainProblem)
@@ -287,14 +307,14 @@ def _(problem, i, potentials, mean, scratch):
     log_z = forward_backward(potentials[size:end], potentials[:size], problem.num_states, width, marginals, pairs, scratch)
     for j in range(end):
         mean[j] = -mean[j]
-    mean_loss = 0.0
+    mean_loss, divided_by = 0.0, divisor(problem, i)
     for t in range(length):
         label = problem.labels[start + t]
         mean[size + t * width + label] += 1.0
-        mean_loss += mean[size + t * width + label] / length
+        mean_loss += mean[size + t * width + label] / divided_by
         if problem.excess.shape[0] > 0:
             for k in range(width):  # 0 at the true label, and the others have minus their probabilities
-                mean_loss -= problem.excess[label, k] * mean[size + t * width + k] / length
+                mean_loss -= problem.excess[label, k] * mean[size + t * width + k] / divided_by
         if t > 0:
             mean[problem.labels[start + t - 1] * width + label] += 1.0
     return log_z, mean_loss
@@ -314,7 +334,7 @@ def _(problem, i, y):
         errors += y[t] != label
         if problem.excess.shape[0] > 0 and label >= 0:
             excess += problem.excess[label, y[t]]
-    return (errors + excess) / length
+    return (errors + excess) / divisor(problem, i)
 
 
 @protocol.as_labeling.register(ChainProblem)

@@ -11,6 +11,7 @@ from fwexp.jit.threads import num_threads, parallel_for
 from fwexp.problems.protocol import (
     ask_ahead,
     costly_oracle,
+    counted_positions,
     decode,
     forget,
     inner,
@@ -45,7 +46,7 @@ class Evaluation(NamedTuple):
 
     hinge: float  # 1/n sum_i H_i(w), the loss term of P(w); NaN if not asked for
     norm_sq: float  # ||w||^2
-    error: float  # mean task loss of the predictions (``loss_weight``); NaN if not asked for
+    error: float  # loss of the predictions per example, or per position if losses count positions; NaN if not asked for
 
 
 class Totals(NamedTuple):
@@ -54,7 +55,7 @@ class Totals(NamedTuple):
     hinge: float  # of H_i(w)
     loss: float  # of the losses of the labelings of the max-oracle
     error: float = 0.0  # of the losses of predictions times their weights
-    weight: float = 0.0  # of these
+    weight: float = 0.0  # of these weights times the positions that the losses count
 
 
 def evaluator(problem) -> "Evaluator":
@@ -112,7 +113,7 @@ class Evaluator:
         forget(problem)
         self.problem = problem
         self.calls, self.mean_loss = 0, 0.0
-        self._costly = costly_oracle(problem)
+        self._costly, self._positions = costly_oracle(problem), counted_positions(problem)
         self._kernel = specialise(_decode_range, problem)
         self._buffers = [workspace(problem) for _ in range(chunks_of(problem))]
         self.labelings = new_labelings(problem)
@@ -153,7 +154,7 @@ class Evaluator:
         losses = np.empty_like(hinges)
         weights = np.empty_like(errors)
         self._decode(w, hinges, losses, errors, weights, stop)
-        wanted = (hinges, losses, errors * weights, weights) if error else (hinges, losses)
+        wanted = (hinges, losses, errors * weights, weights * self._positions) if error else (hinges, losses)
         return Totals(*(float(np.add.reduce(values)) for values in wanted))
 
     def oracles(self, w: np.ndarray, errors: np.ndarray = _NOT_WANTED) -> tuple[np.ndarray, np.ndarray]:

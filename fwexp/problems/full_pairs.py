@@ -13,12 +13,13 @@ is certified.
 import numpy as np
 
 from fwexp.errors import ParameterError
+from fwexp.options import check_choice
 from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.pair_expansion import expand_pairs, scratch_size
 from fwexp.oracles.tree_max_product import is_forest, label_forest
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
-from fwexp.problems.graphs import check_edges, check_labels, matrices, node_features, node_loss
+from fwexp.problems.graphs import LOSSES, check_edges, check_labels, matrices, node_features, node_loss
 
 
 def checked(X, edges, Z) -> tuple[list, list, list]:
@@ -67,20 +68,20 @@ class FullPairsProblem(CallbackProblem):
         As for `fwexp.segmentation_problem`, but that edge features may be negative.
     num_labels : int
         L.
-    loss : {"hamming", "balanced"}
+    loss : {"share", "errors", "balanced"}
         As there.
     class_weight : float array (L,), optional
         How much a wrong label counts at a node of each true one.
     """
 
-    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "hamming", class_weight=None) -> None:
+    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "share", class_weight=None) -> None:
         graphs = list(zip(*checked(X, edges, Z)))
         forests = [is_forest(pairs, x.shape[0]) for x, pairs, _ in graphs]
-        self.is_exact = all(forests)
+        self.is_exact, self.counts_errors = all(forests), check_choice("loss", loss, LOSSES) == "errors"
         labels = [check_labels(f"y[{i}]", of_one, graphs[i][0].shape[0], num_labels) for i, of_one in enumerate(y)]
         ptr = np.concatenate(([0], np.cumsum([len(of_one) for of_one in labels])))
         truth = np.concatenate(labels)
-        cost = node_loss(truth, np.ones(ptr[-1]), ptr, num_labels, loss)
+        cost, _ = node_loss(truth, np.ones(ptr[-1]), ptr, num_labels, loss)
         costs = np.split(cost if class_weight is None else cost * class_weight[truth], ptr[1:-1])
 
         def augmented(i: int, w: np.ndarray) -> np.ndarray:
@@ -101,3 +102,8 @@ class FullPairsProblem(CallbackProblem):
 @protocol.exact_oracle.register(FullPairsProblem)
 def _(problem):
     return problem.is_exact
+
+
+@protocol.counted_positions.register(FullPairsProblem)
+def _(problem):
+    return np.array([len(y) if problem.counts_errors else 1 for y in problem.y], dtype=np.float64)

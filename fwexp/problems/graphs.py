@@ -6,12 +6,14 @@ from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of
+from fwexp.problems.subsets import EACH
 
-LOSSES = ("hamming", "balanced")
+LOSSES = ("share", "errors", "balanced")
 
 GRAPH_ROWS = {  # for `sliceable`
     "labels": "label_ptr",
     "node_loss": "label_ptr",
+    "counts": EACH,
     "x": "label_ptr",
     "z": "edge_ptr",
     "first": lambda problem: problem.label_ptr + np.arange(problem.n + 1),
@@ -20,8 +22,8 @@ GRAPH_ROWS = {  # for `sliceable`
 }
 
 
-def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> np.ndarray:
-    """Return what a wrong label of every node costs: at most 1 over all nodes of an example.
+def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a wrong label of every node costs, (nodes,), and by how much nodes count in every example, (n,).
 
     Parameters
     ----------
@@ -32,17 +34,20 @@ def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> np.ndarra
     label_ptr : int array (n + 1,)
         Where the nodes of an example start.
     num_labels : int
-    loss : {"hamming", "balanced"}
-        The weighted share of wrong nodes, or the mean of the shares of the classes that an example has.
+    loss : {"share", "errors", "balanced"}
+        The weighted share of wrong nodes, their weighted number, or the mean of the shares of the classes that an example has.
     """
-    sizes, lengths = np.asarray(sizes, dtype=np.float64), np.diff(label_ptr)
-    share = sizes / np.repeat(np.add.reduceat(sizes, label_ptr[:-1]), lengths)
-    if loss == "hamming":
-        return share
+    sizes, lengths = np.array(sizes, dtype=np.float64), np.diff(label_ptr)
+    totals = np.add.reduceat(sizes, label_ptr[:-1])
+    if loss == "errors":
+        return sizes, totals
+    share, once = sizes / np.repeat(totals, lengths), np.ones(len(lengths))
+    if loss == "share":
+        return share, once
     own = np.repeat(np.arange(len(lengths)) * num_labels, lengths) + np.maximum(labels, 0)
     classes, place = np.unique(own, return_inverse=True)
     counts = np.bincount(classes // num_labels)
-    return share / (np.repeat(counts, lengths) * np.bincount(place, share)[place])
+    return share / (np.repeat(counts, lengths) * np.bincount(place, share)[place]), once
 
 
 def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) -> dict:
@@ -58,6 +63,7 @@ def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) ->
     label_ptr = np.ascontiguousarray(label_ptr, dtype=np.int64)
     ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
     graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, np.diff(label_ptr), strict=True)]
+    costs, counts = node_loss(labels, sizes, label_ptr, num_labels, loss)
     return {
         "n": len(label_ptr) - 1,
         "num_labels": num_labels,
@@ -67,7 +73,8 @@ def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) ->
         "first": np.concatenate([first for first, _ in graphs]),
         "out": np.concatenate([out for _, out in graphs]),
         "labels": np.ascontiguousarray(labels, dtype=np.int32),
-        "node_loss": node_loss(labels, sizes, label_ptr, num_labels, loss),
+        "node_loss": costs,
+        "counts": counts,
     }
 
 

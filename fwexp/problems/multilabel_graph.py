@@ -5,8 +5,8 @@ phi(x, y) makes the score of a labeling y in {0 .. L-1}^V
     score(y) = sum_v <W[:, y_v], x_v> - sum_e <u, z_e> [y_a != y_b],    edges e = (a, b),
 
 with edge features z_e >= 0 and weights u >= 0. The public w holds ``W[f*L + k]`` for feature f and label k, then u, so
-d = L p + q. The loss is that of two classes (``segmentation``): the weighted share of wrong nodes, or the mean of the shares
-of the classes that an example has.
+d = L p + q. The loss is that of two classes (``segmentation``): the weighted share of wrong nodes, their weighted number, or the
+mean of the shares of the classes that an example has.
 
 With three labels the best labeling is NP-hard to find. The oracle is alpha expansion, a local search whose every move is
 a minimum cut, and declared inexact: what it finds is a labeling, never worse than the true one, so that the dual objective
@@ -46,6 +46,7 @@ class MultiLabelProblem(NamedTuple):
     out: np.ndarray  # int32 (2 edges,): likewise
     labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
     node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
+    counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
     z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
     nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
@@ -56,7 +57,7 @@ class MultiLabelProblem(NamedTuple):
 
 
 def multilabel_from_arrays(
-    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, num_labels, loss="hamming"
+    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, num_labels, loss="share"
 ) -> MultiLabelProblem:
     """Build a problem from concatenated arrays that are right.
 

@@ -9,8 +9,8 @@ minimum cut is a labeling of highest score. The public w holds ``W[f*2 + k]`` fo
 d = 2 p + q. With ``foreground_only`` label 0 has no weights of its own, w holds ``W[f]`` of label 1, then u, and d = p + q:
 the same predictions, with half the regularisation of W.
 
-The loss is the share of wrong nodes, weighted by their sizes, or with ``loss="balanced"`` the mean of the shares in both
-classes, where an example has both.
+The loss is the share of wrong nodes, weighted by their sizes; with ``loss="errors"`` their number, weighted likewise; or with
+``loss="balanced"`` the mean of the shares in both classes, where an example has both.
 
 With more labels the constructor returns a problem of ``multilabel_graph``, whose oracle is not exact if there are edges.
 
@@ -62,6 +62,7 @@ class SegmentationProblem(NamedTuple):
     out: np.ndarray  # int32 (2 edges,): likewise
     labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
     node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
+    counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
     z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
     nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
@@ -71,7 +72,7 @@ class SegmentationProblem(NamedTuple):
 
 
 def segmentation_problem(
-    X, edges, Z, y, node_weight=None, num_labels: int = 2, *, loss: str = "hamming", foreground_only: bool = False
+    X, edges, Z, y, node_weight=None, num_labels: int = 2, *, loss: str = "share", foreground_only: bool = False
 ) -> SegmentationProblem | MultiLabelProblem:
     """Build a segmentation problem from your own arrays.
 
@@ -90,8 +91,10 @@ def segmentation_problem(
     num_labels : int
         L; with more than 2 and any edge the oracle is alpha expansion, which may miss the maximum: such problems can be
         trained on, but nothing is certified, and ``gap`` of the result is NaN.
-    loss : {"hamming", "balanced"}
-        The weighted share of wrong nodes, or the mean of the shares of the classes that an example has.
+    loss : {"share", "errors", "balanced"}
+        L_i is the weighted share of wrong nodes in example i (the loss of the papers), their weighted number, or the mean of the
+        shares of the classes that example i has. With ``"errors"`` large graphs count for more, and the same ``lam`` n/N, N
+        nodes (or the sum of their weights) in n graphs, suits graphs of any size. ``evaluate`` and traces have the error per node.
     foreground_only : bool
         Whether only label 1 of two has weights of node features.
 
@@ -163,7 +166,7 @@ def segmentation_problem(
 
 
 def segmentation_from_arrays(
-    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, loss="hamming", foreground_only=False
+    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, loss="share", foreground_only=False
 ) -> SegmentationProblem:
     """Build a problem from concatenated arrays that are right.
 

@@ -18,6 +18,7 @@ from fwexp.problems.protocol import (
     accumulate_psi,
     best_block,
     climb,
+    counted_positions,
     dot,
     expectation_oracle,
     gram_scores,
@@ -86,8 +87,8 @@ def weighted_problem(problem, weights):
     problem
         For ``solve`` and all other functions. ``evaluate`` and the traces have weighted means: ``hinge`` is
         1/n sum_i c_i H_i(w), and errors (``error``, ``train_error``, ``test_error``) are 1/n sum_i c_i L_i of the
-        predictions. What is asked of one example (``predict``, ``loss``, ``joint_feature``, ``max_oracle``) is as without
-        weights.
+        predictions; for problems with ``loss="errors"`` they are sum_i c_i L_i / sum_i c_i T_i, with T_i positions in example i.
+        What is asked of one example (``predict``, ``loss``, ``joint_feature``, ``max_oracle``) is as without weights.
 
     Raises
     ------
@@ -210,6 +211,11 @@ def _(problem, i, theta, y, scratch):
 @loss.register(*WEIGHTED_FAMILIES)
 def _(problem, i, y):
     return problem.c[i] * loss(problem.unweighted, i, y)
+
+
+@counted_positions.register(*WEIGHTED_FAMILIES)
+def _(problem):
+    return problem.c * counted_positions(problem.unweighted)
 
 
 @tilt.register(*WEIGHTED_FAMILIES)

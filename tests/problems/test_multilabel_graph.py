@@ -31,7 +31,7 @@ def example(request):
     rng = np.random.default_rng(3)
     arrays = random_arrays(rng, binary=request.param == "binary")
     kind, balanced = request.param if request.param in KINDS else "dense", request.param == "balanced"
-    problem = build(*arrays, kind, loss="balanced" if balanced else "hamming")
+    problem = build(*arrays, kind, loss="balanced" if balanced else "share")
     assert isinstance(problem.x, KINDS[kind])
     assert isinstance(problem.z, KINDS[kind])
     return arrays, problem, feasible(problem, rng.normal(size=problem.d)), balanced

@@ -25,7 +25,7 @@ def example(request):
     kind = request.param if request.param in KINDS else "dense"
     options = {
         "foreground_only": request.param == "foreground only",
-        "loss": "balanced" if request.param == "balanced" else "hamming",
+        "loss": "balanced" if request.param == "balanced" else "share",
     }
     problem = build(*arrays, kind, **options)
     assert isinstance(problem.x, KINDS[kind])
@@ -118,7 +118,7 @@ def test_labelings_of_which_only_the_nodes_are_written_are_found(example, functi
 
 def test_an_image_of_one_class_has_the_same_loss_balanced_or_not():
     arrays = [np.zeros((3, 1))], [[]], [np.zeros((0, 1))], [[1, 1, 1]], [[1, 2, 5]]
-    for loss in ("hamming", "balanced"):
+    for loss in ("share", "balanced"):
         assert fwexp.loss(build(*arrays, loss=loss), 0, [1, 0, 1]) == 0.25
 
 
@@ -190,7 +190,7 @@ NODES, EDGES, FEATURES, LABELS = [np.ones((3, 2))], [[(0, 1), (1, 2)]], [np.ones
         ({"node_weight": [[1, 2, 0]]}, r"node_weight\[0\] must be > 0, got 0"),
         ({"num_labels": 1}, "num_labels must be an integer >= 2, got 1"),
         ({"num_labels": 2.5}, "num_labels must be an integer >= 2, got 2.5"),
-        ({"loss": "area"}, "unknown loss 'area'; accepted: balanced, hamming"),
+        ({"loss": "area"}, "unknown loss 'area'; accepted: balanced, errors, share"),
         ({"foreground_only": 1}, "foreground_only must be true or false, got 1"),
     ],
 )

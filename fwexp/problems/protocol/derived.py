@@ -106,6 +106,16 @@ def _(problem):
 
 
 @dispatched
+def counted_positions(problem):
+    """Return how many positions the losses of every example count, float64 (n,): 1 for a loss that is a share (plain Python)."""
+
+
+@counted_positions.register(object)
+def _(problem):
+    return getattr(problem, "counts", np.ones(problem.n))
+
+
+@dispatched
 def loss_weight(problem, i, y):
     """Return how much L_i(y) counts in the mean loss of predictions: 1, unless the error of a set is a ratio of two sums."""
 
