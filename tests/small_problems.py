@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import fwexp
+import fwexp.blocks
 import fwexp.solvers
 import fwexp.tasks
 from fwexp.problems.chain import ChainProblem
@@ -91,12 +92,12 @@ def compile_chains_only(monkeypatch, problem):
 
 def run_in_plain_python(monkeypatch):
     """Let all kernels run as plain Python, whatever the problem."""
-    for package in (fwexp.solvers, fwexp.tasks):  # a module that was imported only later would have its own way
+    for package in (fwexp.blocks, fwexp.solvers, fwexp.tasks):  # a module that was imported only later would have its own way
         for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
             importlib.import_module(module.name)
     for name, module in list(sys.modules.items()):
         if name.startswith("fwexp.") and hasattr(module, "specialise") and name != "fwexp.jit.kernels":
-            monkeypatch.setattr(module, "specialise", lambda kernel, problem: kernel.py_func)
+            monkeypatch.setattr(module, "specialise", lambda kernel, *values: kernel.py_func)
 
 
 def relative_error(got, wanted):

@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
+from fwexp.blocks.acceleration import AccelerateOptions
 from fwexp.data import DATASETS
 from fwexp.data import check_options as check_dataset_options
 from fwexp.errors import OptionError, ParameterError
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.solvers.acceleration import AccelerateOptions
 from fwexp.solvers.bcfw_options import SAMPLING, CacheOptions, Options
 from fwexp.tasks import TASKS
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp.blocks import projections
+from fwexp.blocks.acceleration import OBSERVED, ProximalCentre, acceleration_strength, observed_strength
+from fwexp.blocks.counts import ORACLE_CALLS, STEPS_TAKEN
 from fwexp.distributed import worker
 from fwexp.distributed.schemes import Scheme
 from fwexp.problems.protocol import new_weights
 from fwexp.problems.sparse_vector import add_to
-from fwexp.solvers import projections
-from fwexp.solvers.acceleration import OBSERVED, ProximalCentre, acceleration_strength, observed_strength
 from fwexp.solvers.bcfw import Iterate
-from fwexp.solvers.counts import ORACLE_CALLS, STEPS_TAKEN
 
 FAN = 8  # changes that are summed at one place
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks.corners import Cache
+from fwexp.blocks.counts import ORACLE_CALLS, STEPS_TAKEN
+from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.distributed.schemes import Scheme
 from fwexp.distributed.worker import FAULTS
 from fwexp.solvers.bcfw import State
-from fwexp.solvers.corners import Cache
-from fwexp.solvers.counts import ORACLE_CALLS, STEPS_TAKEN
-from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 
 MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
 LONGEST_WAIT = 0.1  # seconds between two looks at what may be overdue

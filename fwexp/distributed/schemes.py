@@ -3,9 +3,9 @@
 import dataclasses
 from typing import ClassVar
 
+from fwexp.blocks import duals
+from fwexp.blocks.acceleration import OBSERVED, AccelerateOptions
 from fwexp.options import check_choice, check_integer, check_number, check_switch, choice, option
-from fwexp.solvers import duals
-from fwexp.solvers.acceleration import OBSERVED, AccelerateOptions
 from fwexp.solvers.bcfw import BCFW
 
 # As `fwexp.solvers.auto` has it, but later, for curvatures are K times as large (`synthetic_lsp`: 22.7 passes, 23.7 if at once).

@@ -18,6 +18,8 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm.core import CommClosedError
 
 from fwexp import record
+from fwexp.blocks import active_set, duals, projections
+from fwexp.blocks.counts import ORACLE_CALLS
 from fwexp.driver.log import quiet
 from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.evaluation import Evaluator, Totals
@@ -35,10 +37,9 @@ from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.problems.tiers import missing
 from fwexp.problems.weighted import share
-from fwexp.solvers import active_set, auto, duals, projections
+from fwexp.solvers import auto
 from fwexp.solvers.base import check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
-from fwexp.solvers.counts import ORACLE_CALLS
 
 TIMED = 5  # examples whose oracle calls are timed
 SPARSE = 0.25  # of the entries: vectors with fewer nonzero ones travel as sparse ones

@@ -1,10 +1,11 @@
 """Compilation settings: the one place that decides how kernels are compiled and what their machine code is cached under.
 
-numba's disk cache looks at the file that defines a kernel, not at what the kernel calls: edit an oracle and the cached
-solver keeps running the old one. So machine code is kept in a directory named after the digest of the sources that its
-module depends on, those of all problems and oracles included, which kernels reach by dispatch. Other sources do not
-count: after an edit of one solver, only that one is compiled anew. Kernels specialised for problem classes from outside
-the package are not cached at all.
+numba's disk cache looks at the file that defines a kernel, not at the functions that the kernel calls: edit an oracle and the
+cached solver keeps running the old one. So machine code is kept in a directory named after the digest of the sources that its
+module depends on. Kernels also call functions that their module does not import, by dispatch on the class of an argument. These
+functions lie in `PACKAGES`, which therefore count as a whole: problems and oracles for every kernel, the others if the module
+of the kernel imports one of their files. Other sources do not count: after an edit of one solver, only that solver is compiled
+anew. Kernels specialised for classes from elsewhere are not cached at all.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -24,7 +25,8 @@ __all__ = ["INLINE", "PART", "array_kernel", "dispatched", "inlined", "njit", "o
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": references.KernelCompiler}
 PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
-REACHED = ("fwexp.jit.kernels", "fwexp.problems", "fwexp.oracles")  # what every kernel may call
+REACHED = ("fwexp.jit.kernels", "fwexp.problems", "fwexp.oracles")  # Every kernel may call these.
+PACKAGES = ("fwexp.problems", "fwexp.oracles", "fwexp.blocks")  # Dispatched functions of these lie anywhere in the package.
 
 INLINE = {**PART, "forceinline": True}
 
@@ -38,7 +40,7 @@ oracle_part = numba.extending.register_jitable(fastmath=True, **INLINE)
 @cache
 def cache_directory(module: str) -> Path | None:
     """Return the directory of the machine code of a module as its sources are now; None where nothing can be kept."""
-    return disk_cache.directory(code_digest.digest([module, *REACHED])[:16])
+    return disk_cache.directory(code_digest.digest([module, *REACHED], whole=PACKAGES)[:16])
 
 
 def njit(function: Callable | None = None, *, fastmath: bool = False):
@@ -145,27 +147,31 @@ def _uncached(dispatcher) -> Callable:
     return _with_parts(numba.njit(fastmath=dispatcher.targetoptions["fastmath"], **KERNEL)(dispatcher.py_func))
 
 
-def specialise(kernel, problem) -> Callable:
-    """Return the form of ``kernel`` that fits ``problem``.
+def specialise(kernel, problem, *values) -> Callable:
+    """Return the form of ``kernel`` that fits ``problem`` and other values by whose class the kernel chooses functions.
 
-    Families of this package run compiled and cached; tuples of arrays from outside run compiled, without a disk cache
-    (their sources are not part of the hash); anything else runs as plain Python.
+    Families of this package run compiled and cached. Tuples of arrays from elsewhere run compiled, without a disk cache, because
+    the digest does not cover their sources; so do kernels that are given such values. Anything else runs as plain Python.
     """
     if numba.config.DISABLE_JIT or not isinstance(problem, tuple):
         return kernel.py_func
-    classes = frozenset(_classes(problem))
+    classes = frozenset().union(*map(_classes, (problem, *values)))
     load_array_kernels(_reached(kernel.py_func, classes))
-    return kernel if all(_is_ours(cls) for cls in classes) else _uncached(kernel)
+    return kernel if _is_covered(kernel.py_func.__module__, classes) else _uncached(kernel)
 
 
-def _classes(value: tuple) -> set[type]:
+@cache
+def _is_covered(module: str, classes: frozenset[type]) -> bool:
+    """Return whether the digest of the kernels of a module covers the sources of classes, which are of this package."""
+    ours = all(cls.__module__.partition(".")[0] == __name__.partition(".")[0] for cls in classes)
+    return ours and {cls.__module__ for cls in classes} <= code_digest.closure([module, *REACHED], whole=PACKAGES)
+
+
+def _classes(value) -> set[type]:
     """Return the class of a named tuple, and of all named tuples that are its fields."""
-    fields = [field for field in value if isinstance(field, tuple) and hasattr(field, "_fields")]
-    return {type(value)}.union(*map(_classes, fields))
-
-
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+    if not (isinstance(value, tuple) and hasattr(value, "_fields")):
+        return set()
+    return {type(value)}.union(*map(_classes, value))
 
 
 _dispatched: list[Callable] = []

@@ -22,17 +22,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp.blocks import active_set
+from fwexp.blocks.active_set import UNLIMITED
+from fwexp.blocks.corners import Degraded, allowed_error, best_slot, worst_allowed
+from fwexp.blocks.counts import STEPS_TAKEN
 from fwexp.errors import ParameterError
 from fwexp.jit.kernels import njit, specialise
 from fwexp.options import check_number, option
 from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
 from fwexp.problems.tiers import missing
-from fwexp.solvers import active_set
-from fwexp.solvers.active_set import UNLIMITED
 from fwexp.solvers.bcfw import BCFW, State
 from fwexp.solvers.bcfw_options import PlainOptions
-from fwexp.solvers.corners import Degraded, allowed_error, best_slot, worst_allowed
-from fwexp.solvers.counts import STEPS_TAKEN
 
 MAX_ENUMERATED = 512  # labelings per example, to try all
 FIRST_ROOM = 4  # labelings that an active set has room for at first, where not all are stored

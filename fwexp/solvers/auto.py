@@ -8,23 +8,23 @@ The rule:
   on chains more visits save a tenth of the calls). The rule counts and takes no time, so that runs are the same again. Not
   where weights must not be negative, for averages, an order, or with options of ``bcfw``: then as follows.
 * The maximum of the dual over a block costs no more than the oracle (tier ``exact``): exact steps, rounds through what is not
-  settled, and acceleration once rounds bring little (`fwexp.solvers.shrinking`). On digits, sparse and Gaussian classes with lam n
+  settled, and acceleration once rounds bring little (`fwexp.blocks.shrinking`). On digits, sparse and Gaussian classes with lam n
   from 1 to 3000, to gaps of 1e-2 to 1e-4 of the optimum, exact steps took from 1/400 of the time of corrective ones to as long;
   where outputs are given one by one, twice as long, and are not chosen.
 * Labelings cannot be kept (no tier ``sets``): plain steps in random order.
 * Averages are asked for (they are not defined with acceleration): corrective steps in random order.
 * ``lam`` is not known yet, as on a path: the same, accelerated where that pays at the time.
 * Else: corrective steps, gap sampling with a first pass in random order, a small oracle cache, and after `START` passes
-  acceleration, as strong as the labelings met until then ask for (`observed_strength` in `fwexp.solvers.acceleration`), with gaps
+  acceleration, as strong as the labelings met until then ask for (`observed_strength` in `fwexp.blocks.acceleration`), with gaps
   refreshed every ten passes.
 """
 
 import dataclasses
 
+from fwexp.blocks.acceleration import OBSERVED
 from fwexp.options import left_open
 from fwexp.problems.protocol import costly_block, costly_oracle, has_best_block
 from fwexp.problems.tiers import missing
-from fwexp.solvers.acceleration import OBSERVED
 from fwexp.solvers.base import check_options
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.n_slack import NSlack

@@ -6,13 +6,12 @@ from typing import ClassVar
 
 from fwexp.driver.iteration import Iteration, Point
 from fwexp.errors import OptionError
-from fwexp.jit.kernels import register_jitable
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original
 
-__all__ = ["Point", "Solver", "check_needs", "check_options", "clipped_step"]
+__all__ = ["Point", "Solver", "check_needs", "check_options"]
 
 
 class Solver(Iteration):
@@ -247,11 +246,3 @@ def _constrained() -> list[str]:
     from fwexp.solvers import of_kind  # which loads them all
 
     return sorted(name for name, cls in of_kind(STRUCTURED).items() if cls.constraints)
-
-
-@register_jitable
-def clipped_step(gap, curvature):
-    """Return the exact line-search step gap / curvature, clipped to [0, 1] (1 where the dual is linear and rises)."""
-    if gap <= 0.0:
-        return 0.0
-    return 1.0 if gap >= curvature else gap / curvature

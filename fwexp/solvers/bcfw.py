@@ -28,24 +28,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks import active_set, corners, duals, gap_tree, projections
+from fwexp.blocks.acceleration import Acceleration, ProximalCentre
+from fwexp.blocks.active_set import ActiveSets
+from fwexp.blocks.averaging import Averages, averaged, new_averages, update_averages
+from fwexp.blocks.constrained_search import extend_step
+from fwexp.blocks.corners import NO_ROOM, find_corner
+from fwexp.blocks.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
+from fwexp.blocks.duals import block_has_room, change_weights, prefetch_block, step_towards
+from fwexp.blocks.gap_refresh import GapRefresh, exact_gaps
+from fwexp.blocks.lam_changes import LamChanges
+from fwexp.blocks.sampling import Draws
+from fwexp.blocks.sampling_rule import Sampling, example_after, gaps_are_spent, next_example, note_gap, note_pass
+from fwexp.blocks.shrinking import Rounds
 from fwexp.errors import OptionError
 from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, product, workspace
-from fwexp.solvers import active_set, corners, duals, gap_tree, projections
-from fwexp.solvers.acceleration import Acceleration, ProximalCentre
-from fwexp.solvers.active_set import ActiveSets
-from fwexp.solvers.averaging import Averages, averaged, new_averages, update_averages
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.bcfw_options import CacheOptions, Options
-from fwexp.solvers.constrained_search import extend_step
-from fwexp.solvers.corners import NO_ROOM, find_corner
-from fwexp.solvers.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
-from fwexp.solvers.duals import block_has_room, change_weights, prefetch_block, step_towards
-from fwexp.solvers.gap_refresh import GapRefresh, exact_gaps
-from fwexp.solvers.lam_changes import LamChanges
-from fwexp.solvers.sampling import Draws
-from fwexp.solvers.sampling_rule import Sampling, example_after, gaps_are_spent, next_example, note_gap, note_pass
-from fwexp.solvers.shrinking import Rounds
 
 CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 MAX_STORED = 20  # labelings that an active set keeps without a cache, those with weight excepted
@@ -64,7 +64,7 @@ class Iterate(NamedTuple):
     w_sq: np.ndarray  # float64 (1,), ||w||^2, kept up to date by Frank-Wolfe steps on active sets
     gaps: np.ndarray  # float64 (n,), the last known G_i
     exact_gap: np.ndarray  # float64 (1,), mean known G_i when all were last computed or visited; before, the largest loss met
-    counts: np.ndarray  # int64 (7,), see `fwexp.solvers.counts`
+    counts: np.ndarray  # int64 (7,), see `fwexp.blocks.counts`
 
 
 @njit

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fwexp.blocks import duals
+from fwexp.blocks.acceleration import AccelerateOptions
 from fwexp.errors import OptionError
 from fwexp.options import check_integer, check_number, check_switch, choice, option
-from fwexp.solvers import duals
-from fwexp.solvers.acceleration import AccelerateOptions
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ are over the corners that have weight or a gradient above the mean a'g, the best
 
 import numpy as np
 
-from fwexp.solvers.projections import exact_step
+from fwexp.blocks.projections import exact_step
 from fwexp.solvers.simplex_qp import SimplexQP
 
 NEWTON_STEPS = 500  # of Newton, at most

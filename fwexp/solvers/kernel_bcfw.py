@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp.blocks import active_set
+from fwexp.blocks.active_set import UNLIMITED
+from fwexp.blocks.averaging import averaged
 from fwexp.options import check_integer, check_number, choice, option
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.problems.protocol import inner, original
-from fwexp.solvers import active_set
-from fwexp.solvers.active_set import UNLIMITED
-from fwexp.solvers.averaging import averaged
 from fwexp.solvers.base import Point
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.bcfw_options import PlainOptions

@@ -35,14 +35,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks import active_set, weight_steps
+from fwexp.blocks.acceleration import ProximalCentre, acceleration_strength, new_centre
+from fwexp.blocks.active_set import UNLIMITED
+from fwexp.blocks.weight_steps import clipped_step
 from fwexp.jit.kernels import njit, specialise
 from fwexp.options import check_fraction, check_integer, check_number, choice, option
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import KernelView, kernel_view, product, scatter, scores, stored_labeling, workspace
-from fwexp.solvers import active_set, weight_steps
-from fwexp.solvers.acceleration import ProximalCentre, acceleration_strength, new_centre
-from fwexp.solvers.active_set import UNLIMITED
-from fwexp.solvers.base import Point, Solver, clipped_step
+from fwexp.solvers.base import Point, Solver
 
 FIRST_ROOM = 4  # labelings that there is room for at the start
 CORRECTIONS = 10  # pairwise steps per visit

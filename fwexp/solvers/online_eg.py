@@ -27,6 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks.averaging import Averages, averaged, new_averages, update_averages
+from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.jit.kernels import njit, register_jitable, specialise
 from fwexp.options import choice
 from fwexp.problems.protocol import (
@@ -42,9 +44,7 @@ from fwexp.problems.protocol import (
     tilt,
     workspace,
 )
-from fwexp.solvers.averaging import Averages, averaged, new_averages, update_averages
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 
 START, GROWTH, LARGEST = 0.5, 1.05, 1e8  # of the step sizes
 ROUNDING = 1e-13  # of the change of the dual objective, relative to the scores

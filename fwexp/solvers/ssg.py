@@ -22,6 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks import projections
+from fwexp.blocks.averaging import AVG, KINDS, TAVG, WAVG, last_power_of_two
+from fwexp.blocks.projections import add_psi_change
+from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.jit.kernels import njit, specialise
 from fwexp.options import choice
 from fwexp.problems.protocol import (
@@ -34,11 +38,7 @@ from fwexp.problems.protocol import (
     scores,
     workspace,
 )
-from fwexp.solvers import projections
-from fwexp.solvers.averaging import AVG, KINDS, TAVG, WAVG, last_power_of_two
 from fwexp.solvers.base import Point, Solver
-from fwexp.solvers.projections import add_psi_change
-from fwexp.solvers.sampling import Draws, fixed_order_draws, order_draws
 
 
 @dataclass(frozen=True)

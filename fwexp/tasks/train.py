@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
+from fwexp.blocks.sampling import check_order
 from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import stopwatch
@@ -20,7 +21,6 @@ from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
 from fwexp.solvers import check_needs, check_options, get_method, get_solver
 from fwexp.solvers.base import Solver
-from fwexp.solvers.sampling import check_order
 from fwexp.tasks.base import Task
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result

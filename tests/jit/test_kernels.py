@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -164,7 +165,19 @@ def test_settings_of_numba_lead_nowhere_else(monkeypatch, setting, value):
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
+def read_from(monkeypatch):
+    """A function that has digests read the sources of a package in another folder, as they are when it is called."""
+
+    def change(folder):
+        monkeypatch.setattr(code_digest, "PACKAGE", folder)
+        for name in ("imports", "path_of", "_modules", "_source"):
+            monkeypatch.setattr(code_digest, name, cache(getattr(code_digest, name).__wrapped__))
+
+    return change
+
+
+@pytest.fixture
+def package(tmp_path, read_from):
     """A package of four modules: two oracles, a solver that uses one of them, and another solver."""
     folder = tmp_path / "fwexp"
     for name, text in {
@@ -177,9 +190,7 @@ def package(tmp_path, monkeypatch):
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    monkeypatch.setattr(code_digest, "PACKAGE", folder)
-    for name in ("imports", "path_of", "_modules", "_source"):
-        monkeypatch.setattr(code_digest, name, getattr(code_digest, name).__wrapped__)
+    read_from(folder)
     return folder
 
 
@@ -194,7 +205,7 @@ def test_a_module_depends_on_what_it_imports_when_it_is_imported(package):
     ("edited", "changed"),
     [("oracles/a.py", "st"), ("problems/p.py", "st"), ("solvers/base.py", "s"), ("solvers/s.py", "s"), ("solvers/__init__.py", "")],
 )
-def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monkeypatch, edited, changed):
+def test_caches_depend_on_the_sources_that_kernels_reach(package, read_from, tmp_path, monkeypatch, edited, changed):
     monkeypatch.setattr(disk_cache, "base", lambda: (tmp_path, ""))
 
     def directories():
@@ -203,23 +214,45 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, tmp_path, monk
     before = directories()
     assert before == directories()
     (package / edited).write_text((package / edited).read_text() + "\n# edited")
+    read_from(package)
     after = directories()
     assert {name for name in "st" if before[name] != after[name]} == set(changed)
     assert all(path.is_dir() for path in after.values())
 
 
+BLOCKS = sorted(path.relative_to(PACKAGE) for path in (PACKAGE / "blocks").rglob("*.py"))
+LOOP = "fwexp.solvers.bcfw"  # the module of the kernel that calls most of them by dispatch
+
+
+@pytest.mark.parametrize("file", BLOCKS, ids=lambda path: path.stem)
+def test_an_edit_of_any_file_of_block_methods_changes_the_digest_of_their_kernels(tmp_path, read_from, file):
+    folder = tmp_path / "fwexp"
+    for part in ("blocks", "solvers", "problems", "oracles", "jit"):
+        shutil.copytree(PACKAGE / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    read_from(folder)
+
+    def digest(module):
+        return code_digest.digest([module, *kernels.REACHED], whole=kernels.PACKAGES)
+
+    before = {module: digest(module) for module in (LOOP, "fwexp.blocks.active_set", "fwexp.solvers.excessive_gap")}
+    assert digest(LOOP) == before[LOOP]
+    (folder / file).write_text((folder / file).read_text() + "\n# edited")
+    read_from(folder)
+    assert {module for module in before if digest(module) != before[module]} == {LOOP, "fwexp.blocks.active_set"}
+
+
 def test_all_that_kernels_call_counts_for_their_cache():
-    """Functions called by dispatch lie where those who call them import from, or where all may call; see ``kernels.REACHED``."""
+    """Functions called by dispatch lie where those who call them import from, or in packages that count as a whole."""
     for module in pkgutil.walk_packages(fwexp.__path__, "fwexp."):
         importlib.import_module(module.name)
-    reached, seen = code_digest.closure(kernels.REACHED), set()
+    seen = set()
     for name, module in [*sys.modules.items()]:
         if name.startswith("fwexp."):
             for function in vars(module).values():
                 for cls, implementation in getattr(function, "implementations", {}).items():
                     compiled = cls is object or issubclass(cls, tuple)  # what kernels take
                     if compiled and implementation.__module__.startswith("fwexp."):
-                        counted = reached | code_digest.closure([function.__module__])
+                        counted = code_digest.closure([function.__module__, *kernels.REACHED], whole=kernels.PACKAGES)
                         assert implementation.__module__ in counted, f"{function.__name__} in {implementation.__module__}"
                         seen.add(function.__name__)
     assert seen >= {"max_oracle", "find_corner", "step_towards"}

@@ -4,9 +4,9 @@ import numba
 import numpy as np
 import pytest
 
+from fwexp.blocks import gap_tree, sampling_rule
 from fwexp.jit import prefetch
 from fwexp.jit.kernels import njit
-from fwexp.solvers import gap_tree, sampling_rule
 
 
 @njit

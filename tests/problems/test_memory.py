@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp import memory
+from fwexp.blocks.active_set import ActiveSets
 from fwexp.problems import chain, protocol, sparse_parts
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.solvers.active_set import ActiveSets
 from fwexp.testing import check_problem
 from tests.small_problems import ARRAYS, as_form, inputs, run_in_plain_python
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.blocks import active_set
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.protocol import to_public
-from fwexp.solvers import SOLVERS, active_set, approximate, check_options
+from fwexp.solvers import SOLVERS, approximate, check_options
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
 from tests.small_problems import chain, compile_chains_only

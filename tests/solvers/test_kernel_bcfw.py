@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
+from fwexp.blocks import active_set
 from fwexp.jit.vectors import EIGHT
 from fwexp.problems.evaluation import Evaluator
-from fwexp.solvers import SOLVERS, active_set, check_options, kernel_bcfw
+from fwexp.solvers import SOLVERS, check_options, kernel_bcfw
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
 from tests.small_problems import ARRAYS, as_form, chain, inputs, run_in_plain_python

@@ -79,7 +79,7 @@ def test_lipschitz_sampling_visits_examples_without_curvature(step, zero):
 
 
 def test_lipschitz_probabilities_are_in_proportion_to_the_curvature():
-    from fwexp.solvers.sampling import lipschitz_draws, order_draws
+    from fwexp.blocks.sampling import lipschitz_draws, order_draws
 
     curvature = np.array([1.0, 3.0, 2.0, 0.5])
     wanted = order_draws("lipschitz", 4, 3, curvature).take(1000)

@@ -42,9 +42,9 @@ PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": 
     [
         ("fwexp.solvers.auto", {"auto", "path"}),
         ("fwexp.solvers.bcfw", {"auto", "bcfw", "path", "conll2000"}),
-        ("fwexp.solvers.sampling_rule", {"auto", "bcfw", "path", "conll2000"}),
+        ("fwexp.blocks.sampling_rule", {"auto", "bcfw", "path", "conll2000"}),
         ("fwexp.solvers.ssg", {"ssg"}),
-        ("fwexp.solvers.sampling", ALL),  # the order that `solve` takes is checked there
+        ("fwexp.blocks.sampling", ALL),  # the order that `solve` takes is checked there
         ("fwexp.solvers.one_slack", set()),
         ("fwexp.solvers", set()),
         ("fwexp.oracles.viterbi", ALL),

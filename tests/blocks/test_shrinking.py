@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fwexp
-from fwexp.solvers import SOLVERS, check_options, shrinking
+from fwexp.blocks import shrinking
+from fwexp.solvers import SOLVERS, check_options
 from fwexp.testing import check_solver
 from tests import reference as ref
 

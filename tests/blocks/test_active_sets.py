@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from fwexp.blocks.active_set import ActiveSets, best_stored, worst_active
+from fwexp.blocks.weight_steps import move_weight
 from fwexp.jit.kernels import njit
-from fwexp.solvers.active_set import ActiveSets, best_stored, worst_active
-from fwexp.solvers.weight_steps import move_weight
 
 ROOM = 24
 

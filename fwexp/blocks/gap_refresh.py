@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from fwexp.blocks.counts import GAPS_KNOWN, ORACLE_CALLS, steps_of
+from fwexp.blocks.duals import block_gap
 from fwexp.jit.kernels import njit, specialise
 from fwexp.jit.threads import parallel_for
 from fwexp.problems.evaluation import chunks_of
 from fwexp.problems.protocol import ask_ahead, max_oracle, product, scores, workspace
-from fwexp.solvers.counts import GAPS_KNOWN, ORACLE_CALLS, steps_of
-from fwexp.solvers.duals import block_gap
 
 
 @njit

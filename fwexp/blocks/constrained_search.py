@@ -3,10 +3,10 @@
 The step that is exact for the unclipped vectors is too short where coordinates are clipped (``projections``).
 """
 
+from fwexp.blocks.duals import furthest, step_again
+from fwexp.blocks.projections import Nonnegative, Unconstrained, add_change
 from fwexp.jit.kernels import dispatched, register_jitable
 from fwexp.problems.protocol import dot
-from fwexp.solvers.duals import furthest, step_again
-from fwexp.solvers.projections import Nonnegative, Unconstrained, add_change
 
 NEWTON_STEPS = 60
 ROUNDING = 1e-14  # a derivative this small, relative to the one at the start, is 0

@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwexp.blocks import active_set, weight_steps
+from fwexp.blocks.active_set import ActiveSets
+from fwexp.blocks.projections import add_change
+from fwexp.blocks.weight_steps import clipped_step
 from fwexp.jit.kernels import dispatched, register_jitable
 from fwexp.problems.protocol import (
     add_to_block,
@@ -24,10 +28,6 @@ from fwexp.problems.protocol import (
     set_direction,
     true_labeling,
 )
-from fwexp.solvers import active_set, weight_steps
-from fwexp.solvers.active_set import ActiveSets
-from fwexp.solvers.base import clipped_step
-from fwexp.solvers.projections import add_change
 
 # Kinds of steps, as numbers for kernels.
 FW, PAIRWISE, AWAY, CORRECTIVE = 0, 1, 2, 3

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks import gap_tree, shrinking
+from fwexp.blocks.counts import CACHE_HITS, GAPS_KNOWN, ORACLE_CALLS
+from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 from fwexp.jit.kernels import dispatched, inlined
 from fwexp.problems.protocol import radii_sq
-from fwexp.solvers import gap_tree, shrinking
-from fwexp.solvers.counts import CACHE_HITS, GAPS_KNOWN, ORACLE_CALLS
-from fwexp.solvers.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 
 # Kinds of rules, as numbers for kernels.
 IN_ORDER, BY_GAP, LARGEST_GAP = 0, 1, 2

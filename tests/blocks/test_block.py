@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.blocks import active_set, gap_tree, sampling_rule
+from fwexp.blocks.acceleration import LATE_PASSES, LATE_STRENGTH, PIECE, new_centre
 from fwexp.problems.protocol import radii_sq, to_public, workspace
-from fwexp.solvers import SOLVERS, active_set, check_options, gap_tree, sampling_rule
-from fwexp.solvers.acceleration import LATE_PASSES, LATE_STRENGTH, PIECE, new_centre
+from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
 from tests.small_problems import steps_before_a_tie
 

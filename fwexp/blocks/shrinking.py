@@ -5,7 +5,7 @@ gap again is in every round. So nothing is put away for good, as it is until the
 Hsieh, Wang and Lin, JMLR 2008); and every certificate rests on all examples.
 
 Acceleration counts rounds instead of passes, and begins when they bring little: with the second whose gaps sum up to more than
-`SLOW` of those of the round before. Its centres move between rounds in the kernel, as `fwexp.solvers.acceleration` says: of small
+`SLOW` of those of the round before. Its centres move between rounds in the kernel, as `fwexp.blocks.acceleration` says: of small
 problems a round takes less time than a call from Python.
 """
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks.counts import CACHE_HITS, ORACLE_CALLS
 from fwexp.jit.kernels import register_jitable
-from fwexp.solvers.counts import CACHE_HITS, ORACLE_CALLS
 
 LONGEST = 16  # rounds
 SLOW = 0.5

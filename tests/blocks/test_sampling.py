@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fwexp.blocks.sampling import check_order, fixed_order_draws, order_draws, uniform_draws
 from fwexp.errors import ParameterError
-from fwexp.solvers.sampling import check_order, fixed_order_draws, order_draws, uniform_draws
 
 WEIGHTS = np.array([1.0, 0.0, 3.0, 2.0, 0.5])
 RULES = ["uniform", "perm", "cyclic", "lipschitz"]

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from fwexp.blocks import projections
+from fwexp.blocks.counts import ORACLE_CALLS
+from fwexp.blocks.duals import block_has_room, jump_to, shrink_block_towards_truth
 from fwexp.errors import ParameterError
 from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.protocol import loss, max_oracle, scores
-from fwexp.solvers import projections
-from fwexp.solvers.counts import ORACLE_CALLS
-from fwexp.solvers.duals import block_has_room, jump_to, shrink_block_towards_truth
 
 
 @njit

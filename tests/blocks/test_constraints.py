@@ -12,12 +12,12 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp import record
+from fwexp.blocks.projections import exact_step
 from fwexp.errors import OptionError
 from fwexp.problems import protocol, tiers
 from fwexp.problems.constraints import public_indices
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.clipped_qp import maximise
-from fwexp.solvers.projections import exact_step
 from fwexp.solvers.simplex_qp import SimplexQP
 from tests.small_problems import run_in_plain_python
 

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp.blocks import active_set, projections, shrinking
+from fwexp.blocks.counts import steps_of
 from fwexp.jit.kernels import specialise
 from fwexp.options import check_flag, check_number, option
 from fwexp.problems.protocol import product, radii_sq
-from fwexp.solvers import active_set, projections, shrinking
-from fwexp.solvers.counts import steps_of
 
 POSITIVE = "a positive number"
 OBSERVED = "observed"
