@@ -89,7 +89,7 @@ def _shown(found: Mapping[tuple[str, str], Sequence], count: int, score: Callabl
     return Shown(pd.DataFrame(rows, columns=["keys", "variant", "image", "measure", "value"]), drawn, count)
 
 
-HORSES = Figure(
+HORSES = Figure.declared(
     name="horses/overlays",
     title="Horses found on test images, with edges between superpixels and without",
     caption="Left the true figure, cut out, and right what was found, on six test images at equal ranks from the best to the "
@@ -99,7 +99,7 @@ HORSES = Figure(
     draw=overlays.draw_segmentations,
     shows=horses,
 )
-POSES = Figure(
+POSES = Figure.declared(
     name="pose/overlays",
     title="Poses found on test images of synthetic_lsp",
     caption="Left the true pose and right the one found, on six test images of synthetic_lsp at equal ranks from the best to the "

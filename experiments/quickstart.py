@@ -3,7 +3,7 @@
 from fwexp.papers.catalogue import Figure
 from fwexp.plots.curves import REFERENCE, Chart, Panel
 
-QUICKSTART = Figure(
+QUICKSTART = Figure.declared(
     name="quickstart",
     title="BCFW, SSG and batch FW on handwritten dates",
     caption="Three solvers on the handwritten dates that come with the package: distance of the objective to the best lower bound "

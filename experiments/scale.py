@@ -19,7 +19,7 @@ def measured(_, __):
     return pd.read_csv(TABLE).fillna({"bottleneck": ""})
 
 
-FIG1 = Figure(
+FIG1 = Figure.declared(
     name="scale/fig1",
     title="Training over workers: 1 to 8 measured, up to 10,000 simulated, with cheap and costly oracles, few and many weights",
     caption="Oracle calls per second, and progress: these over the passes that a gap takes relative to one worker. Points were "

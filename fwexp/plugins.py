@@ -199,10 +199,17 @@ def warn_left_out(what: str, error: BaseException) -> None:
 def modules(package: str) -> Iterator:
     """Import the modules of a package of ours, one after the other, but for those that do not import."""
     for info in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
-        try:
-            yield importlib.import_module(info.name)
-        except (Exception, SystemExit) as error:
-            warn_left_out(info.name, error)
+        if (module := imported(info.name)) is not None:
+            yield module
+
+
+def imported(name: str):
+    """Import a module and return it; if it does not import, print a line that says why, and return None."""
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        warn_left_out(name, error)
+        return None
 
 
 def of_modules(package: str, objects: Callable[[object], Iterable]) -> Iterator[tuple[str, Definition]]:

@@ -5,13 +5,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from fwexp.errors import OptionError, unknown
 from fwexp.methods import of_results, variant_of
 from fwexp.plots import drawing, frames, style
 from fwexp.plots.frames import Panel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REFERENCE = "bccfw_accelerated"
 """The method of the run that presets name to bound the optimum from below."""
@@ -45,13 +47,13 @@ class Chart:
     hidden: Sequence[str] = ()
     lowest: Sequence[str] = ()
     split_by: Sequence[str] = ()
-    variants: Callable[[pd.DataFrame], pd.Series] | None = None
-    derive: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    variants: "Callable[[pd.DataFrame], pd.Series] | None" = None
+    derive: "Callable[[pd.DataFrame], pd.DataFrame] | None" = None
     columns: int = 3
     height: float = 1.75
     width: float = style.TEXT
 
-    def data(self, results: pd.DataFrame) -> pd.DataFrame:
+    def data(self, results: "pd.DataFrame") -> "pd.DataFrame":
         """Return the tidy frame: `frames.COLUMNS`, one row per panel, variant and position.
 
         Parameters
@@ -74,7 +76,7 @@ class Chart:
         results = results[~(names.isin(self.hidden) | variants.isin(self.hidden))]
         return frames.joined(frame for panel in self.panels for frame in frames.curves_of(results, panel))
 
-    def draw(self, frame: pd.DataFrame):
+    def draw(self, frame: "pd.DataFrame"):
         """Draw all panels with one legend for all; return the matplotlib Figure."""
         from matplotlib.figure import Figure
 

@@ -1,14 +1,18 @@
 """What a picture shows, in words: for those who cannot see it, and for searching."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from fwexp.plots import style
 from fwexp.plots.frames import AXES, MEASURES
 from fwexp.plots.overlays import SCORES
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def describe(frame: pd.DataFrame, titles: dict[str, str]) -> str:
+
+def describe(frame: "pd.DataFrame", titles: dict[str, str]) -> str:
     """Say of every panel what is drawn against what, and where each curve ends, the lowest first; against a parameter, from where.
 
     Parameters

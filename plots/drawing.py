@@ -1,13 +1,17 @@
 """Drawing tidy frames of curves, as `fwexp.plots.frames` makes them: panels, their log axes, and one legend for all."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from fwexp.plots import style
 from fwexp.plots.frames import AXES, FLOOR, MEASURES, Panel
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def draw_panel(frame: pd.DataFrame, panel: Panel, ax=None):
+
+def draw_panel(frame: "pd.DataFrame", panel: Panel, ax=None):
     """Draw one panel and return its axes; without `ax`, on a new figure of its own, one column wide, with a legend."""
     from matplotlib.figure import Figure
 

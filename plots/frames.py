@@ -5,12 +5,15 @@ A frame has one row per panel, variant and position; `fwexp.plots.drawing` reads
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from fwexp.errors import ParameterError, unknown
 from fwexp.plots import style
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MEASURES = {
     "suboptimality": ("primal suboptimality", "log"),
@@ -101,7 +104,7 @@ class Panel:
         """The data set with its options."""
         return " ".join([self.dataset, *(f"{option}={value}" for option, value in self.options.items())])
 
-    def rows(self, results: pd.DataFrame) -> pd.DataFrame:
+    def rows(self, results: "pd.DataFrame") -> "pd.DataFrame":
         """The rows of `results` that belong to this panel."""
         if self.lam != "":
             by_rule = results["lam_spec"].astype(str) == "1/n"
@@ -114,7 +117,7 @@ class Panel:
         return on_data(results, self.dataset, self.options)
 
 
-def on_data(results: pd.DataFrame, dataset: str, options: Mapping[str, str]) -> pd.DataFrame:
+def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str]) -> "pd.DataFrame":
     """The rows of `results` that are on a data set with these options."""
     same = results["dataset"] == dataset
     for option, value in options.items():
@@ -123,7 +126,7 @@ def on_data(results: pd.DataFrame, dataset: str, options: Mapping[str, str]) -> 
     return results[same]
 
 
-def suboptimality(results: pd.DataFrame) -> pd.DataFrame:
+def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
     """`results` with the column ``suboptimality``: primal minus the highest dual seen.
 
     That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not; rows of
@@ -144,13 +147,13 @@ def suboptimality(results: pd.DataFrame) -> pd.DataFrame:
     return results.assign(suboptimality=difference)
 
 
-def envelope(results: pd.DataFrame, measure: str, solvers: Iterable[str]) -> pd.DataFrame:
+def envelope(results: "pd.DataFrame", measure: str, solvers: Iterable[str]) -> "pd.DataFrame":
     """`results` with `measure` of the given solvers replaced by its lowest value so far, run by run."""
     lowest = results.groupby(["key", "iterate"])[measure].cummin()
     return results.assign(**{measure: results[measure].where(~results["solver"].isin(list(solvers)), lowest)})
 
 
-def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFrame:
+def bands(runs: "pd.DataFrame", measure: str, axis: str = "passes") -> "pd.DataFrame":
     """Median, best and worst of a measure over runs that differ in their seed.
 
     Parameters
@@ -175,6 +178,8 @@ def bands(runs: pd.DataFrame, measure: str, axis: str = "passes") -> pd.DataFram
     logarithm. Nothing is extrapolated: the positions end where the first run ends. Only a run that diverged goes on,
     at infinity, so that the band shows it.
     """
+    import pandas as pd
+
     if axis == "at_lam":  # whose logarithm is what passes grow by
         band = bands(runs.assign(log_lam=np.log10(runs[axis])), measure, "log_lam")
         return band.assign(x=10.0 ** band["x"])
@@ -212,7 +217,7 @@ def _interpolate(grid, x, y, log):
     return np.where(grid > x[-1], np.inf, inner)
 
 
-def curves_of(results: pd.DataFrame, panel: Panel) -> Iterator[pd.DataFrame]:
+def curves_of(results: "pd.DataFrame", panel: Panel) -> "Iterator[pd.DataFrame]":
     """Yield the tidy frames of a panel, one for each variant."""
     rows = panel.rows(results)
     if panel.measure not in rows or panel.axis not in rows:  # the runs that have it failed
@@ -226,8 +231,10 @@ def curves_of(results: pd.DataFrame, panel: Panel) -> Iterator[pd.DataFrame]:
         yield bands(runs, panel.measure, panel.axis).assign(**facts, axis=panel.axis, measure=panel.measure)
 
 
-def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+def joined(frames: "Iterable[pd.DataFrame]") -> "pd.DataFrame":
     """Return the frames of curves as one with `COLUMNS`, which may be empty."""
+    import pandas as pd
+
     filled = [frame for frame in frames if len(frame)] or [pd.DataFrame(columns=COLUMNS)]
     return pd.concat(filled, ignore_index=True)[COLUMNS]
 

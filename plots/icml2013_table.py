@@ -5,10 +5,14 @@ objective at w = 0, and the exponent p of the growth of these calls with the num
 bounds is 1, and 0 for the two methods whose bounds are free of n.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from fwexp.methods import of_results
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LAM = 0.01
 LEVELS = (0.1, 0.01)  # of the gap, relative to P(0)
@@ -36,13 +40,15 @@ Growth: exponent fitted to random samples of the training words. A dash: not run
 """
 
 
-def data(results: pd.DataFrame) -> pd.DataFrame:
+def data(results: "pd.DataFrame") -> "pd.DataFrame":
     """One row per method: the paper's facts, then ``runs``, ``n``, and ``calls`` and ``growth`` for each of `LEVELS`.
 
     ``calls`` is the median over the seeds on all training words, infinite where it was not reached. ``growth`` is the
     slope of log calls over log n, for sizes at which the level was reached, NaN where these are less than three. ``keys``
     names all runs of the method, with spaces between.
     """
+    import pandas as pd
+
     names = of_results(results)
     reached = pd.DataFrame([_reached(run) for _, run in _with_bound(results[names.isin(list(METHODS))]).groupby("key")])
     rows = []
@@ -61,7 +67,7 @@ def data(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", *FACTS, "n", "runs", "longest", *measured, "keys"])
 
 
-def draw(frame: pd.DataFrame) -> str:
+def draw(frame: "pd.DataFrame") -> str:
     """Return the table as Markdown."""
     heads = [f"calls to gap {level} P(0)" for level in LEVELS] + [f"growth with n, to {level} P(0)" for level in LEVELS]
     lines = ["| " + " | ".join([*FACTS, *heads]) + " |", "| " + " | ".join(["---"] * len(FACTS) + ["---:"] * len(heads)) + " |"]
@@ -107,7 +113,7 @@ def _first(calls, gap, level):
     return before * (calls[k] / before) ** part
 
 
-def _slope(calls: pd.Series) -> float:
+def _slope(calls: "pd.Series") -> float:
     calls = calls[np.isfinite(calls) & (calls > 0)]
     if len(calls) < 3:
         return np.nan

@@ -5,15 +5,17 @@ The paper's HorseSeg and LSP are replaced by synthetic data of their sizes, and 
 
 import itertools
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from fwexp.errors import ParameterError
 from fwexp.methods import methods, of_results
 from fwexp.plots import drawing, frames, style
 from fwexp.plots.curves import Chart, Panel
+
+if TYPE_CHECKING:
+    pass
 
 LAM = 0.001
 """Of the figures at one lam: the paper's middle one on OCR."""
@@ -53,6 +55,8 @@ LAM_MIN = {"synth. HorseSeg-small": 0.01, "OCR-small": 1e-4, "synth. HorseSeg-me
 
 def ways(results):
     """The name in `style.LINES` of each row's way to smaller lam."""
+    import pandas as pd
+
     path = np.where(results["task.exact"] == True, "path", "heuristic_path")  # noqa: E712 (missing elsewhere)
     grid = np.where(results["task.warm"] == True, "warm_grid", "cold_grid")  # noqa: E712
     return pd.Series(np.where(results["task"] == "path", path, grid), index=results.index)
@@ -85,6 +89,8 @@ def fig2_data(results):
     ParameterError
         Runs of a version that did not count what each criterion lets through.
     """
+    import pandas as pd
+
     names = of_results(results, FIG2_B.split_by)
     shown = FIG2_B.data(results[names.isin(list(style.METHODS))])
     shares, facts = [], {"dataset": "ocr", "lam": str(LAM), "axis": "nu"}

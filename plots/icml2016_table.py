@@ -1,13 +1,15 @@
 """Table 1 of the ICML 2016 paper: its data sets and ours, with what a call of the oracle costs here, and what part of a run."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from fwexp.methods import of_results
 from fwexp.plots import style
 from fwexp.plots.icml2016 import PLACES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = ("bcfw", "bcpfw_gap_cache")  # whose runs are looked at
 
@@ -44,11 +46,13 @@ Measured after the runs, on the machine that made the table. A dash: not run, or
 SAMPLED, REPEATS = 500, 5
 
 
-def data(results: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
+def data(results: "pd.DataFrame", costs: "pd.DataFrame") -> "pd.DataFrame":
     """One row per data set: ``n``, ``d``, seconds of a call (``least``, ``mean``, ``most``), and the shares of `METHODS`.
 
     ``costs`` has a row per run, by ``key``: ``n``, ``d`` and the seconds of a call at its weights. ``keys`` names the runs.
     """
+    import pandas as pd
+
     ends = results.sort_values("oracle_calls", kind="stable").groupby("key").last().reset_index().merge(costs, on="key")
     ends["method"] = of_results(ends)
     rows = []
@@ -67,7 +71,7 @@ def data(results: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["data set", *Facts._fields, *measured, "keys"])
 
 
-def draw(frame: pd.DataFrame, costs: pd.DataFrame) -> str:
+def draw(frame: "pd.DataFrame", costs: "pd.DataFrame") -> str:
     """Return the table as Markdown."""
     shares = [f"share of the time of {style.METHODS[method].label}" for method in METHODS]
     heads = ["data set", "in the paper", "here", "oracle", "a call: least", "mean", "most", *shares]

@@ -4,12 +4,14 @@ A figure has a frame of scores like any other; images and what is drawn on them 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from fwexp.plots import style
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ["panel", "dataset", "lam", "variant", "image", "measure", "value", "keys"]
 OVERALL = "all"
@@ -44,12 +46,12 @@ class Pose(NamedTuple):
 class Shown(NamedTuple):
     """What a figure of overlays shows."""
 
-    scores: pd.DataFrame  # columns keys, variant, image, measure, value
+    scores: "pd.DataFrame"  # columns keys, variant, image, measure, value
     pictures: Sequence[Segmentation | Pose]
     count: int  # of test images
 
 
-def data(results: pd.DataFrame, shown: Shown) -> pd.DataFrame:
+def data(results: "pd.DataFrame", shown: Shown) -> "pd.DataFrame":
     """The tidy frame of a figure: `COLUMNS`, one row per image, run and measure; no key where nothing was run."""
     panels = {picture.name: chr(ord("a") + k) for k, picture in enumerate(shown.pictures)}
     facts = results.drop_duplicates("key").set_index("key")
@@ -58,7 +60,7 @@ def data(results: pd.DataFrame, shown: Shown) -> pd.DataFrame:
     return frame.assign(lam=lam)[COLUMNS]
 
 
-def draw_segmentations(frame: pd.DataFrame, shown: Shown):
+def draw_segmentations(frame: "pd.DataFrame", shown: Shown):
     """Draw photos: the true figure cut out, and beside it what was found, in colours by whether that is right."""
     from matplotlib.patches import Patch
 
@@ -75,7 +77,7 @@ def draw_segmentations(frame: pd.DataFrame, shown: Shown):
     return _draw(frame, shown, ("iou", "pixel_accuracy"), (truth, found), keys, 0.74)
 
 
-def draw_poses(frame: pd.DataFrame, shown: Shown):
+def draw_poses(frame: "pd.DataFrame", shown: Shown):
     """Draw the scores of the most likely joint at every cell, with the true pose on it, and beside it the one found."""
     from matplotlib.lines import Line2D
 

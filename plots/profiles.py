@@ -1,17 +1,21 @@
 """Performance profiles (Dolan and Moré 2002): on which share of the problems a method is within a factor of the fastest."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from fwexp.plots import style
 from fwexp.plots.drawing import label_log
 from fwexp.plots.frames import AXES, MEASURES
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 COSTS = {"passes": "effective passes", "time": "solver time"}
 COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "problems", "keys"]
 
 
-def data(costs: pd.DataFrame) -> pd.DataFrame:
+def data(costs: "pd.DataFrame") -> "pd.DataFrame":
     """The steps of all profiles.
 
     Parameters
@@ -26,6 +30,8 @@ def data(costs: pd.DataFrame) -> pd.DataFrame:
         Columns `COLUMNS`: the share ``median`` of the problems that ``variant`` solves within ``x`` times the least cost.
         Problems that no side solves do not count.
     """
+    import pandas as pd
+
     rows = []
     for panel, cost in zip("ab", COSTS):
         table = costs.pivot(index="problem", columns="side", values=cost).astype(float).fillna(np.inf)
@@ -43,7 +49,7 @@ def data(costs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)[COLUMNS]
 
 
-def draw(frame: pd.DataFrame):
+def draw(frame: "pd.DataFrame"):
     """Draw the profiles by passes and by time; return the matplotlib Figure."""
     from matplotlib.figure import Figure
 

@@ -1,9 +1,12 @@
 """How training grows with workers: measured points on simulated curves, a panel for each regime."""
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from fwexp.plots import style
 from fwexp.plots.drawing import label_log
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ["panel", "regime", "variant", "axis", "measure", "x", "median", "bottleneck", "keys"]
 CALLS, PROGRESS = ", calls", ", progress"
@@ -27,8 +30,10 @@ STYLES = {
 NAMES = {CALLS: "oracle calls per second", PROGRESS: "the same over how many more passes a gap takes"}
 
 
-def data(_, table: pd.DataFrame) -> pd.DataFrame:
+def data(_, table: "pd.DataFrame") -> "pd.DataFrame":
     """The tidy frame: calls per second, and these over the passes that a gap takes relative to one worker."""
+    import pandas as pd
+
     first = table[table["series"] == "measured"].groupby("regime")["passes"].first()
     passes = table["passes"] / table["regime"].map(first).where(table["series"] == "measured", 1.0)
     panels = table["regime"].map(dict(zip(table["regime"].unique(), "abcd", strict=False)))
@@ -40,7 +45,7 @@ def data(_, table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)[COLUMNS]
 
 
-def draw(frame: pd.DataFrame, _):
+def draw(frame: "pd.DataFrame", _):
     """Draw a panel for each regime; its title names what is the bottleneck of most workers."""
     from matplotlib.figure import Figure
 

@@ -15,11 +15,13 @@ from types import SimpleNamespace
 import pytest
 
 import fwexp.data
+import fwexp.experiments
 import fwexp.solvers
 from fwexp import plugins
 from fwexp.convex import minimize, saddle_point
 from fwexp.data import DATASETS
-from fwexp.papers.catalogue import FIGURES, figures_of
+from fwexp.papers import catalogue
+from fwexp.papers.catalogue import FIGURES
 from fwexp.run.config import names
 from fwexp.solvers import SOLVERS
 from tests.pages import blocks, write_files
@@ -405,15 +407,20 @@ def test_one_file_adds_a_dataset(add):
     assert (sorted(names), complaints) == (sorted([*before, "tags"]), [])
 
 
-def test_one_statement_adds_a_figure():
-    source = """
-from fwexp.experiments import Figure
-A = Figure("mine/a", "title", data, draw)
-B: Figure = Figure(title="title", name="mine/b", data=data, draw=draw)
-HELPER = make("no/figure")
-"""
-    assert list(figures_of(source)) == [("A", "mine/a"), ("B", "mine/b")]
-    assert all(FIGURES[name].name == name for name in FIGURES)
+def test_one_file_adds_a_figure(add, monkeypatch):
+    before = list(FIGURES)
+    monkeypatch.setattr(catalogue, "_DECLARED", {kind: dict(those) for kind, those in catalogue._DECLARED.items()})
+    catalogue.import_experiments.cache_clear()
+    source = "from fwexp.experiments import Figure\n{} = Figure.declared({!r}, 'title', print, print)\n"
+    own, twice = source.format("A", "mine/a"), source.format("FIG1", "icml2013/fig1")
+    names, complaints = add(fwexp.experiments, FIGURES, zz_mine=own, zz_raises="1 / 0", zz_twice=twice)
+    assert names == [*before, "mine/a"]
+    assert complaints == [
+        "fwexp: left out fwexp.experiments.zz_raises: ZeroDivisionError: division by zero (zz_raises.py, line 1)",
+        "fwexp: left out fwexp.experiments.zz_twice: figure 'icml2013/fig1' must be declared once, got a second declaration",
+    ]
+    catalogue.import_experiments()
+    assert len(complaints) == 2
 
 
 def test_files_of_ours_that_do_not_work_are_left_out(add):

@@ -2,7 +2,7 @@
 
 from fwexp.papers.catalogue import Advance, Paper
 
-PAPER = Paper(
+PAPER = Paper.declared(
     id="B13",
     name="icml2013",
     title="Block-Coordinate Frank-Wolfe Optimization for Structural SVMs (ICML 2013)",

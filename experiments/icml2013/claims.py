@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from fwexp.papers.claims.catalogue import Need, claim
+from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3, FIG4, FIG5
+from fwexp.papers.catalogue import Preset
+from fwexp.papers.claims.catalogue import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, interval, quantile
 from fwexp.papers.claims.verdict import Finding, Undecided
 
@@ -11,17 +13,12 @@ OCR, CONLL, WORDS = "ocr", "conll2000", "hansards"
 END = {OCR: 120.0, CONLL: 12.0, WORDS: 12.0}
 """Where the ranges of passes end: near the end of the figures' runs."""
 
-FIG1, FIG2, FIG3, FIG4, FIG5 = (f"icml2013/fig{k}" for k in range(1, 6))
-OWN = "claims/icml2013"
+OWN = Preset("claims/icml2013")
 PLACES = ((OCR, 0.01), (OCR, 0.001), (OCR, "1/n"), (CONLL, "1/n"), (WORDS, 0.001))
 PANELS = tuple((dataset, lam) for dataset in END for lam in LAMS)
 """Of figures 3 to 5."""
 BATCH = ("fw", "one_slack")
 OFTEN = {"share": SHARES, "seeds": SEEDS}
-
-
-def _need(preset, *methods, **where):
-    return Need(preset, methods, where=where)
 
 
 def _drawn(runs, method, **where):
@@ -33,7 +30,7 @@ def _drawn(runs, method, **where):
 @claim(
     "B13-1",
     "For lam = 0.01 the stochastic solvers are considerably below the batch solvers after equally many passes.",
-    _need(FIG1, "bcfw", "ssg", "fw", "one_slack", dataset=OCR, lam=0.01),
+    FIG1.runs("bcfw", "ssg", "fw", "one_slack", dataset=OCR, lam=0.01),
     quote='caption of figure 1: "For large lam (a), the stochastic algorithms (BCFW and SSG) perform considerably better than the '
     'batch solvers (cutting plane and FW)"',
     vary={"factor": FACTORS},
@@ -55,7 +52,7 @@ def stochastic_below_batch(runs, *, factor=FACTOR):
 @claim(
     "B13-2",
     "For lam = 1/n even the batch solvers have a lower objective than SSG, early on.",
-    _need(FIG1, "ssg", "fw", "one_slack", dataset=OCR, lam="1/n"),
+    FIG1.runs("ssg", "fw", "one_slack", dataset=OCR, lam="1/n"),
     quote='caption of figure 1: "For a small lam (c), even the batch solvers achieve a lower objective earlier on than SSG"',
     vary={"early": (20.0, 40.0, 60.0, 90.0, 120.0), **OFTEN},
 )
@@ -78,7 +75,7 @@ def batch_before_ssg(runs, *, early=60.0, share=SHARE, seeds=LINES):
     "B13-3",
     "BCFW has a low objective at large and at small lam; its weighted average dominates all competitors in most panels, most "
     "clearly in the first passes and at small lam.",
-    *(_need(FIG1, dataset=dataset, lam=lam) for dataset, lam in PLACES),
+    *(FIG1.runs(dataset=dataset, lam=lam) for dataset, lam in PLACES),
     quote='caption of figure 1: "Our proposed BCFW algorithm achieves a low objective in both settings"; section 6, last '
     'paragraph: "In most of the experiments, the BCFW-wavg method dominates all competitors. The superiority is especially '
     'striking for the first few iterations, and when using a small regularization strength"',
@@ -137,7 +134,7 @@ def _competitors(runs, where):
 @claim(
     "B13-4",
     "On CoNLL BCFW has a low objective after few datapoints, where the other solvers do not.",
-    _need(FIG1, "bcfw", "ssg", "fw", "one_slack", dataset=CONLL, lam="1/n"),
+    FIG1.runs("bcfw", "ssg", "fw", "one_slack", dataset=CONLL, lam="1/n"),
     quote='caption of figure 1: "(d) shows the convergence for CoNLL with the first passes in more details. Here BCFW already '
     'results in a low objective even after seeing only few datapoints"',
     vary={"few": (0.03, 0.1, 0.3, 1.0), **OFTEN},
@@ -167,9 +164,9 @@ def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
     "B13-5",
     "Weighted averaging lowers the test error of BCFW and of SSG; SSG-wavg sometimes beats BCFW-wavg in test error although its "
     "objective is the worst.",
-    _need(FIG3, "bcfw", "ssg", dataset=OCR, lam=LAMS),
-    _need(FIG4, "bcfw", "ssg", dataset=CONLL, lam=LAMS),
-    _need(FIG5, "bcfw", "ssg", dataset=WORDS, lam=LAMS),
+    FIG3.runs("bcfw", "ssg", dataset=OCR, lam=LAMS),
+    FIG4.runs("bcfw", "ssg", dataset=CONLL, lam=LAMS),
+    FIG5.runs("bcfw", "ssg", dataset=WORDS, lam=LAMS),
     quote='section 6, last paragraph: "the weighted average of the iterates seems to help both methods significantly: SSG-wavg '
     'sometimes slightly outperforms BCFW-wavg despite having the worst objective value amongst all methods"',
     vary={"panels": (0.5, 0.75, ALWAYS), "late": (0.25, 0.5, 0.75), **OFTEN},
@@ -218,8 +215,8 @@ def _scaled(rate):
     "B13-6",
     "With predefined steps BCFW behaves like SSG: most of its gain comes from the step size; at small lam it can be worse than "
     "batch FW with line search early on.",
-    _need(FIG2, "bcfw", "bcfw_predefined", "fw", dataset=OCR, lam=LAMS),
-    _need(FIG3, "ssg", dataset=OCR, lam=LAMS),
+    FIG2.runs("bcfw", "bcfw_predefined", "fw", dataset=OCR, lam=LAMS),
+    FIG3.runs("ssg", dataset=OCR, lam=LAMS),
     quote='appendix F, paragraph 2: "BCFW with predefined step-sizes does similarly as SSG, indicating that most of the '
     "improvement of BCFW with line-search over SSG is coming from the optimal step-size choice [...] BCFW with predefined "
     'step-sizes can even do worse than batch Frank-Wolfe with line-search in the early iterations for small values of lam"',
@@ -257,9 +254,9 @@ def _mean(found, low, high):
 @claim(
     "B13-7",
     "The uniform average of SSG always has a worse objective than every other stochastic solver except online-EG.",
-    _need(FIG3, "bcfw", "ssg", "online_eg", dataset=OCR, lam=LAMS),
-    _need(FIG4, "bcfw", "ssg", dataset=CONLL, lam=LAMS),
-    _need(FIG5, "bcfw", "ssg", dataset=WORDS, lam=LAMS),
+    FIG3.runs("bcfw", "ssg", "online_eg", dataset=OCR, lam=LAMS),
+    FIG4.runs("bcfw", "ssg", dataset=CONLL, lam=LAMS),
+    FIG5.runs("bcfw", "ssg", dataset=WORDS, lam=LAMS),
     quote='appendix F, paragraph 3: "In our experiments, the objective value of SSG-avg is always worse than the other stochastic '
     'methods (apart online-EG)"',
     vary={"since": (1.0, 2.0, 5.0, 10.0), **OFTEN},
@@ -286,7 +283,7 @@ def uniform_average_is_worst(runs, *, since=1.0, share=ALWAYS, seeds=LINES):
 @claim(
     "B13-8",
     "The tail average of BCFW is sometimes slightly better than the weighted one but fluctuates more.",
-    _need(FIG3, "bcfw", dataset=OCR, lam=LAMS),
+    FIG3.runs("bcfw", dataset=OCR, lam=LAMS),
     quote='appendix F, paragraph 3: "BCFW-tavg sometimes slightly outperforms the weighted average scheme BCFW-wavg, but its '
     'performance fluctuates more widely"',
     vary={"factor": FACTORS, "seeds": SEEDS},
@@ -316,7 +313,7 @@ def _rises(found, low, high):
 @claim(
     "B13-9",
     "On OCR online-EG is substantially worse than the other stochastic solvers.",
-    _need(FIG3, "bcfw", "ssg", "online_eg", dataset=OCR, lam=LAMS),
+    FIG3.runs("bcfw", "ssg", "online_eg", dataset=OCR, lam=LAMS),
     quote='appendix F, paragraph 3: "Online-EG performed substantially worse than the other stochastic solvers for the OCR '
     'dataset"',
     vary={"factor": FACTORS},
@@ -337,7 +334,7 @@ def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
 @claim(
     "B13-10",
     "At lam = 0.001 on OCR, BCFW-wavg has a low test error early, and then the test error rises.",
-    _need(FIG3, "bcfw", dataset=OCR, lam=0.001),
+    FIG3.runs("bcfw", dataset=OCR, lam=0.001),
     quote="caption of figure 3: \"One can see some kind of 'overfitting' for example in the lam = 0.001 case, where BCFW-wavg "
     'reaches early a low test error which then starts to increase"',
     vary={"early": (1 / 6, 1 / 4, 1 / 3, 1 / 2), "share": SHARES},

@@ -24,14 +24,13 @@ def _all_averages(dataset: str, title: str, error_scale: str = "", **settings) -
     return Chart(panels, hidden=[REFERENCE], height=1.9)
 
 
-FIG1 = Figure(
+FIG1 = Figure.declared(
     name="icml2013/fig1",
     title="Primal suboptimality of all solvers on OCR, CoNLL-2000 and word alignment",
     caption="How far the objective is from its minimum after so many passes over the data. Bands go from the best to the worst "
     "seed, lines are medians; of the batch solvers the lowest value so far is drawn.",
     paper="The same panels: the block-coordinate method and its weighted average were the lowest nearly everywhere, batch solvers "
     "fell behind at large lam, and stochastic subgradient suffered at lam = 1/n. On CoNLL a fraction of a pass was enough.",
-    claims=("B13-1", "B13-2", "B13-3", "B13-4", "L-4"),
     chart=Chart(
         panels=[
             *_ocr(full=5.0),
@@ -43,31 +42,29 @@ FIG1 = Figure(
         lowest=["fw", "one_slack", "n_slack", "fcfw"],
     ),
 )
-FIG2 = Figure(
+FIG2 = Figure.declared(
     name="icml2013/fig2",
     title="Line search against predefined steps, batch and block, on OCR",
     caption="Line search against predefined steps, for the batch and the block-coordinate method.",
     paper="Line search gained much for the block-coordinate method, which without it resembled the subgradient method.",
-    claims=("B13-6", "B13-16", "B13-21"),
     chart=Chart(_ocr(full=10.0), hidden=[REFERENCE, "bcfw-wavg", "bcfw-tavg"]),  # predefined batch steps start far out
 )
-FIG3 = Figure(
+FIG3 = Figure.declared(
     name="icml2013/fig3",
     title="Suboptimality and test error of the stochastic solvers and their averages on OCR",
     caption="The stochastic solvers with all their averages on OCR: objective above, test error below.",
     paper="Weighted averages helped in test error; uniform averages were slow; at small lam the test error rose again after an "
     "early minimum.",
-    claims=("B13-5", "B13-7", "B13-8", "B13-9", "B13-10", "B13-20", "B13-22"),
     chart=_all_averages("ocr", "OCR", full=5.0),
 )
-FIG4 = Figure(
+FIG4 = Figure.declared(
     name="icml2013/fig4",
     title="Suboptimality and test error of the stochastic solvers and their averages on CoNLL-2000",
     caption="The stochastic solvers with all their averages on CoNLL-2000, from a hundredth of a pass on; no online-EG.",
     paper="The order of the solvers was that of OCR, already within the first pass.",
     chart=_all_averages("conll2000", "CoNLL", "log", **FIRST),
 )
-FIG5 = Figure(
+FIG5 = Figure.declared(
     name="icml2013/fig5",
     title="Suboptimality and test error of the stochastic solvers and their averages on word alignment",
     caption="The stochastic solvers with all their averages on word alignment. Features and training alignments of the paper are "
@@ -75,7 +72,7 @@ FIG5 = Figure(
     paper="The order of the solvers was the same; the paper shows one lam in its figure 1.",
     chart=_all_averages("hansards", "word alignment", "log", **FIRST),
 )
-TABLE1 = Figure(
+TABLE1 = Figure.declared(
     name="icml2013/table1",
     title="Oracle calls of all methods: what theory guarantees, what was measured on OCR, and the growth with n",
     caption="Oracle calls of all methods: what theory guarantees, and what was measured on OCR, also on samples of its words.",

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from fwexp.experiments.icml2013.claims import CONLL, END, FIG1, FIG2, FIG3, LAMS, OCR, OWN, early_low
+from fwexp.experiments.icml2013.claims import CONLL, END, LAMS, OCR, OWN, early_low
+from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3
 from fwexp.papers.claims import small
-from fwexp.papers.claims.catalogue import Need, claim
+from fwexp.papers.claims.catalogue import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARES, below, examples, interval
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding
 
@@ -12,7 +13,7 @@ from fwexp.papers.claims.verdict import NOT_REACHED, Finding
 @claim(
     "B13-20",
     "The gap of BCFW-wavg and the primal error of SSG-wavg fall like 1/k, that of SSG-avg like log k/k.",
-    Need(FIG3, ("bcfw", "ssg"), where={"dataset": OCR, "lam": LAMS}),
+    FIG3.runs("bcfw", "ssg", dataset=OCR, lam=LAMS),
     quote='section 6, paragraph 2: "SSG-wavg [...] was recently shown to converge at the faster rate of O(1/k) instead of O((log '
     'k)/k) [...] BCFW-wavg method, which also has a provable O(1/k) convergence rate (Theorem C.3)"',
     vary={"slope": (0.8, 0.9, 1.0), "steeper": (0.05, 0.1, 0.2)},
@@ -46,7 +47,7 @@ def rates(runs, *, slope=0.9, steeper=0.1):
     "B13-21",
     "Line search helps significantly in the first passes, less but steadily later; it forgets the error of the start "
     "geometrically, predefined steps do not.",
-    Need(FIG2, ("bcfw", "bcfw_predefined"), where={"dataset": OCR, "lam": LAMS}),
+    FIG2.runs("bcfw", "bcfw_predefined", dataset=OCR, lam=LAMS),
     quote='section 1, last sentence: "the optimal step-size leads to a significant advantage during the first few passes through '
     'the data, and a systematic (but smaller) advantage in later passes"; theorem C.4: "geometric decrease rate of the primal '
     'error in the first phase"; appendix B.3: predefined steps "require an additional O(n L_max/eps) steps"',
@@ -92,12 +93,13 @@ def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, see
     "B13-22",
     "At small lam the overfitting after the early low persists over thousands of passes; SSG-wavg does surprisingly well in test "
     "error on CoNLL.",
-    Need(OWN, ("bcfw",), where={"dataset": OCR}),
-    Need(FIG1, where={"dataset": CONLL}),
+    OWN.runs("bcfw", dataset=OCR),
+    FIG1.runs(dataset=CONLL),
     quote='caption of figure 3: "after running it for thousands of iterations, it does seem to converge to a parameter with '
     'higher test error than seen in the early iterations"; caption of figure 1: "The advantage is less clear for the test error '
     'in (e) though, where SSG-wavg does surprisingly well"',
     vary={"early": (20.0, 40.0, 80.0), "share": SHARES},
+    shown_by=FIG3,
 )
 def overfitting_persists(runs, *, early=40.0, share=ALWAYS):
     """(a) On OCR at lam = 0.001: the early low is the lowest point, within {early:g} passes, of the mean over seeds of the test

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from fwexp.experiments.icml2013.claims import END, FIG2, LAMS, OCR, OWN
+from fwexp.experiments.icml2013.claims import END, LAMS, OCR, OWN
+from fwexp.experiments.icml2013.figures import FIG2
+from fwexp.experiments.icml2016 import figures as gaps
 from fwexp.papers.claims import small
-from fwexp.papers.claims.catalogue import Need, claim
+from fwexp.papers.claims.catalogue import claim
 from fwexp.papers.claims.runs import examples, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
 
@@ -15,7 +17,7 @@ ROUNDING = {"tol": (1e-12, 1e-9, 1e-6)}
     "B13-11",
     "The linearisation gap of Frank-Wolfe is the Lagrangian gap P - D at every pair (a, w = A a); for the dual of the log-loss the "
     "two differ.",
-    Need("icml2016/fig1", ("bcfw",), ("refresh",)),
+    gaps.FIG1.runs("bcfw", split_by=("refresh",)),
     quote="appendix B.2: \"the simple 'linearization' gap (5), evaluated on the structural SVM dual problem (4) is actually "
     'equivalent to the standard Lagrangian duality gap"; its footnote: they differ "on the dual of the conditional random field '
     'objective"',
@@ -84,7 +86,7 @@ def batch_is_subgradient(*, tol=1e-9):
 @claim(
     "B13-13",
     "Fully corrective Frank-Wolfe and the 1-slack cutting plane visit the same objective values.",
-    Need(OWN, ("fcfw", "one_slack")),
+    OWN.runs("fcfw", "one_slack"),
     quote='section 4, "Relationship with Cutting Plane Algorithms": "the method is exactly equivalent to the \'fully corrective\' '
     'variant of Frank-Wolfe"',
     vary={"tol": (1e-9, 1e-6, 1e-3)},
@@ -196,7 +198,7 @@ def curvature_bounds():
     "B13-16",
     "Where h0 <= 4 R^2/(lam n), BCFW is promised the gap of batch Frank-Wolfe after as many iterations, but for a factor of 2, so "
     "with about n times fewer oracle calls.",
-    Need(FIG2, ("bcfw", "fw"), where={"dataset": OCR, "lam": LAMS}),
+    FIG2.runs("bcfw", "fw", dataset=OCR, lam=LAMS),
     quote='section 5, "Application to the Structural SVM": "the number of iterations needed for our new block-wise Algorithm 4 to '
     "obtain a specific accuracy eps is the same as for the batch version in Algorithm 2 (under the assumption that the initial "
     'error h0 is smaller than 4 R^2/(lam n)), even though each iteration takes n times fewer oracle calls"; theorem 3',
@@ -241,7 +243,7 @@ def _best_gaps(outputs, lam, solver, steps, seed=0, **options):
     "B13-17",
     "With a nu-approximate oracle the bounds of theorem 2 still hold, at most 1/nu^2 times slower; with an additive error that "
     "shrinks like the steps, too.",
-    Need(OWN, where={"solver": "approx_bcfw"}),
+    OWN.runs(solver="approx_bcfw"),
     quote='section 5, "Approximate Subproblems and Decoding": "the above convergence bounds from Theorem 2 still apply. The only '
     'change is that the convergence is slowed by a factor of 1/nu^2"; theorems C.1 and C.3, with delta for additive errors',
     vary={"level": (0.01, 0.03, 0.1, 0.3)},
@@ -286,7 +288,7 @@ def approximate_oracles(runs, *, level=0.1):
 @claim(
     "B13-18",
     "Kernelised BCFW has at most as many support vectors as it took steps; the cutting plane adds n per iteration.",
-    Need(OWN, ("kernel_bcfw", "one_slack")),
+    OWN.runs("kernel_bcfw", "one_slack"),
     quote='appendix B.5: "the number of non-zero dual variables is upper-bounded by the number of iterations"; section 5, '
     '"Kernelized Algorithms": "the standard cutting plane method (Joachims et al., 2009) adds n support vectors [...] at each '
     'iteration"',

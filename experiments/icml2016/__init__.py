@@ -2,7 +2,7 @@
 
 from fwexp.papers.catalogue import Advance, Paper
 
-PAPER = Paper(
+PAPER = Paper.declared(
     id="G16",
     name="icml2016",
     title="Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs (ICML 2016)",

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from fwexp.experiments.icml2016.figures import FIG1, FIG2, FIG5, FIG6, FIG8
 from fwexp.papers.claims import small
-from fwexp.papers.claims.catalogue import Need, claim
+from fwexp.papers.claims.catalogue import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, interval, is_linear, quantile
 from fwexp.papers.claims.verdict import Finding, Undecided
 from fwexp.plots.icml2016 import LAM_MIN, PLACES
 
-FIG1, FIG2, FIG5, FIG6, FIG8 = (f"icml2016/fig{k}" for k in (1, 2, 5, 6, 8))
 END = {
     "OCR-large": 57.0,
     "OCR-small": 95.0,
@@ -57,8 +57,8 @@ def _speedups(runs, place, lam, pair, axis="passes"):
 @claim(
     "G16-1",
     "Gap sampling always converges faster than uniform sampling, in passes and in time; the more so for large n.",
-    Need(FIG5, ("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap")),
-    Need(FIG6, ("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap")),
+    FIG5.runs("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap"),
+    FIG6.runs("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap"),
     quote='section 5.1: "gap sampling always leads to faster convergence (both in terms of time and the number of effective '
     'passes). The effect is stronger when n is large (Figure 3b)"',
     vary={"share": SHARES, "seeds": SEEDS},
@@ -88,8 +88,8 @@ def gap_sampling_is_faster(runs, *, share=ALWAYS, seeds=LINES):
     "G16-2",
     "The cache always reduces the passes; its overhead is significant where the oracle is fast, and negligible where that is "
     "expensive.",
-    Need(FIG5),
-    Need(FIG6),
+    FIG5.runs(),
+    FIG6.runs(),
     quote='section 5.1: "caching always helps in terms of number of effective passes, but an overhead caused by maintaining the '
     "cache is significant when the max oracle is fast (Figure 3a). In the case of expensive oracle (Figure 3c), the cache "
     'overhead is negligible"',
@@ -124,8 +124,8 @@ def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
 @claim(
     "G16-3",
     "Pairwise steps reach smaller gaps; the effect grows with lam, and for large lam convergence is linear.",
-    Need(FIG5, ("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap")),
-    Need(FIG6, ("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap")),
+    FIG5.runs("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap"),
+    FIG6.runs("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap"),
     quote='section 5.1: "the pairwise steps (BCPFW) lead to an improvement to get smaller values of duality gaps. The effect is '
     'stronger when the problem is more strongly convex, i.e. lam is bigger"; section 3.2: "we did observe empirically a linear '
     'convergence rate when lam is big enough"',
@@ -167,7 +167,7 @@ ALIKE = ("bcfw_gap_5", "bcfw_gap_10")
     "G16-4",
     "Gaps that are never refreshed are estimated significantly below the true ones, and the method does not converge; refreshing "
     "in every pass is slow; in between the method is not very sensitive.",
-    Need(FIG1, ("bcfw", EVERY, *ALIKE, NEVER), ("refresh",), {"task": "train"}),
+    FIG1.runs("bcfw", EVERY, *ALIKE, NEVER, split_by=("refresh",), task="train"),
     quote='section 3.1, "Exploitation versus staleness trade-off": "when the gap computation is never run, the gap becomes '
     "significantly underestimated and the algorithm does not converge. [...] when performing the gap computation after each pass "
     "of BCFW, the algorithm wastes too many computations and converges slowly. Between the two extremes, the method is not very "
@@ -211,7 +211,7 @@ def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
 @claim(
     "G16-5",
     "Theory predicts an improvement by gap sampling, reported along the run; ours: the factor is above 1.",
-    Need(FIG1, ("bcfw", "bcfw_gap_10"), ("refresh",), {"task": "improvement"}),
+    FIG1.runs("bcfw", "bcfw_gap_10", split_by=("refresh",), task="improvement"),
     quote='section 3.1: "Figure 1c reports the improvement of gap sampling at each iteration w.r.t. uniform sampling that is '
     'predicted by Theorem 2"',
     vary={"since": (5.0, 10.0, 50.0), "share": SHARES},
@@ -233,7 +233,7 @@ def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
     "G16-6",
     "With a large F or nu the cache hardly ever answers; with both small the oracle is hardly called and the method does not "
     "converge; faster is where the local criterion dominates.",
-    Need(FIG2, split_by=("cache.F", "cache.nu")),
+    FIG2.runs(split_by=("cache.F", "cache.nu")),
     quote='section 3.3, "Effect of F and nu": "if either F or nu are too large the cache is almost never hit. At another extreme, '
     "if both values are small the cache is hit almost always, thus the method almost stops calling the oracle and does not "
     'converge. [...] the regime with the local component dominating leads to faster convergence"',
@@ -273,7 +273,7 @@ def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES)
 @claim(
     "G16-7",
     "The regularisation path is eps-approximate at every lam, from lam_inf on.",
-    Need(FIG8, where={"task": "path"}),
+    FIG8.runs(task="path"),
     quote='section 4: "for each feasible lam, we have a corresponding primal variables w which is eps-approximate"',
 )
 def path_is_certified(runs):
@@ -300,7 +300,7 @@ def path_is_certified(runs):
 @claim(
     "G16-8",
     "Warm starts speed the grid over lam up; the cost of a full path is comparable with that of the grid.",
-    Need(FIG8),
+    FIG8.runs(),
     quote='section 5.2, "Interpretation": "warm start speeds up the grid search. Second, the cost of computing the full '
     'regularization path is comparable with the cost of grid search"',
     vary={"factor": FACTORS},
@@ -365,8 +365,8 @@ def _steps_to_visits(n, m, visits, sampling, steps, seed):
 @claim(
     "G16-10",
     "Recommended: BCPFW with gap sampling and cache where the oracle is expensive, BCFW with gap sampling where it is cheap.",
-    Need(FIG5),
-    Need(FIG6),
+    FIG5.runs(),
+    FIG6.runs(),
     quote='section 5.1, "Recommendation": "For off-the-shelf usage, we recommend to use the BCPFW + gap sampling + cache method '
     'when oracle calls are expensive, and the BCFW + gap sampling method when oracle calls are cheap"',
     vary={"factor": (1.0, *FACTORS)},
@@ -400,8 +400,8 @@ def recommendation(runs, *, factor=FACTOR):
 @claim(
     "G16-11",
     "Steps that the cache answers do not enlarge the active set, so memory is bounded by the calls of the oracle.",
-    Need(FIG5, ("bcpfw_cache", "bcpfw_gap_cache")),
-    Need(FIG6, ("bcpfw_cache", "bcpfw_gap_cache")),
+    FIG5.runs("bcpfw_cache", "bcpfw_gap_cache"),
+    FIG6.runs("bcpfw_cache", "bcpfw_gap_cache"),
     quote='section 5.1: "Using a cache also greatly limits the memory requirements of BCPFW, because, when the cache is hit, the '
     'active set is guaranteed not to grow"',
 )

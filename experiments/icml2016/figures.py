@@ -58,13 +58,12 @@ def _ways(*names: str, columns: int) -> Chart:
     return Chart(panels, variants=icml2016.ways, columns=columns, width=style.TEXT * columns / 2)
 
 
-FIG1 = Figure(
+FIG1 = Figure.declared(
     name="icml2016/fig1",
     title="Gap sampling on OCR with gaps refreshed more or less often, and what theory predicts of it",
     caption="Gap sampling with the block gaps recomputed more or less often: the gap, how far the estimate of it is off (true "
     "over estimate), and the improvement that theory predicts.",
     paper="Never refreshing stalled, refreshing in each pass wasted calls, and everything between was alike.",
-    claims=("B13-11", "G16-4", "G16-5"),
     chart=Chart(
         panels=[
             Panel("a", f"OCR, λ = {LAM}", "ocr", LAM, "gap"),
@@ -76,16 +75,15 @@ FIG1 = Figure(
         height=2.0,
     ),
 )
-FIG2 = Figure(
+FIG2 = Figure.declared(
     name="icml2016/fig2",
     title="What the parameters F and nu of the oracle cache do, on OCR",
     caption="What the two thresholds of the oracle cache do: the share of steps that it answers, and the gap in four regimes.",
     paper="Large thresholds gave no hits, small ones starved the oracle; the local criterion did the work in the best regime.",
-    claims=("G16-6",),
     data=icml2016.fig2_data,
     draw=icml2016.fig2_draw,
 )
-FIG3 = Figure(
+FIG3 = Figure.declared(
     name="icml2016/fig3",
     title="Duality gap of eight block methods on four data sets, against passes and time",
     caption="Eight block methods on four data sets: gap against passes and against time. HorseSeg and LSP are synthetic data of "
@@ -100,7 +98,7 @@ FIG3 = Figure(
     ),
     note=f"{_SCALE} 50 or 60 passes, which take seconds; {_ONE}; {_STAR}",
 )
-FIG4 = Figure(
+FIG4 = Figure.declared(
     name="icml2016/fig4",
     title="Cost of the regularisation path and of grids of lam on HorseSeg-small (synthetic), exact and heuristic, warm and cold",
     caption="Passes and time to follow the solutions from large to small lam on synthetic data of the size of HorseSeg-small: "
@@ -109,18 +107,17 @@ FIG4 = Figure(
     chart=_ways("synth. HorseSeg-small", columns=2),
     note=_STAR,
 )
-FIG5 = Figure(
+FIG5 = Figure.declared(
     name="icml2016/fig5",
     title="Duality gap of eight block methods on OCR and CoNLL-2000 at three regularization strengths each",
     caption="The eight block methods on OCR and CoNLL-2000 at three strengths of the regularisation each; every method checks its "
     "gap each 10 passes.",
     paper="Six data sets; the larger the data, the more gap sampling gained.",
-    claims=("G16-1", "G16-2", "G16-3", "G16-10", "G16-11"),
     chart=_at_all_lam(*IN_FIG5),
     places=IN_FIG5,
     note=f"{_SCALE} 50 to 100 passes, which take seconds",
 )
-FIG6 = Figure(
+FIG6 = Figure.declared(
     name="icml2016/fig6",
     title="Duality gap of eight block methods on horses and poses, real and synthetic, at three regularization strengths each",
     caption="The eight block methods on horses and on synthetic data of the sizes of HorseSeg and LSP, at three strengths of the "
@@ -131,7 +128,7 @@ FIG6 = Figure(
     places=IN_FIG6,
     note=f"{_SCALE} 50 or 60 passes, which take seconds; {_ONE}; {_STAR}",
 )
-AUTO = Figure(
+AUTO = Figure.declared(
     name="icml2016/auto",
     title="Duality gap of auto and of accelerated corrective steps against methods of the paper, on all its data sets",
     caption="What the solver auto chooses, and accelerated corrective steps, beside the best method of the paper and plain gap "
@@ -139,17 +136,16 @@ AUTO = Figure(
     chart=_at_all_lam(*PLACES),
     note=f"{_SCALE} 50 to 100 passes, which take seconds; {_ONE}; {_STAR}",
 )
-FIG8 = Figure(
+FIG8 = Figure.declared(
     name="icml2016/fig8",
     title="Cost of the regularisation path and of grids of lam on OCR and HorseSeg (synthetic), exact and heuristic, warm and cold",
     caption="Passes and time to follow the solutions from large to small lam: certified and heuristic paths, and grids with warm "
     "and cold starts. The last point of a path serves for all smaller lam.",
     paper="A path cost about as much as a grid; warm starts made the grid faster.",
-    claims=("G16-7", "G16-8"),
     chart=_ways(*LAM_MIN, columns=4),
     note=f"{_ONE}; {_STAR}",
 )
-TABLE1 = Figure(
+TABLE1 = Figure.declared(
     name="icml2016/table1",
     title="Data sets of the paper and ours, what a call of the oracle costs on each, and its share of the time of runs",
     caption="The data sets: examples, dimension, oracle, what a call of it costs here, and its share of a run.",

@@ -2,4 +2,4 @@
 
 from fwexp.papers.catalogue import Paper
 
-PAPER = Paper(id="L", name="lecture", title="Lecture note on Frank-Wolfe methods and structural SVMs")
+PAPER = Paper.declared(id="L", name="lecture", title="Lecture note on Frank-Wolfe methods and structural SVMs")

@@ -2,20 +2,21 @@
 
 import numpy as np
 
-from fwexp.experiments.icml2013.claims import FIG1, LAMS, OCR
+from fwexp.experiments.icml2013.claims import LAMS, OCR, OWN
+from fwexp.experiments.icml2013.figures import FIG1
 from fwexp.experiments.icml2013.theory import ROUNDING, batch_is_subgradient, corrective_is_cutting_plane
+from fwexp.experiments.review.figures import R3
 from fwexp.papers.claims import small
-from fwexp.papers.claims.catalogue import Need, claim
+from fwexp.papers.claims.catalogue import claim
 from fwexp.papers.claims.verdict import Finding, Undecided
 
-R3 = "review/fig3"
 CURVATURE = 4.0
 """C_f of ||x||^2 on the simplex: L diam^2 = 2 * 2."""
 
 claim(
     "L-1",
     "Fully corrective Frank-Wolfe is constraint generation for the 1-slack formulation.",
-    Need("claims/icml2013", ("fcfw", "one_slack")),
+    OWN.runs("fcfw", "one_slack"),
     quote='"another variant of FW: FCFW": "(batch) FCFW is dual of SVM struct is equivalent to the constraint generation / '
     'cutting plane approach for the 1-slack formulation"',
     vary={"tol": (1e-9, 1e-6, 1e-3)},
@@ -32,7 +33,7 @@ claim(
 @claim(
     "L-3",
     "The smallest gap so far, and the weighted mean of the gaps, are at most three times the bound 2 C_f/(t+2) on the error.",
-    Need(R3),
+    R3.runs(),
     quote='behind "Let\'s look at FW gap": "one can show, that min_(s <= t) g_s <= 3 2 C_f/(t+2)", with the weighted average '
     "between them",
 )
@@ -56,7 +57,7 @@ def gap_bound(runs):
 @claim(
     "L-4",
     "At the start D(a_0) = 0 and P(0) is the mean of the largest losses.",
-    Need(FIG1, ("bcfw", "fw", "one_slack"), where={"dataset": OCR, "lam": LAMS}),
+    FIG1.runs("bcfw", "fw", "one_slack", dataset=OCR, lam=LAMS),
     quote='sketch of primal and dual over the iterations: "p(w) = 1/n sum_i max_y l_i(y)", "d(alpha^(0)) = 0"',
 )
 def start(runs):

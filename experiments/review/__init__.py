@@ -2,7 +2,7 @@
 
 from fwexp.papers.catalogue import Paper
 
-PAPER = Paper(
+PAPER = Paper.declared(
     id="R",
     name="review",
     title="Review of Frank-Wolfe variants",

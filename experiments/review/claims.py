@@ -4,18 +4,17 @@ import numpy as np
 
 from fwexp.experiments.icml2013.theory import curvature_bounds
 from fwexp.experiments.lecture.claims import CURVATURE
+from fwexp.experiments.review.figures import R1, R2, R3, R5
 from fwexp.papers.claims import small
-from fwexp.papers.claims.catalogue import Need, claim
+from fwexp.papers.claims.catalogue import claim
 from fwexp.papers.claims.runs import interval, is_linear, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
-
-R1, R2, R3, R5 = (f"review/fig{k}" for k in (1, 2, 3, 5))
 
 
 @claim(
     "R-1",
     "Away steps converge linearly where Frank-Wolfe is sublinear: with the optimum at the boundary of a polytope.",
-    Need(R1),
+    R1.runs(),
     quote='section 1.2: "When the minimizer of the objective function lies at the boundary of the domain, after a number of '
     "iterations, the duality gap starts to stagnate. [...] given that this variant converges linearly, the algorithm progresses "
     'in a fewer number of iterations"',
@@ -62,7 +61,7 @@ def _etas(runs):
 @claim(
     "R-2",
     "Randomised away steps converge linearly in expectation with cheaper oracle calls; eta trades one for the other.",
-    Need(R2, where={"solver": ("away", "random_away")}),
+    R2.runs(solver=("away", "random_away")),
     quote='section 2: "finds a compromise between the two variants. By subsampling a eta portion of the domain A in the LMO and '
     'adding an away step at each iteration, we get a linear convergence rate with cheaper oracle calls"',
     vary={"level": (1e-6, 1e-5, 1e-4, 1e-3)},
@@ -100,7 +99,7 @@ def _inspected(run):
 @claim(
     "R-3",
     "The best gap of Frank-Wolfe so far is at most 2 beta C_f/(t+2), beta = 27/8.",
-    Need(R3),
+    R3.runs(),
     quote='section 1.1.1, first theorem: "The duality gap obtained in the t-th iteration of the Frank-Wolfe algorithm satisfies '
     'g(x_t) <= 2 beta C_f/(t+2) (1+delta)"',
 )
@@ -126,7 +125,7 @@ def _kind(run):
     "R-4",
     "A point of k nonzeros on the simplex has f at least 1/k and a gap of at least 2/k; the bound is attained. The review also "
     "prints gap <= 1/k - 1/n, which is false.",
-    Need(R3),
+    R3.runs(),
     quote='section 1.1.2, lemma: "min f(x) = 1/k, and g(x) >= 2/k for all x [...] s.t. card(x) <= k"; below it "g(x) <= 1/k - 1/n"',
 )
 def sparsity(runs):
@@ -166,7 +165,7 @@ def _linear_to(run, level):
 @claim(
     "R-6",
     "Saddle-point Frank-Wolfe is linear where both sets are strongly convex and gradients do not vanish; extragradient is O(1/t).",
-    Need(R5, where={"dataset": "ball_game"}),
+    R5.runs(dataset="ball_game"),
     quote='section 4.1.1, theorem: "the gap of the SP-FW algorithm with stepsize [...] converges linearly"; section 4.2: "if the '
     'sets X and Y are strongly convex we get a linear rate, which is not true for the Extragradient"; theorem (11): its gap is '
     "O(1/(tau+1))",
@@ -202,7 +201,7 @@ def saddle_point(runs, *, level=1e-6, slope=0.9):
 @claim(
     "R-7",
     "The expected error of randomised away steps falls linearly; an iteration looks at the sampled atoms and the active set.",
-    Need(R2, where={"solver": "random_away"}),
+    R2.runs(solver="random_away"),
     quote='section 2.0.1, theorem: "E[f(x_(T+1))] - f* <= (f(x_0) - f*) (1 - eta^2 rho_f)^max(0, floor((T-s)/2))"; algorithm 5',
 )
 def random_rate(runs):
@@ -225,7 +224,7 @@ def random_rate(runs):
 @claim(
     "R-8",
     "Saddle-point Frank-Wolfe with away steps converges linearly on polytopes (stated there, not proved).",
-    Need(R5, where={"solver": "sp_away"}),
+    R5.runs(solver="sp_away"),
     quote='section 4.1: "adding away-steps to the SP FW leads to a linear convergence rate"; section 4.2: "the Saddle-Point '
     'Away-Step FW which is proven to converge linearly"',
     vary={"level": (1e-8, 1e-6, 1e-4, 1e-2)},

@@ -17,12 +17,11 @@ def _chart(*panels: Panel, **size) -> Chart:
 
 TWO = {"columns": 2, "height": 2.3}
 
-R1 = Figure(
+R1 = Figure.declared(
     name="review/fig1",
     title="Frank-Wolfe, away, pairwise and corrective steps on triangles, with the optimum at the boundary and inside",
     caption="A triangle whose optimum lies on an edge that gets steeper, and one with the optimum inside.",
     paper="The review announces the experiment and shows no figure: Frank-Wolfe zig-zags at the boundary, away steps do not.",
-    claims=("R-1",),
     chart=_chart(
         *(
             _panel(key, f"triangle, t = π/{t}", "triangle", divisor=float(t), optimum="edge")
@@ -32,25 +31,23 @@ R1 = Figure(
     ),
     **KIND,
 )
-R2 = Figure(
+R2 = Figure.declared(
     name="review/fig2",
     title="Randomised away steps on the lasso, by linear minimisations and by atoms inspected",
     caption="The lasso: randomised away steps look at a part of the atoms in each iteration.",
     paper="Announced without a figure: cheaper iterations against more of them.",
-    claims=("R-2", "R-7"),
     chart=_chart(_panel("a", "lasso", "lasso"), _panel("b", "lasso", "lasso", axis="inspected", left=100.0), **TWO),
     **KIND,
 )
-R3 = Figure(
+R3 = Figure.declared(
     name="review/fig3",
     title="What a point of few nonzeros can reach on the simplex, and what line search and predefined steps do",
     caption="The squared norm on the simplex, where the number of nonzeros bounds what can be reached.",
     paper="Announced without a figure; line search is on the bound.",
-    claims=("L-3", "R-3", "R-4"),
     chart=_chart(_panel("a", "||x||² on the simplex", "norm", "value"), _panel("b", "||x||² on the simplex", "norm"), **TWO),
     **KIND,
 )
-R4 = Figure(
+R4 = Figure.declared(
     name="review/fig4",
     title="Batch, block-coordinate and randomised methods on the dual of a chain SVM, enumerated",
     caption="The dual of a small chain SVM with all labelings enumerated, by passes and by labelings inspected.",
@@ -62,12 +59,11 @@ R4 = Figure(
     ),
     **KIND,
 )
-R5 = Figure(
+R5 = Figure.declared(
     name="review/fig5",
     title="Dual extragradient and saddle-point Frank-Wolfe on matrix games, on balls and on a chain SVM",
     caption="Saddle points: matrix games, games on balls with steep and with vanishing gradients, and a chain SVM.",
     paper="Announced without a figure: one linear minimisation per iteration against two projections.",
-    claims=("R-6", "R-8"),
     chart=_chart(
         _panel("a", "matrix game", "matrix_game"),
         _panel("b", "matrix game", "matrix_game", axis="time", left=1e-4),

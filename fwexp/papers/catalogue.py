@@ -1,29 +1,30 @@
-"""The catalogues of papers and of figures: what there is, and all that each says of itself.
+"""The catalogues of papers and of figures, and the registry that the modules of ``experiments/`` fill when they are imported.
 
-A paper is a folder ``experiments/<paper>/`` with a `Paper` called ``PAPER`` in its ``__init__.py``. A figure is a preset
-``conf/experiment/<name>.yaml``, which says what is run, and in a module below ``experiments/`` a variable
+A paper is a folder ``experiments/<paper>/`` that declares a `Paper` in its ``__init__.py``. A figure is a preset
+``conf/experiment/<name>.yaml``, which defines its runs, and in a module below ``experiments/`` a declaration
 
-    FIG1 = Figure("<paper>/fig1", title="...", chart=Chart([Panel(...), ...]))
+    FIG1 = Figure.declared("<paper>/fig1", title="...", chart=Chart([Panel(...), ...]))
 
-The names are read from the sources: a module is imported when one of its figures is asked for, so that knowing the names
-costs nothing. Another package offers the same by entry points of the groups ``fwexp.papers`` and ``fwexp.figures``, whose names
-are those of the paper and the figure, and has presets in its own ``conf/experiment/``.
+Another package offers a paper or a figure by an entry point of the groups ``fwexp.papers`` and ``fwexp.figures``, under the name
+of the paper or figure. Such a package has its presets in its own ``conf/experiment/``.
 """
 
-import ast
+import pkgutil
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
+from typing import Self
 
 from fwexp import plugins
 from fwexp.errors import ParameterError
 from fwexp.papers.files import PICTURE
 
 NAME = re.compile(r"[A-Za-z][\w-]*(/[A-Za-z][\w-]*)*")
+EXPERIMENTS = "fwexp.experiments"
 
 
 class Kind(StrEnum):
@@ -57,8 +58,24 @@ class Advance:
     figure: str
 
 
+_DECLARED: dict[type, dict[str, object]] = {}
+"""Papers and figures of this package by name, as the modules below ``experiments/`` declare them."""
+
+
+class Declared:
+    """Kind of thing that the modules below ``experiments/`` declare."""
+
+    @classmethod
+    def declared(cls, *given, **settings) -> Self:
+        """Return one that is registered as one of this package; the arguments are those of the class."""
+        value, others = cls(*given, **settings), _DECLARED.setdefault(cls, {})
+        if value.name in others:
+            raise ParameterError(f"{cls.__name__.lower()} {value.name!r} must be declared once, got a second declaration")
+        return others.setdefault(value.name, value)
+
+
 @dataclass(frozen=True)
-class Paper:
+class Paper(Declared):
     """A paper with figures or claims.
 
     Attributes
@@ -84,7 +101,41 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Need:
+    """Runs of an experiment preset, which a claim reads.
+
+    Attributes
+    ----------
+    preset : str
+        The name of a `Preset`: that of a figure, or one whose runs only claims read.
+    methods : tuple of str
+        Names of methods, as in ``conf/solver``; all where it is empty. The reference run of the preset, which bounds the
+        optimum, is always among them.
+    split_by : tuple of str
+        Options in which methods differ there, as in `fwexp.methods.method_of`.
+    where : mapping
+        Values that the configuration has: ``{"dataset": "ocr", "lam": 0.01}``; a tuple is one of several values.
+    """
+
+    preset: str
+    methods: tuple[str, ...] = ()
+    split_by: tuple[str, ...] = ()
+    where: Mapping = ()
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An experiment preset ``conf/experiment/<name>.yaml``, by its name; claims read its runs."""
+
+    name: str
+
+    def runs(self, *methods: str, split_by: tuple[str, ...] = (), **where) -> Need:
+        """Return the need for the runs of some methods, or all, that have some values, as in `Need`."""
+        return Need(self.name, methods, split_by, where)
+
+
+@dataclass(frozen=True)
+class Figure(Preset, Declared):
     """A figure, or a table, of the catalogue: either a `chart`, or `data` and `draw` of its own.
 
     Attributes
@@ -105,8 +156,6 @@ class Figure:
         What it shows here.
     paper : str, optional
         What the paper's figure showed, or what the paper announces; None where it has none.
-    claims : tuple of str
-        The ids of the claims that it shows, as in `fwexp.papers.claims`.
     timed : bool, optional
         Whether it shows seconds: then its runs take turns. By default whether a panel of its chart does.
     suffixes : tuple of str
@@ -124,7 +173,6 @@ class Figure:
         What one of its full runs is taken to last where no stored run tells.
     """
 
-    name: str
     title: str
     data: Callable | None = None
     draw: Callable | None = None
@@ -132,7 +180,6 @@ class Figure:
     kind: Kind | None = None
     caption: str = ""
     paper: str | None = None
-    claims: tuple[str, ...] = ()
     timed: bool | None = None
     suffixes: tuple[str, ...] = PICTURE
     shows: Callable | None = None
@@ -169,45 +216,20 @@ class Figure:
         return "joblib" if parallel and (preset == "smoke" or not self.timed) else "basic"
 
 
-def modules_of_experiments() -> Iterator[tuple[str, Path]]:
-    """Yield the modules below ``experiments/``, which declare figures and claims, and their files; none is imported."""
-    (folder,) = find_spec("fwexp.experiments").submodule_search_locations
-    for path in sorted(Path(folder).rglob("*.py")):
-        names = path.relative_to(folder).with_suffix("").parts
-        yield ".".join(["fwexp.experiments", *(name for name in names if name != "__init__")]), path
+@cache
+def import_experiments() -> None:
+    """Import all modules below ``experiments/``, which declare papers, figures and claims."""
+    path = import_module(EXPERIMENTS).__path__
+    names = [info.name for info in pkgutil.walk_packages(path, f"{EXPERIMENTS}.", onerror=lambda name: None)]
+    # Figures come first, because claims import those of other papers, and lists have the order of declarations.
+    for name in sorted(names, key=lambda name: name.count(".") > EXPERIMENTS.count(".") + 1 and not name.endswith(".figures")):
+        plugins.imported(name)
 
 
-def _papers() -> Iterator[tuple[str, plugins.Definition]]:
-    for module, path in modules_of_experiments():
-        name = module.removeprefix("fwexp.experiments.")
-        if path.name == "__init__.py" and name != module:
-            yield name, plugins.Definition(module, module, lambda module=module: import_module(module).PAPER)
-
-
-def _figures() -> Iterator[tuple[str, plugins.Definition]]:
-    for module, path in modules_of_experiments():
-        for variable, name in figures_of(path.read_text(encoding="utf-8")):
-            load = lambda module=module, variable=variable: getattr(import_module(module), variable)  # noqa: E731
-            yield name, plugins.Definition(module, module, load)
-
-
-def figures_of(source: str) -> Iterator[tuple[str, str]]:
-    """Yield (variable, name) of every ``variable = Figure("name", ...)`` at the top level of a module's source."""
-    try:
-        statements = ast.parse(source).body
-    except SyntaxError as error:
-        plugins.warn_left_out("a module of fwexp.experiments", error)
-        return
-    for statement in statements:
-        match statement:
-            case (
-                ast.Assign(targets=[ast.Name(id=variable)], value=ast.Call(func=ast.Name(id="Figure")) as call)
-                | ast.AnnAssign(target=ast.Name(id=variable), value=ast.Call(func=ast.Name(id="Figure")) as call)
-            ):
-                named = {keyword.arg: keyword.value for keyword in call.keywords}
-                match [*call.args, named.get("name")]:
-                    case [ast.Constant(value=str(name)), *_]:
-                        yield variable, name
+def _declarations(kind: type) -> Iterator[tuple[str, plugins.Definition]]:
+    import_experiments()
+    for name, value in _DECLARED.get(kind, {}).items():
+        yield name, plugins.Definition(EXPERIMENTS, EXPERIMENTS, lambda value=value: value)
 
 
 def _check(kind: type) -> Callable[[object], None]:
@@ -223,8 +245,8 @@ def is_ours(module: str) -> bool:
     return module.partition(".")[0] == "fwexp"
 
 
-PAPERS = plugins.Catalogue("paper", _papers, _check(Paper))
-FIGURES = plugins.Catalogue("figure", _figures, _check(Figure), lazy=True, pattern=NAME)
+PAPERS = plugins.Catalogue("paper", lambda: _declarations(Paper), _check(Paper))
+FIGURES = plugins.Catalogue("figure", lambda: _declarations(Figure), _check(Figure), lazy=True, pattern=NAME)
 
 
 def papers_by_id() -> dict[str, Paper]:

@@ -8,9 +8,8 @@ import pytest
 
 from fwexp import store
 from fwexp.experiments import FIGURES
-from fwexp.papers.catalogue import papers_by_id
-from fwexp.papers.claims import VERDICTS, Finding, all_claims, check, small
-from fwexp.papers.claims.catalogue import Need
+from fwexp.papers.catalogue import Preset, papers_by_id
+from fwexp.papers.claims import VERDICTS, Finding, all_claims, check, shown_by, small
 from fwexp.papers.claims.check import decide, needed
 from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Undecided, plain
@@ -268,8 +267,8 @@ def test_a_verdict_is_told_for_each_value_of_a_threshold():
 
 
 def test_figures_name_claims_that_there_are_each_once():
-    named = [id for figure in FIGURES.values() for id in figure.claims]
-    assert sorted(named) == sorted({*named} & {*CLAIMS})
+    named = [id for name in FIGURES for id in shown_by(name)]
+    assert sorted(named) == sorted(id for id, claim in CLAIMS.items() if claim.figure)
     assert CLAIMS["L-4"].figure == "icml2013/fig1"
     assert CLAIMS["L-5"].figure == ""
 
@@ -543,4 +542,4 @@ def test_a_need_names_runs_by_method_and_values():
         (s, "1/n") for s in ("ssg", "fw", "one_slack", "bcfw")
     }
     assert sum(config["solver"]["name"] == "bcfw" for config in found) == 1  # the reference
-    assert Need("x").methods == ()
+    assert Preset("x").runs().methods == ()

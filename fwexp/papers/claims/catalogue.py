@@ -13,38 +13,12 @@ values in ``vary`` for which the verdict is told as well. The docstring names it
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from types import MappingProxyType
 
 from fwexp import plugins
 from fwexp.errors import ParameterError, unknown
-from fwexp.papers.catalogue import FIGURES, PAPERS, modules_of_experiments, papers_by_id
+from fwexp.papers.catalogue import FIGURES, PAPERS, Figure, Need, import_experiments, papers_by_id
 from fwexp.papers.claims.verdict import Finding
-
-DECLARES = "\n@claim("  # in a module that has claims: others are not imported for them
-
-
-@dataclass(frozen=True)
-class Need:
-    """Runs of an experiment preset.
-
-    Attributes
-    ----------
-    preset : str
-        A name in ``conf/experiment``, mostly that of a figure.
-    methods : tuple of str
-        Names of methods, as in ``conf/solver``; all where it is empty. The reference run of the preset, which bounds the
-        optimum, is always among them.
-    split_by : tuple of str
-        Options in which methods differ there, as in `fwexp.methods.method_of`.
-    where : mapping
-        Values that the configuration has: ``{"dataset": "ocr", "lam": 0.01}``; a tuple is one of several values.
-    """
-
-    preset: str
-    methods: tuple[str, ...] = ()
-    split_by: tuple[str, ...] = ()
-    where: Mapping = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +39,8 @@ class Claim:
         Values for each keyword of ``decide``, a threshold that is ours; the default is one of them.
     decide : callable
         From `Runs`, or from nothing, to a `Finding`.
+    shown_by : Figure, optional
+        The figure that shows it, if that is not the first whose runs it needs.
     """
 
     id: str
@@ -73,6 +49,7 @@ class Claim:
     needs: tuple[Need, ...]
     vary: Mapping[str, Sequence[float]]
     decide: Callable[..., Finding]
+    shown_by: Figure | None = None
 
     @property
     def paper(self) -> str:
@@ -81,9 +58,10 @@ class Claim:
 
     @property
     def figure(self) -> str:
-        """The figure of the catalogue that shows it, and says so; empty where none does."""
-        FIGURES.load_all()
-        return next((name for name, figure in FIGURES.items() if self.id in figure.claims), "")
+        """The name of the figure that shows it, by default the first whose runs it needs; empty where none does."""
+        if self.shown_by is not None:
+            return self.shown_by.name
+        return next((need.preset for need in self.needs if need.preset in FIGURES), "")
 
     @property
     def chosen(self) -> dict[str, float]:
@@ -109,11 +87,21 @@ def _package(module: str) -> str:
     return module.partition(".")[0]
 
 
-def claim(id: str, statement: str, *needs: Need, quote: str, vary: Mapping = MappingProxyType({})) -> Callable:
-    """Register the function below as the criterion of a claim, whose id is that of a paper of the same package and a number."""
+def claim(
+    id: str,
+    statement: str,
+    *needs: Need,
+    quote: str,
+    vary: Mapping = MappingProxyType({}),
+    shown_by: Figure | None = None,
+) -> Callable:
+    """Register the function below as the criterion of a claim, whose id is that of a paper of the same package and a number.
+
+    The parameters are the attributes of `Claim`; needs come from `Figure.runs`.
+    """
 
     def register(decide: Callable) -> Callable:
-        _REGISTERED[_package(decide.__module__), id] = Claim(id, statement, quote, needs, vary, decide)
+        _REGISTERED[_package(decide.__module__), id] = Claim(id, statement, quote, needs, vary, decide, shown_by)
         return decide
 
     return register
@@ -121,9 +109,7 @@ def claim(id: str, statement: str, *needs: Need, quote: str, vary: Mapping = Map
 
 def all_claims() -> dict[str, Claim]:
     """Return all claims by id, in the order of the papers."""
-    for module, path in modules_of_experiments():
-        if DECLARES in path.read_text(encoding="utf-8"):
-            import_module(module)
+    import_experiments()
     PAPERS.load_all()
     FIGURES.load_all()
     papers = papers_by_id()
@@ -140,6 +126,11 @@ def all_claims() -> dict[str, Claim]:
     order = list(papers)
     claims = sorted(_REGISTERED.values(), key=lambda one: (order.index(one.paper), int(one.id.rpartition("-")[2])))
     return {one.id: one for one in claims}
+
+
+def shown_by(figure: str) -> tuple[str, ...]:
+    """Return the ids of the claims that a figure shows, by its name."""
+    return tuple(id for id, one in all_claims().items() if one.figure == figure)
 
 
 def of_paper(name: str = "") -> dict[str, Claim]:

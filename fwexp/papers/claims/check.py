@@ -10,8 +10,8 @@ from fwexp.driver.progress import print_line
 from fwexp.files import atomic
 from fwexp.files.folders import check_folder
 from fwexp.methods import method_of
-from fwexp.papers.catalogue import papers_by_id
-from fwexp.papers.claims.catalogue import Claim, Need, all_claims
+from fwexp.papers.catalogue import Need, papers_by_id
+from fwexp.papers.claims.catalogue import Claim, all_claims
 from fwexp.papers.claims.runs import Runs
 from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, plain
 

@@ -14,15 +14,17 @@ All of these are varied, see `fwexp.papers.claims.catalogue`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from fwexp.methods import variants
 from fwexp.papers.claims.verdict import Undecided
 from fwexp.plots import frames, style
 from fwexp.plots.curves import REFERENCE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COVERED = 0.9
 """A range of passes is covered by a run that ends at this part of it: batch methods end in the middle of a pass."""
@@ -157,13 +159,13 @@ def first(x, y, level) -> float:
     return float(x[k - 1] * (x[k] / x[k - 1]) ** part)
 
 
-def reached(run: pd.DataFrame, level: float, axis: str = "step", measure: str = "best") -> float:
+def reached(run: "pd.DataFrame", level: float, axis: str = "step", measure: str = "best") -> float:
     """Where a run first logged a measure of at most a level, infinite if it did not."""
     rows = run[run[measure] <= level]
     return float(rows[axis].iloc[0]) if len(rows) else np.inf
 
 
-def examples(rows: pd.DataFrame) -> int:
+def examples(rows: "pd.DataFrame") -> int:
     """The n of a run, by its effective passes."""
     end = rows.iloc[-1]
     return round(end["oracle_calls"] / end["passes"])
@@ -190,7 +192,7 @@ class Runs:
         Options in which methods differ here.
     """
 
-    def __init__(self, results: pd.DataFrame, split_by: Sequence[str] = ()) -> None:
+    def __init__(self, results: "pd.DataFrame", split_by: Sequence[str] = ()) -> None:
         self.results = frames.suboptimality(results).assign(variant=variants(results, split_by))
         by = [name for name in ("key", "variant", "iterate") if name in self.results]
         self._heads = self.results.drop_duplicates(by, ignore_index=True)  # what rows are chosen by is as in the first with these
@@ -204,7 +206,7 @@ class Runs:
         """The variants that there are, without the reference run, in the order of legends."""
         return [name for name in style.in_table_order(self._heads["variant"]) if name != REFERENCE]
 
-    def rows(self, variant: str = "", **where) -> pd.DataFrame:
+    def rows(self, variant: str = "", **where) -> "pd.DataFrame":
         """The rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` what the run did."""
         return self.results.iloc[self._find(variant, where)]
 
@@ -227,13 +229,13 @@ class Runs:
             raise Undecided(f"no run of {variant or 'any method'} ({named})")
         return np.sort(np.concatenate([self._places[k] for k in np.flatnonzero(here)]))
 
-    def each(self, solver: str = "", task: str = "convex", **where) -> list[pd.DataFrame]:
+    def each(self, solver: str = "", task: str = "convex", **where) -> "list[pd.DataFrame]":
         """The runs that have the given values, one frame each by step, with ``best``, the gap that is certified so far."""
         rows = self.rows(task=task, **where, **({"solver": solver} if solver else {}))
         runs = [run.sort_values("step", kind="stable") for _, run in rows.groupby("key", sort=True)]
         return [run.assign(best=run["primal"].cummin() - run["dual"].cummax()) for run in runs]
 
-    def one(self, solver: str, **where) -> pd.DataFrame:
+    def one(self, solver: str, **where) -> "pd.DataFrame":
         """The only run on convex sets that has the given values."""
         runs = self.each(solver, **where)
         if len(runs) != 1:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fwexp.papers.catalogue import PAPERS, Figure, Kind, is_ours, papers_by_id
-from fwexp.papers.claims import VERDICTS, all_claims
+from fwexp.papers.claims import VERDICTS, all_claims, shown_by
 from fwexp.papers.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding
 from fwexp.papers.files import PICTURE
 from fwexp.papers.origin import OF_CODE
@@ -72,7 +72,7 @@ def title_of(name: str) -> str:
 def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]) -> dict:
     """Return what is on the page of a paper: its figures in order, each with its claims, and the claims that none shows."""
     claims = [record for record in everything.values() if page_of(record) == name]
-    ids = {id for one in figures for id in one.figure.claims}
+    ids = {id for one in figures for id in shown_by(one.figure.name)}
     return {
         "paper": PAPERS.get(name),
         "yours": name == YOURS or (name in PAPERS and not is_ours(PAPERS.module(name))),
@@ -85,7 +85,7 @@ def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]
 def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
     """Return what is said of a figure: of itself, by its files, and by the claims that look at its runs."""
     figure, note = pictured.figure, pictured.record.get("note")
-    claims = {id: everything[id] for id in figure.claims if id in everything}
+    claims = {id: everything[id] for id in shown_by(figure.name) if id in everything}
     bearing, looking = _bearing(figure, everything), _looking(pictured, everything)
     of_its_paper = _of_its_paper(figure.name, {**claims, **bearing})
     return {
@@ -120,7 +120,8 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
 def _bearing(figure: Figure, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
     """The claims that bear on a figure, those that it shows and those that are decided by its preset, as they are on its data."""
     decided = {id for id, claim in all_claims().items() if figure.name in (need.preset for need in claim.needs)}
-    return {id: _on(figure.places, record) for id, record in everything.items() if id in decided or id in figure.claims}
+    decided.update(shown_by(figure.name))
+    return {id: _on(figure.places, record) for id, record in everything.items() if id in decided}
 
 
 def _on(places: Sequence[str], record: Mapping) -> Mapping:

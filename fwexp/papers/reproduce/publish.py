@@ -21,7 +21,7 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, unknown
 from fwexp.files.replacing import replacing_folder
 from fwexp.papers.catalogue import FIGURES, PAPERS, papers_by_id
-from fwexp.papers.claims import all_claims, check_all
+from fwexp.papers.claims import all_claims, check_all, shown_by
 from fwexp.papers.claims.check import read, save, tally
 from fwexp.papers.files import PICTURE, TABLE, paths, read_file, read_record, write
 from fwexp.papers.origin import commit_of
@@ -260,7 +260,7 @@ def gallery(folder: Path) -> str:
             lines += ["", f"![{plain(record['title'])}](figures/{name}.png)"]
         else:
             lines += ["", f"[The table](figures/{name}.md)."]
-        for claim in (records[id] for id in figure.claims if id in records):
+        for claim in (records[id] for id in shown_by(name) if id in records):
             earlier = "" if is_current(claim) else " (by an earlier criterion)"
             lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {plain(claim['statement'])}"]
             lines += [f"In the paper: {plain(claim['quote'])}."] if claim.get("quote") else []
