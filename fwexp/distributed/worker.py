@@ -22,6 +22,7 @@ from fwexp.blocks import active_set, duals, projections
 from fwexp.blocks.counts import ORACLE_CALLS
 from fwexp.driver.log import quiet
 from fwexp.jit.kernels import njit, specialise
+from fwexp.problems import tiers
 from fwexp.problems.evaluation import Evaluator, Totals
 from fwexp.problems.protocol import (
     costly_oracle,
@@ -35,7 +36,6 @@ from fwexp.problems.protocol import (
 )
 from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.problems.sparse_vector import SparseVector
-from fwexp.problems.tiers import missing
 from fwexp.problems.weighted import share
 from fwexp.solvers import auto
 from fwexp.solvers.base import check_needs, check_options
@@ -143,7 +143,7 @@ class Part:
             seconds=seconds,
             dense=nonzero >= SPARSE * problem.num_weights * len(found),
             step=auto.rule(problem)["step"],
-            radii_sq=np.nan if missing(problem, "bounds") else float(np.sum(radii_sq(problem))),
+            radii_sq=float(np.sum(radii_sq(problem))) if tiers.has(problem, "bounds") else np.nan,
         )
 
     def answers(self, examples: np.ndarray, w: np.ndarray, dense: bool) -> list[Answer]:

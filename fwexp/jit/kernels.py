@@ -207,15 +207,18 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
     def choose(first, *args):
         return find(getattr(first, "instance_class", None))
 
-    def register(*classes: type) -> Callable[[Callable], Callable]:
+    def register(*classes: type, reads: tuple[str, ...] = ()) -> Callable[[Callable], Callable]:
+        """Register a function for classes; a default, which is for ``object``, says which fields it reads."""
+
         def add(function: Callable) -> Callable:
+            dispatch.reads += reads
             implementations.update(dict.fromkeys(classes, function))
             _reached.cache_clear()  # modules that are imported late register, too
             return function
 
         return add
 
-    dispatch.register, dispatch.find = register, find
+    dispatch.register, dispatch.find, dispatch.reads = register, find, ()
     dispatch.implementations = implementations
     _dispatched.append(dispatch)
     return dispatch

@@ -109,6 +109,8 @@ class CallbackProblem(Oracles, Examples):
     'converged'
     """
 
+    tiers = ("sets",)
+
     def __init__(
         self,
         y: Sequence[Any],

@@ -50,6 +50,8 @@ LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the sam
 class ChainProblem(NamedTuple):
     """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
 
+    tiers = ("sets", "expectations", "kernels", "bounds", "enumeration")
+
     n: int  # number of sequences
     d: int  # length of the public w
     num_states: int  # K

@@ -11,7 +11,7 @@ from fwexp.problems import protocol
 from fwexp.problems.protocol import add_psi, clear, dot, gram_scores, scatter, scores
 
 
-@protocol.workspace.register(object)
+@protocol.workspace.register(object, reads=("part_ptr", "label_ptr"))
 def _(problem):
     size = int(np.diff(problem.part_ptr).max())
     return protocol.Workspace(
@@ -23,13 +23,13 @@ def _(problem):
     )
 
 
-@protocol.rescale.register(object)
+@protocol.rescale.register(object, reads=("part_ptr",))
 def _(problem, i, c, theta):
     for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
         theta[j] *= c
 
 
-@protocol.clear.register(object)
+@protocol.clear.register(object, reads=("part_ptr",))
 def _(problem, i, direction):
     for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
         direction[j] = 0.0
@@ -40,7 +40,7 @@ def _(problem, i, direction):
     pass
 
 
-@protocol.new_blocks.register(object)
+@protocol.new_blocks.register(object, reads=("part_ptr",))
 def _(problem):
     return np.zeros(problem.part_ptr[-1])
 
@@ -50,7 +50,7 @@ def _(problem, blocks):
     return blocks.copy()
 
 
-@protocol.set_direction.register(object)
+@protocol.set_direction.register(object, reads=("part_ptr",))
 def _(problem, i, y, blocks, direction):
     clear(problem, i, direction)
     add_psi(problem, i, y, 1.0, direction)
@@ -59,13 +59,13 @@ def _(problem, i, y, blocks, direction):
         direction[j] -= blocks[start + j]
 
 
-@protocol.set_dense.register(object)
+@protocol.set_dense.register(object, reads=("part_ptr",))
 def _(problem, i, values, direction):
     for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
         direction[j] = values[j]
 
 
-@protocol.dot.register(object)
+@protocol.dot.register(object, reads=("part_ptr",))
 def _(problem, i, direction, theta):
     total = 0.0
     for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
@@ -73,7 +73,7 @@ def _(problem, i, direction, theta):
     return total
 
 
-@protocol.psi_score.register(object)
+@protocol.psi_score.register(object, reads=("part_ptr",))
 def _(problem, i, y, theta):
     psi = np.zeros(problem.part_ptr[i + 1] - problem.part_ptr[i])
     add_psi(problem, i, y, 1.0, psi)
@@ -108,43 +108,43 @@ def register_norm_by_gram(*classes: type) -> None:
         return dot(problem, i, direction, image)
 
 
-@protocol.add_to_block.register(object)
+@protocol.add_to_block.register(object, reads=("part_ptr",))
 def _(problem, i, direction, c, blocks):
     start = problem.part_ptr[i]
     for j in range(problem.part_ptr[i + 1] - start):
         blocks[start + j] += c * direction[j]
 
 
-@protocol.scatter_psi.register(object)
+@protocol.scatter_psi.register(object, reads=("part_ptr",))
 def _(problem, i, y, c, w):
     psi = np.zeros(problem.part_ptr[i + 1] - problem.part_ptr[i])
     add_psi(problem, i, y, 1.0, psi)
     scatter(problem, i, psi, c, w)
 
 
-@protocol.scatter_block.register(object)
+@protocol.scatter_block.register(object, reads=("part_ptr",))
 def _(problem, i, blocks, c, w):
     scatter(problem, i, blocks[problem.part_ptr[i] : problem.part_ptr[i + 1]], c, w)
 
 
-@protocol.new_sums.register(object)
+@protocol.new_sums.register(object, reads=("part_ptr",))
 def _(problem, count):
     return np.zeros((count, problem.part_ptr[-1]))
 
 
-@protocol.accumulate.register(object)
+@protocol.accumulate.register(object, reads=("part_ptr",))
 def _(problem, i, direction, c, total):
     start = problem.part_ptr[i]
     for j in range(problem.part_ptr[i + 1] - start):
         total[start + j] += c * direction[j]
 
 
-@protocol.accumulate_psi.register(object)
+@protocol.accumulate_psi.register(object, reads=("part_ptr",))
 def _(problem, i, y, c, total):
     add_psi(problem, i, y, c, total[problem.part_ptr[i] : problem.part_ptr[i + 1]])
 
 
-@protocol.scatter_sum.register(object)
+@protocol.scatter_sum.register(object, reads=("part_ptr",))
 def _(problem, total, c, w):
     for i in range(problem.n):
         scatter(problem, i, total[problem.part_ptr[i] : problem.part_ptr[i + 1]], c, w)

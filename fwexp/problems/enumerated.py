@@ -28,6 +28,8 @@ ROUNDING = 1e-15  # of the largest linear term: a gap there is 0
 class EnumeratedProblem(NamedTuple):
     """A problem given by matrices; build it with ``fwexp.enumerated_problem``."""
 
+    tiers = ("sets", "expectations", "bounds", "enumeration", "exact")
+
     n: int
     d: int
     num_weights: int  # d

@@ -9,14 +9,14 @@ import numpy as np
 from fwexp.problems import protocol
 
 
-@protocol.true_labeling.register(object)
+@protocol.true_labeling.register(object, reads=("label_ptr", "labels"))
 def _(problem, i, y):
     start = problem.label_ptr[i]
     for t in range(problem.label_ptr[i + 1] - start):
         y[t] = problem.labels[start + t]
 
 
-@protocol.labeling_ptr.register(object)
+@protocol.labeling_ptr.register(object, reads=("label_ptr",))
 def _(problem):
     return problem.label_ptr
 

@@ -35,6 +35,8 @@ POSSIBLE, SURE = 1, 2  # marks of edges in test sets
 class MatchingProblem(NamedTuple):
     """A set of pairs to be matched; build it with ``fwexp.matching_problem``."""
 
+    tiers = ("sets", "bounds")
+
     n: int
     d: int  # p
     num_weights: int  # p

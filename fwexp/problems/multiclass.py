@@ -35,6 +35,8 @@ ROUNDING = 1e-15  # of scores: a smaller gap of a block is none
 class MulticlassProblem(NamedTuple):
     """A set of labelled vectors; build it with ``fwexp.multiclass_problem``."""
 
+    tiers = ("sets", "expectations", "kernels", "bounds", "enumeration", "exact")
+
     n: int
     d: int  # K p
     num_classes: int  # K

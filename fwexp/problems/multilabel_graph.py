@@ -31,6 +31,8 @@ from fwexp.problems.subsets import sliceable
 class MultiLabelProblem(NamedTuple):
     """A set of graphs whose nodes have more than two labels; build it with ``fwexp.segmentation_problem``."""
 
+    tiers = ("sets", "bounds", "exact")
+
     n: int
     d: int  # L p + q
     num_labels: int  # L

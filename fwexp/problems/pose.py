@@ -32,6 +32,8 @@ ROOT, UNKNOWN = -1, -1
 class PoseProblem(NamedTuple):
     """Images with poses; build it with ``fwexp.pose_problem``."""
 
+    tiers = ("sets", "bounds")
+
     n: int
     d: int
     num_weights: int  # d

@@ -47,6 +47,8 @@ from fwexp.problems.subsets import sliceable
 class SegmentationProblem(NamedTuple):
     """A set of graphs with labelled nodes; build it with ``fwexp.segmentation_problem``."""
 
+    tiers = ("sets", "bounds", "enumeration", "exact")
+
     n: int
     d: int  # width * p + q
     num_labels: int  # 2

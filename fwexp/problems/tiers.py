@@ -1,7 +1,8 @@
-"""Which functions of the protocol a problem family has to register, and for what: one table, of the protocol's files.
+"""Tiers: which functions of the protocol a problem family has to register, and for what.
 
-Every family registers the ``required`` ones; all solvers but those that declare more run on them. What a family does not
-register is derived (``labelings``, ``dense_parts``), provided that it has the fields and functions from which it follows.
+Every family registers the ``required`` functions, with which most solvers run. The class of a family states its other tiers in
+its attribute ``tiers``, and `fwexp.testing.check_problem` compares the statement with the functions. Functions that a family
+does not register have defaults (in ``labelings`` and ``dense_parts``), if the family has the fields that these read.
 """
 
 from functools import cache
@@ -25,67 +26,51 @@ TIERS: dict[str, tuple[str, ...]] = {
 }
 
 UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier
-AROUND = ("fwexp.problems.weighted", "fwexp.problems.timed")  # problems of any family, with something around them
-FIELDS = ("part_ptr", "label_ptr", "labels")  # of a family, those that some derived functions read
 
 
 def functions_of(tier: str) -> tuple[str, ...]:
-    """Return the functions of a tier; to the required ones belong those of no tier, which are all derived as a rule."""
+    """Return the functions of a tier; to the required ones belong those of no tier, which all have defaults."""
     if tier != REQUIRED:
         return TIERS[tier]
     others = {name for names in TIERS.values() for name in names}
     return (*TIERS[tier], *(name for name in functions() if name not in others))
 
 
-def missing(family, tier: str) -> list[str]:
-    """Return the functions of a tier that a family neither registers nor derives.
-
-    Parameters
-    ----------
-    family : problem or type
-        A problem, or the class of a family whose fields are those of a ``NamedTuple``.
-    tier : str
-    """
-    if isinstance(family, tuple):  # whose fields are those of its class
-        family = type(protocol.original(family))
-    if not isinstance(family, type):
-        return _unavailable(family, tier)
-    return list(_missing(family, tier, tuple(map(len, _implementations()))))
+def stated(family) -> tuple[str, ...]:
+    """Return the tiers that a family states, beyond the required one; ``family`` is a problem or its class."""
+    return getattr(_unweighted(family), "tiers", ())
 
 
-def _unavailable(family, tier: str) -> list[str]:
+def lacking(family, tier: str) -> list[str]:
+    """Return the functions of a tier that a family neither registers nor has by default; ``family`` as in `stated`."""
+    family = _unweighted(family)
     return [name for name in functions_of(tier) if not _available(family, name)]
 
 
-@cache
-def _implementations() -> tuple[dict, ...]:
-    return tuple(getattr(protocol, name).implementations for name in functions())
+def has(family, tier: str) -> bool:
+    """Return whether a family has a tier: it states the tier, unless all have to have it, and lacks none of its functions."""
+    return (tier == REQUIRED or tier in stated(family)) and not lacking(family, tier)
 
 
-@cache
-def _missing(family: type, tier: str, implementations: tuple[int, ...]) -> list[str]:
-    """The same, as long as there are as many implementations of each function."""
-    return _unavailable(family, tier)
+def _unweighted(family):
+    return family if isinstance(family, type) else protocol.original(family)  # weights of examples need nothing more
 
 
 def _available(family, name: str) -> bool:
     function = getattr(protocol, name)
-    family = family if isinstance(family, type) else protocol.original(family)  # weights of examples need nothing more
     implementation = function.find(family if isinstance(family, type) else type(family))
     if implementation is None or implementation is not function.implementations.get(object):
         return implementation is not None
-    names = implementation.__code__.co_names
-    known = all(hasattr(family, field) for field in FIELDS if field in names)
-    return known and name not in UNDERIVED and all(_available(family, other) for other in functions() if other in names)
+    return name not in UNDERIVED and all(hasattr(family, field) for field in function.reads)
 
 
 def families() -> list[type]:
-    """Return the classes of the package's own families, which have an oracle."""
+    """Return the classes of the package's own families, which state their tiers."""
     package = __name__.partition(".")[0]
-    classes = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
-    return [cls for cls in classes if cls.__module__ not in AROUND and protocol.max_oracle.find(cls)]
+    registered = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
+    return [cls for cls in registered if isinstance(vars(cls).get("tiers"), tuple)]
 
 
 def tiers_of(family) -> tuple[str, ...]:
-    """Return the tiers that a family has."""
-    return tuple(tier for tier in TIERS if not missing(family, tier))
+    """Return the tiers that a family has; ``family`` as in `stated`."""
+    return tuple(tier for tier in TIERS if has(family, tier))

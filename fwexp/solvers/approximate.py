@@ -29,8 +29,8 @@ from fwexp.blocks.counts import STEPS_TAKEN
 from fwexp.errors import ParameterError
 from fwexp.jit.kernels import njit, specialise
 from fwexp.options import check_number, option
+from fwexp.problems import tiers
 from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores
-from fwexp.problems.tiers import missing
 from fwexp.solvers.bcfw import BCFW, State
 from fwexp.solvers.bcfw_options import PlainOptions
 
@@ -143,7 +143,7 @@ class ApproxBCFW(BCFW):
 
 def _enumerated(problem) -> list[np.ndarray] | None:
     """Return all labelings of every example, or None where there are too many of one or the family cannot tell."""
-    if missing(problem, "enumeration"):
+    if not tiers.has(problem, "enumeration"):
         return None
     try:
         return [all_labelings(problem, i, MAX_ENUMERATED) for i in range(problem.n)]

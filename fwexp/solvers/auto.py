@@ -23,8 +23,8 @@ import dataclasses
 
 from fwexp.blocks.acceleration import OBSERVED
 from fwexp.options import left_open
+from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_block, costly_oracle, has_best_block
-from fwexp.problems.tiers import missing
 from fwexp.solvers.base import check_options
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.n_slack import NSlack
@@ -104,7 +104,7 @@ class Auto(BCFW):
 def prefers_cutting_planes(problem, iterates) -> bool:
     """Whether ``n_slack`` is faster than the settings of ``bcfw``, and does what is asked for."""
     constrained = len(getattr(problem, "nonnegative", ())) > 0
-    return costly_oracle(problem) and not constrained and not missing(problem, "sets") and only_last(iterates)
+    return costly_oracle(problem) and not constrained and tiers.has(problem, "sets") and only_last(iterates)
 
 
 def only_last(iterates) -> bool:
@@ -115,14 +115,14 @@ def only_last(iterates) -> bool:
 def rule(problem, lam: float | None = None, iterates=None) -> dict:
     """Return the options of ``bcfw`` that measure best for a problem, lam (None: not known yet) and the iterates asked for."""
     ordered = {"sampling": "perm", "step": "corrective", "accelerate": False}
-    exact = not missing(problem, "exact") and has_best_block(problem) and not costly_block(problem)
+    exact = tiers.has(problem, "exact") and has_best_block(problem) and not costly_block(problem)
     if exact:
         ordered["step"] = "exact"
-    elif missing(problem, "sets"):
+    elif not tiers.has(problem, "sets"):
         return ordered | {"step": "fw"}
     if not only_last(iterates):
         return ordered
-    bounded = not missing(problem, "bounds")
+    bounded = tiers.has(problem, "bounds")
     if lam is None and bounded:
         return ordered | {"accelerate": True}
     if exact:

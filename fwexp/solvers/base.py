@@ -232,11 +232,13 @@ def check_needs(cls: type[Solver], problem, options) -> None:
         Names the tier, and which of its functions the problem does not have.
     """
     for tier in (tiers.REQUIRED, *cls.needs(options)):
-        if missing := tiers.missing(problem, tier):
+        if not tiers.has(problem, tier):
             always = tier in (tiers.REQUIRED, *cls.needs(cls.Options()))
             needs = f"solver {cls.name}{'' if always else ' with these options'} needs the tier {tier}"
             family = type(original(problem)).__name__
-            raise OptionError(f"{needs} ({', '.join(missing)}), which {family} does not have")
+            if lacking := tiers.lacking(problem, tier):
+                raise OptionError(f"{needs} ({', '.join(lacking)}), which {family} does not have")
+            raise OptionError(f"{needs}, which {family} does not state in its attribute tiers")
     if len(getattr(problem, "nonnegative", ())) and not cls.constraints:
         raise OptionError(f"solver {cls.name} cannot keep weights nonnegative; accepted: {', '.join(_constrained())}")
 

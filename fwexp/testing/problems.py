@@ -17,14 +17,20 @@ from fwexp.testing.probe import TOL, close, require
 
 
 def has_the_protocol(probe):
-    """All functions that solvers call are there, tiers are whole, sizes are positive, arrays are contiguous."""
+    """All functions of the tiers that the family states are there, sizes are positive, arrays are contiguous."""
     problem = probe.problem
+    family, stated = type(protocol.original(problem)).__name__, tiers.stated(problem)
+    unknown = [tier for tier in stated if tier not in tiers.TIERS]
+    require(not unknown, f"{family}.tiers must hold names of {', '.join(tiers.TIERS)}, got {', '.join(unknown)}")
     for tier, names in tiers.TIERS.items():
-        missing = tiers.missing(problem, tier)
-        begun = [name for name in names if name not in missing and object not in getattr(protocol, name).implementations]
-        which = f" of the tier {tier}, but {', '.join(begun)}" if tier != tiers.REQUIRED else ""
-        whole = not missing or not (begun or tier == tiers.REQUIRED)
-        require(whole, f"{type(problem).__name__} does not register {', '.join(missing)}{which}")
+        lacking = tiers.lacking(problem, tier)
+        begun = [name for name in names if name not in lacking and object not in getattr(protocol, name).implementations]
+        if tier == tiers.REQUIRED:
+            require(not lacking, f"{family} does not register {', '.join(lacking)}")
+        elif begun or tier in stated:
+            which = "but " + ", ".join(begun) if begun else "which it states in its attribute tiers"
+            require(not lacking, f"{family} does not register {', '.join(lacking)} of the tier {tier}, {which}")
+            require(tier in stated, f"{family} must state the tier {tier} in its attribute tiers, got {stated}")
     for name in ("n", "d", "num_weights"):
         value = getattr(problem, name)
         require(isinstance(value, (int, np.integer)) and value > 0, f"{name} must be a positive integer, got {value!r}")
@@ -148,7 +154,7 @@ def labelings_are_stored(probe):
 
 def labelings_are_told_apart(probe):
     """``same_labeling`` knows a labeling again in the storage of active sets, and no other, where the family has sets."""
-    if tiers.missing(probe.problem, "sets"):
+    if not tiers.has(probe.problem, "sets"):
         return
     lengths = np.diff(protocol.labeling_ptr(probe.problem))
     for i in probe.examples:
@@ -167,7 +173,7 @@ def labelings_are_told_apart(probe):
 def parts_have_the_inner_products_of_features(probe):
     """psi_score, dot, norm_sq, rescale, gram_scores and scatter agree with psi_i(y) written out."""
     problem = probe.problem
-    has_sets = not tiers.missing(problem, "sets")
+    has_sets = tiers.has(problem, "sets")
     for k, (i, y) in enumerate(probe.pairs()):
         psi, w, c = probe.psi(i, y), probe.weights[k % len(probe.weights)], 0.5 + k % 3
         size = 1.0 + float(np.abs(psi) @ np.abs(w))
@@ -235,7 +241,7 @@ def sums_keep_what_is_added(probe):
 
 def radii_bound_the_features(probe):
     """``radii_sq`` is at least ||psi_i(y)||^2, where the family has it."""
-    if not tiers.missing(probe.problem, "bounds"):
+    if tiers.has(probe.problem, "bounds"):
         radii = protocol.radii_sq(probe.problem)
         for i, y in probe.pairs():
             norm_sq = float(probe.psi(i, y) @ probe.psi(i, y))
@@ -245,7 +251,7 @@ def radii_bound_the_features(probe):
 def best_blocks_have_no_gap(probe):
     """At the best block no labeling has a higher L_i(y) - <w, psi_i(y)> than those of the block on average, where it is known."""
     problem, work = probe.problem, probe.work
-    if tiers.missing(problem, "exact") or not protocol.has_best_block(problem):
+    if not tiers.has(problem, "exact") or not protocol.has_best_block(problem):
         return
     for k, w in enumerate(probe.weights):
         blocks, c = protocol.new_blocks(problem), 0.1 + k % 3

@@ -78,7 +78,7 @@ class SolverProbe:
             solver = self.ran(3 * LONG)
             return min(self.primal(solver, name) for name in self.iterates)
         cls = SOLVERS["bcfw"]
-        step = {} if tiers.missing(self.problem, "sets") else {"step": "pairwise"}
+        step = {"step": "pairwise"} if tiers.has(self.problem, "sets") else {}
         reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
         reference.advance(3 * LONG * self.problem.n, NO_LIMIT)
         return self.primal(reference)

@@ -429,7 +429,7 @@ def written_out(problem):
 
 
 def labelings(problem, i):
-    if not tiers.missing(problem, "enumeration"):
+    if tiers.has(problem, "enumeration"):
         return protocol.all_labelings(problem, i, 100)
     rows, columns = int(problem.label_ptr[i + 1] - problem.label_ptr[i]), int(problem.columns[i])
     every = np.indices((columns + 1,) * rows).reshape(rows, -1).T

@@ -399,7 +399,7 @@ def test_derived_functions_equal_those_of_a_family(name):
 # --- what is missing is named before anything is compiled ---------------------------------------------------------------
 
 
-SETS_NEEDED = "sets (labeling_ptr, same_labeling, add_labelings, scatter_labelings, score_labelings)"
+SETS_NEEDED = "sets (labeling_ptr)"
 BOUNDS_NEEDED = "bounds (radii_sq)"
 MISSING = [
     (Multilabel, "online_eg", {}, "expectations (tilt, expectation_oracle, expectation_scratch)"),
@@ -455,6 +455,28 @@ def test_required_functions_that_are_missing_are_named(monkeypatch):
 def test_half_a_tier_is_rejected(monkeypatch, name, message):
     monkeypatch.setitem(getattr(protocol, name).implementations, Multilabel, lambda *args: None)
     with pytest.raises(CheckFailed, match=message):
+        check_problem(multilabel())
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        (("sets", "bounds"), "does not register radii_sq of the tier bounds, which it states in its attribute tiers"),
+        (("set",), "tiers must hold names of required, sets, .*exact, got set"),
+    ],
+)
+def test_a_wrong_statement_of_tiers_is_rejected(monkeypatch, stated, message):
+    monkeypatch.setattr(Multilabel, "tiers", stated, raising=False)
+    with pytest.raises(CheckFailed, match=f"has_the_protocol: Multilabel.?{message}"):
+        check_problem(multilabel())
+
+
+def test_a_tier_that_is_not_stated_is_not_taken(monkeypatch):
+    monkeypatch.setitem(protocol.radii_sq.implementations, Multilabel, lambda problem: np.ones(problem.n))
+    message = "solver bcfw with these options needs the tier bounds, which Multilabel does not state in its attribute tiers"
+    with pytest.raises(OptionError, match=message):
+        fwexp.solve(multilabel(), "bcfw", lam=LAM, sampling="lipschitz")
+    with pytest.raises(CheckFailed, match=r"Multilabel must state the tier bounds in its attribute tiers, got \('sets',\)"):
         check_problem(multilabel())
 
 

@@ -95,7 +95,7 @@ def test_every_solver_reaches_the_weighted_optimum(solver, options, family, monk
     """The optimum is that of the repeated examples, by one_slack, whose QP is exact."""
     weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS)
     kernel = solver.startswith("kernel")
-    if any(tiers.missing(weighted, tier) for tier in SOLVERS[solver].needs(SOLVERS[solver].Options())):
+    if not all(tiers.has(weighted, tier) for tier in SOLVERS[solver].needs(SOLVERS[solver].Options())):
         with pytest.raises(TypeError, match=r"which (Callback|Enumerated)Problem does not have"):
             fwexp.solve(weighted, solver, lam=LAM, **options)
         return

@@ -12,6 +12,8 @@ from fwexp.problems import protocol
 class BitsProblem(NamedTuple):
     """Every example has bits y; psi_i(y) holds (y_i - y)_l x_i in row l, the loss is the share of wrong bits."""
 
+    tiers = ("sets",)
+
     n: int
     d: int
     num_weights: int
