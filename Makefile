@@ -99,7 +99,7 @@ test test-slow: export PYTHONDONTWRITEBYTECODE :=
 test: CHOSEN := not slow
 test-slow: CHOSEN := slow
 test test-slow: $(INSTALLED)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal -m "$(CHOSEN)" $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal --durations 12 -m "$(CHOSEN)" $(ARGS)
 
 faults: $(INSTALLED)
 	$(BIN)/python -m tests.faults $(ARGS)
