@@ -24,7 +24,7 @@ from fwexp.blocks.acceleration import OBSERVED, ProximalCentre, acceleration_str
 from fwexp.blocks.counts import ORACLE_CALLS, STEPS_TAKEN
 from fwexp.distributed import worker
 from fwexp.distributed.schemes import Scheme
-from fwexp.problems.protocol import new_weights
+from fwexp.problems.protocol import new_weights, radii_sq
 from fwexp.problems.sparse_vector import add_to
 from fwexp.solvers.bcfw import Iterate
 
@@ -209,8 +209,7 @@ class Local(Scheme):
         if kap == OBSERVED:
             return root * observed_strength(float(np.average(self.state.met, weights=shards.sizes)), shards.n, self.lam)
         if kap is None:
-            radii = np.array([sum(about.radii_sq for about in shards.about)]) / shards.n
-            kap = acceleration_strength(np.repeat(radii, shards.n), self.lam)
+            kap = acceleration_strength(radii_sq(shards), self.lam)
             return None if kap is None else root * kap
         return kap
 

@@ -316,6 +316,14 @@ def _(shards):
     return all(about.exact for about in shards.about)
 
 
+@protocol.radii_sq.register(Shards)
+def _(shards):
+    radii = np.empty(shards.n)
+    for own, about in zip(shards.index, shards.about):
+        radii[own] = about.radii_sq
+    return radii
+
+
 @protocol.same_labeling.register(Shards)
 def _(shards, i, y, storage, start):
     a, b = storage[start], y[0]

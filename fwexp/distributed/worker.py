@@ -63,7 +63,7 @@ class About(NamedTuple):
     seconds: float  # of an oracle call
     dense: bool  # whether psi_i(y) has few zeros
     step: str  # the kind of step that measures best
-    radii_sq: float  # the sum of bounds on ||psi_i(y)||^2; NaN where the family has none
+    radii_sq: np.ndarray  # float64 (n,), bounds on ||psi_i(y)||^2; NaN where the family has none
 
 
 class Answer(NamedTuple):
@@ -143,7 +143,7 @@ class Part:
             seconds=seconds,
             dense=nonzero >= SPARSE * problem.num_weights * len(found),
             step=auto.rule(problem)["step"],
-            radii_sq=float(np.sum(radii_sq(problem))) if tiers.has(problem, "bounds") else np.nan,
+            radii_sq=radii_sq(problem) if tiers.has(problem, "bounds") else np.full(problem.n, np.nan),
         )
 
     def answers(self, examples: np.ndarray, w: np.ndarray, dense: bool) -> list[Answer]:

@@ -2,6 +2,7 @@
 
 Kernels see the problem as `StoredRows`, a family of its own without an oracle: a labeling is the number of its row psi_i(y), and
 part scores and vectors of parts go over the rows of an example, which are linked lists. Row i is the true labeling of example i.
+The family has no ``part_ptr``, so that nothing is derived for it that takes vectors of parts for arrays.
 """
 
 from dataclasses import dataclass
@@ -79,7 +80,6 @@ class StoredRows(NamedTuple):
     n: int
     d: int
     num_weights: int
-    part_ptr: np.ndarray  # int64 (n + 1,)
     label_ptr: np.ndarray  # int64 (n + 1,), a labeling is one number
     nonnegative: np.ndarray
     row_ptr: np.ndarray  # int64 (rows + 1,): psi has the entries row_ptr[r] .. row_ptr[r + 1]
@@ -107,7 +107,6 @@ class Rows:
             n=problem.n,
             d=problem.d,
             num_weights=problem.num_weights,
-            part_ptr=np.zeros(problem.n + 1, dtype=np.int64),
             label_ptr=problem.label_ptr,
             nonnegative=problem.nonnegative,
             row_ptr=np.zeros(problem.n + 1, dtype=np.int64),
@@ -286,7 +285,8 @@ def _(problem, i, direction, theta):
 def _(problem, i, direction):  # of one row, as steps on labelings ask for
     row, c, total = int(direction[1]), direction[1 + len(direction) // 2], 0.0
     for k in range(problem.row_ptr[row], problem.row_ptr[row + 1]):
-        total += problem.values[k] * problem.values[k]
+        value = np.float64(problem.values[k])  # the square of a float32 may overflow, or be 0, and `float` keeps the type
+        total += value * value
     return c * c * total
 
 

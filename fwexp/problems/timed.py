@@ -28,7 +28,7 @@ class Timed(NamedTuple):
     n: int
     d: int
     num_weights: int
-    part_ptr: np.ndarray
+    part_ptr: np.ndarray | None
     label_ptr: np.ndarray
     labels: np.ndarray | None
     nonnegative: np.ndarray
@@ -101,5 +101,25 @@ def _count(function, place: int):
     return call_timed
 
 
+def _around(problem, ticks: np.ndarray):
+    """Return a problem made of arrays whose functions are counted among the ``ticks`` of another one."""
+    return timed(problem)._replace(ticks=ticks)
+
+
 for _place, _function in enumerate(FUNCTIONS.values()):
     _function.register(Timed, TimedFunctions)(_count(_function, _place))
+
+
+@protocol.with_inputs.register(Timed)
+def _(problem, x, num_features):
+    return _around(protocol.with_inputs(problem.unweighted, x, num_features), problem.ticks)
+
+
+@protocol.kernel_view.register(Timed)
+def _(problem):
+    return protocol.KernelView(problem)
+
+
+@protocol.kernel_view.register(TimedFunctions)
+def _(problem):
+    return protocol.ViewAround(protocol.kernel_view(problem.unweighted), lambda rows: _around(rows, problem.ticks))

@@ -24,6 +24,7 @@ from fwexp.problems.protocol import (
     gram_scores,
     joint_feature,
     kernel_view,
+    largest_losses,
     loss,
     max_oracle,
     norm_sq,
@@ -49,7 +50,7 @@ class Weighted(NamedTuple):
     n: int
     d: int
     num_weights: int
-    part_ptr: np.ndarray
+    part_ptr: np.ndarray | None
     label_ptr: np.ndarray
     labels: np.ndarray | None
     nonnegative: np.ndarray
@@ -114,11 +115,11 @@ def weighted_problem(problem, weights):
     if len(getattr(original(problem), "marks", ())):
         raise ParameterError("problem must have an error that is a mean over examples, got one with sure and possible links")
     c = weights / weights.max()
-    if problem is not original(problem):
-        c = c * problem.c
+    if isinstance(problem, WEIGHTED_FAMILIES):
+        c, problem = c * problem.c, problem.unweighted
         if c.max() == 0.0:
             raise ParameterError("weights must leave an example that had a weight before, got 0 for all of these")
-    return _weighted(original(problem), c / c.mean())
+    return _weighted(problem, c / c.mean())
 
 
 def _weighted(problem, c: np.ndarray):
@@ -128,7 +129,7 @@ def _weighted(problem, c: np.ndarray):
         n=problem.n,
         d=problem.d,
         num_weights=problem.num_weights,
-        part_ptr=problem.part_ptr,
+        part_ptr=getattr(problem, "part_ptr", None),
         label_ptr=problem.label_ptr,
         labels=getattr(problem, "labels", None),
         nonnegative=getattr(problem, "nonnegative", protocol.UNCONSTRAINED),
@@ -172,24 +173,6 @@ def _(problem, x, num_features):
     return _weighted(with_inputs(problem.unweighted, x, num_features), problem.c)
 
 
-class _WeightedView:
-    """That of the problem itself, weighted."""
-
-    def __init__(self, view, c: np.ndarray) -> None:
-        self._view, self._weighted = view, _weighted(view.problem, c)
-        self.pack, self.pack_storage, self.unpack_storage = view.pack, view.pack_storage, view.unpack_storage
-
-    @property
-    def problem(self):
-        if self._weighted.unweighted is not self._view.problem:
-            self._weighted = _weighted(self._view.problem, self._weighted.c)
-        return self._weighted
-
-    @property
-    def too_large(self) -> bool:
-        return self._view.too_large
-
-
 @kernel_view.register(Weighted)
 def _(problem):
     return protocol.KernelView(problem)
@@ -197,7 +180,7 @@ def _(problem):
 
 @kernel_view.register(WeightedFunctions)
 def _(problem):
-    return _WeightedView(kernel_view(problem.unweighted), problem.c)
+    return protocol.ViewAround(kernel_view(problem.unweighted), lambda rows: _weighted(rows, problem.c))
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------
@@ -216,6 +199,12 @@ def _(problem, i, y):
 @counted_positions.register(*WEIGHTED_FAMILIES)
 def _(problem):
     return problem.c * counted_positions(problem.unweighted)
+
+
+@largest_losses.register(*WEIGHTED_FAMILIES)
+def _(problem):
+    losses = largest_losses(problem.unweighted)
+    return None if losses is None else problem.c * losses
 
 
 @tilt.register(*WEIGHTED_FAMILIES)

@@ -62,6 +62,18 @@ def test_parts_certify_the_optimum(client, scheme, k):
     assert result.dual - 1e-6 <= optimum(problem) <= result.primal + 1e-9
 
 
+@pytest.mark.parametrize("scheme", ["local", "oracles"])
+@pytest.mark.parametrize("form", ["csr", "functions"])
+def test_steps_of_parts_are_accelerated_by_bounds_on_features(client, form, scheme):
+    """Which families of functions do not have, so that these are not accelerated."""
+    problem = problem_of(form, n=6)
+    shards = distributed.shard(problem, client, 2)
+    result = fwexp.solve(shards, lam=0.1, scheme=scheme, step="fw", gap_tol=0.05, max_passes=300, schedule=5.0)
+    assert result.status == "converged"
+    if form == "csr":
+        np.testing.assert_array_equal(protocol.radii_sq(shards), protocol.radii_sq(problem))
+
+
 def test_the_dual_never_falls(client):
     shards = distributed.shard(problem_of(), client, 4)
     result = fwexp.solve(shards, lam=0.02, scheme="local", accelerate=False, max_passes=20, gap_tol=0.0, schedule=0.5)

@@ -5,7 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
+from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.protocol import radii_sq
+from fwexp.problems.tiers import has
+from fwexp.solvers import of_kind
 from tests.small_problems import run_in_plain_python
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -19,13 +22,15 @@ def graphs(x=X, z=Z, labels=2, **more):
     return fwexp.segmentation_problem([x[:3], x[3:]], EDGES, [z[:2], z[2:4]], [[0, 1, 1], [0, 0, 1]], num_labels=labels, **more)
 
 
-def functions(x, size=1.0):
+def functions(x, size=1.0, sparse=False):
     def oracle(i, w):
         return int(np.argmax([w @ np.kron(np.eye(3)[k], x[i]) + size * (k != Y[i]) for k in range(3)]))
 
-    return fwexp.CallbackProblem(
-        Y, features=lambda i, k: np.kron(np.eye(3)[k], x[i]), loss=lambda i, k: size * (k != Y[i]), max_oracle=oracle
-    )
+    def features(i, k):
+        phi = np.kron(np.eye(3)[k], x[i])
+        return sp.csr_array(phi[None]) if sparse else phi
+
+    return fwexp.CallbackProblem(Y, features=features, loss=lambda i, k: size * (k != Y[i]), max_oracle=oracle)
 
 
 def poses(**more):
@@ -79,6 +84,54 @@ def test_other_scales_are_trained_on(family, scale, solver):
     result = fwexp.solve(problem, solver, lam=radius_sq / size, max_passes=10, gap_tol=0)
     assert result.status == "max_passes"
     assert 0.01 * size <= result.dual <= result.primal + 1e-9 * size <= 1.1 * size
+
+
+TAKE_FUNCTIONS = [
+    *((name, {}) for name in ("auto", "bcfw", "fw", "ssg", "one_slack", "bmrm", "fcfw", "n_slack", "approx_bcfw")),
+    *(("bcfw", {"step": step}) for step in ("pairwise", "away", "corrective")),
+    ("bcfw", {"sampling": "gap", "cache": True, "accelerate": {"kap": 1.0}}),
+    ("n_slack", {"batch": 2}),
+]
+# Of features and losses, as powers of two, which are exact in float32 up to 2^127 and down to 2^-149, and from 1e-50 to 1e50.
+POWERS = [(70, 0), (-75, 0), (66, 66), (-64, -64), (120, 80), (-120, -80), (-140, -140), (163, 163), (-162, -162), (0, 160)]
+
+
+def test_every_solver_that_takes_functions_is_tried():
+    takes = {name for name, cls in of_kind("structured").items() if all(has(CallbackProblem, tier) for tier in needs(cls))}
+    assert {name for name, _ in TAKE_FUNCTIONS} == takes
+
+
+def needs(cls):
+    return cls.needs(cls.Options())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("solver", "options"), TAKE_FUNCTIONS, ids=str)
+def test_functions_of_any_scale_are_trained_on_alike(solver, options, sparse):
+    """P is of the scale of losses where lam is of that of features^2 / losses: each step is the same, but for its units."""
+    whole = np.round(3.0 * X)  # as many features are: the same in single precision
+
+    def run(features, losses):
+        problem = functions(whole * features, losses, sparse=sparse)
+        result = fwexp.solve(
+            problem,
+            solver,
+            lam=0.1 * (features * (features / losses)),
+            gap_tol=1e-3 * losses,
+            max_passes=12,
+            schedule=4.0,
+            **options,
+        )
+        return result.status, (result.trace[["passes", "primal", "dual", "gap"]].to_numpy() / [1.0, *[losses] * 3]).tolist()
+
+    status, trace = run(1.0, 1.0)
+    for a, b in POWERS:
+        again, rows = run(2.0**a, 2.0**b)
+        assert again == status
+        np.testing.assert_allclose(rows, trace, rtol=1e-7, atol=1e-9)
+    for features, losses in ((1e49, 1e50), (1e-49, 1e-50)):  # rounding breaks ties in other ways
+        _, rows = run(features, losses)
+        np.testing.assert_allclose(rows[-1][1:3], trace[-1][1:3], rtol=0.05)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 import fwexp
 from fwexp.errors import ParameterError
+from fwexp.estimators import MulticlassSVM
 from fwexp.problems import tiers
 from fwexp.problems.weighted import Weighted
 from fwexp.solvers import SOLVERS, of_kind
@@ -25,12 +26,14 @@ CHAIN_Y = [RNG.integers(3, size=len(x)) for x in CHAIN_X]
 X, Y = RNG.normal(size=(5, 3)), RNG.integers(3, size=5)
 GRIDS, LINKS = [RNG.normal(size=(2, 3, 4)) for _ in range(5)], [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)], [(1, 0)]]
 PSI, LOSSES = outputs(5)
+COSTS = np.array([[0.0, 1.0, 2.0], [10.0, 0.0, 5.0], [3.0, 0.5, 0.0]])  # of which no two rows have the same maximum
 
 # For every family the problem of the examples with these numbers.
 FAMILIES = {
     "chain": lambda which: fwexp.chain_problem([CHAIN_X[i] for i in which], [CHAIN_Y[i] for i in which], 3),
     "multiclass": lambda which: fwexp.multiclass_problem(X[which], Y[which], 3),
     "slack": lambda which: fwexp.multiclass_problem(X[which], Y[which], 3, costs=3 - 3 * np.eye(3), rescaling="slack"),
+    "costs": lambda which: fwexp.multiclass_problem(X[which], Y[which], 3, costs=COSTS),
     "matching": lambda which: fwexp.matching_problem([GRIDS[i] for i in which], [LINKS[i] for i in which]),
     "enumerated": lambda which: fwexp.enumerated_problem([PSI[i] for i in which], [LOSSES[i] for i in which]),
     "functions": lambda which: functions([PSI[i] for i in which], [LOSSES[i] for i in which], None),
@@ -119,6 +122,55 @@ def optimum_of(family, optima={}):  # noqa: B006 - a cache
         repeated = FAMILIES[family]([0, 0, 0, 0, 2, 2, 3, 4, 4])
         optima[family] = fwexp.solve(repeated, "one_slack", lam=LAM, gap_tol=1e-9, max_passes=500, schedule=50).primal
     return optima[family]
+
+
+ANY_METHOD = [*METHODS, ("excessive_gap", {}), ("extragradient", {})]
+
+
+def costs_written_out(X, y, costs=COSTS):
+    """Return psi and losses of classes with costs, from their definition."""
+    phi = [np.array([np.kron(x, row) for row in np.eye(len(costs))]) for x in X]
+    return [rows[k] - rows for rows, k in zip(phi, y, strict=True)], list(costs[y])
+
+
+@pytest.mark.parametrize("passes", [1, 30])
+@pytest.mark.parametrize(("solver", "options"), ANY_METHOD, ids=str)
+def test_certificates_hold_with_costs_and_weights(solver, options, passes, monkeypatch):
+    """P(w) is recomputed at every w that is returned, and P* is that of the quadratic program of all labelings."""
+    run_in_plain_python(monkeypatch)
+    weighted = fwexp.weighted_problem(FAMILIES["costs"](range(5)), WEIGHTS)
+    psi, losses = costs_written_out(X, Y)
+    c, best = WEIGHTS / WEIGHTS.mean(), optimum(psi, losses, LAM, [], WEIGHTS)[1]
+    result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=0, max_passes=passes, schedule=1.0, **options)
+    start = result.trace[(result.trace.step == 0) & (result.trace.iterate == "last")].iloc[0]
+    if solver not in ("online_eg", "excessive_gap"):  # which do not start at w = 0
+        assert start.primal == pytest.approx(c @ [values.max() for values in losses] / 5, rel=1e-12)
+    assert (result.trace.primal >= best - 1e-7).all()
+    assert not (result.trace.dual > best + 1e-7).any()  # ssg has none
+    if not solver.startswith("kernel"):
+        assert result.primal == pytest.approx(primal(psi, losses, result.w, LAM, c), rel=1e-9)
+        assert fwexp.evaluate(weighted, result.w).hinge == pytest.approx(primal(psi, losses, result.w, 0.0, c), rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["auto", "one_slack"])
+@pytest.mark.parametrize("given", [("class_weight",), ("sample_weight",), ("class_weight", "sample_weight")], ids=str)
+def test_classifiers_with_costs_and_weights_are_certified(given, solver, monkeypatch):
+    """Weights are such that H(0) without them is less than the optimum with them."""
+    run_in_plain_python(monkeypatch)
+    of_classes = {"a": 0.5, "b": 9.0, "c": 1.0} if "class_weight" in given else None
+    of_examples = np.where(Y == 1, 3.0, 0.1) if "sample_weight" in given else None
+    labels = np.array(list("abc"))[Y]
+    model = MulticlassSVM(3.0, costs=COSTS, solver=solver, fit_intercept=False, class_weight=of_classes, tol=1e-4)
+    model.fit(X, labels, sample_weight=of_examples)
+    weights = np.array([1.0 if of_classes is None else of_classes[label] for label in labels])
+    weights *= 1.0 if of_examples is None else of_examples
+    psi, losses = costs_written_out(X, Y)
+    best = optimum(psi, losses, 3.0, [], weights)[1]
+    assert best > np.mean([values.max() for values in losses])
+    assert model.result_.dual - 1e-7 <= best <= model.result_.primal + 1e-7
+    found = primal(psi, losses, model.result_.w, 3.0, weights / weights.mean())
+    assert model.result_.primal == pytest.approx(found, rel=1e-9)
+    assert model.dual_gap_ <= 1e-4
 
 
 def test_weights_and_constraints_go_together(monkeypatch):

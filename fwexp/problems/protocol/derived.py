@@ -21,8 +21,10 @@ class Workspace(NamedTuple):
 
 
 def original(problem):
-    """Return the problem whose examples are weighted (``weighted``), and any other as it is."""
-    return getattr(problem, "unweighted", problem)
+    """Return the problem that others are around, such as its examples with weights (``weighted``); any other as it is."""
+    while hasattr(problem, "unweighted"):
+        problem = problem.unweighted
+    return problem
 
 
 # --- examples -------------------------------------------------------------------------------------------------------
@@ -167,6 +169,25 @@ class KernelView:
     def unpack_storage(self, storage):
         """Return storage of labelings in the form that the problem itself has it."""
         return storage
+
+
+class ViewAround:
+    """A `KernelView` whose problem has something around it, as ``around(problem)`` returns it."""
+
+    def __init__(self, view, around) -> None:
+        self._view, self._around, self._seen, self._problem = view, around, None, None
+        self.pack, self.pack_storage, self.unpack_storage = view.pack, view.pack_storage, view.unpack_storage
+
+    @property
+    def problem(self):
+        if self._view.problem is not self._seen:
+            self._seen = self._view.problem
+            self._problem = self._around(self._seen)
+        return self._problem
+
+    @property
+    def too_large(self) -> bool:
+        return self._view.too_large
 
 
 @dispatched

@@ -1,0 +1,738 @@
+"""Every function of the protocol of everything that is around a problem, against its definition.
+
+The definition of an example is its labelings, all of them, with L_i(y) and psi_i(y) = phi(x_i, y_i) - phi(x_i, y), by ``loss``
+and ``joint_feature`` of the problem itself; weights c_i make them c_i L_i and c_i psi_i. `EXPECTED` says what every function
+must return then, `AROUND` how to build every wrapper. Both are compared with what is registered: a function or a class that is
+new fails until it stands here. That the tests see errors is tested too: what is not passed on as it is, is, once.
+"""
+
+import importlib
+import pkgutil
+from collections import Counter
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import fwexp
+from fwexp import distributed as fwexp_distributed
+from fwexp.distributed.worker import Answer
+from fwexp.errors import ParameterError
+from fwexp.problems import protocol, tiers
+from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.features import DenseFeatures
+from fwexp.problems.full_pairs import FullPairsProblem
+from fwexp.problems.kernel_features import Kernel, kernelised
+from fwexp.problems.timed import FUNCTIONS, Timed, TimedFunctions, timed
+from fwexp.problems.weighted import Weighted, WeightedFunctions, share
+
+RNG = np.random.default_rng(5)
+WEIGHTS = np.array([2.0, 0.0, 0.5, 1.5])  # of mean 1, as `weighted_problem` has them
+N = len(WEIGHTS)
+
+# --- the families, with labelings of which no two are alike -----------------------------------------------------------
+
+LENGTHS = (2, 3, 1, 2)
+XS, X = [RNG.normal(size=(length, 2)) for length in LENGTHS], RNG.normal(size=(N, 3))
+COSTS = np.array([[0.0, 1.0, 3.0], [7.0, 0.0, 0.5], [2.0, 4.0, 0.0]])  # of which no two rows have the same maximum
+EDGES = [[(0, 1)], [(0, 1), (1, 2)], [], [(0, 1)]]
+PSI = [np.vstack((np.zeros(3), RNG.normal(size=(m, 3)))) for m in (2, 3, 1, 4)]
+LOSSES = [np.append(0.0, RNG.random(len(rows) - 1) * (i + 1)) for i, rows in enumerate(PSI)]
+IMAGES, JOINTS = [RNG.normal(size=(2, 3, 2)) for _ in range(N)], RNG.integers(2, size=(N, 2, 2))
+
+
+def labels(num_labels):
+    return [RNG.integers(num_labels, size=length) for length in LENGTHS]
+
+
+def graphs(num_labels, edges=EDGES, loss="balanced"):
+    Z = [RNG.random((len(pairs), 2)) for pairs in edges]
+    return fwexp.segmentation_problem(XS, edges, Z, labels(num_labels), num_labels=num_labels, loss=loss)
+
+
+def functions(cls=CallbackProblem, sparse=False):
+    """A problem of functions, which counts their calls."""
+    calls = Counter()
+
+    def counted(name, function):
+        def call(*args):
+            calls[name] += 1
+            return function(*args)
+
+        return call
+
+    def features(i, y):
+        return protocol.joint_feature.find(type(GIVEN))(GIVEN, i, [y]) if sparse else -PSI[i][y]
+
+    given = {
+        "features": features,
+        "loss": lambda i, y: LOSSES[i][y],
+        "max_oracle_batch": lambda indices, w: [int(np.argmax(LOSSES[i] - PSI[i] @ w)) for i in indices],
+        "decode": lambda i, w: int(np.argmin(PSI[i] @ w)),
+    }
+    problem = cls([0] * N, **{name: counted(name, function) for name, function in given.items()})
+    problem.calls = calls
+    return problem
+
+
+def every(sizes):
+    return [list(map(np.array, product(*(range(size) for size in each)))) for each in sizes]
+
+
+def links(problem):
+    """All sets of links of the grids of `IMAGES`, whose rows and columns have one at most."""
+    ends = [(), *(((r, c),) for r, c in product(range(2), range(3)))]
+    ends += [((0, c), (1, e)) for c, e in product(range(3), range(3)) if c != e]
+    return [[list(each) for each in ends]] * N
+
+
+GIVEN = fwexp.enumerated_problem(PSI, LOSSES)
+TRUE_LINKS = [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)]]
+CELLS = [np.array(cells) for cells in product(product(range(2), range(3)), repeat=2)]
+PAIRS = XS, EDGES, [RNG.normal(size=(len(pairs), 2)) for pairs in EDGES], labels(3), 3
+FAMILIES = {  # the problem, and all labelings of every example
+    "chain": (fwexp.chain_problem(XS, labels(3), 3), every([(3,) * length for length in LENGTHS])),
+    "multiclass": (fwexp.multiclass_problem(X, [0, 1, 2, 1], 3, costs=COSTS), [[0, 1, 2]] * N),
+    "slack": (fwexp.multiclass_problem(X, [0, 1, 2, 1], 3, costs=COSTS, rescaling="slack"), [[0, 1, 2]] * N),
+    "enumerated": (GIVEN, [list(range(len(losses))) for losses in LOSSES]),
+    "matching": (fwexp.matching_problem(IMAGES, TRUE_LINKS, precision_cost=2.0), links(IMAGES)),
+    "segmentation": (graphs(2), every([(2,) * length for length in LENGTHS])),
+    "many labels": (graphs(3), every([(3,) * length for length in LENGTHS])),
+    "label sets": (graphs(3, [[]] * N), every([(3,) * length for length in LENGTHS])),
+    "poses": (fwexp.pose_problem(IMAGES, JOINTS, [-1, 0], offsets=np.zeros((2, 2)), nonnegative=[]), [CELLS] * N),
+    "functions": (functions(), [list(range(len(losses))) for losses in LOSSES]),
+    "sparse functions": (functions(sparse=True), [list(range(len(losses))) for losses in LOSSES]),
+    "pairs of labels": (FullPairsProblem(*PAIRS), every([(3,) * length for length in LENGTHS])),
+    "errors of chains": (fwexp.chain_problem(XS, labels(3), 3, loss="errors"), every([(3,) * length for length in LENGTHS])),
+    "errors of graphs": (graphs(2, loss="errors"), every([(2,) * length for length in LENGTHS])),
+    "errors of many labels": (graphs(3, loss="errors"), every([(3,) * length for length in LENGTHS])),
+    "errors of pairs": (FullPairsProblem(*PAIRS, loss="errors"), every([(3,) * length for length in LENGTHS])),
+}
+
+
+def test_every_family_is_there():
+    assert {type(problem) for problem, _ in FAMILIES.values()} - {FullPairsProblem} == set(tiers.families())
+
+
+@cache
+def definition(name: str, indices: tuple, c: tuple) -> "Definition":
+    return Definition(name, indices, c)
+
+
+class Definition:
+    """All labelings of every example, with losses and psi, and the scores of labelings as ``decode`` compares them."""
+
+    def __init__(self, name: str, indices, c) -> None:
+        base, labelings = FAMILIES[name]
+        self.base, self.indices, self.n, self.c = base, indices, len(indices), np.asarray(c)[list(indices)]
+        self.labelings = [labelings[i] for i in indices]
+        self.losses, self.psi, self.phi = [], [], []
+        for i, c_i in zip(indices, self.c, strict=True):
+            truth = protocol.workspace(base).y
+            protocol.true_labeling(base, i, truth)
+            true = fwexp.joint_feature(base, i, protocol.public_labeling(base, i, truth)).toarray()[0]
+            losses = np.array([fwexp.loss(base, i, y) for y in labelings[i]])
+            phi = np.array([fwexp.joint_feature(base, i, y).toarray()[0] for y in labelings[i]])
+            psi = (true - phi) * (losses[:, None] if name == "slack" else 1.0)
+            self.losses.append(c_i * losses)
+            self.psi.append(c_i * psi)
+            self.phi.append(phi)
+
+
+class Case:
+    """A problem with something around it, its definition, and how labelings and weights look to it."""
+
+    def __init__(self, problem, name: str, indices=range(N), c=(1.0,) * N) -> None:
+        self.problem, self.name, self.d = problem, name, definition(name, tuple(indices), tuple(c))
+        self.work = protocol.workspace(problem)
+
+    def raw(self, i: int, k: int):
+        """Return labeling k of example i as the oracle writes it."""
+        return protocol.as_labeling(self.problem, i, self.d.labelings[i][k])
+
+    def number(self, i: int, y) -> int:
+        """Return the number of a labeling that a function wrote."""
+        y = np.asarray(protocol.public_labeling(self.problem, i, y)).tolist()
+        return [np.asarray(other).tolist() for other in self.d.labelings[i]].index(y)
+
+    def public(self, w: np.ndarray) -> np.ndarray:
+        return protocol.to_public(self.problem, w)
+
+    def internal(self, w: np.ndarray) -> np.ndarray:
+        return protocol.from_public(self.problem, w)
+
+    # --- what tests have in common ---
+
+    @property
+    def examples(self):
+        return range(self.d.n)
+
+    def pairs(self):
+        return ((i, k) for i in self.examples for k in range(len(self.d.losses[i])))
+
+    def weights(self, seed: int = 0) -> np.ndarray:
+        """Return a public w that is allowed."""
+        w = np.random.default_rng(seed).normal(size=self.d.psi[0].shape[1])
+        bounded = protocol.to_public(self.d.base, np.isin(np.arange(self.d.base.num_weights), self.d.base.nonnegative) * 1.0)
+        return np.where(bounded > 0.0, np.abs(w), w)
+
+    def theta(self, i: int, w: np.ndarray):
+        protocol.scores(self.problem, i, self.internal(w), self.work.theta)
+        return self.work.theta
+
+    def parts(self, i: int, k: int, c: float = 1.0):
+        direction = self.work.direction
+        protocol.clear(self.problem, i, direction)
+        protocol.add_psi(self.problem, i, self.raw(i, k), c, direction)
+        protocol.close(self.problem, i, direction)
+        return direction
+
+    def scattered(self, function, *args) -> np.ndarray:
+        """Return what a function adds to weights."""
+        w = protocol.new_weights(self.problem)
+        function(self.problem, *args, w)
+        return self.public(w)
+
+    def image(self, i: int, direction) -> np.ndarray:
+        return self.scattered(protocol.scatter, i, direction, 1.0)
+
+    def stored(self, i: int):
+        """Return storage of all labelings of an example, and where they are."""
+        ptr = protocol.labeling_ptr(self.problem)
+        length, count = int(ptr[i + 1] - ptr[i]), len(self.d.losses[i])
+        storage = protocol.new_storage(self.problem, length * count)
+        for k in range(count):
+            for t in range(length):
+                storage[k * length + t] = self.raw(i, k)[t]
+        return storage, np.arange(count) * length
+
+    def values(self, i: int, w: np.ndarray) -> np.ndarray:
+        """Return L_i(y) - <w, psi_i(y)> of all labelings."""
+        return self.d.losses[i] - self.d.psi[i] @ w
+
+
+def same(got, wanted) -> None:
+    np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+
+
+# --- what is around problems ------------------------------------------------------------------------------------------
+
+
+class Kernelised(Case):
+    """Weights are coefficients of the training inputs, of which w is a combination."""
+
+    def __init__(self, problem, name, **of_definition) -> None:
+        super().__init__(problem, name, **of_definition)
+        base = self.d.base
+        self._p, self._K = base.num_features, getattr(base, "num_states", None) or base.num_classes
+
+    @property
+    def _rows(self) -> np.ndarray:
+        return protocol.original(self.problem).x.base.values
+
+    def public(self, w):
+        coefficients = super().public(w).reshape(-1, self._K)
+        return np.vstack((self._rows.T @ coefficients[: len(self._rows)], coefficients[len(self._rows) :])).ravel()
+
+    def internal(self, w):
+        w = np.reshape(w, (-1, self._K))
+        return super().internal(np.vstack((np.linalg.pinv(self._rows.T) @ w[: self._p], w[self._p :])).ravel())
+
+    def weights(self, seed=0):
+        return np.random.default_rng(seed).normal(size=self.d.psi[0].shape[1])
+
+
+class Viewed(Case):
+    """The problem as kernels see it that call no oracle: a labeling is the number of a row."""
+
+    def __init__(self, view, name, **of_definition) -> None:
+        self._view, self._rows, base = view, {}, FAMILIES[name][0]
+        for i, labelings in enumerate(FAMILIES[name][1]):
+            for k, y in enumerate(labelings):
+                self._rows[i, k] = view.pack([y if j == i else base.y[j] for j in range(N)], i, i + 1)[i]
+        super().__init__(view.problem, name, **of_definition)
+
+    def raw(self, i, k):
+        return np.array([self._rows[i, k]])
+
+
+class Spread(Case):
+    """Examples that workers have: a labeling is its loss and its psi."""
+
+    def raw(self, i, k):
+        return [Answer(self.d.losses[i][k], self.d.psi[i][k])]
+
+    def number(self, i, y):
+        found = (abs(self.d.losses[i] - y[0].loss) < 1e-9) & (abs(self.d.psi[i] - y[0].psi) < 1e-9).all(axis=1)
+        return int(np.flatnonzero(found)[0])
+
+
+def linear(name):
+    return Kernelised(kernelised(FAMILIES[name][0], FAMILIES[name][0], Kernel(0, 0, 0.0, 0.0)), name)
+
+
+def weighted(name):
+    return Case(fwexp.weighted_problem(FAMILIES[name][0], WEIGHTS), name, c=WEIGHTS)
+
+
+def view(name, c=None):
+    problem = FAMILIES[name][0] if c is None else fwexp.weighted_problem(FAMILIES[name][0], c)
+    return Viewed(protocol.kernel_view(problem), name, **({} if c is None else {"c": c}))
+
+
+def spread(name, client, c=None):
+    problem = FAMILIES[name][0] if c is None else fwexp.weighted_problem(FAMILIES[name][0], c)
+    return Spread(fwexp_distributed.shard(problem, client, 2), name, **({} if c is None else {"c": c}))
+
+
+OF_ARRAYS = [name for name, (problem, _) in FAMILIES.items() if isinstance(problem, tuple)]
+OF_FUNCTIONS = [name for name in FAMILIES if name not in OF_ARRAYS]
+SOME, WITH_INPUTS = [3, 0, 2, 0], ("chain", "multiclass", "slack")
+AROUND = {  # how each wrapper is built, and around which families
+    "nothing": (lambda name, client: Case(FAMILIES[name][0], name), FAMILIES),
+    "weights": (lambda name, client: weighted(name), FAMILIES),
+    "times": (lambda name, client: Case(timed(FAMILIES[name][0]), name), FAMILIES),
+    "times of weights": (lambda name, client: Case(timed(weighted(name).problem), name, c=WEIGHTS), FAMILIES),
+    "a subset": (lambda name, client: Case(FAMILIES[name][0].subset(SOME), name, indices=SOME), FAMILIES),
+    "a share of weights": (
+        lambda name, client: Case(share(weighted(name).problem, np.array(SOME)), name, indices=SOME, c=WEIGHTS),
+        FAMILIES,
+    ),
+    "a subset of weights": (
+        lambda name, client: Case(weighted(name).problem.subset(SOME), name, indices=SOME, c=WEIGHTS / WEIGHTS[SOME].mean()),
+        FAMILIES,
+    ),
+    "a kernel": (lambda name, client: linear(name), WITH_INPUTS),
+    "a view": (lambda name, client: view(name), OF_FUNCTIONS),
+    "a view of weights": (lambda name, client: view(name, WEIGHTS), OF_FUNCTIONS),
+    "workers": (spread, ("enumerated", "functions")),
+    "workers with weights": (lambda name, client: spread(name, client, WEIGHTS), ("enumerated", "functions")),
+}
+NOT_FOR = {  # wrappers, by how their names begin: functions that are not called with them, or that say something else there
+    "a kernel": ("order_of_weights", "joint_feature"),
+    "a view": ("costly_oracle", "forget", "ask_ahead", "counted_positions"),
+    "workers": ("decode", "joint_feature", "kernel_view", "ask_ahead", "forget", "costly_block", "counted_positions"),
+}
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield client
+
+
+def classes_around():
+    """Return all classes of the package that register a function of the protocol, and are no families."""
+    for package in ("fwexp.problems", "fwexp.distributed", "fwexp.solvers"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__, package + "."):
+            importlib.import_module(module.name)
+    registered = {cls for name in tiers.functions() for cls in getattr(protocol, name).implementations}
+    return {cls for cls in registered if cls.__module__.startswith("fwexp.")} - set(tiers.families())
+
+
+def test_every_wrapper_is_there(client):
+    built = {type(build(name, client).problem) for build, names in AROUND.values() for name in names}
+    assert classes_around() <= built
+    assert {Weighted, WeightedFunctions, Timed, TimedFunctions} <= classes_around()
+
+
+# --- what every function must return ----------------------------------------------------------------------------------
+
+
+def radii_sq(case):
+    radii = protocol.radii_sq(case.problem)
+    assert len(radii) == case.d.n
+    for i in case.examples:
+        assert radii[i] >= (case.d.psi[i] ** 2).sum(axis=1).max() * (1 - 1e-9)
+
+
+def largest_losses(case):
+    losses = protocol.largest_losses(case.problem)
+    if losses is not None:
+        same(losses, [values.max() for values in case.d.losses])
+
+
+def workspace(case):
+    assert isinstance(protocol.workspace(case.problem), protocol.Workspace)
+    assert protocol.workspace(case.problem).direction is not protocol.workspace(case.problem).direction
+
+
+def rescale(case):
+    w = case.weights()
+    for i, k in case.pairs():
+        protocol.rescale(case.problem, i, -2.0, case.theta(i, w))
+        same(protocol.psi_score(case.problem, i, case.raw(i, k), case.work.theta), -2.0 * case.d.psi[i][k] @ w)
+
+
+def prefetch(case):
+    for i in case.examples:
+        protocol.prefetch_example(case.problem, i)
+        protocol.prefetch_labelings(case.problem, i, *case.stored(i))
+        if not isinstance(case, Viewed):
+            protocol.prefetch_vector(case.problem, i, protocol.new_blocks(case.problem))
+
+
+def as_of_the_problem(name):
+    def check(case):
+        function = getattr(protocol, name)
+        assert function(case.problem) == function(case.d.base)
+
+    return check
+
+
+def counted_positions(case):
+    lengths = np.array(LENGTHS if case.name.startswith("errors") else (1,) * N)[list(case.d.indices)]
+    same(protocol.counted_positions(case.problem), case.d.c * lengths)
+
+
+def loss_weight(case):
+    for i, k in case.pairs():
+        assert protocol.loss_weight(case.problem, i, case.raw(i, k)) == 1.0
+
+
+def forget(case):
+    calls = getattr(case.d.base, "calls", None)
+    for _ in range(2):
+        protocol.forget(case.problem)
+        before = calls and calls["loss"]
+        loss(case)
+        assert calls is None or calls["loss"] - before >= len({y for of_one in case.d.labelings for y in of_one})
+
+
+def ask_ahead(case):
+    calls, w = getattr(case.d.base, "calls", None), case.internal(case.weights())
+    protocol.ask_ahead(case.problem, 0, case.d.n, w, True, False)
+    before = calls and calls["max_oracle_batch"]
+    max_oracle(case, asked=[case.weights()])
+    assert calls is None or calls["max_oracle_batch"] == before
+
+
+def kernel_view(case):
+    view = protocol.kernel_view(case.problem)
+    ptr = protocol.labeling_ptr(case.problem)
+    for i, k in case.pairs():
+        labelings = protocol.new_labelings(case.problem)
+        for j in case.examples:
+            protocol.store_labeling(case.problem, j, case.raw(j, k if j == i else 0), labelings)
+        packed = view.pack(labelings, i, i + 1)
+        storage, w = view.pack_storage(labelings, lambda: np.repeat(case.examples, np.diff(ptr))), case.weights()
+        seen = view.problem
+        work = protocol.workspace(seen)
+        out = np.empty(1)
+        protocol.scores(seen, i, case.internal(w), work.theta)
+        same(protocol.psi_score(seen, i, protocol.stored_labeling(seen, i, packed), work.theta), case.d.psi[i][k] @ w)
+        protocol.score_labelings(seen, i, storage, ptr[i : i + 1], case.internal(w), work, out)
+        same(out, case.d.psi[i][k : k + 1] @ w)
+    assert not view.too_large
+    assert isinstance(case.problem, Timed | TimedFunctions) == hasattr(seen, "ticks")
+
+
+def labelings_are_kept(case):
+    labelings = protocol.new_labelings(case.problem)
+    for i, k in case.pairs():
+        protocol.store_labeling(case.problem, i, case.raw(i, k), labelings)
+        kept = protocol.stored_labeling(case.problem, i, labelings)
+        same(protocol.psi_score(case.problem, i, kept, case.theta(i, case.weights())), case.d.psi[i][k] @ case.weights())
+
+
+def true_labeling(case):
+    for i in case.examples:
+        protocol.true_labeling(case.problem, i, case.work.y)
+        score = protocol.psi_score(case.problem, i, case.work.y, case.theta(i, case.weights()))
+        same(score, 0.0)
+        if not isinstance(case, Viewed):
+            assert protocol.loss(case.problem, i, case.work.y) == 0.0
+
+
+def blocks_follow_corners(case):
+    problem, blocks = case.problem, protocol.new_blocks(case.problem)
+    rows, w, rng = {i: np.zeros_like(case.weights()) for i in case.examples}, case.weights(), np.random.default_rng(0)
+    for i, k in case.pairs():
+        if not protocol.has_room(problem, i, blocks):
+            blocks = protocol.copy_blocks(problem, blocks)
+        direction, wanted, gamma = case.work.direction, case.d.psi[i][k] - rows[i], rng.random()
+        protocol.set_direction(problem, i, case.raw(i, k), blocks, direction)
+        same(case.image(i, direction), wanted)
+        same(protocol.dot(problem, i, direction, case.theta(i, w)), wanted @ w)
+        protocol.set_direction(problem, i, case.raw(i, k), blocks, direction)
+        same(protocol.norm_sq(problem, i, direction), wanted @ wanted)
+        protocol.add_to_block(problem, i, direction, gamma, blocks)
+        rows[i] = rows[i] + gamma * wanted
+    copy = protocol.copy_blocks(problem, blocks)
+    for i in case.examples:
+        for here in (blocks, copy):
+            same(case.scattered(protocol.scatter_block, i, here, 2.0), 2.0 * rows[i])
+    same(case.public(protocol.blocks_to_weights(problem, blocks, 0.5)), 0.5 * sum(rows.values()))
+
+
+def vectors_of_parts(case):
+    for i, k in case.pairs():
+        psi, w = case.d.psi[i][k], case.weights()
+        same(case.image(i, case.parts(i, k, 3.0)), 3.0 * psi)
+        same(protocol.norm_sq(case.problem, i, case.parts(i, k, 3.0)), 9.0 * psi @ psi)
+        if not isinstance(case, Viewed):
+            same(protocol.dot(case.problem, i, case.parts(i, k, 3.0), case.theta(i, w)), 3.0 * psi @ w)
+        for other in {0, k, len(case.d.losses[i]) - 1}:
+            protocol.gram_scores(case.problem, i, case.parts(i, k, 3.0), case.work.image)
+            product = protocol.psi_score(case.problem, i, case.raw(i, other), case.work.image)
+            same(product, 3.0 * case.d.psi[i][other] @ psi)
+
+
+def psi(case):
+    for i, k in case.pairs():
+        same(case.scattered(protocol.scatter_psi, i, case.raw(i, k), 2.0), 2.0 * case.d.psi[i][k])
+        score = protocol.psi_score(case.problem, i, case.raw(i, k), case.theta(i, case.weights()))
+        same(score, case.d.psi[i][k] @ case.weights())
+
+
+def sums(case):
+    (total,) = protocol.new_sums(case.problem, 1)
+    wanted = np.zeros_like(case.weights())
+    for i, k in case.pairs():
+        protocol.accumulate(case.problem, i, case.parts(i, k), 2.0 + k, total)
+        protocol.accumulate_psi(case.problem, i, case.raw(i, k), -1.0, total)
+        wanted += (1.0 + k) * case.d.psi[i][k]
+    same(case.scattered(protocol.scatter_sum, total, 0.5), 0.5 * wanted)
+
+
+def all_labelings(case):
+    for i in case.examples:
+        found = [case.number(i, y) for y in protocol.all_labelings(case.problem, i, 100)]
+        assert sorted(found) == list(range(len(case.d.losses[i])))
+        with pytest.raises(ParameterError):
+            protocol.all_labelings(case.problem, i, len(found) - 1)
+
+
+def blocks_are_maximised(case, climb=False):
+    """From the block of one labeling: afterwards no labeling is better than the block, so that it is the best one."""
+    problem, work, c = case.problem, case.work, 0.7
+    if not has(problem, ["has_best_block"]) or not protocol.has_best_block(problem):
+        return
+    for i, k in case.pairs():
+        blocks, w = protocol.new_blocks(problem), case.weights()
+        protocol.set_direction(problem, i, case.raw(i, k), blocks, work.direction)
+        protocol.add_to_block(problem, i, work.direction, 1.0, blocks)
+        psi, ell, theta = case.d.psi[i][k], case.d.losses[i][k], case.theta(i, w)
+        if climb:
+            gap, best = protocol.climb(problem, i, theta, c, ell, blocks, work)
+            same(gap, case.values(i, w).max() - (ell - psi @ w))
+        else:
+            best = protocol.best_block(problem, i, theta, c, blocks, work.direction, work.scratch)
+            protocol.add_to_block(problem, i, work.direction, 1.0, blocks)
+        there = case.scattered(protocol.scatter_block, i, blocks, 1.0)
+        same(case.values(i, w + c * (there - psi)).max(), best - there @ (w + c * (there - psi)))
+
+
+def expectations(case):
+    """Those of the distribution in proportion to exp(c H_i(y)); the log-partition is that of the same potentials."""
+    problem, w, c = case.problem, case.weights(), 0.6
+    base, scratch = case.d.base, protocol.expectation_scratch(problem)
+    for i in range(case.d.n):
+        potentials, mean = np.zeros_like(case.work.theta), np.zeros_like(case.work.theta)
+        protocol.tilt(problem, i, case.theta(i, w), c, potentials)
+        given = potentials.copy()
+        log_z, mean_loss = protocol.expectation_oracle(problem, i, potentials, mean, scratch)
+        shares = np.exp(c * case.values(i, w))
+        shares /= shares.sum()
+        same(mean_loss, shares @ case.d.losses[i])
+        protocol.set_dense(problem, i, mean, case.work.direction)
+        same(case.image(i, case.work.direction), shares @ case.d.psi[i])
+        again = protocol.expectation_oracle(base, case.d.indices[i], given, mean, protocol.expectation_scratch(base))
+        same(log_z, again[0])
+
+
+def with_inputs(case):
+    if isinstance(case, Kernelised):
+        return
+    inputs = protocol.original(case.problem)
+    changed = DenseFeatures(2.0 * inputs.x.values)
+    problem = protocol.with_inputs(case.problem, changed, inputs.num_features)
+    assert type(problem) is type(case.problem)
+    other, part = Case(problem, case.name), inputs.num_features * (getattr(inputs, "num_states", None) or inputs.num_classes)
+    other.d = case.d
+    for i, k in case.pairs():
+        wanted = case.d.psi[i][k].copy()
+        wanted[:part] *= 2.0
+        same(other.scattered(protocol.scatter_psi, i, other.raw(i, k), 1.0), wanted)
+        same(protocol.norm_sq(problem, i, other.parts(i, k)), wanted @ wanted)
+        same(protocol.loss(problem, i, other.raw(i, k)), case.d.losses[i][k])
+
+
+def inner(case):
+    u, v = case.weights(1), case.weights(2)
+    same(protocol.inner(case.problem, case.internal(u), case.internal(v)), u @ v)
+
+
+def max_oracle(case, asked=None):
+    for w in asked or [np.zeros_like(case.weights()), case.weights(), case.weights(3) / 10, -case.weights()]:
+        if (w < case.weights()).any() and len(case.d.base.nonnegative):
+            w = np.abs(w)
+        for i in case.examples:
+            value = protocol.max_oracle(case.problem, i, case.theta(i, w), case.work.y, case.work.scratch)
+            values = case.values(i, w)
+            if protocol.exact_oracle(case.problem):
+                same(value, values.max())
+            same(value, values[case.number(i, case.work.y)])
+
+
+def decode(case):
+    for i in case.examples:
+        w = case.weights(4)
+        protocol.decode(case.problem, i, case.theta(i, w), case.work.y, case.work.scratch)
+        scores = case.d.phi[i] @ w
+        if protocol.exact_oracle(case.problem):
+            same(scores[case.number(i, case.work.y)], scores.max())
+        else:
+            assert scores[case.number(i, case.work.y)] >= scores[0] - 1e-9
+
+
+def loss(case):
+    for i, k in case.pairs():
+        same(protocol.loss(case.problem, i, case.raw(i, k)), case.d.losses[i][k])
+
+
+def labelings_in_both_forms(case):
+    for i, k in case.pairs():
+        found = case.number(i, case.raw(i, k))
+        alike = isinstance(case, Spread) and (case.d.psi[i][found] == case.d.psi[i][k]).all()  # but for their numbers
+        assert found == k or alike
+
+
+def joint_feature(case):
+    for i, k in case.pairs():
+        same(protocol.joint_feature(case.problem, i, case.raw(i, k)).toarray()[0], case.d.c[i] * case.d.phi[i][k])
+
+
+def labelings_are_told_apart(case):
+    for i in case.examples:
+        storage, places = case.stored(i)
+        differ = np.abs(case.d.psi[i][:, None] - case.d.psi[i]).max(axis=2) + np.abs(case.d.losses[i][:, None] - case.d.losses[i])
+        for k in range(len(places)):
+            told = [protocol.same_labeling(case.problem, i, case.raw(i, k), storage, place) for place in places]
+            # of workers only those of which a step can tell the difference
+            assert told == ([bool(x == 0.0) for x in differ[k]] if isinstance(case, Spread) else [a == k for a in range(len(told))])
+
+
+def sets_of_labelings(case):
+    for i in case.examples:
+        (storage, places), w, work = case.stored(i), case.weights(), case.work
+        c, out = np.arange(1.0, len(places) + 1), np.empty(len(places))
+        protocol.score_labelings(case.problem, i, storage, places, case.internal(w), work, out)
+        same(out, case.d.psi[i] @ w)
+        protocol.clear(case.problem, i, work.direction)
+        protocol.add_labelings(case.problem, i, storage, places, c, work.direction)
+        protocol.close(case.problem, i, work.direction)
+        same(case.image(i, work.direction), c @ case.d.psi[i])
+        weights = protocol.new_weights(case.problem)
+        protocol.scatter_labelings(case.problem, i, storage, places, c, 0.5, work.direction, weights)
+        same(case.public(weights), 0.5 * c @ case.d.psi[i])
+
+
+def weights_in_both_forms(case):
+    w = case.weights()
+    same(case.public(case.internal(w)), w)
+    own = protocol.to_public(case.problem, case.internal(w))
+    same(protocol.to_public(case.problem, protocol.from_public(case.problem, own)), own)
+
+
+def check_weights(case):
+    w, bounded = case.weights(), len(case.d.base.nonnegative) > 0
+    protocol.check_weights(case.problem, w)
+    if bounded:
+        with pytest.raises(ParameterError, match="w must be >= 0"):
+            protocol.check_weights(case.problem, -np.abs(w))
+
+
+EXPECTED = {  # of every function of the protocol
+    "radii_sq": radii_sq,
+    "largest_losses": largest_losses,
+    "workspace": workspace,
+    "rescale": rescale,
+    **dict.fromkeys(("prefetch_example", "prefetch_vector", "prefetch_labelings"), prefetch),
+    **{name: as_of_the_problem(name) for name in ("costly_oracle", "exact_oracle", "has_best_block", "costly_block")},
+    "order_of_weights": as_of_the_problem("order_of_weights"),
+    "counted_positions": counted_positions,
+    "loss_weight": loss_weight,
+    "forget": forget,
+    "ask_ahead": ask_ahead,
+    "kernel_view": kernel_view,
+    "true_labeling": true_labeling,
+    **dict.fromkeys(("new_labelings", "store_labeling", "stored_labeling"), labelings_are_kept),
+    **dict.fromkeys(("new_blocks", "copy_blocks", "has_room", "set_direction", "add_to_block"), blocks_follow_corners),
+    "scatter_block": blocks_follow_corners,
+    **dict.fromkeys(("clear", "close", "add_psi", "dot", "norm_sq", "scatter", "gram_scores"), vectors_of_parts),
+    **dict.fromkeys(("scatter_psi", "psi_score", "scores"), psi),
+    **dict.fromkeys(("new_sums", "accumulate", "accumulate_psi", "scatter_sum"), sums),
+    "all_labelings": all_labelings,
+    "best_block": blocks_are_maximised,
+    "climb": lambda case: blocks_are_maximised(case, climb=True),
+    **dict.fromkeys(("tilt", "expectation_oracle", "expectation_scratch", "set_dense"), expectations),
+    "with_inputs": with_inputs,
+    "inner": inner,
+    "max_oracle": max_oracle,
+    "decode": decode,
+    "loss": loss,
+    **dict.fromkeys(("as_labeling", "public_labeling"), labelings_in_both_forms),
+    "joint_feature": joint_feature,
+    **dict.fromkeys(("labeling_ptr", "new_storage", "same_labeling"), labelings_are_told_apart),
+    **dict.fromkeys(("add_labelings", "scatter_labelings", "score_labelings"), sets_of_labelings),
+    **dict.fromkeys(("to_public", "from_public"), weights_in_both_forms),
+    "check_weights": check_weights,
+}
+
+
+def test_every_function_has_an_expectation():
+    assert set(EXPECTED) == set(tiers.functions())
+
+
+def has(problem, names) -> bool:
+    """Whether a family has functions."""
+    return not any(set(names) & set(tiers.lacking(problem, tier)) for tier in tiers.TIERS)
+
+
+CHECKS: dict = {}  # the functions that each looks at
+for each, check in EXPECTED.items():
+    CHECKS.setdefault(check, []).append(each)
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("check", [pytest.param(check, id=" ".join(names)) for check, names in CHECKS.items()])
+def test_every_function_of_every_wrapper_is_as_defined(check, around, client):
+    (build, families), functions, counts = AROUND[around], CHECKS[check], np.zeros(len(FUNCTIONS))
+    if any(around.startswith(kind) and set(functions) & set(names) for kind, names in NOT_FOR.items()):
+        return
+    for name in families:
+        case = build(name, client)
+        if has(case.d.base, functions) and has(case.problem, functions):
+            check(case)
+            counts += getattr(case.problem, "ticks", 0)
+    if around.startswith("times"):
+        counted = dict(zip(FUNCTIONS, counts, strict=True)) | {"kernel_view": 1, "with_inputs": 1}
+        assert all(counted[function] > 0 for function in functions)
+
+
+# --- that these tests see errors --------------------------------------------------------------------------------------
+
+OWN = [  # functions of which examples with weights do not just pass on what the problem itself returns
+    name
+    for name in tiers.functions()
+    if getattr(protocol, name).implementations[Weighted].__qualname__ != "_pass_on.<locals>.call_unweighted"
+]
+
+
+@pytest.mark.parametrize("function", OWN)
+def test_a_function_that_forgets_the_weights_is_seen(function, monkeypatch):
+    dispatched = getattr(protocol, function)
+    for cls in (Weighted, WeightedFunctions):
+        monkeypatch.setitem(dispatched.implementations, cls, lambda problem, *args: dispatched(problem.unweighted, *args))
+    seen = []
+    for name in FAMILIES:
+        if has(FAMILIES[name][0], [function]):
+            try:
+                EXPECTED[function](weighted(name))
+            except AssertionError:
+                seen.append(name)
+    assert seen
