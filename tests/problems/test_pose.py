@@ -13,8 +13,8 @@ from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.testing import check_problem
+from tests.blocks.test_constraints import METHODS, optimum
 from tests.small_problems import run_in_plain_python
-from tests.solvers.test_constraints import METHODS, optimum
 
 PARENTS = (1, -1, 1)  # the root is in the middle
 FEATURES = ([0], [0, 1], [1])

@@ -14,8 +14,8 @@ from fwexp.problems import tiers
 from fwexp.problems.weighted import Weighted
 from fwexp.solvers import SOLVERS, of_kind
 from fwexp.testing import check_problem
+from tests.blocks.test_constraints import NONNEGATIVE, functions, optimum, outputs, primal
 from tests.small_problems import run_in_plain_python
-from tests.solvers.test_constraints import NONNEGATIVE, functions, optimum, outputs, primal
 
 LAM = 0.2
 WEIGHTS = np.array([2.0, 0.0, 1.0, 0.5, 1.0])
