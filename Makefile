@@ -24,7 +24,7 @@
 ## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
 ## make lint                check the style, and that layers import downwards only; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
-## make clean               remove .venv, caches and build files; results stay
+## make clean               remove the environments, pages and caches that make created; results and files of others stay
 ##
 ## make figures-icml2016 ARGS="--preset smoke"   more arguments for the command behind a target
 ## make test ARGS="-k viterbi"                   likewise
@@ -56,13 +56,17 @@ help:
 
 # The stamp is written last, so that an interrupted installation starts again.
 INSTALLED := $(VENV)/.installed
+# This one is written first: make removes no other environments.
+MADE := $(VENV)/.made-by-make
 ifneq ($(shell $(KEEP) || echo missing),)
 $(INSTALLED): FORCE
 endif
 $(INSTALLED): pyproject.toml requirements.lock
 	@$(or $(PYTHON),false) -c '$(CHECK)' $(SUPPORTED) 2>/dev/null || { \
 	    echo "fwexp needs Python 3.11, 3.12 or 3.13, got $(or $(PYTHON),none); say where it is: make PYTHON=..." >&2; exit 2; }
-	@$(KEEP) || { echo "making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
+	@$(KEEP) || { if [ -L $(VENV) ] || { [ -n "$$(ls -A $(VENV) 2>/dev/null)" ] && [ ! -f $(MADE) ]; }; then \
+	        echo "VENV must be a folder that make creates, got $(VENV), which is there already; move it away" >&2; exit 2; fi; \
+	    echo "making $(VENV)"; rm -rf $(VENV); mkdir $(VENV) && touch $(MADE) && $(PYTHON) -m venv $(VENV); }
 	@echo "installing the packages of requirements.lock into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -114,7 +118,7 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 docs: $(INSTALLED)
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html $(ARGS)
+	$(BIN)/python docs/build.py $(ARGS)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.svm $(ARGS)
@@ -134,6 +138,13 @@ bench-peers: $(INSTALLED)
 bench-tagger: $(INSTALLED)
 	$(BIN)/python -m fwexp.commands.tagger $(ARGS)
 
+# Whole folders go if they have the mark of the tool that made them, others as far as their record or the names of files tell.
 clean:
-	rm -rf $(VENV) .venv-* build dist docs/_build docs/generated *.egg-info .pytest_cache .ruff_cache .hypothesis
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m fwexp.files.owned docs/_build/html docs/generated
+	@for folder in $(VENV) .venv-*; do \
+	    if [ -f $$folder/$(notdir $(MADE)) ] && [ ! -L $$folder ]; then echo "removing $$folder"; rm -rf $$folder; \
+	    elif [ -e $$folder ]; then echo "kept $$folder, which make did not create"; fi; done
+	@for folder in .pytest_cache .ruff_cache; do \
+	    if [ -f $$folder/CACHEDIR.TAG ] && [ ! -L $$folder ]; then rm -rf $$folder; fi; done
+	@find conf docs experiments fwexp plots tests -path '*/__pycache__/*.pyc' -type f -delete
+	@find conf docs experiments fwexp plots tests -name __pycache__ -type d -empty -delete

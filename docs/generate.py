@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp.commands.options import described, titles_of
+from fwexp.files.owned import RECORD, replacing_folder
 from fwexp.plugins import STRUCTURED
 from fwexp.solvers import SOLVERS
 from fwexp.solvers.table import table
@@ -24,9 +25,12 @@ HEADS = {"solver": "Solvers and methods", "dataset": "Data sets", "task": "Tasks
 
 def pages(source: Path) -> None:
     """Write all of them below ``source / "generated"``."""
-    folder = source / "generated"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(source.parent / "results" / "published", folder / "published", ignore=shutil.ignore_patterns("*.csv"))
+    with replacing_folder(source / "generated", "generated pages") as folder:
+        _write(source.parent / "results" / "published", folder)
+
+
+def _write(published: Path, folder: Path) -> None:
+    shutil.copytree(published, folder / "published", ignore=shutil.ignore_patterns("*.csv", RECORD))
     for path in (folder / "published").rglob("*.md"):  # tables have no title, in the report they stand below one
         text = path.read_text(encoding="utf-8")
         if not text.startswith("# "):

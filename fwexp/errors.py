@@ -5,7 +5,7 @@ import difflib
 import reprlib
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 
 class UserError(Exception):
@@ -41,6 +41,15 @@ class RunsFailed(Exception):
 
 class WorkersLost(RuntimeError):
     """No worker of a cluster is left to answer; what was saved of the run stays."""
+
+
+def exit_code(name: str, main: Callable[[], int]) -> int:
+    """Run the main function of a program and return its exit code; print a `UserError` as one line that begins with the name."""
+    try:
+        return main()
+    except UserError as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return 2
 
 
 _SHORT = reprlib.Repr()

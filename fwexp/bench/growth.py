@@ -7,20 +7,25 @@ from it.
 """
 
 import argparse
+import io
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
 
+from fwexp.bench import history
 from fwexp.bench.families import FAMILIES, problem_of
 from fwexp.bench.history import FILE
 from fwexp.bench.profile import advance, new_solver
 from fwexp.bench.yardstick import best
+from fwexp.errors import exit_code
+from fwexp.files import owned
 from fwexp.memory import nbytes
 from fwexp.plots import style
 
-FOLDER = FILE.parent
+TABLE, PICTURE = (FILE.with_name(f"growth{suffix}") for suffix in (".csv", ".png"))
 SMALL = {"n": 20, "T": 5, "K": 4, "p": 12}
 FACTORS = (1, 3, 10, 30, 100, 300, 1000)
 LONGEST = 1.5  # seconds of a pass, or of making a problem, after which a size does not grow further
@@ -77,7 +82,7 @@ def exponents(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["family", "size", "range", "time", "time expected", "memory", "memory expected"])
 
 
-def draw(table: pd.DataFrame, path: Path) -> None:
+def draw(table: pd.DataFrame, path: Path | BinaryIO) -> None:
     """Draw time and memory of a pass over each size, relative to the smallest."""
     import matplotlib.pyplot as plt
 
@@ -104,17 +109,18 @@ def main() -> int:
     given = parser.parse_args().families or list(FAMILIES)
     if unknown := set(given) - set(FAMILIES):
         parser.error(f"family must be one of {', '.join(FAMILIES)}, got {', '.join(sorted(unknown))}")
+    owned.check([TABLE, PICTURE], history.KIND)
     rows = []
     for family in given:
         rows += grown(family)
         table = pd.DataFrame(rows)
         print(exponents(table[table["family"] == family]).round(2).to_string(index=False, header=family == given[0]), flush=True)
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    table.to_csv(FOLDER / "growth.csv", index=False, float_format="%.4g")
+    picture = io.BytesIO()
     with style.context():
-        draw(table, FOLDER / "growth.png")
+        draw(table, picture)
+    history.write({TABLE: table, PICTURE: picture.getvalue()})
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code("growth", main))

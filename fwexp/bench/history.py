@@ -5,16 +5,20 @@ the processor, and the versions of Python and numba.
 """
 
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 import numba
 import pandas as pd
 
 from fwexp.bench.yardstick import Measured
+from fwexp.errors import ParameterError
+from fwexp.files import owned
 from fwexp.store.provenance import git_state
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "results" / "bench" / "history.csv"
+KIND = "benchmarks"
 COLUMNS = ["commit", "cpu", "python", "numba", *Measured._fields]
 
 
@@ -48,8 +52,21 @@ def compare(measured: list[Measured]) -> list[str]:
     return slower
 
 
+def check() -> None:
+    """Check that rows can be appended: the file is missing, or such a table."""
+    if FILE.is_symlink() or (FILE.exists() and list(pd.read_csv(FILE, nrows=0)) != COLUMNS):
+        raise ParameterError(f"{FILE} must be a table with the columns {', '.join(COLUMNS)}, got another file; move it away")
+
+
+def write(tables: Mapping[Path, pd.DataFrame | bytes]) -> None:
+    """Write tables, and other files as they are, into the folder of benchmarks, in place of those that fwexp wrote before."""
+    csv = {path: table for path, table in tables.items() if isinstance(table, pd.DataFrame)}
+    owned.write({**tables, **{path: t.to_csv(index=False, float_format="%.4g").encode() for path, t in csv.items()}}, KIND)
+
+
 def record(measured: list[Measured]) -> None:
     """Append what was measured."""
+    check()
     git = git_state(ROOT) or {"commit": "", "dirty": False}
     commit = git["commit"][:10] + "+" * git["dirty"]
     now = [commit, cpu(), platform.python_version(), numba.__version__]

@@ -21,11 +21,13 @@ import numpy as np
 import pandas as pd
 
 import fwexp
+from fwexp.bench import history
 from fwexp.bench.families import problem_of
 from fwexp.bench.history import FILE
 from fwexp.bench.profile import new_solver
 from fwexp.bench.yardstick import seconds
-from fwexp.errors import UserError
+from fwexp.errors import UserError, exit_code
+from fwexp.files import owned
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import auto
 
@@ -180,8 +182,7 @@ def keep(half: str, rows: list[dict]) -> None:
     before = pd.read_csv(TABLE, dtype={"lam": str}) if TABLE.exists() else pd.DataFrame(columns=["half", "problem"])
     table = pd.concat([before[before["problem"] != rows[0]["problem"]], wide.reset_index()])
     table = table.sort_values(["half", "problem", "lam", "gap"], ascending=[True, True, False, False])
-    TABLE.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(TABLE, index=False, float_format="%.4g")
+    history.write({TABLE: table})
 
 
 def main() -> int:
@@ -192,6 +193,7 @@ def main() -> int:
     given = [name for word in given for name in HALVES.get(word, (word,))]
     if unknown := set(given) - set(CASES):
         parser.error(f"case must be one of {', '.join([*CASES, *HALVES])}, got {', '.join(sorted(unknown))}")
+    owned.check([TABLE], history.KIND)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     for half, names in HALVES.items():
@@ -211,4 +213,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code("rule", main))

@@ -12,6 +12,7 @@ of the machine per core (1: nobody waits), and ``scale-costs.csv``, from which `
 
 import argparse
 import dataclasses
+import io
 import os
 import statistics
 import sys
@@ -27,11 +28,14 @@ from distributed import Client
 from scipy.optimize import nnls
 
 import fwexp
+from fwexp.bench import history
 from fwexp.bench.families import problem_of
 from fwexp.bench.history import FILE
 from fwexp.distributed import Shards, shard
 from fwexp.distributed.cluster import connected
 from fwexp.distributed.simulation import Costs, Load, Machine, simulate
+from fwexp.errors import exit_code
+from fwexp.files import owned
 from fwexp.plots import scale as plots
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers.base import check_options
@@ -361,6 +365,7 @@ def main() -> int:
     given = parser.parse_args()
     if unknown := set(given.regimes) - set(REGIMES):
         parser.error(f"regime must be one of {'; '.join(REGIMES)}, got {'; '.join(sorted(unknown))}")
+    owned.check([TABLE, COSTS, TABLE.with_suffix(".png")], history.KIND)
     costs, table = (pd.read_csv(path) if path.exists() else pd.DataFrame() for path in (COSTS, TABLE))
     measurements = table[table["series"] == "measured"] if len(table) else table
     if not given.simulate:
@@ -369,12 +374,12 @@ def main() -> int:
                 cost, rows = measure(name, client)
                 costs = _replaced(costs, pd.DataFrame([cost]))
                 measurements = _replaced(measurements, pd.DataFrame(rows, columns=COLUMNS))
-                TABLE.parent.mkdir(parents=True, exist_ok=True)
-                costs.to_csv(COSTS, index=False, float_format="%.4g")
-                measurements.to_csv(TABLE, index=False, float_format="%.4g")
+                history.write({COSTS: costs, TABLE: measurements})
     table = pd.concat([measurements, pd.DataFrame(simulated(costs, measurements), columns=COLUMNS)], ignore_index=True)
-    table.to_csv(TABLE, index=False, float_format="%.4g")
-    plots.draw(plots.data(None, pd.read_csv(TABLE).fillna({"bottleneck": ""})), None).savefig(TABLE.with_suffix(".png"), dpi=110)
+    history.write({TABLE: table})
+    picture = io.BytesIO()
+    plots.draw(plots.data(None, pd.read_csv(TABLE).fillna({"bottleneck": ""})), None).savefig(picture, dpi=110)
+    history.write({TABLE.with_suffix(".png"): picture.getvalue()})
     print(beside(table).to_string(index=False))
     return 0
 
@@ -392,4 +397,4 @@ def beside(table: pd.DataFrame) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code("scale", main))

@@ -21,7 +21,7 @@ from fwexp.bench.callbacks import overhead
 from fwexp.bench.convex import beside_copt
 from fwexp.bench.profile import new_solver, oracle_seconds, where_passes_go
 from fwexp.bench.yardstick import Measured, best, in_turns, show, summary, unit_of
-from fwexp.errors import DataError
+from fwexp.errors import DataError, exit_code
 
 TO_GAP_ROUNDS = 3
 # data set, options, lam, gap
@@ -190,6 +190,8 @@ def main() -> int:
     given = parser.parse_args()
     if unknown := set(given.sections) - set(sections):
         parser.error(f"section must be one of {', '.join(sections)}, got {', '.join(sorted(unknown))}")
+    if given.record:
+        history.check()
     chosen = given.sections or sections
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -226,4 +228,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code("svm", main))

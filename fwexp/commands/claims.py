@@ -53,11 +53,12 @@ def main(given: Arguments) -> int:
     names, flags, keys = given
     preset = flags.get("--preset", "full")
     from fwexp.papers.claims.catalogue import of_paper
-    from fwexp.papers.claims.check import check_all, run_missing, save, summary
+    from fwexp.papers.claims.check import check_all, check_writable, run_missing, save, summary
 
     claims = of_paper(*names)
     results_dir = folders.check_folder("results_dir", keys.get("results_dir", "results"))
     published = _published(Path(keys.get("published", "results/published")), claims) if "--strict" in flags else None
+    check_writable(claims, results_dir, preset)
     failed = None
     if "--run" in flags:
         from fwexp.errors import RunsFailed

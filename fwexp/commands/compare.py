@@ -60,8 +60,7 @@ def main(given: Arguments) -> int:
     if "--lam" in flags:
         lams = flags["--lam"].split(",")
         filters["lam"] = [lam if lam == "1/n" else _numbers("--lam", lam)[0] for lam in lams]
-    from fwexp.papers import comparison
-    from fwexp.papers.figure import save_figure
+    from fwexp.papers import comparison, files
     from fwexp.papers.origin import Origin
     from fwexp.plots import profiles
 
@@ -71,6 +70,10 @@ def main(given: Arguments) -> int:
     sides = [comparison.parse(word, results_dir, config_dir) for word in words]
     if len({side.store is None for side in sides}) > 1:
         raise OptionError("fwexp compare takes methods or folders, not both")
+    folder = folders.check_folder("results_dir", results_dir) / "figures" / "compare"
+    name = re.sub(r"[^\w.-]+", "_", "-".join(words)).strip("_")
+    name = name if len(name) <= 60 else f"{name[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    files.check_writable(folder / name, files.PICTURE)
     results = comparison.load(sides, results_dir, **filters)
     if results.empty and "dataset" in filters and filters["dataset"] not in (known := names("dataset")):
         raise ParameterError(unknown("dataset", filters["dataset"], known))
@@ -78,12 +81,9 @@ def main(given: Arguments) -> int:
     print(comparison.table(costs))
     standings = [comparison.standing(costs, side.name, cost) for cost in ("passes", "time") for side in sides]
     print(*standings, *comparison.fastest(costs), sep="\n")
-    folder = folders.check_folder("results_dir", results_dir) / "figures" / "compare"
-    name = re.sub(r"[^\w.-]+", "_", "-".join(words)).strip("_")
-    name = name if len(name) <= 60 else f"{name[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     frame = profiles.data(costs)
     title = f"Performance profiles of {', '.join(words)}"
-    for path in save_figure(profiles.draw(frame), frame, folder / name, Origin(f"compare/{name}", title)):
+    for path in files.save_figure(profiles.draw(frame), frame, folder / name, Origin(f"compare/{name}", title)):
         print(path)
     return 0
 

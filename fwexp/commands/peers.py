@@ -6,7 +6,7 @@ import os
 import sys
 
 from fwexp.commands.arguments import Arguments, command
-from fwexp.errors import ParameterError, UserError
+from fwexp.errors import ParameterError, exit_code
 from fwexp.files import folders
 from fwexp.papers.peers import contests
 
@@ -36,7 +36,7 @@ def main(given: Arguments) -> int:
     UserError
         Unknown arguments, a tool or data that are not there.
     """
-    from fwexp.papers.files import save_figure
+    from fwexp.papers.files import TABLE, check_writable, save_figure
     from fwexp.papers.origin import Origin
     from fwexp.papers.peers.table import frame, markdown
     from fwexp.papers.peers.tools import module
@@ -49,6 +49,8 @@ def main(given: Arguments) -> int:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     known = contests.CONTESTS
     chosen = [flags["--only"]] if "--only" in flags else list(known)
+    for name in chosen:
+        check_writable(results_dir / "peers" / name, TABLE)
     for needed in {needed for name in chosen for needed in known[name][1]}:
         module(needed)
     data = {name: known[name][0](keys.get("data_dir")) for name in chosen}
@@ -72,8 +74,4 @@ def _rounds(text: str) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except UserError as error:
-        print(f"fwexp: {error}", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(exit_code("fwexp", lambda: main(sys.argv[1:])))

@@ -60,15 +60,21 @@ def main(given: Arguments) -> int:
     preset = given.flags.get("--preset", "full")
     results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
     from fwexp import store
+    from fwexp.papers.claims import all_claims
+    from fwexp.papers.claims.check import check_writable as check_claims
+    from fwexp.papers.report.build import check_writable as check_report
     from fwexp.papers.reproduce.plan import plan, table
 
+    if "--dry-run" not in given.flags:
+        store.check_writable(results_dir)
+        check_report(results_dir)
+        check_claims(all_claims(), results_dir, preset)
     print_line("reading the experiments")
     steps = plan(results_dir, preset)
     print(table(steps))
     if "--dry-run" in given.flags:
         return 0
     where = {"results_dir": results_dir, "data_dir": given.keys.get("data_dir")} | launched(given)
-    store.check_writable(results_dir)
     failed = run(steps, preset, **where)
     conclude(results_dir, preset)
     if failed:

@@ -5,7 +5,7 @@
 import sys
 
 from fwexp.commands.arguments import Arguments, command
-from fwexp.errors import ParameterError, UserError
+from fwexp.errors import ParameterError, exit_code
 
 USAGE = """\
 usage: python -m fwexp.commands.tagger [TRAIN TEST] [--sentence TEXT] [data_dir=DIR]
@@ -52,8 +52,4 @@ def main(given: Arguments) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except UserError as error:
-        print(f"fwexp: {error}", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(exit_code("fwexp", lambda: main(sys.argv[1:])))

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from fwexp.data.dataset import DataFile
 from fwexp.data.files import LARGEST
 from fwexp.errors import DataError, needing
-from fwexp.files.atomic import clean, hidden
+from fwexp.files.atomic import clean, hidden, set_aside
 from fwexp.files.folders import none_left_empty
 
 LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is less
@@ -65,8 +65,8 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
                 raise DataError(str(error).replace(name, f"what came from {file.url}")) from error
             Path(name).chmod(0o666 & ~_umask())  # temporary files are private
             old = file.find(data_dir)
-            if old is not None:
-                old.replace(old.with_name(old.name + ".old"))
+            for other in filter(None, (old, target)):
+                set_aside(other)
             Path(name).replace(target)
     except OSError as error:  # requests' exceptions are OSErrors too
         response = getattr(error, "response", None)

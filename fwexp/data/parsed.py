@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -42,7 +43,10 @@ def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Calla
     arrays = unseal(path)
     if arrays is None:  # absent, or damaged in whatever way
         arrays = parse()
-        # On a full disk they are made every time.
+        # On a full disk, or where there is something else of this name, they are made every time.
+        with contextlib.suppress(OSError):
+            if stat.S_ISREG(path.lstat().st_mode):  # it is damaged
+                path.unlink()
         with contextlib.suppress(OSError):
             seal(path, arrays)
     return arrays

@@ -5,6 +5,7 @@ beside it goes first.
 """
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -41,12 +42,21 @@ def discard(path: Path) -> None:
             path.unlink()
 
 
-def remove(path: Path) -> None:
-    """Remove a folder, of which others see all or nothing, or whatever is in its place."""
-    gone = hidden(path)
-    with contextlib.suppress(OSError):  # there is none
-        path.rename(gone)
-        discard(gone)
+def remove(folder: Path) -> None:
+    """Remove a folder, of which others see all or nothing, also if this process is killed meanwhile."""
+    gone = hidden(folder)
+    folder.rename(gone)
+    discard(gone)
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename what is in the way to ``<name>.old``, or with a number if there is one; return that, None if nothing is in the way."""
+    if not os.path.lexists(path):
+        return None
+    names = (path.with_name(f"{path.name}.old{number or ''}") for number in itertools.count())
+    kept = next(name for name in names if not os.path.lexists(name))
+    path.rename(kept)
+    return kept
 
 
 def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import os
 import platform
 import re
+import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +47,8 @@ class Claim:
         older = [path for path in _claims(self._path) if _number(path) < _number(self._path)]
         for path in [*older, self._path]:
             with contextlib.suppress(OSError):
-                path.unlink()
+                if stat.S_ISREG(path.lstat().st_mode):  # links, folders and pipes are somebody else's
+                    path.unlink()
 
 
 def take(final: Path) -> Claim | None:

@@ -1,9 +1,11 @@
 """Arrays in files of numpy's format npz, read without anything that could run, and without room that the file does not fill.
 
-What is kept for ourselves is sealed: the file begins with a digest of all that follows, and of what it is about, and nothing is
-unpacked before that was looked at.
+Files that fwexp keeps for itself are sealed: they begin with a mark, by which files of others are known, and a digest of all that
+follows and of what it is about. Nothing is unpacked before the digest is checked.
 """
 
+import contextlib
+import errno
 import hashlib
 import math
 import os
@@ -15,9 +17,11 @@ from typing import BinaryIO
 import numpy as np
 
 from fwexp.files import atomic
+from fwexp.files.reading import open_regular
 
 KINDS = "fiubcSU"  # of arrays: numbers and text
-SEAL = hashlib.sha256().digest_size
+MARK = b"fwexp sealed\0\0\0\0"
+SEAL = len(MARK) + hashlib.sha256().digest_size
 
 
 def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
@@ -57,27 +61,45 @@ def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
 
 
 def seal(path: Path, arrays: Mapping[str, np.ndarray], about: bytes = b"") -> None:
-    """Replace a file by one that `unseal` reads; an OSError leaves it as it was."""
+    """Replace a file by one that `unseal` reads; an OSError leaves it as it was, and is raised for a file of somebody else."""
 
     def fill(file: BinaryIO) -> None:
         file.write(bytes(SEAL))
         np.savez(file, **arrays)
         digest = _digest(file, about)
         file.seek(0)
-        file.write(digest)
+        file.write(MARK + digest)
 
+    if os.path.lexists(path) and not _is_marked(path):
+        raise OSError(errno.EEXIST, "is no file that fwexp wrote; move it away", str(path))
     atomic.write({path: fill})
 
 
 def unseal(path: Path, about: bytes = b"") -> dict[str, np.ndarray] | None:
     """Return the arrays of a sealed file; None where there is none, or it is damaged, or about something else."""
-    if not path.is_file():  # to open a pipe would wait for ever
-        return None
     try:
-        with path.open("rb") as file:
-            return arrays_in(file) if file.read(SEAL) == _digest(file, about) else None
+        with open_regular(path) as file:
+            return arrays_in(file) if file.read(SEAL) == MARK + _digest(file, about) else None
     except Exception:  # it cannot be read, or was sealed by others
         return None
+
+
+def remove_sealed(path: Path) -> None:
+    """Remove a sealed file, as far as that can be done; files of others stay."""
+    with contextlib.suppress(OSError):
+        if _is_marked(path):
+            path.unlink()
+
+
+def _is_marked(path: Path) -> bool:
+    """Say whether a file is no link, and was written by `seal`, even if it was damaged since."""
+    if path.is_symlink():
+        return False
+    try:
+        with open_regular(path) as file:
+            return file.read(len(MARK)) == MARK
+    except OSError:
+        return False
 
 
 def _digest(file: BinaryIO, about: bytes) -> bytes:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 import pickle
-import shutil
+import stat
 import sys
 import time
 import weakref
@@ -27,11 +27,14 @@ from numba.core.serialize import dumps
 
 from fwexp.files import locks
 from fwexp.files.private import OTHERS, own, temporary_folder, users_folder
+from fwexp.files.reading import open_regular
 
 __all__ = ["KernelCache", "base", "directory", "prune"]
 
 KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
 KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
+LARGEST = 2**28  # bytes of a file
+SUFFIX = ".nbc"
 WAIT_SECONDS = 120.0  # for another process, until it is taken for one that was stopped: ten times what a kernel takes
 
 
@@ -71,12 +74,16 @@ def directory(name: str) -> Path | None:
 
 
 def prune(parent: Path) -> None:
-    """Remove the caches below ``parent`` that are neither among the newest nor recently used."""
+    """Remove the caches below ``parent`` that are neither among the newest nor recently used; folders with other files stay."""
     with contextlib.suppress(OSError):  # another process may prune at the same time
-        ages = sorted(((path.stat().st_mtime, path) for path in parent.iterdir() if path.is_dir()), reverse=True)
+        folders = [path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()]
+        ages = sorted(((path.stat().st_mtime, path) for path in folders), reverse=True)
         for used, path in ages[KEEP_DIRECTORIES:]:
-            if time.time() - used > KEEP_SECONDS:
-                shutil.rmtree(path, ignore_errors=True)
+            inside = list(path.iterdir())
+            if time.time() - used > KEEP_SECONDS and all(_is_kernel(file) or locks.NAME.fullmatch(file.name) for file in inside):
+                for file in inside:
+                    file.unlink()
+                path.rmdir()
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -120,7 +127,7 @@ class KernelCache(FunctionCache):
 
     def _path(self, key: tuple) -> Path:
         name = ".".join(key[:2]).replace("<", "").replace(">", "")[-100:]
-        return Path(self._cache_path) / f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+        return Path(self._cache_path) / f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}{SUFFIX}"
 
     def _read(self, key: tuple):
         stored, data = _read(self._path(key)) or (None, None)
@@ -136,8 +143,8 @@ def _digest(content: bytes) -> bytes:
 def _read(path: Path):
     """Return what a file holds, None if it cannot be read, was written by somebody else, or is not as it was written."""
     try:
-        with path.open("rb") as file:
-            found, content = os.fstat(file.fileno()), file.read()
+        with open_regular(path, LARGEST) as file:
+            found, content = os.fstat(file.fileno()), file.read(LARGEST)
     except OSError:
         return None
     start = hashlib.sha256().digest_size
@@ -147,6 +154,12 @@ def _read(path: Path):
 
 def _write(path: Path, content: bytes) -> None:
     """Write a new file that others cannot write to. One that was cut short is known by its checksum: no other name is needed."""
-    path.unlink(missing_ok=True)
+    if _is_kernel(path):
+        path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(_digest(content) + content)
+
+
+def _is_kernel(path: Path) -> bool:
+    """Say whether this has the name and the kind of a file that `_write` writes; links, pipes and folders are somebody else's."""
+    return path.suffix == SUFFIX and os.path.lexists(path) and stat.S_ISREG(path.lstat().st_mode)

@@ -10,7 +10,7 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError
 from fwexp.files.folders import check_folder
 from fwexp.papers.catalogue import FIGURES, Figure
-from fwexp.papers.files import PICTURE, TABLE, paths, read_record, save_figure
+from fwexp.papers.files import PICTURE, TABLE, check_writable, paths, read_record, save_figure
 from fwexp.papers.origin import Origin, facts, reservations
 from fwexp.store.records import Damaged
 
@@ -97,6 +97,7 @@ def makers(
         except UserError as error:  # its turn will come
             made[name] = functools.partial(_fail, error)
         else:
+            check_writable(plan.stem, plan.figure.suffixes)
             plans += [plan] if plan.side_by_side else []
             made[name] = functools.partial(_make, plan, run, **where)
     if plans:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from fwexp.files import atomic
+from fwexp.files import owned
 from fwexp.papers.origin import Origin
 from fwexp.store import records
 from fwexp.store.records import Damaged
@@ -21,6 +21,7 @@ PICTURE = (".png", ".svg", ".csv", ".json")
 TABLE = (".md", ".csv", ".json")
 """The suffixes of the files of a figure and of a table."""
 
+KIND = "figures"
 LARGEST = 2**28  # bytes of one of them: ten times what any has
 
 
@@ -29,13 +30,23 @@ def paths(stem: Path, suffixes) -> list[Path]:
     return [stem.with_name(stem.name + suffix) for suffix in suffixes]
 
 
-def write(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> list[Path]:
-    """Write what a figure's files hold, by their suffixes, and what its JSON says, with the checksums of these files."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
+def sealed(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> dict[Path, bytes]:
+    """Return the files of a figure, given the contents by suffix and the record, which gets their checksums."""
     sums = {suffix: _sha256(content) for suffix, content in contents.items()}
     targets = paths(stem, [*contents, ".json"])
-    atomic.write(dict(zip(targets, [*contents.values(), records.content_of({**record, "files": sums})], strict=True)))
-    return targets
+    return dict(zip(targets, [*contents.values(), records.content_of({**record, "files": sums})], strict=True))
+
+
+def write(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> list[Path]:
+    """Write the files of a figure, as `sealed` has them, in place of those that fwexp wrote before, and return their paths."""
+    files = sealed(stem, contents, record)
+    owned.write(files, KIND)
+    return list(files)
+
+
+def check_writable(stem: Path, suffixes) -> None:
+    """Check that the files of a figure can be written; `ParameterError` if others are in their place."""
+    owned.check(paths(stem, suffixes), KIND)
 
 
 def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:

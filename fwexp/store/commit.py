@@ -3,14 +3,21 @@
 New files are written beside those that they replace, under hidden names that tell what they hold. Once ``run.json`` has been
 replaced, in one step, they are those of the run; then they take their names, at the latest when somebody writes or tidies here
 again. Until then readers find them under the hidden ones.
+
+Only files that are as recorded are replaced or removed. Others, such as damaged ones, links and folders, are kept with
+``.old`` behind their name.
 """
 
 import contextlib
 import hashlib
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from fwexp.driver.progress import print_line
 from fwexp.files import atomic, locks
+from fwexp.files.reading import open_regular
 from fwexp.store import records
 from fwexp.store.records import Damaged
 
@@ -35,7 +42,7 @@ def fingerprint(content: bytes) -> dict:
 
 
 def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None:
-    """Replace the run in a folder, or whatever is in its place; the older one is there until the new one is complete.
+    """Replace the run in a folder; the older one is there until the new one is complete. Files of others are set aside.
 
     Parameters
     ----------
@@ -51,13 +58,14 @@ def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None
     OSError
         It cannot be written; the older one is as it was.
     """
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):  # what a link names is somebody's own
-        atomic.remove(folder)
+    if folder.is_symlink() or not folder.is_dir():  # the folder that a link names is somebody's own
+        _set_aside(folder)
     files = {name: fingerprint(content) for name, content in contents.items()}
     with _claimed(folder, PATIENCE) as mine:
         if not mine:
             raise OSError(f"another process writes to {folder}")
-        _make_room(folder / RECORD)
+        for path in _others(folder):
+            _set_aside(path)
         try:
             atomic.write({written_path(folder, name, files[name]["sha256"]): content for name, content in contents.items()})
             records.write(folder / RECORD, {**record, "files": files})
@@ -83,24 +91,66 @@ def _claimed(folder: Path, patience: float = 0.0) -> Iterator[bool]:
             folder.rmdir()
 
 
+def remove(folder: Path) -> None:
+    """Remove the run in a folder, and the folder if nothing else is in it, as far as that can be done."""
+    with contextlib.suppress(OSError), _claimed(folder) as mine:
+        if mine and not folder.is_symlink():
+            _settle(folder)
+            others = {*_others(folder), folder / RECORD}
+            ours = [folder / name for name in FILES if folder / name not in others]
+            for path in [*ours, folder / RECORD] if _sums(folder) else []:  # the record is the last to go
+                path.unlink(missing_ok=True)
+
+
 def _settle(folder: Path) -> None:
-    names = {}
-    if (folder / RECORD).exists():
-        try:
-            record = records.read(folder / RECORD)
-            names = {written_path(folder, name, digest_of(record, name)): name for name in FILES if name in record["files"]}
-        except (Damaged, LookupError, TypeError):  # whose they are cannot be told
-            return
+    sums = _sums(folder)
+    if (folder / RECORD).exists() and not sums:  # whose the files are cannot be told
+        return
     for path in [path for name in FILES for path in folder.glob(f".{name}.{'[0-9a-f]' * 12}")]:
-        if path in names:
-            _make_room(folder / names[path])
-            path.replace(folder / names[path])
+        name, _, digest = path.name[1:].rpartition(".")
+        if not _sha256_of(path).startswith(digest):
+            continue  # somebody else's
+        if sums.get(name, "").startswith(digest):
+            if (folder / name).is_symlink() or not (folder / name).is_file():
+                _set_aside(folder / name)
+            path.replace(folder / name)
         else:
             path.unlink()
     atomic.clean(folder)
 
 
-def _make_room(path: Path) -> None:
-    """Remove a folder where a file belongs, which could not take its place."""
-    if path.is_dir():
-        atomic.remove(path)
+def _others(folder: Path) -> list[Path]:
+    """Return what is under the names of a run's files, and is not as its record has it."""
+    sums, record = _sums(folder), folder / RECORD
+    others = [record] if os.path.lexists(record) and not sums else []
+    for name in [name for name in FILES if name != RECORD and os.path.lexists(folder / name)]:
+        waits = name in sums and os.path.lexists(written_path(folder, name, sums[name]))  # to replace that of an older record
+        is_file = stat.S_ISREG((folder / name).lstat().st_mode)
+        if not is_file or not (waits or _sha256_of(folder / name) == sums.get(name)):
+            others.append(folder / name)
+    return others
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """Return the checksums that the record in a folder has of the other files; none if it cannot be read."""
+    if (folder / RECORD).is_symlink():
+        return {}
+    try:
+        record = records.read(folder / RECORD)
+        return {name: digest_of(record, name) for name in FILES if name in record["files"]}
+    except (Damaged, LookupError, TypeError):
+        return {}
+
+
+def _sha256_of(path: Path) -> str:
+    """Return the checksum of a regular file; an empty text if there is none."""
+    try:
+        with open_regular(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _set_aside(path: Path) -> None:
+    if kept := atomic.set_aside(path):
+        print_line(f"{path} is not as fwexp wrote it: kept as {kept.name}")

@@ -2,15 +2,17 @@
 
 Beside the finished runs of a data set and solver stand ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error);
 names that begin with a dot are no runs: ``.<key>.checkpoint``, from which an unfinished run goes on, and what is being
-written, or was when its process died.
+written, or was when its process died. Nor are files of others that were in the way, ``<key>.old``.
 """
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+NO_RUN = re.compile(r"\..*|.+\.old\d*", re.DOTALL)  # names
 PARTIAL, FAILED, CHECKPOINT = ".partial", "failed", ".checkpoint"
 
 
@@ -82,4 +84,4 @@ def _below(folder: Path, place: tuple[str, ...]) -> Iterator[Entry]:
 def _inside(folder: Path) -> list[Path]:
     if folder.is_symlink() and Path(os.path.realpath(folder.parent)).is_relative_to(os.path.realpath(folder)):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    return sorted(path for path in folder.iterdir() if not NO_RUN.fullmatch(path.name))

@@ -60,8 +60,7 @@ def read(path: Path) -> dict:
 
 def read_bytes(path: Path, largest: int) -> bytes:
     """Return what a file holds; `Damaged` if there is none of at most so many bytes (to open a pipe would wait for ever)."""
-    size = size_of(path)
-    if size > largest:
+    if (size := size_of(path)) > largest:
         raise Damaged(f"{path.name} has {size} bytes, expected at most {largest}")
     try:
         return path.read_bytes()

@@ -20,7 +20,8 @@ from types import MappingProxyType
 
 from fwexp.errors import OptionError, ParameterError, needing, unknown
 from fwexp.files import folders, locks
-from fwexp.files.atomic import clean, remove
+from fwexp.files.atomic import clean, set_aside
+from fwexp.files.npz import remove_sealed
 from fwexp.methods import is_method
 from fwexp.options import check_flag, check_path
 from fwexp.store import commit, paths, records, traces
@@ -66,6 +67,11 @@ def failure(results_dir, config: Mapping) -> StoredRun | None:
     return read(paths.Entry(path, *path.parts[-4:-2], path.stem)) if path.exists() else None
 
 
+def _is_failure(path: Path) -> bool:
+    """Say whether a file is the record of a failure, as fwexp wrote it."""
+    return not path.is_symlink() and read(paths.Entry(path, *path.parts[-4:-2], path.stem)).status == "failed"
+
+
 def tidy(results_dir) -> None:
     """Remove what processes left behind that were killed while they wrote here or ran something, as far as that can be done."""
     results_dir = folders.check_folder("results_dir", results_dir)
@@ -83,11 +89,11 @@ def _tidy(solver: Path) -> None:
     for partial in solver.glob(f"*{paths.PARTIAL}"):
         final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
         if math.inf > _age(partial / RECORD) > _age(final / RECORD) >= 0:  # it was finished later
-            remove(partial)
+            commit.remove(partial)
     for checkpoint in solver.glob(f".*{paths.CHECKPOINT}"):
         final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
         if _age(checkpoint) > _age(final / RECORD) >= 0:
-            checkpoint.unlink(missing_ok=True)
+            remove_sealed(checkpoint)
 
 
 def is_due(run: StoredRun | None, force) -> bool:
@@ -159,15 +165,18 @@ def save(
     }
     commit.commit(target, contents, record)
     if target is final:
-        remove(partial)
-        paths.checkpoint_path(final).unlink(missing_ok=True)
-    paths.failure_path(final).unlink(missing_ok=True)
+        commit.remove(partial)
+        remove_sealed(paths.checkpoint_path(final))
+    if _is_failure(path := paths.failure_path(final)):
+        path.unlink(missing_ok=True)
     return target
 
 
 def save_failure(error: BaseException, config: Mapping, results_dir, *, made_by: Mapping | None = None) -> Path:
     """Leave a record of a run that raised ``error``; the next run of the configuration replaces it."""
     path = paths.failure_path(run_dir(results_dir, config))
+    if not _is_failure(path):
+        set_aside(path)
     record = {
         "key": path.stem,
         "status": "failed",

@@ -13,7 +13,8 @@ COMMON = ("fwexp.driver", "fwexp.oracles", "fwexp.problems")
 # Modules that list others, show something or look after files, and change no number: else a run would depend on all there is.
 LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", "fwexp.tasks")
 SHOWS = ("fwexp.plugins", "fwexp.driver.progress", "fwexp.errors")
-KEEPS = tuple(f"fwexp.files.{name}" for name in ("atomic", "code_digest", "folders", "locks", "private", "processes"))
+KEPT = ("atomic", "code_digest", "folders", "locks", "owned", "private", "processes", "reading")
+KEEPS = tuple(f"fwexp.files.{name}" for name in KEPT)
 
 
 def made_by(modules: Iterable[str]) -> dict:

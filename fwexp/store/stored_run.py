@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fwexp.driver.trace import Status
+from fwexp.files.reading import open_regular
 from fwexp.methods import method_of
 from fwexp.store import paths, records, staleness
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, digest_of, written_path
@@ -271,7 +272,7 @@ def _verify(run: StoredRun, name: str) -> None:
             if records.size_of(path) <= records.LARGEST:
                 digest = _sha256(records.read_bytes(path, records.LARGEST))
             else:
-                with path.open("rb") as file:
+                with open_regular(path) as file:
                     digest = hashlib.file_digest(file, "sha256").hexdigest()
             _compare(name, digest, run.record)
         except OSError as error:

@@ -91,3 +91,13 @@ def test_whatever_is_damaged_is_made_anew(source):
         path.write_bytes(rng.choice([cut, cut + flipped + whole[place + 1 :], b"", rng.randbytes(len(whole))]))
         check(parsed_arrays("data", 1, [source], parse))
         assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/etc/hosts"])
+def test_links_are_neither_read_nor_replaced(source, target):
+    parsed_arrays("data", 1, [source], parse)
+    (path,) = cache_folder().iterdir()
+    path.unlink()
+    path.symlink_to(target)
+    check(parsed_arrays("data", 1, [source], parse))
+    assert str(path.readlink()) == target

@@ -145,6 +145,18 @@ def test_old_caches_are_pruned(tmp_path, monkeypatch, ages, kept):
     assert {path.name for path in tmp_path.iterdir()} == {*map(str, kept), "file"}
 
 
+@pytest.mark.parametrize("plant", [Path.mkdir, lambda path: path.write_text("mine"), lambda path: path.symlink_to("/etc/hosts")])
+def test_folders_with_other_files_are_not_pruned(tmp_path, monkeypatch, plant):
+    monkeypatch.setattr(disk_cache, "KEEP_DIRECTORIES", 0)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "kernel.nbc").touch()
+    plant(tmp_path / "cache" / "thesis")
+    (tmp_path / "link").symlink_to("cache")
+    os.utime(tmp_path / "cache", (0, 0))
+    disk_cache.prune(tmp_path)
+    assert {path.name for path in (tmp_path / "link").iterdir()} == {"kernel.nbc", "thesis"}
+
+
 def test_pruning_what_is_gone_is_no_error(tmp_path):
     disk_cache.prune(tmp_path / "missing")
 
@@ -222,6 +234,31 @@ def test_a_damaged_file_counts_as_absent_and_is_made_again(kernel, damage):
     third = new()
     assert (third(1.0), hits(third)) == (2.5, 1)
     assert files(folder) == [path]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link", "huge"])
+def test_other_kinds_of_files_are_neither_opened_nor_replaced(kernel, tmp_path, kind):
+    """To open a pipe waits for ever, and a device has no end."""
+    new, folder = kernel
+    new()(1.0)
+    (path,) = files(folder)
+    whole = path.read_bytes()
+    path.unlink()
+    (tmp_path / "theirs").write_bytes(b"mine")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "huge":
+        path.write_bytes(whole)
+        os.truncate(path, disk_cache.LARGEST + 1)
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else tmp_path / "theirs")
+    before = path.lstat()
+    second = new()
+    assert (second(1.0), hits(second)) == (2.5, 0)
+    assert kind == "huge" or path.lstat() == before
+    assert (tmp_path / "theirs").read_bytes() == b"mine"
 
 
 def test_no_entry_is_taken_for_another(kernel):

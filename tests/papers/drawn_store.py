@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from fwexp.experiments import FIGURES
+from fwexp.files import owned
 from fwexp.papers import files, origin
 from fwexp.papers.claims import of_paper
 from fwexp.papers.figure import save_figure
@@ -53,6 +54,15 @@ def draw(results, name, commit=COMMIT, **more):
         return save_figure(
             drawn, frame, results / "figures" / name, Origin(name, more.pop("title", found.title), "full", runs), **more
         )
+
+
+def recorded(folder):
+    """Record the files in a folder of published results as they are now, and return it."""
+    (folder / owned.RECORD).unlink(missing_ok=True)
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    content = owned._record(publish.KIND, {name: {owned._sha256(path.read_bytes())} for name, path in files.items()})
+    (folder / owned.RECORD).write_bytes(content)
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from fwexp.cli import main
+from fwexp.errors import ParameterError
 from fwexp.papers.claims.check import save
 from fwexp.papers.report import build as building
 from fwexp.papers.reproduce import publish
 from fwexp.papers.reproduce.check import faults
-from tests.papers.drawn_store import CLAIMS
+from tests.papers.drawn_store import CLAIMS, recorded
 
 STORED = [
     *(f"figures/quickstart{suffix}" for suffix in (".png", ".svg", ".csv", ".json")),
@@ -94,7 +95,11 @@ def test_a_damaged_file_that_is_published_is_a_line_and_its_part_is_left_out(kin
         assert len(found) == 1 or name in UNSEALED
         assert found[0].startswith(name.partition(".")[0])
         part = "icml2013" if "quickstart" in name else "quickstart"
-        publish.publish(store, folder, [part])
+        if kind != "missing":
+            with pytest.raises(ParameterError, match="must be a file that fwexp wrote, got one that was changed since"):
+                publish.publish(store, folder, [part])
+            assert capsys.readouterr().err == ""
+        publish.publish(store, recorded(folder), [part])
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(f"{folder / name.partition('.')[0]}")
         assert line.endswith("; left out")
@@ -110,7 +115,10 @@ def test_damaged_verdicts_are_a_line(kind, published, tmp_path, capsys):
     said = f"{path} is damaged: it holds no verdicts; fwexp claims lecture writes them again"
     assert main(["claims", "L-3", "--strict", f"results_dir={tmp_path}/store", f"published={tmp_path}"]) == 2
     assert capsys.readouterr().err.splitlines() == [said, f"fwexp: --strict needs published verdicts, found none in {path}"]
-    save(records, tmp_path)
+    with pytest.raises(ParameterError, match=r"lecture\.json must be a file that fwexp wrote, got another one"):
+        save(records, tmp_path)
     assert capsys.readouterr().err.splitlines() == [said]
+    path.unlink()
+    save(records, tmp_path)
     assert json.loads(path.read_text()) == records
     assert set(records) == set(CLAIMS)

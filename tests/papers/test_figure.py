@@ -22,6 +22,7 @@ from fwexp.commands import figure
 from fwexp.errors import DataError, RunsFailed, UserError
 from fwexp.experiments import FIGURES, make_figure
 from fwexp.files.atomic import clean
+from fwexp.files.owned import RECORD
 from fwexp.papers import files as figure_files
 from fwexp.papers.figure import save_figure, stored_results
 from fwexp.papers.origin import Origin, reservations
@@ -302,7 +303,7 @@ def test_a_full_disk_leaves_the_old_figure_and_is_one_line(tmp_path, monkeypatch
     assert main(["figure"]) == 2
     assert capsys.readouterr().err == f"fwexp: {files[-1]}: No space left on device\n"
     assert [path.read_bytes() for path in files] == before
-    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert sorted(tmp_path.iterdir()) == sorted([*files, tmp_path / RECORD])
 
 
 def test_a_kill_at_any_instant_leaves_whole_files_and_a_mixture_is_no_figure(tmp_path):
@@ -321,7 +322,7 @@ def test_a_kill_at_any_instant_leaves_whole_files_and_a_mixture_is_no_figure(tmp
             with pytest.raises(Damaged, match=r"^table\.md is not as it was written$"):
                 figure_files.read_record(folder / "table", figure_files.TABLE, "table", "")
         clean(folder)
-        assert sorted(folder.iterdir()) == sorted(files)
+        assert {path for path in folder.iterdir() if ".claim-" not in path.name} == {*files, folder / RECORD}
         if not killed:
             assert found == new
             break

@@ -18,8 +18,9 @@ from PIL import Image
 from fwexp import store
 from fwexp.cli import main
 from fwexp.commands import reproduce
-from fwexp.errors import DataError, OptionError, RunsFailed
+from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed
 from fwexp.experiments import FIGURES
+from fwexp.files.owned import RECORD, check_folder
 from fwexp.files.processes import this_process
 from fwexp.papers import figure, files, origin
 from fwexp.papers.claims.check import save
@@ -33,7 +34,7 @@ from fwexp.run import sweep
 from fwexp.run.config import run_key
 from fwexp.store.provenance import provenance
 from fwexp.store.runs import StoredRun
-from tests.papers.drawn_store import CLAIMS, COMMIT, draw, picture
+from tests.papers.drawn_store import CLAIMS, COMMIT, draw, picture, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "results" / "published"
@@ -180,6 +181,9 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path):
     results, folder = tmp_path / "results", tmp_path / "there"
     shutil.copytree(published, folder)
     (folder / "figures/quickstart.csv").write_text("old")
+    with pytest.raises(ParameterError, match=r"quickstart\.csv must be a file that fwexp wrote, got one that was changed since"):
+        publish.publish(results, folder, ["quickstart"])
+    recorded(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     draw(results, "quickstart")
     written = publish.publish(results, folder, ["quickstart"])
@@ -187,7 +191,7 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path):
     assert faults(folder) == []
     changed = {path.relative_to(folder).as_posix() for path in written if path.read_bytes() != before[path]}
     assert {"figures/quickstart.csv", "provenance.json", "README.md"} <= changed
-    assert not [name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README"))]
+    assert not [name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README", RECORD))]
     about = json.loads((folder / "provenance.json").read_text())
     assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "fwexp publish quickstart")]
     assert "Of it, quickstart: written again by `fwexp publish quickstart` on" in (folder / "README.md").read_text()
@@ -203,6 +207,7 @@ def test_verdicts_are_published_without_figures_and_old_ones_go(published, tmp_p
     shutil.copytree(published, folder)
     path = folder / "claims/lecture.json"
     path.write_text(json.dumps({"L-99": json.loads(path.read_text())["L-3"]}))
+    recorded(folder)
     monkeypatch.setattr(publish, "all_claims", lambda: CLAIMS)
     publish.publish(tmp_path / "results", folder, ["lecture"])
     assert list(json.loads(path.read_text())) == list(CLAIMS)
@@ -214,7 +219,10 @@ def test_what_is_not_published_is_not_replaced(tmp_path, place):
     (tmp_path / "results" / "runs").mkdir(parents=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("mine")
-    with pytest.raises(OptionError, match=r"^published=.* holds (the store, which would be replaced|something else); accepted: "):
+    holds_store = r"^published=.* holds the store, which would be replaced; accepted: "
+    with pytest.raises(
+        (OptionError, ParameterError), match=rf"{holds_store}|mine.txt must be a file that fwexp wrote, got another one"
+    ):
         publish.publish(tmp_path / "results", tmp_path / place)
     assert (tmp_path / "results" / "runs").is_dir()
     assert (tmp_path / "other" / "mine.txt").is_file()
@@ -223,6 +231,7 @@ def test_what_is_not_published_is_not_replaced(tmp_path, place):
 def test_a_damaged_provenance_is_replaced_through_a_link(published, tmp_path, monkeypatch):
     shutil.copytree(published, tmp_path / "there")
     (tmp_path / "there/provenance.json").write_text("{")
+    recorded(tmp_path / "there")
     (tmp_path / "link").symlink_to("there")
     monkeypatch.setattr(publish, "all_claims", lambda: CLAIMS)
     publish.publish(tmp_path / "results", tmp_path / "link", ["lecture"])
@@ -262,7 +271,9 @@ def rewrite(change=str, **facts):
     def rewritten(folder):
         stem = folder / "figures/quickstart"
         contents = {".png": stem.with_suffix(".png").read_bytes(), ".csv": change(stem.with_suffix(".csv").read_text()).encode()}
-        files.write(stem, contents, files.read_record(stem, (".png", ".csv", ".json"), "quickstart") | facts)
+        record = files.read_record(stem, (".png", ".csv", ".json"), "quickstart")
+        for path, content in files.sealed(stem, contents, record | facts).items():
+            path.write_bytes(content)
 
     return rewritten
 
@@ -443,6 +454,7 @@ def test_what_is_committed_belongs_to_what_there_is(path):
 
 def test_what_is_committed_is_whole_and_of_one_commit():
     assert faults(PUBLISHED) == []
+    check_folder(PUBLISHED)  # or `fwexp publish` would replace nothing; `drawn_store.recorded` records what was edited by hand
 
 
 def test_readme_shows_what_is_published():

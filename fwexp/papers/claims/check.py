@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
-from fwexp.files import atomic
+from fwexp.files import owned
 from fwexp.files.folders import check_folder
 from fwexp.methods import method_of
 from fwexp.papers.catalogue import Need, papers_by_id
 from fwexp.papers.claims.catalogue import Claim, all_claims
 from fwexp.papers.claims.runs import Runs
 from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, plain
+
+KIND = "verdicts"
 
 
 def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
@@ -143,20 +145,29 @@ def tally(records: Mapping[str, Mapping]) -> str:
     return "; ".join(", ".join(f"{counts[verdict]} {verdict}" for verdict in group) for group in groups if group)
 
 
-def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:
-    """Keep verdicts in the store, a file for each paper; those on claims that are not among them stay."""
-    written = []
+def verdicts(records: Mapping[str, Mapping], folder, preset: str = "full") -> dict[Path, bytes]:
+    """Return the files of verdicts below a folder, one for each paper; verdicts there on claims that are not among them stay."""
+    contents = {}
     for paper in papers_by_id():
         here = {id: record for id, record in records.items() if record["paper"] == paper}
-        if not here:
-            continue
-        path = claims_path(results_dir, paper, preset)
-        kept = {id: record for id, record in read(path).items() if id in all_claims()} | here
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = {id: kept[id] for id in sorted(kept, key=lambda id: int(id.rpartition("-")[2]))}
-        atomic.write({path: f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()})
-        written.append(path)
-    return written
+        if here:
+            path = claims_path(folder, paper, preset)
+            kept = {id: record for id, record in read(path).items() if id in all_claims()} | here
+            content = {id: kept[id] for id in sorted(kept, key=lambda id: int(id.rpartition("-")[2]))}
+            contents[path] = f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
+    return contents
+
+
+def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:
+    """Keep verdicts in the store, as `verdicts` has them."""
+    if contents := verdicts(records, results_dir, preset):
+        owned.write(contents, KIND)
+    return list(contents)
+
+
+def check_writable(claims: Mapping[str, Claim], results_dir, preset: str = "full") -> None:
+    """Check that the verdicts on claims can be saved; `ParameterError` if other files are in their place."""
+    owned.check({claims_path(results_dir, claim.paper, preset) for claim in claims.values()}, KIND)
 
 
 def read(path: Path) -> dict[str, dict]:

@@ -5,21 +5,29 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fwexp.errors import OptionError, not_installed
+from fwexp.files import owned
 from fwexp.files.folders import check_folder
-from fwexp.files.replacing import replacing_folder
 from fwexp.papers.catalogue import PAPERS
 from fwexp.papers.claims import all_claims, check_all
+from fwexp.papers.claims.check import check_writable as check_claims
 from fwexp.papers.claims.check import save
 from fwexp.papers.files import PICTURE
 from fwexp.papers.report.figures import Drawn, compared, drawn, small_picture
 
 WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels, by folder
 NEEDED = ("plotly", "jinja2")
+KIND = "report"
 
 
 def lacking() -> str:
     """Return what a report needs and is not installed, if anything."""
     return next((name for name in NEEDED if not find_spec(name)), "")
+
+
+def check_writable(results_dir: Path) -> None:
+    """Check that a report and verdicts can be written; `ParameterError` if other files are in their place."""
+    owned.check_folder(results_dir / "report", KIND)
+    check_claims(all_claims(), results_dir)
 
 
 def build(results_dir="results") -> Path:
@@ -34,6 +42,8 @@ def build(results_dir="results") -> Path:
     ------
     OptionError
         plotly or jinja2 is not installed.
+    ParameterError
+        The folder ``report``, or a file of verdicts, is not as fwexp wrote it.
     """
     if name := lacking():
         raise OptionError(not_installed("fwexp report needs", name, "report"))
@@ -45,6 +55,7 @@ def build(results_dir="results") -> Path:
     from fwexp.papers.report import runs as of_runs
 
     results_dir = check_folder("results_dir", results_dir)
+    check_writable(results_dir)
     figures = [*drawn(results_dir), *compared(results_dir)]
     results = store.load_results(results_dir)
     records = check_all(all_claims(), results_dir, results=results)
@@ -65,7 +76,7 @@ def build(results_dir="results") -> Path:
     claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
     data = of_runs.tables(runs, of_runs.with_suboptimality(results, comparable), claims, figures)
     data["runs"]["first"] = overview.first_methods()
-    with replacing_folder(results_dir / "report") as folder:
+    with owned.replacing_folder(results_dir / "report", KIND) as folder:
         for name, content in {**contents, **of_papers}.items():
             _write(folder / f"{name}.html", pages.render(name, of_papers, **content))
         for name, content in data.items():

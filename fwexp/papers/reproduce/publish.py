@@ -19,17 +19,18 @@ import pandas as pd
 
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, unknown
-from fwexp.files.replacing import replacing_folder
+from fwexp.files import owned
 from fwexp.papers.catalogue import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.claims import all_claims, check_all, shown_by
-from fwexp.papers.claims.check import read, save, tally
-from fwexp.papers.files import PICTURE, TABLE, paths, read_file, read_record, write
+from fwexp.papers.claims.check import read, tally, verdicts
+from fwexp.papers.files import PICTURE, TABLE, paths, read_file, read_record, sealed
 from fwexp.papers.origin import commit_of
 from fwexp.papers.peers.contests import CONTESTS
 from fwexp.papers.report.figures import Drawn, drawn
 from fwexp.papers.reproduce.check import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, is_current, read_json
 from fwexp.store.records import Damaged
 
+KIND = "published results"
 POINTS = 12
 
 
@@ -64,7 +65,9 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
     Raises
     ------
     OptionError
-        An unknown part; a folder of other things; no figure, or comparison, of what was chosen is drawn from the full runs.
+        An unknown part; no figure, or comparison, of what was chosen is drawn from the full runs.
+    ParameterError
+        The folder holds something that fwexp did not write, or that was changed since.
     """
     _check_place(folder, results_dir)
     accepted = parts()
@@ -82,13 +85,16 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
         raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
     records = check_all(claims, results_dir)
     about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
-    with replacing_folder(folder) as temporary:
+    with owned.replacing_folder(folder, KIND) as temporary:
         before = _keep(folder, temporary, wanted) if chosen else None
+        contents = verdicts({id: short(record) for id, record in records.items()}, temporary)
         for drawing in figures:
-            write_figure(drawing, temporary / "figures" / drawing.figure.name)
-        save({id: short(record) for id, record in records.items()}, temporary)
-        for name, (contents, record) in compared.items():
-            write(temporary / PEERS_PART / name, contents, record)
+            contents |= small_figure(drawing, temporary / "figures" / drawing.figure.name)
+        for name, of_comparison in compared.items():
+            contents |= sealed(temporary / PEERS_PART / name, *of_comparison)
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
         if before:
             about = before | {"since": [*_but_for(chosen, before.get("since", [])), {"parts": sorted(chosen)} | about]}
         else:
@@ -122,7 +128,7 @@ def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
         place = path.relative_to(folder)
         stem = place.with_suffix("")
         part = next((name for name in stem.parts if name not in ("figures", "claims")), "")
-        if part in wanted or stem in left_out or place.name == "README.md":
+        if part in wanted or stem in left_out or place.name in ("README.md", owned.RECORD):
             continue
         if fault := next(faults_of(path, folder), None):
             print_line(f"{path}: {fault}; left out")
@@ -138,8 +144,7 @@ def _check_place(folder: Path, results_dir: Path) -> None:
     place, store = folder.resolve(), results_dir.resolve()
     if place in (store, *store.parents):
         raise OptionError(f"published={folder} holds the store, which would be replaced; accepted: a folder of its own")
-    if place.exists() and not (place.is_dir() and ((place / "provenance.json").is_file() or not any(place.iterdir()))):
-        raise OptionError(f"published={folder} holds something else; accepted: a new folder, or one with published results")
+    owned.check_folder(folder, KIND)
 
 
 def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
@@ -148,8 +153,8 @@ def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
     return [about for about in left if about["parts"]]
 
 
-def write_figure(drawing: Drawn, stem: Path) -> None:
-    """Write the small files of a figure."""
+def small_figure(drawing: Drawn, stem: Path) -> dict[Path, bytes]:
+    """Return the small files of a figure."""
     if drawing.figure.suffixes == PICTURE:
         contents = {".png": small_picture(drawing.read(".png"))}
     else:
@@ -158,7 +163,7 @@ def write_figure(drawing: Drawn, stem: Path) -> None:
     contents[".csv"] = numbers.to_csv(index=False, float_format="%.4g", lineterminator="\n").encode()
     record = {name: drawing.record.get(name, "") for name in KEPT}
     runs = {key[:DIGITS]: {name: run.get(name) for name in ("created", "commit")} for key, run in drawing.record["runs"].items()}
-    write(stem, contents, record | {"runs": runs})
+    return sealed(stem, contents, record | {"runs": runs})
 
 
 def small_picture(content: bytes) -> bytes:

@@ -1,0 +1,249 @@
+"""Files that fwexp may replace and remove: those that it wrote, as they are recorded in their folder.
+
+The record, ``.fwexp``, names the files of a folder with their checksums, as ``sha256sum --check .fwexp`` reads them, and what they
+are. A file that is not recorded there, that was changed since, or that is a link or a folder, is somebody's own: a command that
+would have to replace it raises `ParameterError` before it changes anything. A folder may be a link to another disk; the rule
+holds for the folder that it names.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from fwexp.errors import ParameterError, exit_code
+from fwexp.files import atomic, locks
+from fwexp.files.reading import open_regular, read_regular
+
+RECORD = ".fwexp"
+HEAD = "# {}: written by fwexp, which replaces and removes files only while they are as recorded here"
+LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
+LARGEST = 2**24  # bytes of a record
+PATIENCE = 60.0  # seconds for another process that writes to the same folder
+
+Written = dict[str, set[str]]  # checksums by the name of the file; several while it is being replaced
+
+
+def check(paths: Iterable[Path], kind: str) -> None:
+    """Check that files can be written, before the work begins: none of them, or only files that fwexp wrote, are there.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        The files.
+    kind : str
+        What the files of a folder are, such as ``"figures"``; a folder holds one kind.
+
+    Raises
+    ------
+    ParameterError
+        A file, folder or link of somebody else is in the place of one.
+    """
+    by_folder: dict[Path, list[str]] = {}
+    for path in paths:
+        by_folder.setdefault(path.parent, []).append(path.name)
+    for folder, names in by_folder.items():
+        _check_files(folder, names, kind)
+
+
+def write(contents: Mapping[Path, bytes], kind: str) -> None:
+    """Write files of one folder that belong together, in place of those that fwexp wrote before, as `atomic.write` does.
+
+    Parameters
+    ----------
+    contents : mapping
+        What each file will hold.
+    kind : str
+        As in `check`.
+
+    Raises
+    ------
+    ParameterError
+        As in `check`, or another process does not come to an end with the folder.
+    OSError
+        On a full disk, for instance.
+    """
+    (folder,) = {path.parent for path in contents}
+    sums = {path.name: {_sha256(content)} for path, content in contents.items()}
+    _check_files(folder, sums, kind)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder, folder / RECORD):
+        written = _check_files(folder, sums, kind)
+        others = {name: of_name for name, of_name in written.items() if name not in sums}
+        both = {name: written.get(name, set()) | of_name for name, of_name in sums.items()}
+        # A writer that is killed leaves old or new files: both are recorded meanwhile.
+        atomic.write({folder / RECORD: _record(kind, others | both)})
+        atomic.write(contents)
+        atomic.write({folder / RECORD: _record(kind, others | sums)})
+
+
+def check_folder(folder: Path, kind: str | None = None) -> None:
+    """Check that a folder can be replaced as a whole: it is missing, empty, or holds only files that fwexp wrote, unchanged.
+
+    Raises
+    ------
+    ParameterError
+        It holds something else.
+    OSError
+        It is no folder, or cannot be read.
+    """
+    if not os.path.lexists(folder):
+        return
+    written = _read_record(folder, kind)
+    folders = {str(above) for name in written for above in PurePosixPath(name).parents}
+    for above, names, files in os.walk(folder, onerror=_raise):
+        for name in sorted([*names, *files]):
+            path = Path(above, name)
+            place = path.relative_to(folder).as_posix()
+            if place == RECORD and place in files:
+                continue
+            if not (place in folders and path.is_dir() and not path.is_symlink()):
+                _check_file(path, written.get(place))
+        names.sort()
+
+
+@contextlib.contextmanager
+def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
+    """Yield a hidden folder, which takes the place of ``folder`` at the end; until then, and after an error, that is as it was.
+
+    Writers take turns. If one is killed just when the two trade places, the next one puts the old folder back.
+
+    Parameters
+    ----------
+    folder : Path
+        What is replaced; a link is followed.
+    kind : str
+        As in `check`; its record is written here.
+
+    Raises
+    ------
+    ParameterError
+        It holds something that fwexp did not write, or another process does not come to an end with it.
+    """
+    folder = folder.resolve()
+    check_folder(folder, kind)
+    before = folder.with_name(f".{folder.name}.before")
+    with _alone(folder, folder):
+        atomic.clean(folder.parent)
+        _put_back(before, folder, kind)
+        temporary = atomic.hidden(folder)
+        temporary.mkdir()
+        try:
+            yield temporary
+            files = sorted(path for path in temporary.rglob("*") if path.is_file())
+            sums = {path.relative_to(temporary).as_posix(): {_sha256_of(path)} for path in files}
+            (temporary / RECORD).write_bytes(_record(kind, sums))
+            for path in (*temporary.rglob("*"), temporary):
+                atomic.flush(path)
+            check_folder(folder, kind)
+            if folder.is_dir():
+                folder.rename(before)
+            temporary.rename(folder)
+            atomic.flush(folder.parent)
+        finally:
+            _put_back(before, folder, kind)
+            atomic.discard(temporary)
+
+
+def remove_folders(folders: Iterable[Path]) -> int:
+    """Remove folders that `replacing_folder` wrote; `ParameterError` if there is anything else in one of them."""
+    folders = [folder for folder in folders if os.path.lexists(folder)]
+    for folder in folders:
+        if folder.is_symlink():
+            raise ParameterError(f"{folder} must be a folder that fwexp wrote, got a link; remove it yourself")
+        check_folder(folder)
+    for folder in folders:
+        atomic.clean(folder.parent)
+        atomic.remove(folder)
+    return 0
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, what: Path) -> Iterator[None]:
+    with locks.claimed(what, PATIENCE) as mine:
+        if not mine:
+            raise ParameterError(f"{folder} is being written by another process; repeat the command when that has ended")
+        yield
+
+
+def _put_back(before: Path, folder: Path, kind: str) -> None:
+    """Let the old folder have its place again, or remove it if there is another one."""
+    if os.path.lexists(before):
+        check_folder(before, kind)
+        if before.is_symlink():
+            raise ParameterError(f"{before} must be a folder that fwexp wrote, got a link; move it away")
+        if folder.exists():
+            atomic.remove(before)
+        else:
+            before.rename(folder)
+
+
+def _check_files(folder: Path, names: Iterable[str], kind: str) -> Written:
+    """Return what is recorded in a folder; raise `ParameterError` if one of these files is there, and not as recorded."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise ParameterError(f"{folder} must be a folder, got something else; move it away")
+    written = _read_record(folder, kind)
+    for name in names:
+        if os.path.lexists(folder / name):
+            _check_file(folder / name, written.get(name))
+    return written
+
+
+def _check_file(path: Path, recorded: set[str] | None) -> None:
+    """Raise `ParameterError` unless a file is as recorded."""
+    mode = path.lstat().st_mode
+    if not stat.S_ISREG(mode):
+        found = "a link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "something else"
+    elif recorded is None:
+        found = "another one"
+    elif _sha256_of(path) not in recorded:
+        found = "one that was changed since"
+    else:
+        return
+    raise ParameterError(f"{path} must be a file that fwexp wrote, got {found}; move it away")
+
+
+def _read_record(folder: Path, kind: str | None) -> Written:
+    """Return what is recorded in a folder, of a kind or of any; nothing if it has no record."""
+    path = folder / RECORD
+    if not os.path.lexists(path):
+        return {}
+    try:
+        if path.is_symlink():
+            raise ValueError
+        head, *lines = read_regular(path, LARGEST).decode().splitlines()
+        matches = [LINE.fullmatch(line) for line in lines]
+        if None in matches or head != HEAD.format(kind or head[2:].partition(":")[0]):
+            raise ValueError
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"{path} must be a record of {kind or 'files'} that fwexp wrote, got another file") from error
+    written: Written = {}
+    for match in matches:
+        written.setdefault(match[2], set()).add(match[1])
+    return written
+
+
+def _record(kind: str, written: Written) -> bytes:
+    lines = [f"{digest}  {name}" for name, sums in sorted(written.items()) for digest in sorted(sums)]
+    return "".join(f"{line}\n" for line in (HEAD.format(kind), *lines)).encode()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _sha256_of(path: Path) -> str:
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+if __name__ == "__main__":  # make clean, also where nothing is installed
+    sys.exit(exit_code("make clean", lambda: remove_folders(map(Path, sys.argv[1:]))))

@@ -1,0 +1,187 @@
+"""Files that fwexp may replace: as they are recorded in their folder; all others survive."""
+
+import contextlib
+import itertools
+import os
+import subprocess
+
+import pytest
+
+from fwexp.errors import ParameterError
+from fwexp.files import locks, owned
+from fwexp.files.owned import RECORD, remove_folders, replacing_folder
+from tests.kills import killed_at
+
+KIND = "letters"
+
+
+def replace(folder, text):
+    with replacing_folder(folder, KIND) as new:
+        (new / text).mkdir()
+        (new / text / "file").write_text(text)
+        (new / "same").write_text(text)
+
+
+def write(folder, text):
+    owned.write({folder / name: text.encode() for name in ("one", "two")}, KIND)
+
+
+def given_up(folder):
+    with contextlib.suppress(InterruptedError), replacing_folder(folder, KIND) as new:
+        (new / "file").touch()
+        raise InterruptedError
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.rglob("*") if path.is_file() and path.name != RECORD}
+
+
+def test_a_kill_at_any_instant_leaves_the_old_folder_or_the_new_one(tmp_path):
+    missing, (old, new) = 0, ({"file": text, "same": text} for text in ("old", "new"))
+    for event in itertools.count(1):
+        folder = tmp_path / str(event) / "there"
+        replace(folder, "old")
+        killed = killed_at(event, lambda folder=folder: replace(folder, "new"))
+        missing += not folder.exists()
+        given_up(folder)
+        assert contents(folder) in (old, new), event
+        assert list(folder.parent.iterdir()) == [folder]
+        if not killed:
+            assert contents(folder) == new
+            break
+    assert event > 7
+    assert missing == 1
+
+
+def test_files_of_a_writer_that_was_killed_at_any_instant_are_replaced_by_the_next(tmp_path):
+    for event in itertools.count(1):
+        folder = tmp_path / str(event)
+        write(folder, "old")
+        killed = killed_at(event, lambda folder=folder: write(folder, "new"))
+        assert set(contents(folder).values()) <= {"old", "new", *([] if not killed else contents(folder).values())}
+        write(folder, "newest")
+        assert contents(folder) == {"one": "newest", "two": "newest"}
+        assert {path.name for path in folder.iterdir()} == {"one", "two", RECORD}
+        if not killed:
+            break
+    assert event > 7
+
+
+def test_writers_take_turns_and_wait_only_so_long(tmp_path, monkeypatch):
+    replace(tmp_path / "there", "old")
+    monkeypatch.setattr(owned, "PATIENCE", 0.1)
+    with locks.claimed(tmp_path / "there"), pytest.raises(ParameterError, match=r"there is being written by another process"):
+        replace(tmp_path / "there", "new")
+    assert contents(tmp_path / "there") == {"file": "old", "same": "old"}
+
+
+def test_a_link_is_followed_and_a_file_is_not_replaced(tmp_path):
+    (tmp_path / "link").symlink_to("there")
+    replace(tmp_path / "link", "new")
+    replace(tmp_path / "link", "newer")
+    assert (tmp_path / "link").is_symlink()
+    assert contents(tmp_path / "there") == {"file": "newer", "same": "newer"}
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(NotADirectoryError):
+        replace(tmp_path / "file", "new")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link", "there"]
+
+
+PLANTED = {
+    "another file": lambda folder: (folder / "thesis.tex").write_text("mine"),
+    "a hidden file": lambda folder: (folder / ".thesis").write_text("mine"),
+    "a file below": lambda folder: (folder / "old" / "thesis.tex").write_text("mine"),
+    "a changed file": lambda folder: (folder / "same").write_text("mine"),
+    "a folder": lambda folder: (folder / "mine").mkdir(),
+    "a link": lambda folder: (folder / "mine").symlink_to("/etc"),
+    "a link instead of a file": lambda folder: (
+        (folder / "same").rename(folder.parent / "same"),
+        (folder / "same").symlink_to("../same"),
+    ),
+    "a pipe": lambda folder: os.mkfifo(folder / "pipe"),
+    "another record": lambda folder: (folder / RECORD).write_text("mine"),
+    "no record": lambda folder: (folder / RECORD).unlink(),
+}
+
+
+def snapshot(folder):
+    return {
+        str(path): path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else path.lstat().st_mode
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED)
+def test_a_folder_with_anything_else_is_neither_replaced_nor_removed(tmp_path, plant):
+    folder = tmp_path / "there"
+    replace(folder, "old")
+    plant(folder)
+    before = snapshot(tmp_path)
+    for act in (lambda: replace(folder, "new"), lambda: remove_folders([folder])):
+        with pytest.raises(ParameterError) as raised:
+            act()
+        assert str(folder) in str(raised.value)
+        assert len(str(raised.value).splitlines()) == 1
+        assert snapshot(tmp_path) == before
+
+
+def test_files_that_others_wrote_are_neither_replaced_nor_removed(tmp_path):
+    folder = tmp_path / "there"
+    write(folder, "old")
+    (folder / "mine").write_text("mine")
+    write(folder, "new")  # next to it
+    assert contents(folder) == {"one": "new", "two": "new", "mine": "mine"}
+    for plant in ("another", "changed", "link", "folder"):
+        (folder / "two").unlink()
+        if plant == "link":
+            (folder / "two").symlink_to("mine")
+        elif plant == "folder":
+            (folder / "two").mkdir()
+        else:
+            (folder / "two").write_text("changed")
+        if plant == "another":
+            (folder / RECORD).unlink()
+            (folder / "one").unlink()
+        before = snapshot(folder)
+        with pytest.raises(ParameterError, match="two must be a file that fwexp wrote, got"):
+            write(folder, "newest")
+        assert snapshot(folder) == before
+        (folder / "two").rmdir() if plant == "folder" else (folder / "two").unlink()
+        write(folder, "new")
+
+
+def test_a_folder_holds_one_kind(tmp_path):
+    """A link from a store to another folder of ours is no reason to replace that."""
+    replace(tmp_path / "there", "old")
+    (tmp_path / "link").symlink_to("there")
+    with (
+        pytest.raises(ParameterError, match="must be a record of words that fwexp wrote"),
+        replacing_folder(tmp_path / "link", "words"),
+    ):
+        pass
+    with pytest.raises(ParameterError, match="must be a record of words that fwexp wrote"):
+        owned.write({tmp_path / "link" / "new": b""}, "words")
+    assert contents(tmp_path / "there") == {"file": "old", "same": "old"}
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_what_is_hidden_beside_it_is_not_taken_for_the_old_folder(tmp_path, is_link):
+    replace(tmp_path / "there", "old")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("mine")
+    before = tmp_path / ".there.before"
+    if is_link:
+        before.symlink_to("mine")
+    else:
+        (tmp_path / "mine").rename(before)
+    found = snapshot(tmp_path)
+    with pytest.raises(ParameterError, match="must be a "):
+        replace(tmp_path / "there", "new")
+    assert snapshot(tmp_path) == found
+
+
+def test_records_are_those_of_sha256sum(tmp_path):
+    replace(tmp_path / "there", "old")
+    done = subprocess.run(["sha256sum", "--check", "--strict", RECORD], cwd=tmp_path / "there", capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["old/file: OK", "same: OK"])
