@@ -21,6 +21,7 @@ from fwexp.driver.log import BRIEF_SHARE, Log, quiet
 from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import Status
+from fwexp.jit.kernels import warn_if_interpreted
 
 PROMISE = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth an evaluation
 LESS = 0.9  # of an estimate that was worth one: what is worth the next
@@ -141,6 +142,7 @@ def drive(
     CertificateError
         A primal objective lies below a dual one: an oracle does not do what it promises.
     """
+    warn_if_interpreted()
     n, clock, progress = iteration.size, Clock(), progress or Progress(None, False)
     max_calls = settings.max_calls(bounds.max_passes, n)
     max_steps = settings.MAX_STEPS_PER_CALL * max(max_calls, 1)

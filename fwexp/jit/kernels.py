@@ -16,11 +16,23 @@ from types import CodeType, FunctionType, ModuleType
 import numba
 import numba.extending
 
+from fwexp.errors import warn
 from fwexp.files import code_digest
 from fwexp.jit import disk_cache, references
 from fwexp.jit.inner import PartCompiler
 
-__all__ = ["INLINE", "PART", "array_kernel", "dispatched", "inlined", "njit", "oracle_part", "register_jitable", "specialise"]
+__all__ = [
+    "INLINE",
+    "PART",
+    "array_kernel",
+    "dispatched",
+    "inlined",
+    "njit",
+    "oracle_part",
+    "register_jitable",
+    "specialise",
+    "warn_if_interpreted",
+]
 
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": references.KernelCompiler}
@@ -35,6 +47,13 @@ inlined = numba.extending.register_jitable(**INLINE)
 """For parts of steps: a call that is not inlined copies every array in its arguments, which may take longer than a step."""
 oracle_part = numba.extending.register_jitable(fastmath=True, **INLINE)
 """For parts of oracles, whose sums may be reordered: no infinities."""
+
+
+@cache
+def warn_if_interpreted() -> None:
+    """Warn, once in a process, if kernels are not compiled because of ``NUMBA_DISABLE_JIT``."""
+    if numba.config.DISABLE_JIT:
+        warn("NUMBA_DISABLE_JIT is set, so kernels run as plain Python, about 1000 times slower; unset it unless you debug")
 
 
 @cache

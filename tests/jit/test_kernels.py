@@ -329,6 +329,8 @@ def test_functions_of_a_problem_run_as_plain_python():
 PLAIN = """
 import numpy as np
 import fwexp
+import fwexp.convex
+from fwexp.estimators import MulticlassSVM
 from fwexp.store.provenance import cpu_kind
 from fwexp.solvers import of_kind
 rng = np.random.default_rng(0)
@@ -336,6 +338,9 @@ problem = fwexp.chain_problem([rng.normal(size=(3, 2)) for _ in range(4)], [[0, 
 for solver in of_kind("structured"):
     result = fwexp.solve(problem, solver, lam=0.1, max_passes=2, iterates=["last"], schedule=[])
     print(solver, result.primal, result.gap)
+box = fwexp.convex.Box(np.zeros(2), np.ones(2))
+fwexp.convex.minimize(fwexp.convex.LeastSquares(np.eye(2), np.ones(2)), box, max_iter=2)
+MulticlassSVM(max_passes=1, tol=10.0).fit(np.eye(2), [0, 1])
 print(cpu_kind()["name"])
 """
 
@@ -346,8 +351,12 @@ SLOW = ("excessive_gap", "extragradient")  # whose first iterates are worse than
 def test_without_compilation_all_is_plain_python():
     """``NUMBA_DISABLE_JIT`` is for debuggers: no solver ends above w = 0, whose objective is 1, with a certificate."""
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(PACKAGE.parent)}
-    done = subprocess.run([sys.executable, "-c", PLAIN], env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-W", "always", "-c", PLAIN]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    warned = [line for line in done.stderr.splitlines() if "Warning" in line]
+    assert len(warned) == 1, "one line, whatever runs and however often"
+    assert "RuntimeWarning: NUMBA_DISABLE_JIT is set, so kernels run as plain Python" in warned[0]
     (*lines, kind) = done.stdout.splitlines()
     assert kind == "python"
     assert len(lines) > 8
