@@ -23,6 +23,10 @@ class OptionError(UserError, TypeError):
     """An option, key or combination of options that does not exist."""
 
 
+class WarmStartError(OptionError):
+    """A result from which a run cannot start, because the run keeps other dual variables."""
+
+
 class DataError(UserError, ValueError):
     """A data file that is missing or damaged."""
 

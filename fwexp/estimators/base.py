@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
 from fwexp.driver.trace import ending
-from fwexp.errors import OptionError, ParameterError, shown, warn
+from fwexp.errors import OptionError, ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.inherited import completed
 from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
@@ -84,11 +84,12 @@ class CertifiedSVM(BaseEstimator):
     nonnegative : mask, slice or int array, optional
         Which weights must not be negative, in the order of ``result_.w``, which the constructor of the problem documents.
     warm_start : bool
-        Whether `fit` goes on from the last one where the data are the same, at whatever lam. Keeps the data.
+        Whether `fit` goes on from the last one, which keeps its data, at any lam. If it cannot, because the data or the solver
+        are others or the estimator was loaded, it starts from zero with a warning.
     random_state : int, RandomState or None
         Seed; None is another one each time.
     verbose : int
-        Whether to show progress on standard error.
+        Whether to show progress on standard error, and that kernels are compiled: for about 15 s, once per machine and version.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class CertifiedSVM(BaseEstimator):
     trace_ : DataFrame
         The log of training.
     result_ : Result
-        All of these, as `fwexp.solve` returns it.
+        All of these, as `fwexp.solve` returns it. All arrays of weights are read-only.
     """
 
     solver: str = "auto"
@@ -210,21 +211,41 @@ class CertifiedSVM(BaseEstimator):
         if sample_weight is not None:
             weights = check_weights(sample_weight, problem.n)
             problem, size = weighted_problem(problem, weights), weights.sum()
-        if self.warm_start and getattr(self, "result_", None) is not None and self.result_.state is not None:
-            before = self.result_.state.user_problem
-            if _same(before, problem):
-                problem, more = before, {"warm_start": self.result_, **more}
+        before = vars(self).get("result_") if self.warm_start else None
+        if before is not None and before.state is None:
+            before = _cold("the last one was loaded or copied, or had warm_start=False, and its dual variables are not kept")
+        elif before is not None and not _same(before.state.user_problem, problem):
+            before = _cold("the data or their weights are not those of the last one")
         if lam is None:
             lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size)
         settings = {"max_passes": self.max_passes, "gap_tol": check_gap_tol("tol", self.tol), "seed": as_seed(self.random_state)}
+        more |= settings | {"lam": lam, "verbose": bool(self.verbose)}
         with threads.at_most(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
-            result = solve(problem, self.solver, lam=lam, verbose=bool(self.verbose), **settings, **more)
+            try:
+                result = solve(before.state.user_problem if before else problem, self.solver, warm_start=before, **more)
+            except WarmStartError as error:
+                _cold(error)
+                result = solve(problem, self.solver, **more)
         if result.status == "max_passes" and result.gap > self.tol:
             end = ending(result.status, result.trace["passes"].iloc[-1], result.gap)
             warn(f"{end}: raise max_passes, lam or tol", ConvergenceWarning)
         if not self.warm_start:
             result.state = None  # which holds the training data
         self.result_ = result
+
+    @property
+    def result_(self) -> Result:
+        """The result of `fwexp.solve`. Its weights are read-only, and so are their parts, because the certificate is about them."""
+        try:
+            result = vars(self)["result_"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no attribute result_ before fit") from None
+        result.w.flags.writeable = False  # also after unpickling, copies and loading
+        return result
+
+    @result_.setter
+    def result_(self, result: Result) -> None:
+        vars(self)["result_"] = result
 
     @property
     def dual_gap_(self) -> float:
@@ -319,7 +340,7 @@ def _as_text(name: str, value) -> Any:
     """Return a value for JSON, from which `_from_text` makes one like it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.generic):
+    if isinstance(value, np.bool_ | np.number) and not isinstance(value.item(), np.generic):
         return _as_text(name, value.item())
     if isinstance(value, list):
         return [_as_text(name, item) for item in value]
@@ -330,7 +351,8 @@ def _as_text(name: str, value) -> Any:
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, np.ndarray):
-        return {"array": _as_text(name, value.tolist()), "dtype": value.dtype.str}
+        numbers = value.view(np.int64) if value.dtype.kind in "mM" else value  # times
+        return {"array": _as_text(name, numbers.tolist()), "dtype": value.dtype.str}
     raise ParameterError(f"{name} must be made of numbers and text to be saved, got {type(value).__name__} {shown(value)}")
 
 
@@ -368,8 +390,14 @@ def as_seed(random_state) -> int:
     return int(random_state) if is_integer(random_state) else int(check_random_state(random_state).randint(2**31))
 
 
+def _cold(reason) -> None:
+    """Warn that there is no warm start."""
+    warn(f"warm_start: this fit starts from zero, because {reason}", UserWarning)
+
+
 def _same(one, other) -> bool:
     """Whether two problems made of arrays are equal."""
+    one, other = getattr(one, "arrays", one), getattr(other, "arrays", other)
     if isinstance(one, tuple):
-        return type(one) is type(other) and all(map(_same, one, other))
+        return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))
     return one is other or np.array_equal(one, other)

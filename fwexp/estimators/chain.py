@@ -6,11 +6,9 @@ from dataclasses import field
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import as_seed, check_weights
+from fwexp.estimators.base import as_seed
 from fwexp.estimators.chain_model import ChainModel
-from fwexp.estimators.features import FORMS
 from fwexp.options import check_number
-from fwexp.problems.arrays import as_list
 from fwexp.store.models import load_run
 
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
@@ -34,7 +32,8 @@ class ChainSVM(ChainModel):
     sparse matrix (T, p); or has the features of every position by name: a string, a list of strings, or a dict, in which a
     number v of key k is the feature k of value v (False and True are 0 and 1), a string v is the feature "k=v", and so is each of
     a list of strings. A DataFrame is such an array, or with text in it a dict per row. No constant is added. Features that are
-    unknown when predicting are left out; an empty sequence has no labels then.
+    unknown when predicting are left out. Empty sequences have no labels, and do not count in training. Missing labels are rejected:
+    None, NaN, masked entries and "", and where labels are 0, 1, ... also -1 and -100.
 
     Examples
     --------
@@ -68,17 +67,16 @@ class ChainSVM(ChainModel):
         self
         """
         more = {}
+        X, y, sample_weight = self._examples(X, y, sample_weight)
         if self.early_stopping:
-            X, y = as_list("X", X, FORMS), as_list("y", y, "sequences of labels")
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)
-            if sample_weight is not None:
-                sample_weight = check_weights(sample_weight, len(X))[kept]
+            sample_weight = None if sample_weight is None else sample_weight[kept]
             parts = [([X[i] for i in part], [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
-            problem = self._learn(*parts[0])
-            more = {"test": self._problem(*parts[1]), "callback": Patience(), "iterates": ["last"]}
+            problem = self._learn_from(*parts[0])
+            more = {"test": self._problem_from(*parts[1]), "callback": Patience(), "iterates": ["last"]}
         else:
-            problem = self._learn(X, y)
+            problem = self._learn_from(X, y)
         self._train(problem, sample_weight, **more)
         return self
 

@@ -10,13 +10,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import as_seed, check_weights
+from fwexp.estimators.base import as_seed
 from fwexp.estimators.chain_model import ChainModel, labels_of
 from fwexp.estimators.decoding import decode, padded_weights
-from fwexp.estimators.features import FORMS
 from fwexp.estimators.labels import numbers_of
 from fwexp.options import check_integer, check_positive, check_positive_scale, is_integer
-from fwexp.problems.arrays import as_floats, as_list
+from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
 from fwexp.problems.weighted import weighted_problem
 from fwexp.tasks.grid import weights_on_grid
@@ -87,12 +86,8 @@ class ChainSVMCV(ChainModel):
         -------
         self
         """
-        X, y = as_list("X", X, FORMS), as_list("y", y, "sequences of labels")
-        if len(X) != len(y):
-            raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
-        weights = None if sample_weight is None else check_weights(sample_weight, len(X))
+        X, y, weights = self._examples(X, y, sample_weight)
         lowest, eps, seed = self._lowest(), check_positive("eps", self.eps), as_seed(self.random_state)
-        X = self._features(X)
         parts = [part for split in check_cv(self.cv).split(X) for part in split]
         folds = [([X[i] for i in part], [y[i] for i in part], None if weights is None else weights[part]) for part in parts]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
@@ -104,7 +99,7 @@ class ChainSVMCV(ChainModel):
         finally:
             over.set()  # threads, which do not hear of Ctrl-C, go no further
         self._note(lams, *map(np.array, zip(*found)))
-        self._train(self._learn_from(X, y), sample_weight, lam=self.lam_)
+        self._train(self._learn_from(X, y), weights, lam=self.lam_)
         return self
 
     def _lowest(self) -> float:

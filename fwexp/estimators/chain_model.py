@@ -1,6 +1,6 @@
 """A tagger once it is trained: its predictions, its weights with their names, and its files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sized
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -9,13 +9,16 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base import CertifiedSVM, PartsScore
+from fwexp.estimators.base import CertifiedSVM, PartsScore, check_weights
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.features import FORMS, Vectorizer
-from fwexp.estimators.labels import as_sequences, classes_of, costs_of, numbers_of, weights_of
+from fwexp.estimators.labels import as_sequences, check_counted, classes_of, costs_of, names_of, numbers_of, weights_of
+from fwexp.estimators.named_weights import NamedWeights
 from fwexp.problems.arrays import as_list, check_costs
 from fwexp.problems.chain import chain_from_arrays, with_costs
 from fwexp.problems.constraints import constrained
+
+VOID = (-100, -1)  # for positions without a label
 
 
 class ChainModel(PartsScore, CertifiedSVM):
@@ -50,6 +53,8 @@ class ChainModel(PartsScore, CertifiedSVM):
         Scores of the first and of the last label.
     transitions_ : ndarray (K, K)
         Scores of a label (column) after another (row).
+    state_features_, transition_features_ : mapping
+        Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
     """
 
     features: Any = "auto"
@@ -72,7 +77,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         list of lists of labels
         """
         numbers, ptr = self._decode(X)
-        names = self.classes_.tolist()
+        names = names_of(self.classes_)
         labels = [names[k] for k in numbers.tolist()]
         return [labels[start:end] for start, end in zip(ptr[:-1].tolist(), ptr[1:].tolist())]
 
@@ -104,7 +109,14 @@ class ChainModel(PartsScore, CertifiedSVM):
             The largest of every row is the score of the prediction.
         """
         check_is_fitted(self)
-        rows, ptr = self.vectorizer_.transform(self._features(X))
+        X = self._features(X)
+        full = [k for k, x in enumerate(X) if _size(x) != 0]
+        if not full:
+            return [np.zeros((0, len(self.classes_))) for _ in X]
+        rows, found = self.vectorizer_.transform([X[k] for k in full])
+        lengths = np.zeros(len(X), dtype=np.int64)
+        lengths[full] = np.diff(found)
+        ptr = np.concatenate(([0], np.cumsum(lengths)))
         unary = rows @ self.coef_.T
         return [_max_marginals(unary[start:end], self.transitions_, self.start_, self.end_) for start, end in pairwise(ptr)]
 
@@ -135,36 +147,17 @@ class ChainModel(PartsScore, CertifiedSVM):
             raise AttributeError("X had no names of features")
         return np.array(self.vectorizer_.names, dtype=object)
 
-    def state_features_(self, top=20):
-        """Return the weights of features that are largest in absolute value.
-
-        Parameters
-        ----------
-        top : int or None
-            How many; None for all that are not 0.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``feature``, ``label``, ``weight``.
-        """
+    @property
+    def state_features_(self) -> NamedWeights:
+        """Weights of features, a mapping of pairs (feature, label) to the weights that are not 0."""
         names = self.vectorizer_.names or range(self.n_features_in_)
-        return _largest(self._blocks()[0], "feature", names, "label", self.classes_, top)
+        return NamedWeights(self._blocks()[0], "feature", names, "label", names_of(self.classes_))
 
-    def transition_features_(self, top=None):
-        """Return the scores of transitions, those largest in absolute value first.
-
-        Parameters
-        ----------
-        top : int, optional
-            How many; by default all that are not 0.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``from``, ``to``, ``weight``.
-        """
-        return _largest(self.transitions_, "from", self.classes_, "to", self.classes_, top)
+    @property
+    def transition_features_(self) -> NamedWeights:
+        """Scores of transitions, a mapping of pairs of labels (from, to) to the scores that are not 0."""
+        names = names_of(self.classes_)
+        return NamedWeights(self.transitions_, "from", names, "to", names)
 
     @property
     def n_features_in_(self) -> int:
@@ -172,18 +165,40 @@ class ChainModel(PartsScore, CertifiedSVM):
         return self.vectorizer_.num_features
 
     def _learn(self, X, y):
-        return self._learn_from(self._features(X), y)
+        return self._learn_from(*self._examples(X, y)[:2])
+
+    def _examples(self, X, y, sample_weight=None) -> tuple[list, list, np.ndarray | None]:
+        """Return features and labels of the sequences that have positions, and their weights."""
+        X, y = self._features(X), as_list("y", y, "sequences of labels")
+        if len(X) != len(y):
+            raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, len(X))
+        sizes = [_size(x) for x in X]
+        if None in sizes:
+            return X, y, sample_weight  # others reject it
+        y, full = as_sequences(y, np.array(sizes, dtype=np.int64)), np.flatnonzero(sizes)
+        if X and not len(full):
+            raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
+        if len(full) < len(X):
+            X, y = ([given[k] for k in full] for given in (X, y))
+            sample_weight = None if sample_weight is None else sample_weight[full]
+        return X, y, sample_weight
 
     def _learn_from(self, features, y):
         vectorizer = Vectorizer(self.min_count)
         rows, ptr = vectorizer.fit_transform(features)
         labels = labels_of(y, ptr)
         self.vectorizer_, self.classes_ = vectorizer, classes_of(labels)
+        check_counted(self.classes_, VOID)
         self.class_weight_ = weights_of(self.class_weight, self.classes_, labels)
         return self._from_arrays(rows, labels, ptr)
 
     def _problem(self, X, y):
-        rows, ptr = self.vectorizer_.transform(self._features(X))
+        return self._problem_from(self._features(X), y)
+
+    def _problem_from(self, features, y):
+        rows, ptr = self.vectorizer_.transform(features)
         return self._from_arrays(rows, labels_of(y, ptr), ptr)
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray):
@@ -216,9 +231,9 @@ class ChainModel(PartsScore, CertifiedSVM):
     def _decode(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of the labels of all positions, and where sequences begin and end."""
         of, vectorizer, weights = self.__dict__.get("_prepared", (None, None, None))
-        if of is None or of is not self.result_:
-            check_is_fitted(self)
-            self._prepared = of, vectorizer, weights = self.result_, *self._without_zeros()
+        check_is_fitted(self)
+        if of is not self.result_.w:
+            self._prepared = _, vectorizer, weights = self.result_.w, *self._without_zeros()
         X = self._features(X)
         if not X:
             return np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
@@ -256,6 +271,13 @@ def _sequence(x):
     return list(x) if isinstance(x, Iterator) else x
 
 
+def _size(x) -> int | None:
+    """Return the number of positions of a sequence; None of what is none."""
+    if hasattr(x, "shape"):
+        return x.shape[0] if x.shape else None
+    return len(x) if isinstance(x, Sized) and not isinstance(x, str | Mapping) else None
+
+
 def labels_of(y, ptr: np.ndarray) -> list:
     """Return the labels of all positions, of sequences that begin and end at ``ptr``."""
     return list(chain.from_iterable(as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))))
@@ -263,6 +285,8 @@ def labels_of(y, ptr: np.ndarray) -> list:
 
 def _max_marginals(unary, transitions, start, end) -> np.ndarray:
     """Return the scores (T, K) of the best labelings that have a label at a position."""
+    if not len(unary):
+        return unary
     unary = unary.copy()
     unary[0] += start
     unary[-1] += end
@@ -272,12 +296,3 @@ def _max_marginals(unary, transitions, start, end) -> np.ndarray:
     for t in range(len(unary) - 1, 0, -1):
         after[t - 1] = (transitions + unary[t] + after[t]).max(axis=1)
     return to + after
-
-
-def _largest(weights, rows: str, row_names, columns: str, column_names, top: int | None) -> pd.DataFrame:
-    """Return the weights of a table that are largest in absolute value, with the names of their places."""
-    values = np.ascontiguousarray(weights).ravel()
-    order = np.argsort(-np.abs(values), kind="stable")[: np.count_nonzero(values)][:top]
-    row, column = np.unravel_index(order, weights.shape)
-    names = {rows: [row_names[k] for k in row], columns: [column_names[k] for k in column]}
-    return pd.DataFrame(names | {"weight": values[order]})

@@ -7,6 +7,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base import CertifiedSVM
 from fwexp.estimators.features import Vectorizer, by_name
+from fwexp.problems.python_oracles import read_only
 
 
 class ExampleModel(CertifiedSVM):
@@ -62,13 +63,13 @@ class ExampleModel(CertifiedSVM):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of features, a row per class or label."""
-        return self._rows_of_weights[:, : self.n_features_in_]
+        return read_only(self._rows_of_weights[:, : self.n_features_in_])
 
     @property
     def intercept_(self) -> np.ndarray:
         """Weights of the constant feature."""
         weights = self._rows_of_weights
-        return weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+        return read_only(weights[:, -1] if self.fit_intercept else np.zeros(len(weights)))
 
     @property
     def _rows_of_weights(self) -> np.ndarray:
@@ -80,10 +81,13 @@ class ExampleModel(CertifiedSVM):
 
     def _learned(self):
         names = None if self.vectorizer_ is None else self.vectorizer_.names
-        return {"classes": self.classes_, "names": names, "num_features": self.n_features_in_}
+        columns = {"names": names, "num_features": self.n_features_in_, "columns": getattr(self, "feature_names_in_", None)}
+        return {"classes": self.classes_, **columns}
 
-    def _restore(self, classes, names, num_features):
+    def _restore(self, classes, names, num_features, columns=None):
         self.classes_, self.n_features_in_, self.vectorizer_ = classes, num_features, None
+        if columns is not None:
+            self.feature_names_in_ = columns
         if names is not None:
             vectorizer = Vectorizer(self.min_count)
             vectorizer.restore(names, num_features)

@@ -97,7 +97,8 @@ class Vectorizer:
         """
         if self.names is not None:
             return _encoded(as_list("X", X, FORMS), self._tables)
-        rows, ptr = self._rows_of_numbers(X)
+        none = np.zeros((0, self.num_features))
+        rows, ptr = self._rows_of_numbers([none if isinstance(x, list) and not x else x for x in as_list("X", X, FORMS)])
         return as_features(rows, copy=False), ptr
 
     def _rows_of_numbers(self, X):

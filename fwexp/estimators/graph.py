@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, warn
 from fwexp.estimators.base import CertifiedSVM, PartsScore
-from fwexp.estimators.labels import classes_of, numbers_of, weights_of
+from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
 from fwexp.options import check_choice
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
 from fwexp.problems.segmentation import segmentation_problem
 
+VOID = (-100, -1, 255)  # of images and graphs, for nodes without a label
 PAIRWISE = ("potts", "full")
 FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
 
@@ -56,9 +57,10 @@ class GraphSVM(PartsScore, CertifiedSVM):
     Notes
     -----
     X is a list of images, arrays (H, W, p) or (H, W), whose pixels are neighbours of those beside, above and below; or of graphs,
-    as tuples of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. With
+    as tuples (lists) of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. With
     ``pairwise="full"`` edges of images have two features: that they go to the right, and that they go down. y is a list of arrays
-    of labels, (H, W) or (V,). No constant is added.
+    of labels, (H, W) or (V,). No constant is added. Missing labels are rejected: None, NaN, masked entries and "", and where labels
+    are 0, 1, ... also -1, -100 and 255.
 
     Examples
     --------
@@ -122,6 +124,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         labels = _labels(y, graphs)
         all_labels = [label for of_one in labels for label in of_one]
         self.classes_ = classes_of(all_labels)
+        check_counted(self.classes_, VOID)
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
         self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels)
@@ -183,7 +186,21 @@ def _graphs(X, directed: bool) -> list[tuple]:
     X = as_list("X", X, FORMS)
     if not X:
         raise ParameterError("X must hold at least one example, got n = 0")
-    return [_graph(f"X[{i}]", x) if isinstance(x, tuple) else _grid(f"X[{i}]", x, directed) for i, x in enumerate(X)]
+    names = [f"X[{i}]" for i in range(len(X))]
+    return [_graph(name, x) if _is_graph(name, x) else _grid(name, x, directed) for name, x in zip(names, X)]
+
+
+def _is_graph(name: str, x) -> bool:
+    """Whether an input is a tuple, or a list of a matrix and parts of other shapes, as rows of images are not."""
+    if not isinstance(x, list) or len(x) not in (2, 3):
+        return isinstance(x, tuple)
+    try:
+        first, *shapes = (part.shape if hasattr(part, "shape") else np.shape(part) for part in x)
+    except ValueError:  # ragged
+        return False
+    if len(first) == 2 and first[1] == 2 and set(shapes) == {first}:
+        raise ParameterError(f"{name} must be an array for an image, or a tuple for a graph, got a list of {len(x)} parts")
+    return len(first) == 2 and set(shapes) != {first}
 
 
 def _graph(name: str, x: tuple) -> tuple:
@@ -213,13 +230,25 @@ def _grid(name: str, x, directed: bool) -> tuple:
     return x.reshape(-1, x.shape[2]), edges, directions if directed else np.ones((len(edges), 1)), x.shape[:2]
 
 
+def _array(labels) -> np.ndarray:
+    """Return the labels of a graph as an array that has them unchanged, masked entries too."""
+    if np.ma.is_masked(labels):
+        return labels
+    return np.asarray(labels, dtype=object if isinstance(labels, list | tuple) else None)
+
+
 def _labels(y, graphs: list[tuple]) -> list[list]:
     """Return the labels of the nodes of every graph."""
     y = as_list("y", y, "arrays of labels, one per example")
     if len(y) != len(graphs):
         raise ParameterError(f"X and y must have the same length, got {len(graphs)} and {len(y)}")
-    arrays = [np.asarray(labels) for labels in y]
+    arrays = [_array(labels) for labels in y]
     for i, (array, (*_, shape)) in enumerate(zip(arrays, graphs)):
         if array.shape != shape:
             raise ParameterError(f"y[{i}] must have shape {shape} like X[{i}], got {array.shape}")
-    return [array.ravel().tolist() for array in arrays]
+    found = [list(array.ravel()) if np.ma.is_masked(array) else names_of(array.ravel()) for array in arrays]
+    for i, (labels, array) in enumerate(zip(found, arrays)):
+        check_known(
+            labels, lambda k, i=i, of=array.shape: f"y[{i}][{', '.join(map(str, np.unravel_index(k, of)))}]", "this example"
+        )
+    return found

@@ -2,10 +2,11 @@
 
 import contextlib
 import itertools
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base import as_array_of
@@ -19,13 +20,11 @@ def classes_of(labels: list) -> np.ndarray:
     except TypeError:
         label = next(itertools.filterfalse(_can_be_hashed, labels))
         raise ParameterError(f"labels in y must be hashable, got {type(label).__name__} {shown(label)}") from None
-    if any(isinstance(label, float) and math.isnan(label) for label in found):
-        raise ParameterError("labels in y must be known, got nan")
     with contextlib.suppress(TypeError):  # not all kinds of labels have an order
         found.sort()
     kinds = {type(label) for label in found}
     simple = len(kinds) == 1 and issubclass(kinds.pop(), str | bool | int | float | np.generic)
-    return np.array(found) if simple else as_array_of(found)
+    return exact_array(found) if simple else as_array_of(found)
 
 
 def _can_be_hashed(label) -> bool:
@@ -35,10 +34,65 @@ def _can_be_hashed(label) -> bool:
     return False
 
 
+def exact_array(labels: list) -> np.ndarray:
+    """Return labels as an array of which `names_of` returns the same ones: of objects where numpy would change them."""
+    array = np.array(labels)
+    kept = all(one == other and hash(one) == hash(other) for one, other in zip(names_of(array), labels))
+    return array if kept else as_array_of(labels)
+
+
+def names_of(labels: np.ndarray) -> list:
+    """Return an array of labels as a list of Python's numbers and texts; of times and long numbers, which it lacks, as numpy's."""
+    return list(labels) if labels.dtype.kind in "mM" or labels.dtype == np.longdouble else labels.tolist()
+
+
 def numbers_of(labels: Iterable, classes: np.ndarray) -> np.ndarray:
     """Return the number of every label, -1 for those that are not among the classes."""
-    index = {label: k for k, label in enumerate(classes.tolist())}
+    index = {label: k for k, label in enumerate(names_of(classes))}
     return np.array([index.get(label, -1) for label in labels], dtype=np.int64)
+
+
+def check_known(labels: list, place: Callable[[int], str], example: str) -> None:
+    """Reject labels that are missing; messages name the place of label k, and the example to leave out."""
+    try:
+        distinct = dict.fromkeys(labels)  # which are few
+    except TypeError:
+        distinct = labels
+    if any(map(_is_missing, distinct)):
+        k = next(k for k, label in enumerate(labels) if _is_missing(label))
+        raise ParameterError(f"{place(k)} must be a label, got {shown(labels[k])}; label it, or leave {example} out")
+
+
+def _is_missing(label) -> bool:
+    if label is None or label is pd.NA or label is np.ma.masked:
+        return True
+    if isinstance(label, str):
+        return not label
+    try:
+        return bool(label != label)  # NaN, NaT
+    except (TypeError, ValueError):
+        return False
+
+
+def check_counted(classes: np.ndarray, void: tuple[int, ...]) -> None:
+    """Reject numbers that stand for missing labels where labels count from 0."""
+    found = set(names_of(classes))
+    if {0, 1} <= found and (found := found.intersection(void)):
+        code = f"{min(found)}, which marks missing labels where labels are 0, 1, ..."
+        raise ParameterError(f"labels in y must be known, got {code}; leave these examples out, or write labels as texts")
+
+
+def example_labels(y):
+    """Return the labels of examples, one each, as an array that has them unchanged, or as they are for scikit-learn to check."""
+    if isinstance(y, list | tuple) or (isinstance(y, np.ma.MaskedArray) and y.ndim == 1):
+        labels = list(y)
+        if any(isinstance(label, list | tuple | np.ndarray) and label is not np.ma.masked for label in labels):
+            return y
+        check_known(labels, "y[{}]".format, "this example")
+        return exact_array(labels)
+    if y is not None and not np.isscalar(y) and not sp.issparse(y):
+        check_known(names_of(np.ravel(np.asarray(y))), "y[{}]".format, "this example")
+    return y
 
 
 def weights_of(class_weight, classes: np.ndarray, labels: list) -> np.ndarray | None:
@@ -47,7 +101,7 @@ def weights_of(class_weight, classes: np.ndarray, labels: list) -> np.ndarray | 
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
         return len(labels) / (len(classes) * np.bincount(numbers_of(labels, classes), minlength=len(classes)))
-    names = classes.tolist()
+    names = names_of(classes)
     if not isinstance(class_weight, Mapping) or not set(class_weight) <= set(names):
         raise ParameterError(f'class_weight must be None, "balanced" or a dict of labels in y, got {shown(class_weight)}')
     return np.array(
@@ -63,7 +117,7 @@ def costs_of(loss, classes: np.ndarray):
         if isinstance(loss, str) or loss is None:
             raise ParameterError(f'loss must be "hamming", a (K, K) array or a dict of pairs of labels, got {shown(loss)}')
         return loss
-    numbers = {label: k for k, label in enumerate(classes.tolist())}
+    numbers = {label: k for k, label in enumerate(names_of(classes))}
     costs = 1.0 - np.eye(len(classes))
     for pair, cost in loss.items():
         if not (isinstance(pair, tuple) and len(pair) == 2 and set(pair) <= set(numbers)):
@@ -73,12 +127,14 @@ def costs_of(loss, classes: np.ndarray):
 
 
 def as_sequences(y, lengths: np.ndarray) -> list[list]:
-    """Return the labels of sequences as lists, if they have the lengths of their inputs."""
+    """Return the labels of sequences as lists, if they are known and have the lengths of their inputs."""
     sequences = []
     for i, labels in enumerate(y):
         if not isinstance(labels, Iterable):
             raise ParameterError(f"y[{i}] must be a sequence of labels, got {type(labels).__name__} {shown(labels)}")
-        sequences.append(labels.tolist() if isinstance(labels, np.ndarray) else list(labels))
+        is_array = isinstance(labels, np.ndarray) and not np.ma.is_masked(labels)
+        sequences.append(names_of(labels) if is_array else list(labels))
+        check_known(sequences[-1], f"y[{i}][{{}}]".format, "this sequence")
     if len(sequences) != len(lengths):
         raise ParameterError(f"X and y must have the same length, got {len(lengths)} and {len(sequences)}")
     for i, (labels, length) in enumerate(zip(sequences, lengths.tolist())):

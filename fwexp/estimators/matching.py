@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
+from fwexp.errors import ParameterError
 from fwexp.estimators.base import CertifiedSVM, PartsScore
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
@@ -95,6 +96,11 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         return problem
 
     def _problem(self, X, y):
+        X, y = as_list("X", X, LINKS), as_list("y", y, "int arrays (m, 2) of links, one per example")
+        for i, (x, links) in enumerate(zip(X, y)):
+            if np.shape(x)[:2] == (2, 2) and np.array_equal(links, np.eye(2)) and not isinstance(links[0], tuple):
+                example = "which can be read as a matrix too; sort the links by row"
+                raise ParameterError(f"y[{i}] must hold links (row, column), got [[1, 0], [0, 1]], {example}")
         costs = {"precision_cost": self.precision_cost, "recall_cost": self.recall_cost}
         return matching_problem(X, y, nonnegative=self.nonnegative, **costs)
 

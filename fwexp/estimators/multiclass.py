@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.examples import ExampleModel
+from fwexp.estimators.labels import example_labels, names_of, numbers_of
 from fwexp.problems.multiclass import multiclass_problem
 
 
@@ -39,7 +40,7 @@ class MulticlassSVM(ClassifierMixin, ExampleModel):
     Notes
     -----
     X is an array or sparse matrix (n, p), or a list with the features of every example by name, as those of a position in
-    `ChainSVM`.
+    `ChainSVM`. Missing classes are rejected: None, NaN, masked entries and "". The number -1 is a class like any other.
 
     Examples
     --------
@@ -94,9 +95,14 @@ class MulticlassSVM(ClassifierMixin, ExampleModel):
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
     def _learn(self, X, y):
-        X, y = self._learn_rows(X, y)
-        check_classification_targets(y)
-        self.classes_, numbers = np.unique(y, return_inverse=True)
+        X, y = self._learn_rows(X, example_labels(y))
+        if y.dtype.kind not in "OmM":
+            check_classification_targets(y)
+        try:
+            self.classes_, numbers = np.unique(y, return_inverse=True)
+        except TypeError:
+            kinds = " and ".join(sorted({type(label).__name__ for label in y}))
+            raise ParameterError(f"labels in y must be all numbers or all texts, got {kinds}") from None
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two classes, got one class: {shown(self.classes_.item(0))}")
         return self._from_rows(X, numbers)
@@ -105,12 +111,12 @@ class MulticlassSVM(ClassifierMixin, ExampleModel):
         weights = super()._weights(X, y, sample_weight)
         if self.class_weight is None:
             return weights
-        of_classes = compute_sample_weight(self.class_weight, np.ravel(y))
+        of_classes = compute_sample_weight(self.class_weight, np.ravel(example_labels(y)))
         return of_classes if weights is None else of_classes * weights
 
     def _problem(self, X, y):
-        places = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        return self._from_rows(self._rows(X), np.where(self.classes_[places] == y, places, -1))
+        labels = names_of(np.ravel(np.asarray(example_labels(y))))
+        return self._from_rows(self._rows(X), numbers_of(labels, self.classes_))
 
     def _from_rows(self, X, numbers):
         X, K = self._with_constant(X), len(self.classes_)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.base import as_array_of
 from fwexp.estimators.examples import ExampleModel
 from fwexp.problems.features import as_features
 from fwexp.problems.graphs import check_edges
@@ -30,7 +31,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     Attributes
     ----------
     classes_ : ndarray (L,)
-        The columns of y.
+        The columns of y: the names of a DataFrame, otherwise their numbers.
     coef_ : ndarray (L, p)
         Weights of features.
     intercept_ : ndarray (L,)
@@ -43,7 +44,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     Notes
     -----
     X is as for `MulticlassSVM`. y is an array or sparse matrix (n, L) of 0 and 1, as `sklearn.preprocessing.MultiLabelBinarizer`
-    makes it.
+    makes it, or a DataFrame of such columns.
 
     Examples
     --------
@@ -90,13 +91,34 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         return self.result_.w[: self._size].reshape(len(self.classes_), -1)
 
     def _learn(self, X, y):
+        names = _names(y)
         X, y = self._learn_rows(X, _indicators(y), multi_output=True)
-        self.classes_ = np.arange(y.shape[1])
+        self.classes_ = np.arange(y.shape[1]) if names is None else as_array_of(names)
         self.edges_ = self._edges(y.shape[1])
         return self._from_rows(X, y)
 
     def _problem(self, X, y):
-        return self._from_rows(self._rows(X), _indicators(y))
+        return self._from_rows(self._rows(X), _indicators(self._same_columns(y)))
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Return the share of examples whose set of labels is predicted right as a whole.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        return super().score(X, self._same_columns(y), sample_weight)
+
+    def _same_columns(self, y):
+        names = _names(y)
+        if names is not None and self.classes_.dtype == object and names != self.classes_.tolist():
+            raise ParameterError(f"y must have the columns {shown(self.classes_.tolist())}, as in fit, got {shown(names)}")
+        return y
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -141,8 +163,15 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         super()._restore(**learned)
 
 
+def _names(y) -> list | None:
+    """Return the names of the columns of a DataFrame."""
+    return list(y.columns) if hasattr(y, "columns") else None
+
+
 def _indicators(y) -> np.ndarray:
     """Return which labels examples have, (n, L)."""
+    if np.ma.is_masked(y):
+        raise ParameterError("y must have no masked entries; leave examples out whose labels are not all known")
     given, y = y, y.toarray() if sp.issparse(y) else np.asarray(y)
     if y.ndim == 0:
         raise ParameterError(f"y must be an array (n, L) of 0 and 1, as of MultiLabelBinarizer, got {shown(given)}")

@@ -83,6 +83,7 @@ class FullPairsProblem(CallbackProblem):
         truth = np.concatenate(labels)
         cost, _ = node_loss(truth, np.ones(ptr[-1]), ptr, num_labels, loss)
         costs = np.split(cost if class_weight is None else cost * class_weight[truth], ptr[1:-1])
+        self.arrays = tuple(graphs), tuple(labels), tuple(costs), num_labels  # all that makes the problem
 
         def augmented(i: int, w: np.ndarray) -> np.ndarray:
             cost = costs[i][:, None] * (labels[i][:, None] != np.arange(num_labels))

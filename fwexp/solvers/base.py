@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from fwexp.driver.iteration import Iteration, Point
-from fwexp.errors import OptionError
+from fwexp.errors import OptionError, WarmStartError
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
@@ -53,7 +53,7 @@ class Solver(Iteration):
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
         if warm_start is not None and not self.takes_warm_start:
-            raise OptionError(f"solver {self.name} takes no warm_start")
+            raise WarmStartError(f"solver {self.name} takes no warm_start")
         forget(problem)
         self.user_problem, self.lam = problem, lam
         self.options = self.decide(options, problem, lam, iterates, order)
@@ -185,11 +185,11 @@ class Solver(Iteration):
 
         Raises
         ------
-        OptionError
+        WarmStartError
             It is of another class.
         """
         if other.kind is not self.kind:
-            raise OptionError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
+            raise WarmStartError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
 
     @property
     def kind(self) -> type:

@@ -41,7 +41,7 @@ from fwexp.blocks.lam_changes import LamChanges
 from fwexp.blocks.sampling import Draws
 from fwexp.blocks.sampling_rule import Sampling, example_after, gaps_are_spent, next_example, note_gap, note_pass
 from fwexp.blocks.shrinking import Rounds
-from fwexp.errors import OptionError
+from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.kernels import njit, specialise
 from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, product, workspace
 from fwexp.solvers.base import Point, Solver
@@ -170,7 +170,7 @@ class BCFW(Sampling, GapRefresh, Acceleration, LamChanges, Solver):
             previous = warm_start.state
             if isinstance(previous.dual, duals.Parts) != self.keeps_parts:
                 steps = " or ".join(duals.OF_PARTS)
-                raise OptionError(f"warm_start must be a result with step={steps} if, and only if, this run has step={steps}")
+                raise WarmStartError(f"warm_start must be a result with step={steps} if, and only if, this run has step={steps}")
             dual, losses = duals.copied(previous.dual, problem), previous.iterate.losses.copy()
         iterate = Iterate(
             w=new_weights(problem),

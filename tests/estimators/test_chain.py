@@ -1,6 +1,10 @@
+import copy
 import inspect
 import pickle
 import warnings
+from collections import Counter
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -13,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import fwexp
 from fwexp import store
 from fwexp.errors import OptionError, ParameterError
-from fwexp.estimators import ChainSVM
+from fwexp.estimators import ChainSVM, ChainSVMCV
 from fwexp.jit import threads
 from tests.small_problems import run_in_plain_python
 
@@ -99,10 +103,30 @@ def test_sequences_may_be_empty_when_predicting(either):
     assert model.predict_one(empty) == []
     assert model.predict([X[0], empty, X[1], empty]) == [TAGS[0], [], TAGS[1], []]
     assert model.score([empty, X[0]], [[], TAGS[0]]) == 1.0
-    some = [empty, X[0]], [[], TAGS[0]]
-    for refuses in (lambda X, y: model.decision_function(X), model.to_problem, ChainSVM().fit):
-        with pytest.raises(ParameterError, match=r"X\[0\] must have at least one position, got none"):
-            refuses(*some)
+    margins = model.decision_function([empty, X[0], empty])
+    assert [scores.shape for scores in margins] == [(0, 3), (3, 3), (0, 3)]
+    np.testing.assert_array_equal(margins[1], model.decision_function([X[0]])[0])
+    assert [scores.shape for scores in model.decision_function([empty, []])] == [(0, 3)] * 2
+    with pytest.raises(ParameterError, match=r"X\[0\] must have at least one position, got none"):
+        model.to_problem([empty, X[0]], [[], TAGS[0]])
+
+
+@pytest.mark.parametrize("kind", [ChainSVM, ChainSVMCV])
+@pytest.mark.parametrize("weights", [None, [1.0, 5.0, 2.0, 1.0, 1.0, 7.0]])
+@pytest.mark.parametrize("make", [list, matrices], ids=["names", "numbers"])
+def test_empty_sequences_do_not_count_in_training(kind, weights, make):
+    params = {"C": 10.0, "early_stopping": True, "validation_fraction": 0.25} if kind is ChainSVM else {"lams": [0.1], "cv": 2}
+    X, empty = (WORDS, []) if make is list else (matrices(), np.zeros((0, matrices()[0].shape[1])))
+    full = [0, 2, 3, 4]
+    with_empty = [X[0], empty, X[1], X[2], X[3], []], [TAGS[0], [], TAGS[1], TAGS[2], TAGS[3], []]
+    wanted = kind(**params).fit(X, TAGS, None if weights is None else np.array(weights)[full])
+    found = kind(**params).fit(*with_empty, weights)
+    np.testing.assert_array_equal(found.result_.w, wanted.result_.w)
+    assert found.result_.lam == wanted.result_.lam
+    with pytest.raises(ParameterError, match=r"^X must hold a sequence with a position, got 2 empty ones$"):
+        kind().fit([empty, []], [[], []])
+    with pytest.raises(ParameterError, match=r"^X\[1\] and y\[1\] must have the same length, got 0 and 1$"):
+        kind().fit([X[0], empty], [TAGS[0], ["N"]])
 
 
 def test_positions_may_be_rows_of_frames_or_come_from_iterators():
@@ -118,7 +142,7 @@ def test_positions_may_be_rows_of_frames_or_come_from_iterators():
 
 @pytest.mark.parametrize(
     "names",
-    [("D", "N", "V"), (3, 1, 2), ((0, "d"), (0, "n"), (1,)), ((0, 1), (0, 2), (1, 1)), (None, "N", 3.5), (True, False, "V")],
+    [("D", "N", "V"), (3, 1, 2), ((0, "d"), (0, "n"), (1,)), ((0, 1), (0, 2), (1, 1)), (("x",), "N", 3.5), (True, False, "V")],
 )
 def test_labels_are_anything_that_can_be_hashed(names, tmp_path):
     meant = dict(zip("DNV", names))
@@ -235,9 +259,27 @@ def test_a_warm_start_goes_on_where_the_data_are_the_same(monkeypatch):
     passes = tagger.n_passes_
     tagger.fit([list(x) for x in WORDS], TAGS)
     assert tagger.n_passes_ < passes / 2
-    tagger.set_params(lam=0.02).fit(WORDS, TAGS, sample_weight=np.ones(4))  # another problem
-    assert tagger.dual_gap_ <= 1e-5
-    assert pickle.loads(pickle.dumps(tagger)).fit(WORDS, TAGS).predict(WORDS) == TAGS
+    assert tagger.set_params(lam=0.02).fit(WORDS, TAGS).dual_gap_ <= 1e-5
+
+
+def test_a_warm_start_that_cannot_be_is_warned_of(monkeypatch, tmp_path):
+    run_in_plain_python(monkeypatch)
+    tagger = ChainSVM(warm_start=True).fit(WORDS, TAGS)
+    why = "the data or their weights are not those of the last one"
+    for X, y, weights in ((WORDS[1:], TAGS[1:], None), (WORDS, TAGS, np.ones(4)), (WORDS, [["N"] * 3, *TAGS[1:]], None)):
+        with pytest.warns(UserWarning, match=rf"^warm_start: this fit starts from zero, because {why}$"):
+            tagger.fit(X, y, weights)
+    for solver, reason in (("fw", "solver fw cannot start from .* auto; accepted: fw"), ("ssg", "solver ssg takes no warm_start")):
+        tagger.set_params(solver="auto", warm_start=False).fit(WORDS, TAGS)
+        tagger.set_params(warm_start=True)
+        with pytest.warns(UserWarning, match="because the last one was loaded or copied, or had warm_start=False"):
+            tagger.fit(WORDS, TAGS)
+        with pytest.warns(UserWarning, match=reason):
+            tagger.set_params(solver=solver, tol=1.0).fit(WORDS, TAGS)
+    tagger.set_params(solver="auto", warm_start=False, tol=1e-2).fit(WORDS, TAGS)
+    for again in (pickle.loads(pickle.dumps(tagger)), copy.deepcopy(tagger), ChainSVM.load(tagger.save(tmp_path / "tagger"))):
+        with pytest.warns(UserWarning, match="was loaded or copied"):
+            assert again.set_params(warm_start=True).fit(WORDS, TAGS).predict(WORDS) == TAGS
 
 
 def test_refitting_forgets_the_old_data():
@@ -292,15 +334,34 @@ def test_seeds():
 
 
 def test_largest_weights_have_names(tagger):
-    table = tagger.state_features_(top=3)
+    table = tagger.state_features_.top(3)
     assert table.columns.tolist() == ["feature", "label", "weight"]
     assert len(table) == 3
     first = table.iloc[0]
     place = tagger.classes_.tolist().index(first["label"]), tagger.feature_names_in_.tolist().index(first["feature"])
     assert abs(first["weight"]) == np.abs(tagger.coef_).max() == abs(tagger.coef_[place])
-    moves = tagger.transition_features_()
+    moves = tagger.transition_features_.top()
     assert moves["weight"].abs().is_monotonic_decreasing
     assert moves.iloc[0][["from", "to"]].tolist() == ["D", "N"]
+    with pytest.raises(ParameterError, match="n must be an integer >= 1, got 0"):
+        tagger.state_features_.top(0)
+
+
+def test_weights_by_name_are_mappings(tagger):
+    """As in sklearn-crfsuite, whose tutorial counts them."""
+    K, states, moves = len(tagger.classes_), tagger.state_features_, tagger.transition_features_
+    (pair, weight), *_ = Counter(states).most_common(1)
+    assert states[pair] == weight == tagger.coef_.max()
+    assert weight == pytest.approx(states.top(100)["weight"].max())
+    assert len(dict(states)) == len(states) == np.count_nonzero(tagger.coef_)
+    found = [moves.get(pair, 0.0) for pair in product(tagger.classes_, repeat=2)]
+    np.testing.assert_array_equal(np.reshape(found, (K, K)), tagger.transitions_)
+    for missing in (("word", "D"), ("D",), 3, ("the", "X"), ([], "D")):
+        assert missing not in [*states]
+        with pytest.raises(KeyError):
+            states[missing]
+    numbers = ChainSVM().fit(matrices(), TAGS)
+    assert {feature for feature, _ in numbers.state_features_} <= set(range(numbers.n_features_in_))
 
 
 @pytest.mark.parametrize(
@@ -312,9 +373,8 @@ def test_largest_weights_have_names(tagger):
         ({}, [["a"]], [3], r"y\[0\] must be a sequence of labels, got int 3"),
         ({}, [["a"]], [[[]]], r"labels in y must be hashable, got list \[\]"),
         ({}, [["a"]], [[("x", [])]], r"labels in y must be hashable, got tuple \('x', \[\]\)"),
-        ({}, [["a"]], [[float("nan")]], "labels in y must be known, got nan"),
         ({}, pd.DataFrame({"word": ["a"]}), [["N"]], "X must be a list of sequences: .*, got DataFrame"),
-        ({}, [["a"], []], [["N"], []], r"X\[1\] must have at least one position, got none"),
+        ({}, [["a"], []], [["N"], ["N"]], r"X\[1\] and y\[1\] must have the same length, got 0 and 1"),
         ({"C": -1}, WORDS, TAGS, "C must be a positive finite number, got -1"),
         ({"lam": 0}, WORDS, TAGS, "lam must be"),
         ({"tol": -1}, WORDS, TAGS, "^tol must be a finite number >= 0, got -1"),
@@ -383,7 +443,8 @@ def test_features_by_name_are_looked_up_as_training_reads_them():
     y = [["D", "N"], ["D", "N", "V"], ["V"]]
     for data, labels in ((X, y), (plain, [*y[:1], ["D", "N"]])):
         tagger = ChainSVM(lam=0.1).fit(data, labels)
-        tagger.result_.w[: len(tagger.classes_)] = 0.0
+        kept = np.arange(len(tagger.result_.w)) >= len(tagger.classes_)
+        tagger.result_ = replace(tagger.result_, w=tagger.result_.w * kept)
         new = [*data, [{"word": "dog"}, {"word": 2.5}, {"word": "zebra", "count": 3}], [{"word": "", "": "new", "last": 1}, {}]]
         scores = tagger.decision_function(new)  # by rows of all features, those without weights included
         assert tagger.predict(new) == [tagger.classes_[s.argmax(axis=1)].tolist() for s in scores]

@@ -194,3 +194,16 @@ def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
         model.fit([X[0], (*X[1][:2], np.ones((38, 1)))], y[:2])
     with pytest.raises(ParameterError, match="unknown pairwise 'some'"):
         GraphSVM(pairwise="some").fit(X, y)
+
+
+@pytest.mark.usefixtures("plain_python")
+def test_graphs_may_be_lists():
+    features, edges = np.eye(3), [[0, 1], [1, 2]]
+    wanted = GraphSVM().fit([(features, edges)], [[0, 1, 1]])
+    for graph in ([features, edges], [features.tolist(), edges], [features, np.array(edges), np.ones((2, 1))]):
+        model = GraphSVM().fit([graph], [[0, 1, 1]])
+        np.testing.assert_array_equal(model.result_.w, wanted.result_.w)
+        assert model.predict([graph])[0].shape == (3,)
+    with pytest.raises(ParameterError, match=r"^X\[0\] must be an array for an image, or a tuple for a graph, got a list"):
+        GraphSVM().fit([[np.ones((3, 2)), [[0, 1], [1, 2], [2, 0]]]], [[0, 1, 1]])
+    assert GraphSVM().fit([[[[1.0], [0.0]], [[0.0], [1.0]]]], [[[1, 0], [0, 1]]]).coef_.shape == (2, 1)  # an image

@@ -81,3 +81,14 @@ def test_copies_files_and_folds(data, fitted, tmp_path):
 def test_mistakes_are_one_line(data, params, y, message):
     with pytest.raises(ParameterError, match=message):
         MatchingSVM(**params).fit(data[0], y)
+
+
+def test_a_matrix_is_not_taken_for_links():
+    """The identity of 2 x 2 would be read as links of the other matching; sorted links read alike both ways."""
+    X = [np.random.default_rng(0).random((2, 2, 3))]
+    for matrix in (np.eye(2, dtype=int), [[1, 0], [0, 1]]):
+        with pytest.raises(ParameterError, match=r"^y\[0\] must hold links .*, got \[\[1, 0\], .*; sort the links by row$"):
+            MatchingSVM().fit(X, [matrix])
+    links = [np.array([(0, 1), (1, 0)]), [(1, 0), (0, 1)]]
+    problems = [MatchingSVM().fit(X, [of_one]).to_problem(X, [of_one]) for of_one in links]
+    assert [fwexp.loss(problem, 0, links[0]) for problem in problems] == [0.0, 0.0]

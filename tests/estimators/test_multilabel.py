@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,8 +30,9 @@ def fitted(data):
 def attracted(fitted):
     """The same with other weights, which make labels attract each other much."""
     model = pickle.loads(pickle.dumps(fitted))
-    model.result_.w[:] = np.random.default_rng(0).normal(size=len(model.result_.w))
-    model.result_.w[-3:] = [0.3, 0.0, 1.0]
+    w = np.random.default_rng(0).normal(size=len(model.result_.w))
+    w[-3:] = [0.3, 0.0, 1.0]
+    model.result_ = replace(model.result_, w=w)
     return model
 
 

@@ -1,0 +1,85 @@
+"""Weights of all estimators: read-only, because the certificate and predictions are about them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from fwexp.errors import ParameterError
+from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
+from tests.estimators.models import Signs
+
+WORDS = [["the", "dog"], ["a", "cat"], ["the", "cat"]]
+ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.0]])
+FITTED = [
+    (ChainSVM(lam=0.1), WORDS, [["D", "N"]] * 3),
+    (ChainSVMCV(lams=[0.1], cv=3), WORDS, [["D", "N"]] * 3),
+    (MulticlassSVM(lam=0.1), ROWS, [0, 1, 2]),
+    (MulticlassSVM(lam=0.1), ROWS, [0, 1, 1]),  # whose weights are differences
+    (MulticlassSVM(lam=0.1, fit_intercept=False), ROWS, [0, 1, 2]),
+    (MultiLabelSVM(lam=0.1), ROWS, [[0, 1], [1, 0], [1, 1]]),
+    (GraphSVM(lam=0.1), [ROWS], [[[0, 1], [1, 0], [1, 1]]]),
+    (GraphSVM(lam=0.1, pairwise="full"), [(ROWS, [(0, 1), (1, 2)])], [[0, 1, 1]]),
+    (MatchingSVM(lam=0.1), [np.stack([ROWS, ROWS[::-1]])], [[(0, 0), (1, 1)]]),
+    (StructuredSVM(Signs(), lam=0.1), [1.0, -1.0, 2.0], [1, -1, 1]),
+]
+NAMES = ("w", "coef_", "intercept_", "start_", "end_", "transitions_", "edge_weights_")
+
+
+def weights(model):
+    """Return all arrays of weights that a model shows."""
+    return {"result_.w": model.result_.w} | {name: getattr(model, name) for name in NAMES if hasattr(model, name)}
+
+
+@pytest.mark.usefixtures("plain_python")
+@pytest.mark.parametrize(("model", "X", "y"), FITTED, ids=lambda value: type(value).__name__ if hasattr(value, "fit") else "")
+def test_weights_are_read_only(model, X, y, tmp_path):
+    fitted = clone(model).fit(X, y)
+    more = {"model": Signs()} if isinstance(model, StructuredSVM) else {}
+    loaded = type(model).load(fitted.save(tmp_path / "model.npz"), **more)
+    for one in (fitted, pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), copy.copy(fitted), loaded):
+        for name, array in weights(one).items():
+            assert array.size, name
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0.0
+            if name != "result_.w":
+                with pytest.raises(AttributeError):
+                    setattr(one, name, array)
+        np.testing.assert_array_equal(one.result_.w, fitted.result_.w)
+    if "warm_start" in fitted.get_params():  # which the weights are not the start of
+        fitted.set_params(warm_start=True, lam=0.2)
+        with pytest.warns(UserWarning, match="starts from zero"):
+            first = fitted.fit(X, y).dual_gap_
+        assert fitted.fit(X, y).dual_gap_ <= max(first, 1e-2) or np.isnan(first)
+    assert not hasattr(clone(fitted), "result_")
+
+
+@pytest.mark.usefixtures("plain_python")
+def test_another_result_takes_effect_everywhere():
+    one, other = (ChainSVM(lam=lam).fit(WORDS, tags) for lam, tags in ((0.1, [["D", "N"]] * 3), (0.2, [["N", "D"]] * 3)))
+    assert one.predict(WORDS) == [["D", "N"]] * 3
+    one.result_ = other.result_
+    assert one.predict(WORDS) == [["N", "D"]] * 3
+    assert one.dual_gap_ == other.dual_gap_
+
+
+@pytest.mark.usefixtures("plain_python")
+def test_columns_of_frames_keep_their_names(tmp_path):
+    X, y = pd.DataFrame(ROWS, columns=["p", "q"]), pd.DataFrame([[0, 1], [1, 0], [1, 1]], columns=["sea", "snow"])
+    model = MultiLabelSVM(lam=0.1).fit(X, y)
+    for one in (model, MultiLabelSVM.load(model.save(tmp_path / "model.npz"))):
+        assert one.classes_.tolist() == ["sea", "snow"]
+        assert one.feature_names_in_.tolist() == ["p", "q"]
+        assert one.score(X, y) == one.score(X, y.to_numpy()) == model.score(X, y)
+        for asks in (one.score, one.to_problem):
+            with pytest.raises(
+                ParameterError, match=r"^y must have the columns \['sea', 'snow'\], as in fit, got \['snow', 'sea'\]$"
+            ):
+                asks(X, y[["snow", "sea"]])
+    assert model.fit(X, y.to_numpy()).classes_.tolist() == [0, 1]
+    named = MulticlassSVM(lam=0.1).fit(X, [0, 1, 1])
+    again = MulticlassSVM.load(named.save(tmp_path / "named.npz"))
+    assert again.predict(X).tolist() == named.predict(X).tolist()  # without a warning about names
