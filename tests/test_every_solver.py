@@ -1,16 +1,22 @@
 """One table: every solver with its main options keeps the promises of a solver, every family those of a problem."""
 
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import fwexp
+from fwexp.blocks.gap_refresh import exact_gaps
 from fwexp.jit import kernels
 from fwexp.problems import tiers
 from fwexp.problems.evaluation import _decode_range
 from fwexp.solvers import of_kind
 from fwexp.solvers.auto import rule
+from fwexp.solvers.entropic_oracle import _add_expectations
+from fwexp.solvers.online_eg import _steps
 from fwexp.testing import check_problem, check_solver, small_chains
+from tests.reached_functions import reached
 from tests.reference.examples import multiclass
 from tests.small_problems import chain
 
@@ -120,25 +126,31 @@ FAMILIES = {
     "sparse functions": lambda: chain("sparse functions", 2, n=4)[1],
 }
 
-ORACLES = "fwexp.oracles."
-ARRAY_ORACLES = {  # the modules that evaluation reaches for a family; what else is there is not compiled for it
-    "chain": {"viterbi"},
-    "wide chain": {"viterbi"},
-    "multiclass": set(),
-    "matching": {"assignment"},
-    "segmentation": {"max_flow"},
-    "segmentation in three classes": {"alpha_expansion", "max_flow"},
-    "enumerated": set(),
-    "pose": {"distance_transform", "score_maps"},
+ARRAY_KERNELS = {  # what evaluation and solvers with expectations load for a family; the rest is not compiled for it
+    "chain": ({"viterbi"}, {"exponentials", "forward_backward"}),
+    "wide chain": ({"viterbi"}, {"exponentials", "forward_backward"}),
+    "multiclass": (set(), {"softmax"}),
+    "matching": ({"max_matching"}, set()),
+    "segmentation": ({"min_cut"}, set()),
+    "segmentation in three classes": ({"min_cut", "expand_labels"}, set()),
+    "enumerated": (set(), {"softmax"}),
+    "pose": ({"distance_transform", "score_maps"}, set()),
 }
 
 
-@pytest.mark.parametrize("family", ARRAY_ORACLES)
-def test_oracles_on_arrays_are_loaded_for_the_families_that_reach_them(family):
-    """Before any kernel that may call them is; `fwexp.jit.kernels.load_array_kernels` says why."""
-    reached = kernels._reached(_decode_range.py_func, frozenset(kernels._classes(FAMILIES[family]())))
-    found = {function.__module__.removeprefix(ORACLES) for function in reached if function.__module__.startswith(ORACLES)}
-    assert found == ARRAY_ORACLES[family]
+@pytest.mark.parametrize("family", ARRAY_KERNELS)
+def test_families_state_the_oracles_on_arrays_that_kernels_reach(family):
+    """They are loaded before such a kernel; `fwexp.jit.kernels.load_array_kernels` says why."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("fwexp.oracles.")]
+    names = {value.py_func: name for module in modules for name, value in vars(module).items() if hasattr(value, "py_func")}
+    problem = FAMILIES[family]()
+    classes = frozenset(kernels._classes(problem))
+    expecting = (_steps, _add_expectations) if tiers.has(problem, "expectations") else ()
+    always, with_expectations = ARRAY_KERNELS[family]
+    for kernel in (_decode_range, exact_gaps, *expecting):
+        stated = {names[one.py_func] for one in kernels.array_kernels_of(kernel.py_func, classes)}
+        assert {names[function] for function in reached(kernel.py_func, classes) if function in names} <= stated
+        assert stated == always | (with_expectations if kernel in expecting else set())
 
 
 def test_no_family_is_missing():

@@ -8,10 +8,9 @@ of the kernel imports one of their files. Other sources do not count: after an e
 anew. Kernels specialised for classes from elsewhere are not cached at all.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, wraps
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
 
 import numba
 import numba.extending
@@ -62,15 +61,17 @@ def cache_directory(module: str) -> Path | None:
     return disk_cache.directory(code_digest.digest([module, *REACHED], whole=PACKAGES)[:16])
 
 
-def njit(function: Callable | None = None, *, fastmath: bool = False):
+def njit(function: Callable | None = None, *, fastmath: bool = False, calls: Sequence[Callable] = ()):
     """Compile ``function`` in nopython mode, cached on disk under the digest of the sources that it depends on.
 
     Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release
     the interpreter lock; loops over examples are spread over threads by ``fwexp.jit.threads``. Arrays are borrowed from the
-    caller (``fwexp.jit.references``): what a kernel raises must not hold one.
+    caller (``fwexp.jit.references``): what a kernel raises must not hold one. ``calls`` are the functions dispatched ``on_request``
+    that the kernel calls.
     """
     if function is None:
-        return lambda function: njit(function, fastmath=fastmath)
+        return lambda function: njit(function, fastmath=fastmath, calls=calls)
+    _requested[function] = tuple(calls)
     if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
         function.py_func = function
         return function
@@ -98,6 +99,7 @@ def _with_parts(dispatcher):
     return dispatcher
 
 
+_requested: dict[Callable, tuple[Callable, ...]] = {}  # by the function of a kernel
 _array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
 
 
@@ -119,46 +121,24 @@ def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable
     return decorate
 
 
-def load_array_kernels(functions: Collection[Callable]) -> None:
-    """Load the oracles on arrays among some functions, or compile them.
+def load_array_kernels(kernels: Collection[Callable]) -> None:
+    """Load oracles on arrays, or compile them.
 
     Machine code of a caller holds a copy of its own, optimised along with the caller, and what runs is the copy that was
     loaded first. It must be the same one, whether callers come from the cache or are compiled now.
     """
-    for kernel, signature in [*_array_kernels.items()]:
-        if kernel.py_func in functions:
+    for kernel in kernels:
+        if signature := _array_kernels.get(kernel):
             kernel.compile(tuple(numba.core.sigutils.normalize_signature(signature)[0]))  # as calls do, or it is cached twice
             _array_kernels.pop(kernel, None)
 
 
 @cache
-def _reached(function: Callable, classes: frozenset[type]) -> set[Callable]:
-    """Return the functions that a kernel may call, at any depth, for problems made of ``classes``."""
-    packages = {cls.__module__.partition(".")[0] for cls in classes} | {__name__.partition(".")[0]}
-    found, todo = set(), [function]
-    while todo:
-        function = todo.pop()
-        if function not in found and (function.__module__ or "").partition(".")[0] in packages:
-            found.add(function)
-            todo += _called(function, classes)
-    return found
-
-
-def _called(function: Callable, classes: frozenset[type]) -> Iterator[Callable]:
-    """Yield what a function names, also as an attribute of a module; of what is dispatched, what there is for the classes."""
-    names, codes = set(), [function.__code__]
-    while codes:
-        code = codes.pop()
-        names.update(code.co_names)
-        codes += (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    values = [function.__globals__[name] for name in names if name in function.__globals__]
-    values += [getattr(value, name) for value in values if isinstance(value, ModuleType) for name in names if hasattr(value, name)]
-    values += [cell.cell_contents for cell in function.__closure__ or ()]
-    for value in values:
-        if hasattr(value, "implementations"):
-            yield from {value.find(cls) for cls in classes} - {None} or value.implementations.values()
-        elif isinstance(value := getattr(value, "py_func", value), FunctionType):
-            yield value
+def array_kernels_of(function: Callable, classes: frozenset[type]) -> tuple[Callable, ...]:
+    """Return the oracles on arrays that a kernel may call for problems made of ``classes``, as registered functions state them."""
+    called = [one for one in _dispatched if not one.on_request or one in _requested.get(function, ())]
+    found = (kernel for one in called for cls in classes for kernel in one.array_kernels.get(one.find(cls), ()))
+    return tuple(dict.fromkeys(found))
 
 
 @cache
@@ -175,7 +155,7 @@ def specialise(kernel, problem, *values) -> Callable:
     if numba.config.DISABLE_JIT or not isinstance(problem, tuple):
         return kernel.py_func
     classes = frozenset().union(*map(_classes, (problem, *values)))
-    load_array_kernels(_reached(kernel.py_func, classes))
+    load_array_kernels(array_kernels_of(kernel.py_func, classes))
     return kernel if _is_covered(kernel.py_func.__module__, classes) else _uncached(kernel)
 
 
@@ -196,16 +176,18 @@ def _classes(value) -> set[type]:
 _dispatched: list[Callable] = []
 
 
-def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callable:
+def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_request: bool = False) -> Callable:
     """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument.
 
     Classes register with ``function.register(cls)``; what is registered for a base class, ``object`` included, serves those
     that have nothing of their own. In compiled code the choice is made at compile time (numba's ``overload``), in plain
     Python at run time, so that the same solver loop serves both. ``fastmath`` is for oracles and sums over parts.
+    ``on_request`` is for functions whose oracles on arrays take long to compile: a kernel that calls them says so to `njit`.
     """
     if stub is None:
-        return lambda stub: dispatched(stub, fastmath=fastmath)
+        return lambda stub: dispatched(stub, fastmath=fastmath, on_request=on_request)
     implementations: dict[type, Callable] = {}
+    array_kernels: dict[Callable, tuple[Callable, ...]] = {}
 
     def find(cls: type | None) -> Callable | None:
         """Return the implementation for a class."""
@@ -226,18 +208,20 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True) -> Callab
     def choose(first, *args):
         return find(getattr(first, "instance_class", None))
 
-    def register(*classes: type, reads: tuple[str, ...] = ()) -> Callable[[Callable], Callable]:
-        """Register a function for classes; a default, which is for ``object``, says which fields it reads."""
+    def register(*classes: type, calls: Sequence[Callable] = (), reads: Sequence[str] = ()) -> Callable[[Callable], Callable]:
+        """Register a function for classes, with the oracles on arrays that it calls; a default states the fields that it reads."""
 
         def add(function: Callable) -> Callable:
-            dispatch.reads += reads
             implementations.update(dict.fromkeys(classes, function))
-            _reached.cache_clear()  # modules that are imported late register, too
+            array_kernels[function] = tuple(calls)
+            dispatch.reads += tuple(reads)
+            array_kernels_of.cache_clear()  # modules that are imported late register, too
             return function
 
         return add
 
     dispatch.register, dispatch.find, dispatch.reads = register, find, ()
+    dispatch.array_kernels, dispatch.on_request = array_kernels, on_request
     dispatch.implementations = implementations
     _dispatched.append(dispatch)
     return dispatch

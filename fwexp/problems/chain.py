@@ -23,7 +23,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.jit.kernels import inlined
 from fwexp.memory import check_room
 from fwexp.options import check_choice
-from fwexp.oracles.forward_backward import forward_backward, scratch_size
+from fwexp.oracles.forward_backward import exponentials, forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
@@ -255,7 +255,7 @@ def _(problem, i, w, theta):
         position_scores(problem, i, t, w, theta[size + t * width : size + (t + 1) * width])
 
 
-@protocol.max_oracle.register(ChainProblem)
+@protocol.max_oracle.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
@@ -279,7 +279,7 @@ def _(problem, i, theta, y, scratch):
     return viterbi(augmented, theta[:size], problem.num_states, width, y[:length], scratch) - truth
 
 
-@protocol.decode.register(ChainProblem)
+@protocol.decode.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
     size, length = problem.num_states * problem.width, problem.label_ptr[i + 1] - problem.label_ptr[i]
     viterbi(theta[size:], theta[:size], problem.num_states, problem.width, y[:length], scratch)
@@ -300,7 +300,7 @@ def _(problem, i, theta, c, potentials):
                 potentials[size + t * width + k] += per_error * problem.excess[label, k]
 
 
-@protocol.expectation_oracle.register(ChainProblem)
+@protocol.expectation_oracle.register(ChainProblem, calls=[exponentials, forward_backward])
 def _(problem, i, potentials, mean, scratch):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]

@@ -168,7 +168,7 @@ def _(problem, i, theta, c, potentials):
         potentials[k] += c * (problem.losses[start + k] - problem.scale[start + k] * theta[k])
 
 
-@protocol.expectation_oracle.register(EnumeratedProblem)
+@protocol.expectation_oracle.register(EnumeratedProblem, calls=[softmax])
 def _(problem, i, potentials, mean, scratch):
     start, count = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
     log_z = softmax(potentials, count, scratch)

@@ -34,7 +34,7 @@ def _(problem, i, w, theta):
         theta[j] = row_product(problem.x, start + j, w)
 
 
-@protocol.max_oracle.register(MatchingProblem)
+@protocol.max_oracle.register(MatchingProblem, calls=[max_matching])
 def _(problem, i, theta, y, scratch):
     start, rows = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
     columns, size = problem.columns[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
@@ -53,7 +53,7 @@ def _(problem, i, theta, y, scratch):
     return max(value, 0.0)  # that of the true labeling, which rounding must not undercut
 
 
-@protocol.decode.register(MatchingProblem)
+@protocol.decode.register(MatchingProblem, calls=[max_matching])
 def _(problem, i, theta, y, scratch):
     rows = problem.label_ptr[i + 1] - problem.label_ptr[i]
     max_matching(theta, problem.columns[i], y[:rows], scratch)

@@ -184,7 +184,7 @@ def _(problem, i, theta, c, potentials):
         potentials[k] += c * (problem.costs[truth, k] - problem.scale[truth, k] * (theta[truth] - theta[k]))
 
 
-@protocol.expectation_oracle.register(MulticlassProblem)
+@protocol.expectation_oracle.register(MulticlassProblem, calls=[softmax])
 def _(problem, i, potentials, mean, scratch):
     truth = problem.labels[i]
     log_z = softmax(potentials, problem.num_classes, scratch)

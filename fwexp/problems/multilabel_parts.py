@@ -9,6 +9,7 @@ import numpy as np
 
 from fwexp.jit.kernels import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
+from fwexp.oracles.max_flow import min_cut
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries
@@ -60,7 +61,7 @@ def _expand(problem, i, theta, y, scratch):
     expand_labels(scratch[:size], problem.width, problem.num_labels, weight, ends, first, out, y[:nodes], rest)
 
 
-@protocol.max_oracle.register(MultiLabelProblem)
+@protocol.max_oracle.register(MultiLabelProblem, calls=[min_cut, expand_labels])
 def _(problem, i, theta, y, scratch):
     start, width = problem.label_ptr[i], problem.width
     nodes = problem.label_ptr[i + 1] - start
@@ -77,7 +78,7 @@ def _(problem, i, theta, y, scratch):
     return 0.0
 
 
-@protocol.decode.register(MultiLabelProblem)
+@protocol.decode.register(MultiLabelProblem, calls=[min_cut, expand_labels])
 def _(problem, i, theta, y, scratch):
     for j in range((problem.label_ptr[i + 1] - problem.label_ptr[i]) * problem.width):
         scratch[j] = theta[j]

@@ -114,7 +114,7 @@ def _add_features(problem, i, y, c, direction):
             direction[v + 3] -= c * right
 
 
-@protocol.max_oracle.register(PoseProblem)
+@protocol.max_oracle.register(PoseProblem, calls=[distance_transform, score_maps])
 def _(problem, i, theta, y, scratch):
     cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
     _place_scores(problem, i, theta, scratch)
@@ -129,7 +129,7 @@ def _(problem, i, theta, y, scratch):
     return value
 
 
-@protocol.decode.register(PoseProblem)
+@protocol.decode.register(PoseProblem, calls=[distance_transform, score_maps])
 def _(problem, i, theta, y, scratch):
     _place_scores(problem, i, theta, scratch)
     _best_pose(problem, i, theta, y, scratch)

@@ -72,7 +72,7 @@ def _cut(problem, i, theta, y, scratch):
     add_cuts(problem, i, side, 1, pairwise)
 
 
-@protocol.max_oracle.register(SegmentationProblem)
+@protocol.max_oracle.register(SegmentationProblem, calls=[min_cut])
 def _(problem, i, theta, y, scratch):
     start = problem.label_ptr[i]
     for v in range(problem.label_ptr[i + 1] - start):
@@ -83,7 +83,7 @@ def _(problem, i, theta, y, scratch):
     return max(value, 0.0)  # that of the true labeling, which rounding must not undercut
 
 
-@protocol.decode.register(SegmentationProblem)
+@protocol.decode.register(SegmentationProblem, calls=[min_cut])
 def _(problem, i, theta, y, scratch):
     for v in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
         scratch[v] = theta[v]

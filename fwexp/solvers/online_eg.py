@@ -94,7 +94,7 @@ def most_trials(k, n):
     return 1 + (HALVINGS_FIRST if k < n else HALVINGS_LATER)
 
 
-@njit
+@njit(calls=[expectation_oracle])
 def _steps(problem, iterate, averages, work, trial, order, lam, max_calls):
     """Take a step per index in ``order`` while ``max_calls`` suffices; modifies all that is mutable."""
     lam_n, counts = lam * problem.n, iterate.counts
@@ -138,7 +138,7 @@ def _steps(problem, iterate, averages, work, trial, order, lam, max_calls):
         update_averages(problem, averages, i, work.direction, step, loss_change / problem.n, k + 1)
 
 
-@njit
+@njit(calls=[expectation_oracle])
 def _expectations(problem, iterate, trial):
     """Set the expected parts and losses of all examples to those of their distributions."""
     for i in range(problem.n):

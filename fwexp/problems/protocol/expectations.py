@@ -11,7 +11,7 @@ def tilt(problem, i, theta, c, potentials):
     """Add c H_i(y; w), up to a constant, to the log-potential of every labeling y of example i, in ``potentials``."""
 
 
-@dispatched
+@dispatched(on_request=True)
 def expectation_oracle(problem, i, potentials, mean, scratch):
     """Find log-partition and expectations of the distribution in proportion to exp(log-potential), given its ``potentials``.
 
