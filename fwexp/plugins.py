@@ -171,6 +171,24 @@ class Selection(Named):
         return len(list(iter(self)))
 
 
+_TAKEN: dict[str, set[str]] = {kind: set() for kind in KINDS}
+
+
+def takes_options(kind: str) -> Callable[[Callable], Callable]:
+    """Register the function below as one that takes options of methods for a kind of problem next to its own parameters."""
+
+    def register(function: Callable) -> Callable:
+        _TAKEN[kind].update(inspect.signature(function).parameters.keys() - {"options"})
+        return function
+
+    return register
+
+
+def taken(kind: str) -> Collection[str]:
+    """Return the names that options of methods for a kind of problem must not have, as far as `takes_options` knows them."""
+    return _TAKEN[kind]
+
+
 def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
     """Refuse options that are no dataclass, or have a field that cannot be told from what stands beside them.
 

@@ -1,5 +1,6 @@
 """Finding of files in the package's folders, and packages from outside, sound (tests/plugin) and broken ones."""
 
+import dataclasses
 import inspect
 import json
 import os
@@ -20,6 +21,7 @@ import fwexp.solvers
 from fwexp import plugins
 from fwexp.convex import minimize, saddle_point
 from fwexp.data import DATASETS
+from fwexp.errors import ParameterError
 from fwexp.papers import catalogue
 from fwexp.papers.catalogue import FIGURES
 from fwexp.run.config import names
@@ -385,7 +387,12 @@ def test_one_file_adds_a_solver(add):
 def test_options_are_not_called_as_what_is_given_along_with_them():
     calls = {plugins.STRUCTURED: fwexp.solve, plugins.CONVEX: minimize, plugins.SADDLE: saddle_point}
     for kind, call in calls.items():
-        assert {*fwexp.solvers.ARGUMENTS[kind], "options"} == set(inspect.signature(call).parameters)
+        own = [name for name in inspect.signature(call).parameters if name != "options"]
+        for name in own:
+            options = dataclasses.make_dataclass("Options", [(name, int, 1)])
+            with pytest.raises(ParameterError, match=f"option '{name}' is called as something else"):
+                plugins.check_options_class(options, plugins.taken(kind))
+        assert len(own) > 5
 
 
 def test_threads_that_look_at_once_find_the_same():

@@ -20,7 +20,7 @@ from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError, shown
 from fwexp.methods import ALIASES
 from fwexp.options import check_choice, check_flag, check_function, check_positive, make_options
-from fwexp.plugins import CONVEX, SADDLE
+from fwexp.plugins import CONVEX, SADDLE, takes_options
 from fwexp.solvers import of_kind
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class Minimum:
     atoms: Atoms | None = field(default=None, repr=False)
 
 
+@takes_options(CONVEX)
 def minimize(
     f,
     set: ConvexSet,
@@ -224,6 +225,7 @@ class SaddlePoint:
     method: str
 
 
+@takes_options(SADDLE)
 def saddle_point(
     game: Bilinear,
     *,

@@ -12,9 +12,10 @@ from fwexp.store.keys import GROUPS, TRAIN, task_of
 @functools.cache
 def catalogue(group: str) -> Mapping:
     """Return what there is in a group (``dataset``, ``solver``, ``task``), by name."""
+    from fwexp.convex import minimize  # noqa: F401  options of solvers are not called like what these take
     from fwexp.data import DATASETS
     from fwexp.solvers import SOLVERS
-    from fwexp.tasks import TASKS
+    from fwexp.tasks import TASKS, train  # noqa: F401
 
     return {"dataset": DATASETS, "solver": SOLVERS, "task": TASKS}[group]
 

@@ -8,21 +8,12 @@ from collections.abc import Mapping
 
 from fwexp import plugins
 from fwexp.driver.iteration import Iteration
-from fwexp.driver.settings import CHECKS
 from fwexp.errors import ParameterError, unknown
 from fwexp.methods import methods
 from fwexp.solvers.base import Solver, check_needs, check_options
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_method", "get_solver", "of_kind"]
 
-# By the kind of problem, what `fwexp.solve`, `minimize` and `saddle_point` take beside the options of a solver.
-_COMMON = ("callback", "verbose", "checkpoint")
-_SADDLE = ("game", "method", "max_iter", "gap_tol", "time_limit", "schedule", *_COMMON)
-ARGUMENTS = {
-    plugins.STRUCTURED: ("problem", "solver", "test", "metrics", "order", "warm_start", *CHECKS, *_COMMON),
-    plugins.CONVEX: ("f", "set", "x0", "seed", *_SADDLE[1:]),
-    plugins.SADDLE: _SADDLE,
-}
 FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: methods on convex sets stand above this layer
 
 
@@ -37,7 +28,7 @@ def _check(cls) -> None:
     for kind in cls.kinds:
         if kind not in plugins.KINDS:
             raise ParameterError(unknown("kind of problem", kind, plugins.KINDS))
-        plugins.check_options_class(cls.Options, ARGUMENTS[kind])
+        plugins.check_options_class(cls.Options, plugins.taken(kind))
     cls.Options()
 
 

@@ -16,6 +16,7 @@ from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.memory import check_room
 from fwexp.options import check_flag, check_function, check_names
+from fwexp.plugins import STRUCTURED, takes_options
 from fwexp.problems.evaluation import evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
@@ -26,6 +27,7 @@ from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
 
 
+@takes_options(STRUCTURED)
 def solve(
     problem,
     solver: str = "auto",
