@@ -8,7 +8,6 @@ none of its methods fits. Other packages have such files in their folder ``conf/
 
 import functools
 import itertools
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from fwexp import plugins
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.options import flat
 
 # Other names of methods on convex sets, in Python and on the command line; "fw" alone is also a solver of structured SVMs.
 ALIASES = MappingProxyType({"fw": "frank_wolfe", "afw": "away", "pfw": "pairwise", "bpcg": "blended_pairwise"})
@@ -144,12 +144,8 @@ def _departures(options: Mapping, plain: Mapping, counted: Iterable[str]) -> dic
     return {option: value for option, value in _flat(options).items() if option in counted and value != plain.get(option)}
 
 
-def _flat(options: Mapping, prefix: str = "") -> dict[str, Any]:
+def _flat(options: Mapping) -> dict[str, Any]:
     """Return options without those that are missing; ``cache.F`` beside ``cache``, which is on with whatever settings."""
-    flat = {}
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{key}.")
-        elif value is not None and value == value:  # NaN where a solver does not have it, or had not when the run was stored
-            flat[f"{prefix}{key}"] = json.dumps(value) if isinstance(value, list) else value
-    return flat | {key.rpartition(".")[0]: True for key in flat if "." in key}
+    # NaN where a solver does not have the option.
+    found = {key: value for key, value in flat(options).items() if value is not None and value == value}
+    return found | {key.rpartition(".")[0]: True for key in found if "." in key}

@@ -6,12 +6,14 @@ fields of a dataclass, which `option` and `choice` declare with what is accepted
 
 import dataclasses
 import difflib
+import json
 import math
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 
@@ -24,6 +26,17 @@ def plain(value):
         return value
     numpy = sys.modules.get("numpy")  # without it there are no scalars of it; commands that need none answer at once
     return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
+
+
+def flat(options: Mapping, prefix: str = "") -> dict[str, Any]:
+    """Return nested options by their keys, joined by dots; lists as JSON, because tables have single values."""
+    found = {}
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = json.dumps(value) if isinstance(value, list) else value
+    return found
 
 
 def is_integer(value) -> bool:

@@ -107,14 +107,18 @@ class Panel:
     def rows(self, results: "pd.DataFrame") -> "pd.DataFrame":
         """The rows of `results` that belong to this panel."""
         if self.lam != "":
-            by_rule = results["lam_spec"].astype(str) == "1/n"
-            same = by_rule if self.lam == "1/n" else ~by_rule & np.isclose(results["lam"], float(self.lam), rtol=1e-9)
-            results = results[same]
+            results = results[has_lam(results, self.lam)]
         if self.task and "task" in results:
             results = results[results["task"].fillna("train") == self.task]
         if self.method:
             results = results[results["method"] == self.method]
         return on_data(results, self.dataset, self.options)
+
+
+def has_lam(results: "pd.DataFrame", lam: float | str) -> np.ndarray:
+    """Return which rows are of runs at lam, a number or the spec ``1/n``; a number is not that of the spec."""
+    by_rule = (results["lam_spec"].astype(str) == "1/n").to_numpy()
+    return by_rule if lam == "1/n" else ~by_rule & np.isclose(results["lam"].to_numpy(float), float(lam), rtol=1e-9)
 
 
 def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str]) -> "pd.DataFrame":

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp.errors import DataError, ParameterError
+from fwexp.files import checksums
 from fwexp.files.folders import check_folder
 
 LARGEST = 2**32  # bytes that a packed file may unpack to; a few kB can claim far more
@@ -64,9 +65,8 @@ def sha256(path: Path) -> str:
     """Return the checksum of the bytes of a file, as stored; of a folder, that of the names and checksums of its files."""
     if path.is_dir():
         lines = [f"{sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files_in(path)]
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return checksums.sha256("".join(lines).encode())
+    return checksums.sha256_of_file(path)
 
 
 def check_text(path: Path, *, size: int, sha256: str) -> str:

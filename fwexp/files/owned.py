@@ -7,7 +7,6 @@ holds for the folder that it names.
 """
 
 import contextlib
-import hashlib
 import os
 import re
 import stat
@@ -17,7 +16,8 @@ from pathlib import Path, PurePosixPath
 
 from fwexp.errors import ParameterError, exit_code
 from fwexp.files import atomic, locks
-from fwexp.files.reading import open_regular, read_regular
+from fwexp.files.checksums import sha256, sha256_of_file
+from fwexp.files.reading import read_regular
 
 RECORD = ".fwexp"
 HEAD = "# {}: written by fwexp, which replaces and removes files only while they are as recorded here"
@@ -68,7 +68,7 @@ def write(contents: Mapping[Path, bytes], kind: str) -> None:
         On a full disk, for instance.
     """
     (folder,) = {path.parent for path in contents}
-    sums = {path.name: {_sha256(content)} for path, content in contents.items()}
+    sums = {path.name: {sha256(content)} for path, content in contents.items()}
     _check_files(folder, sums, kind)
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder, folder / RECORD):
@@ -135,7 +135,7 @@ def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
         try:
             yield temporary
             files = sorted(path for path in temporary.rglob("*") if path.is_file())
-            sums = {path.relative_to(temporary).as_posix(): {_sha256_of(path)} for path in files}
+            sums = {path.relative_to(temporary).as_posix(): {sha256_of_file(path)} for path in files}
             (temporary / RECORD).write_bytes(_record(kind, sums))
             for path in (*temporary.rglob("*"), temporary):
                 atomic.flush(path)
@@ -200,7 +200,7 @@ def _check_file(path: Path, recorded: set[str] | None) -> None:
         found = "a link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "something else"
     elif recorded is None:
         found = "another one"
-    elif _sha256_of(path) not in recorded:
+    elif sha256_of_file(path) not in recorded:
         found = "one that was changed since"
     else:
         return
@@ -230,15 +230,6 @@ def _read_record(folder: Path, kind: str | None) -> Written:
 def _record(kind: str, written: Written) -> bytes:
     lines = [f"{digest}  {name}" for name, sums in sorted(written.items()) for digest in sorted(sums)]
     return "".join(f"{line}\n" for line in (HEAD.format(kind), *lines)).encode()
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _sha256_of(path: Path) -> str:
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _raise(error: OSError) -> None:

@@ -41,7 +41,7 @@ def own(folder: Path) -> Path:
         raise NotADirectoryError(None, "is no folder (links are not followed)", str(folder))
     if found.st_uid != os.geteuid():
         raise PermissionError(None, "belongs to somebody else", str(folder))
-    if found.st_mode & OTHERS:  # older versions left that to the umask
+    if found.st_mode & OTHERS:  # A loose umask leaves it open.
         folder.chmod(stat.S_IMODE(found.st_mode) & ~OTHERS)
     return folder
 

@@ -110,12 +110,12 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
     for name, equals, value in pairs:
         if not (name and equals and value):
             raise OptionError(f"options of {solver} are given as {solver}:NAME=VALUE,NAME=VALUE, got {text!r}")
-    options = {name: _plain(value) for name, _, value in pairs}
+    options = {name: _as_flag(value) for name, _, value in pairs}
     is_plain = methods().get(solver, (solver,))[0] == solver
     return Side(text, solver=solver, options=options) if is_plain else Side(text, method=solver, options=options)
 
 
-def _plain(value: str):
+def _as_flag(value: str):
     return {"true": True, "false": False}.get(value, value)
 
 

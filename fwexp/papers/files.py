@@ -4,7 +4,6 @@ The JSON is the last of them to be written and has the checksums of the others, 
 mixed with another figure, or a writer that was killed left half done, is not read as a figure.
 """
 
-import hashlib
 import io
 import re
 import textwrap
@@ -13,6 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from fwexp.files import owned
+from fwexp.files.checksums import sha256
 from fwexp.papers.origin import Origin
 from fwexp.store import records
 from fwexp.store.records import Damaged
@@ -32,7 +32,7 @@ def paths(stem: Path, suffixes) -> list[Path]:
 
 def sealed(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> dict[Path, bytes]:
     """Return the files of a figure, given the contents by suffix and the record, which gets their checksums."""
-    sums = {suffix: _sha256(content) for suffix, content in contents.items()}
+    sums = {suffix: sha256(content) for suffix, content in contents.items()}
     targets = paths(stem, [*contents, ".json"])
     return dict(zip(targets, [*contents.values(), records.content_of({**record, "files": sums})], strict=True))
 
@@ -71,13 +71,9 @@ def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
     """Return what one file of a figure holds; `Damaged` if that is not what its JSON was written for."""
     path = stem.with_name(stem.name + suffix)
     content = records.read_bytes(path, LARGEST)
-    if record["files"].get(suffix) != _sha256(content):
+    if record["files"].get(suffix) != sha256(content):
         raise Damaged(f"{path.name} is not as it was written")
     return content
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "") -> list[Path]:

@@ -75,7 +75,7 @@ def canonical(config: Mapping) -> dict:
     from fwexp.solvers import check_options, get_solver
     from fwexp.tasks import TASKS
 
-    config = {key: value for key, value in _plain(config).items() if key not in EXECUTION_KEYS}
+    config = {key: value for key, value in _containers(config).items() if key not in EXECUTION_KEYS}
     data, options = _name_and_options("dataset", config.pop("dataset", None))
     dataset = {"name": data} | _values(check_dataset_options(data, options))
     name, options = _name_and_options("task", config.pop("task") if "task" in config else {"name": catalogues.default_task(data)})
@@ -202,7 +202,7 @@ def _schema(name: str, keys: Mapping[str, Any]) -> type:
     """Return a dataclass with the given keys and defaults: OmegaConf refuses all other keys and says which file has them."""
     from omegaconf import OmegaConf
 
-    fields = [(key, Any, dataclasses.field(default_factory=functools.partial(_plain, value))) for key, value in keys.items()]
+    fields = [(key, Any, dataclasses.field(default_factory=functools.partial(_containers, value))) for key, value in keys.items()]
     schema = dataclasses.make_dataclass(name, fields)
     OmegaConf.structured(schema)  # raises for a default that no configuration can hold
     return schema
@@ -220,14 +220,14 @@ def _values(options) -> dict:
     return without_later_defaults(dataclasses.asdict(options), type(options))
 
 
-def _plain(value):
+def _containers(value):
     """Return plain dicts and lists for mappings and sequences, those of OmegaConf included."""
     if type(value).__module__.startswith("omegaconf"):
         from omegaconf import OmegaConf
 
         return OmegaConf.to_container(value, resolve=True)
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _containers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_containers(item) for item in value]
     return value

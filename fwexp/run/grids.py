@@ -137,7 +137,7 @@ class _Composer:
     def _base(self, choices: tuple[str, ...]) -> dict | None:
         """Return, as plain data, what `_compose` returns; None where that refers to itself."""
         if choices not in self._plain:
-            self._plain[choices] = self._put_together(choices) or _plain(self._compose(choices)[0])
+            self._plain[choices] = self._put_together(choices) or _without_references(self._compose(choices)[0])
         return self._plain[choices]
 
     def _put_together(self, choices: tuple[str, ...]) -> dict | None:
@@ -162,7 +162,7 @@ def _without_hydra(config: DictConfig) -> tuple[DictConfig, dict]:
     return config, chosen
 
 
-def _plain(config: DictConfig) -> dict | None:
+def _without_references(config: DictConfig) -> dict | None:
     """Return plain data, None for what holds references."""
     plain = OmegaConf.to_container(config, resolve=False)
     return None if "${" in str(plain) else plain

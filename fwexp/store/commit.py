@@ -9,7 +9,6 @@ Only files that are as recorded are replaced or removed. Others, such as damaged
 """
 
 import contextlib
-import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from fwexp.driver.progress import print_line
 from fwexp.files import atomic, locks
-from fwexp.files.reading import open_regular
+from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.store import records
 from fwexp.store.records import Damaged
 
@@ -26,9 +25,8 @@ PATIENCE = 2 * locks.STALE  # seconds for another process that writes the same r
 
 
 def digest_of(record: Mapping, name: str) -> str:
-    """Return the sha256 that a ``run.json`` has of a file; older ones have no sizes."""
-    stored = record["files"][name]
-    return stored if isinstance(stored, str) else stored["sha256"]
+    """Return the sha256 that a ``run.json`` has of a file."""
+    return record["files"][name]["sha256"]
 
 
 def written_path(folder: Path, name: str, digest: str) -> Path:
@@ -38,7 +36,7 @@ def written_path(folder: Path, name: str, digest: str) -> Path:
 
 def fingerprint(content: bytes) -> dict:
     """Return what ``run.json`` records of a file."""
-    return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    return {"size": len(content), "sha256": sha256(content)}
 
 
 def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None:
@@ -145,8 +143,7 @@ def _sums(folder: Path) -> dict[str, str]:
 def _sha256_of(path: Path) -> str:
     """Return the checksum of a regular file; an empty text if there is none."""
     try:
-        with open_regular(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of_file(path)
     except OSError:
         return ""
 

@@ -23,7 +23,7 @@ def differing(configs: Sequence[Mapping]) -> list[str]:
 
     They are compared with those of the same task, solver and data set: others have other options.
     """
-    flat = [_flat(config) for config in configs]
+    flat = [_texts(config) for config in configs]
     values: dict[tuple, set[str | None]] = {}
     keys = list(dict.fromkeys(key for options in flat for key in options if key not in ALWAYS_SHOWN))
     for options in flat:
@@ -42,7 +42,7 @@ def _family(options: Mapping) -> tuple:
     return options.get("task.name"), options.get("dataset.name"), options.get("solver.name")
 
 
-def _flat(config: Mapping) -> dict[str, str]:
+def _texts(config: Mapping) -> dict[str, str]:
     """Return a configuration as the texts of its options, by their keys on the command line."""
     flat = {}
     for key, value in config.items():

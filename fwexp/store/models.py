@@ -24,9 +24,7 @@ def load_run(key: str | None = None, *, results_dir="results", **filters):
     Returns
     -------
     Result
-        As `fwexp.load` returns it. Results of runs that were stored by versions before this function predict for problems, such
-        as `fwexp.load_dataset` returns, but not for inputs alone; those of kernel solvers, whose weights are of training inputs,
-        for neither.
+        As `fwexp.load` returns it. Results of kernel solvers, whose weights are of training inputs, do not predict.
 
     Raises
     ------
@@ -64,15 +62,9 @@ def _result(run: StoredRun):
     from fwexp.tasks.result import Result
     from fwexp.tasks.saving import fields_of
 
-    arrays, record = run.model(), run.record
-    trace = traces.table(verified_trace(run)).to_pandas()
-    if "header" in arrays:
-        try:
-            fields, _ = fields_of(arrays)
-        except Exception as error:  # whoever wrote it
-            raise Damaged(f"{MODEL} is no model") from error
-        return Result(**fields | {"trace": trace})
-    numbers = {name: float("nan") if record[name] is None else record[name] for name in ("primal", "dual", "gap", "lam")}
-    texts = {name: record[name] for name in ("status", "reason", "iterate", "seed")}
-    options, solver = record.get("options", {}), run.config["solver"]["name"]
-    return Result(w=arrays["w"], trace=trace, solver=solver, options=options, **numbers, **texts)
+    arrays, trace = run.model(), traces.table(verified_trace(run)).to_pandas()
+    try:
+        fields, _ = fields_of(arrays)
+    except Exception as error:  # A damaged or foreign file can raise anything here.
+        raise Damaged(f"{MODEL} is no model") from error
+    return Result(**fields | {"trace": trace})

@@ -3,7 +3,6 @@
 Records of fwexp 0.1 as it first was have neither ``format`` nor ``checksum``; these are read as they are.
 """
 
-import hashlib
 import json
 import math
 import stat
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fwexp.files import atomic
+from fwexp.files.checksums import sha256
 
 FORMAT, CHECKSUM = "format", "checksum"
 END = b'"\n}\n'  # of a record, after the checksum
@@ -30,7 +30,7 @@ def content_of(record: Mapping) -> bytes:
     """Return the JSON of a record; numbers of NumPy become Python's, and NaN and infinities null, since JSON does not have them."""
     text = json.dumps(_jsonable({FORMAT: 2, **record, CHECKSUM: ""}), indent=1, allow_nan=False)
     head = f"{text}\n".encode().removesuffix(END)
-    return head + _sha256(head) + END
+    return head + sha256(head).encode() + END
 
 
 def read(path: Path) -> dict:
@@ -50,11 +50,10 @@ def read(path: Path) -> dict:
         raise Damaged(f"{path.name} is no JSON") from error
     if not isinstance(record, dict):
         raise Damaged(f"{path.name} is no record")
-    if FORMAT in record or CHECKSUM in record:
-        checksum = str(record.pop(CHECKSUM, "")).encode(errors="replace")
-        head = content.removesuffix(checksum + END)
-        if head == content or checksum != _sha256(head):
-            raise Damaged(f"{path.name} is not as it was stored")
+    checksum = str(record.pop(CHECKSUM, "")).encode(errors="replace")
+    head = content.removesuffix(checksum + END)
+    if head == content or checksum != sha256(head).encode():
+        raise Damaged(f"{path.name} is not as it was stored")
     return record
 
 
@@ -90,10 +89,6 @@ def _finite(text: str) -> float:
 def _whole(text: str) -> int:
     _finite(text)
     return int(text)
-
-
-def _sha256(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode()
 
 
 def _jsonable(value):

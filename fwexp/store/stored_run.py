@@ -7,9 +7,7 @@ checksum tells damage, not who wrote it: people copy stores. So what a record sa
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import io
-import json
 import math
 from collections.abc import Callable, Mapping
 from numbers import Real
@@ -17,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from fwexp.driver.trace import Status
-from fwexp.files.reading import open_regular
+from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.methods import method_of
+from fwexp.options import flat
 from fwexp.store import paths, records, staleness
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, digest_of, written_path
 from fwexp.store.keys import key_of, task_of
 from fwexp.store.records import Damaged
 
 MOST_MODULES = 1000  # that a record names
-DEPTH = 20  # of a configuration in YAML
 LARGEST_TRACE = 2**31  # bytes
 
 # What a record raises that is not as we write them.
@@ -160,7 +158,7 @@ class StoredRun:
             values["task"] = task_of(self.config)
         task = self.config.get("task")
         own = {key: value for key, value in task.items() if key != "name"} if isinstance(task, Mapping) else {}
-        return values | _flat("task", own) | _flat("solver", solver) | _flat("dataset", dataset)
+        return values | flat(own, "task.") | flat(solver, "solver.") | flat(dataset, "dataset.")
 
 
 def read(entry: paths.Entry) -> StoredRun:
@@ -177,7 +175,7 @@ def _read(entry: paths.Entry) -> StoredRun:
         if entry.trouble:
             raise Damaged(f"{entry.path.name} {entry.trouble}")
         record = records.read(entry.path if kind == "failed" else entry.path / RECORD)
-        config = record["config"] if "config" in record else _older_config(entry.path, record)
+        config = record["config"]
         run = StoredRun(entry.path, entry.key, record["status"], config, record, place=place)
         kind_of_status = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
         if (record["key"], key_of(config), kind_of_status) != (entry.key, entry.key, kind):
@@ -216,10 +214,7 @@ def _check_files(run: StoredRun) -> None:
         stored = run.record["files"][name]
         if not isinstance(digest_of(run.record, name), str):
             raise Damaged(f"its record has a checksum of {name} of another kind")
-        if isinstance(stored, str):  # an older record, without sizes
-            _verify(run, name)
-        else:
-            _found(run, name, lambda path, size=stored["size"]: _compare_size(path, size))
+        _found(run, name, lambda path, size=stored["size"]: _compare_size(path, size))
 
 
 def _compare_size(path: Path, stored: int) -> None:
@@ -238,23 +233,6 @@ def _found(run: StoredRun, name: str, look: Callable[[Path], Any]):
         return look(path)  # it has its name by now, or is damaged
 
 
-def _older_config(folder: Path, record: Mapping) -> dict:
-    """Return the configuration of a run that was stored when ``run.json`` did not hold it."""
-    import yaml
-
-    content = records.read_bytes(folder / CONFIG, records.LARGEST)
-    _compare(CONFIG, _sha256(content), record)
-    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
-    try:
-        for event in yaml.parse(content, Loader=loader):  # what is nested too deeply ends the C library by a signal
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > DEPTH:
-                raise Damaged(f"{CONFIG} has aliases, which may stand for anything, or is nested more than {DEPTH} times")
-        return yaml.load(content, Loader=loader)
-    except yaml.YAMLError as error:
-        raise Damaged(f"{CONFIG} is no YAML") from error
-
-
 def verified_trace(run: StoredRun) -> bytes:
     """Return the trace of a run; `Damaged` unless all its files are as they were stored."""
     if run.status == "damaged":
@@ -270,10 +248,9 @@ def _verify(run: StoredRun, name: str) -> None:
     def look(path: Path) -> None:
         try:
             if records.size_of(path) <= records.LARGEST:
-                digest = _sha256(records.read_bytes(path, records.LARGEST))
+                digest = sha256(records.read_bytes(path, records.LARGEST))
             else:
-                with open_regular(path) as file:
-                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = sha256_of_file(path)
             _compare(name, digest, run.record)
         except OSError as error:
             raise Damaged(f"{name} cannot be read ({error.strerror})") from error
@@ -286,7 +263,7 @@ def _verified(run: StoredRun, name: str, largest: float) -> bytes:
 
     def look(path: Path) -> bytes:
         content = records.read_bytes(path, largest)
-        _compare(name, _sha256(content), run.record)
+        _compare(name, sha256(content), run.record)
         return content
 
     return _found(run, name, look)
@@ -295,18 +272,3 @@ def _verified(run: StoredRun, name: str, largest: float) -> bytes:
 def _compare(name: str, digest: str, record: Mapping) -> None:
     if digest != digest_of(record, name):
         raise Damaged(f"{name} is not as it was stored")
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _flat(prefix: str, options: Mapping) -> dict[str, Any]:
-    """Return nested options as ``prefix.key`` and ``prefix.key.key``, lists as text: tables have single values."""
-    flat = {}
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(f"{prefix}.{key}", value)
-        else:
-            flat[f"{prefix}.{key}"] = json.dumps(value) if isinstance(value, list) else value
-    return flat

@@ -60,7 +60,7 @@ def recorded(folder):
     """Record the files in a folder of published results as they are now, and return it."""
     (folder / owned.RECORD).unlink(missing_ok=True)
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    content = owned._record(publish.KIND, {name: {owned._sha256(path.read_bytes())} for name, path in files.items()})
+    content = owned._record(publish.KIND, {name: {owned.sha256(path.read_bytes())} for name, path in files.items()})
     (folder / owned.RECORD).write_bytes(content)
     return folder
 

@@ -12,7 +12,7 @@ from fwexp.papers.catalogue import Preset, papers_by_id
 from fwexp.papers.claims import VERDICTS, Finding, all_claims, check, shown_by, small
 from fwexp.papers.claims.check import decide, needed
 from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, reached
-from fwexp.papers.claims.verdict import NOT_REACHED, Undecided, plain
+from fwexp.papers.claims.verdict import NOT_REACHED, Undecided, for_json
 from fwexp.run.config import conf_dir, run_key
 from tests.papers import claimed_results
 
@@ -461,7 +461,7 @@ def test_the_words_of_a_verdict_name_what_became_of_each_part():
 
 
 def test_numbers_are_plain():
-    assert [plain(value) for value in (np.float64(2), 0.123456, np.inf, np.nan, "x", True)] == [2, 0.1235, "never", None, "x", 1]
+    assert [for_json(value) for value in (np.float64(2), 0.123456, np.inf, np.nan, "x", True)] == [2, 0.1235, "never", None, "x", 1]
 
 
 def curve(*rows, x=(1.0, 2.0, 4.0), name="c"):

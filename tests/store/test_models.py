@@ -54,13 +54,3 @@ def test_filters_choose_and_must_leave_one(result, tmp_path):
     (folders[0] / "model.npz").write_bytes(bytes((folders[0] / "model.npz").stat().st_size))
     with pytest.raises(DataError, match=r"is damaged: model\.npz is not as it was stored"):
         fwexp.load_run(max_passes=3, results_dir=tmp_path)
-
-
-def test_older_runs_predict_for_problems(problem, result, tmp_path, monkeypatch):
-    monkeypatch.setattr("fwexp.tasks.saving.model_of", lambda result: {"w": result.w})
-    folder = store.save(result, settings(), tmp_path)
-    run = fwexp.load_run(folder.name, results_dir=tmp_path)
-    assert [list(y) for y in run.predict(problem)] == [list(y) for y in result.predict(problem)]
-    assert (run.gap, run.solver, run.status) == (result.gap, "fw", result.status)
-    with pytest.raises(ParameterError, match=r"problem must come from a constructor such as fwexp\.chain_problem, got list"):
-        run.predict([np.ones((3, problem.num_features))])

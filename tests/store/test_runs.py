@@ -254,32 +254,6 @@ def test_a_record_of_another_configuration_is_not_believed(tmp_path, config, mak
     assert runs[1].damage == "its record is of another data set or solver"
 
 
-def write_as_before(folder):
-    """Make a run one of a store as it was before ``run.json`` held the configuration, sizes and a checksum of itself."""
-    record = json.loads((folder / "run.json").read_bytes())
-    for name in ("format", "config", "checksum"):
-        del record[name]
-    record["files"] = {name: file["sha256"] for name, file in record["files"].items()}
-    (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
-
-
-def test_older_stores_can_be_read(tmp_path, config, make_result):
-    configs = [config | {"seed": seed, "lam": 1e-05} for seed in range(3)]
-    folders = [store.save(make_result(seed=c["seed"]), c, tmp_path) for c in configs]
-    new = store.load_results(tmp_path)
-    for folder in folders:
-        write_as_before(folder)
-    pd.testing.assert_frame_equal(store.load_results(tmp_path), new)
-    assert [run.config for run in store.find_runs(tmp_path, seed=1)] == [configs[1]]
-    for name, folder in zip(("config.yaml", "trace.parquet", "model.npz"), folders, strict=True):
-        flip(folder / name)
-    assert not any(store.is_stored(tmp_path, c) for c in configs)
-    failure = store.save_failure(ValueError("nothing"), configs[0], tmp_path)
-    record = json.loads(failure.read_bytes())
-    failure.write_text(json.dumps({name: record[name] for name in record if name not in ("format", "checksum")}))
-    assert [run.status for run in store.find_runs(tmp_path, include={"failed"})] == ["failed"]
-
-
 def test_the_record_alone_is_opened_and_that_of_the_runs_asked_for(tmp_path, config, make_result, monkeypatch):
     for solver in ("bcfw", "ssg"):
         for seed in range(3):

@@ -10,10 +10,11 @@ from fwexp.driver.progress import print_line
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
 from fwexp.methods import method_of
+from fwexp.options import flat
 from fwexp.papers.catalogue import Need, papers_by_id
 from fwexp.papers.claims.catalogue import Claim, all_claims
 from fwexp.papers.claims.runs import Runs
-from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, plain
+from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, for_json
 
 KIND = "verdicts"
 
@@ -78,7 +79,7 @@ def decide(claim: Claim, results) -> dict:
         finding = claim.decide(*given)
     except Undecided as error:
         return {"verdict": UNDECIDED, "why": str(error), "parts": {}, "numbers": {}, "sensitivity": {}}
-    numbers = {name: plain(value) for name, value in finding.numbers.items()}
+    numbers = {name: for_json(value) for name, value in finding.numbers.items()}
     told = {"verdict": finding.verdict, "why": finding.why, "parts": dict(finding.parts), "numbers": numbers}
     sensitivity = {
         name: {f"{v:g}": finding.verdict if v == claim.chosen[name] else _verdict(claim, given, {name: v}) for v in values}
@@ -203,18 +204,10 @@ def _expanded(name: str, preset: str) -> list[dict]:
     return sweep.expand([f"+experiment={name}"], preset=preset)
 
 
-def _flat(options: Mapping, prefix: str = ""):
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
 def _equal(config: Mapping, name: str, value) -> bool:
     """Whether a configuration has a value: ``dataset`` and ``task`` by their names, options as ``solver.step``."""
     group, _, option = name.partition(".")
     chosen = config.get(group, "train" if group == "task" else None)
     if isinstance(chosen, Mapping):
-        chosen = dict(_flat(chosen)).get(option or "name")
+        chosen = flat(chosen).get(option or "name")
     return chosen in value if isinstance(value, tuple) else chosen == value

@@ -219,8 +219,7 @@ class Runs:
         if variant:
             here &= (heads["variant"] == variant).to_numpy()
         if lam is not None:
-            by_rule = (heads["lam_spec"].astype(str) == "1/n").to_numpy()
-            here &= by_rule if lam == "1/n" else ~by_rule & np.isclose(heads["lam"].to_numpy(float), float(lam), rtol=1e-9)
+            here &= frames.has_lam(heads, lam)
         for column, value in where.items():
             if column not in ("task", "lam"):
                 here &= (heads[column] == value).to_numpy()

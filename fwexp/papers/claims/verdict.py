@@ -64,7 +64,7 @@ class Finding:
         return ". ".join(f"{word}: {'; '.join(parts)}" for word, parts in groups.items() if parts)
 
 
-def plain(value) -> float | int | str | None:
+def for_json(value) -> float | int | str | None:
     """A measured value as JSON has it: four digits, and words where a number is none."""
     if isinstance(value, str):
         return value

@@ -33,8 +33,6 @@ CLAIM = {
     "runs": list,
     "missing": int,
 }
-OLDER = {"quote": "", "sensitivity": {}}
-"""What verdicts by an earlier criterion may lack."""
 PROVENANCE = {
     **dict.fromkeys(("command", "date", "commit", "system", "cpu"), str),
     **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
@@ -200,7 +198,7 @@ def _claims(path: Path, name: str) -> Iterator[str]:
     for id, record in verdicts.items():
         if id not in claims or claims[id].paper != PAPERS[name].id:
             yield f"there is no claim {id!r} of {name}"
-        elif faulty := _misfits(OLDER | record if isinstance(record, dict) and not is_current(record) else record, CLAIM):
+        elif faulty := _misfits(record, CLAIM):
             yield f"{id}: {faulty}"
         elif record["id"] != id or record["verdict"] not in VERDICTS or record["figure"] != claims[id].figure:
             yield f"{id}: id, verdict or figure are none of a claim"

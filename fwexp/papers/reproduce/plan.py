@@ -139,12 +139,12 @@ def duration(seconds: float) -> str:
 
 
 def _like(config: Mapping) -> tuple:
-    return _plain(config.get("task")), _plain(config["dataset"]), config["solver"]["name"], config.get("max_passes")
+    return _as_text(config.get("task")), _as_text(config["dataset"]), config["solver"]["name"], config.get("max_passes")
 
 
 def _similar(config: Mapping) -> tuple:
-    return _plain(config.get("task")), config["dataset"]["name"], config["solver"]["name"]
+    return _as_text(config.get("task")), config["dataset"]["name"], config["solver"]["name"]
 
 
-def _plain(options) -> str:
+def _as_text(options) -> str:
     return repr(sorted(options.items()) if isinstance(options, Mapping) else options)

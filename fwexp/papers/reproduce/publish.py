@@ -258,22 +258,22 @@ def gallery(folder: Path) -> str:
         record = read_json(folder / "figures" / f"{name}.json")
         if not record:
             continue
-        lines += ["", f"## {name}", "", f"**{plain(record['title'])}.**"]
+        lines += ["", f"## {name}", "", f"**{escaped(record['title'])}.**"]
         if record.get("note"):
-            lines += ["", f"*{plain(record['note'])}*"]
+            lines += ["", f"*{escaped(record['note'])}*"]
         if figure.suffixes == PICTURE:
-            lines += ["", f"![{plain(record['title'])}](figures/{name}.png)"]
+            lines += ["", f"![{escaped(record['title'])}](figures/{name}.png)"]
         else:
             lines += ["", f"[The table](figures/{name}.md)."]
         for claim in (records[id] for id in shown_by(name) if id in records):
             earlier = "" if is_current(claim) else " (by an earlier criterion)"
-            lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {plain(claim['statement'])}"]
-            lines += [f"In the paper: {plain(claim['quote'])}."] if claim.get("quote") else []
-            lines += [f"*{plain(claim['why'])}.*"] if claim["why"] else []
+            lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {escaped(claim['statement'])}"]
+            lines += [f"In the paper: {escaped(claim['quote'])}."] if claim.get("quote") else []
+            lines += [f"*{escaped(claim['why'])}.*"] if claim["why"] else []
     return "\n".join(lines) + "\n"
 
 
-def plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Return Markdown that shows a text, in one line, whatever signs are in it."""
     return re.sub(r"[\\`*_\[\]<>&|~$]", r"\\\g<0>", " ".join(text.split()))
 

@@ -1,0 +1,17 @@
+"""Checksums of what is written and read: sha256, as hex digits."""
+
+import hashlib
+from pathlib import Path
+
+from fwexp.files.reading import open_regular
+
+
+def sha256(content: bytes) -> str:
+    """Return the checksum of some bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def sha256_of_file(path: Path) -> str:
+    """Return the checksum of a regular file, which is not read at once; errors as in `open_regular`."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
