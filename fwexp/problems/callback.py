@@ -88,7 +88,7 @@ class CallbackProblem(Oracles, Examples):
     from these numbers and the labelings of the oracle, so they are as good as these: an oracle that itself works in single
     precision may miss the best by as much. Labelings that can be hashed (numbers, strings,
     tuples of these, objects that are compared by identity) are kept as they are, by Python's convention that these do not
-    change; others (arrays, lists) are copied deeply.
+    change; others (arrays, lists, sparse matrices, dataclasses) are copied deeply, and compared by their content.
 
     ``fwexp.testing.check_problem`` checks such functions for consistency.
 

@@ -1,10 +1,15 @@
 """Labelings of any type, as functions of other people return them: how they are kept and compared."""
 
 import copy
+import dataclasses
 from collections.abc import Hashable, Sized
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+
+from fwexp.errors import ParameterError
+from fwexp.problems import lazy_sparse as sp
 
 
 def snapshot(y: Any) -> Any:
@@ -23,14 +28,54 @@ def snapshot(y: Any) -> Any:
 
 def key_of(y: Any) -> Hashable | None:
     """Return what labelings that are equal share, and others do not; None where that is not known without comparing."""
-    if isinstance(y, np.ndarray):
-        return None if y.dtype.hasobject else (np.ndarray, y.dtype.str, y.shape, y.tobytes())
-    key = (list, tuple(y)) if isinstance(y, list) else y
     try:
-        hash(key)
-    except TypeError:
+        return _key(y)
+    except TypeError:  # an object without a hash
         return None
-    return key
+
+
+def _key(y: Any) -> Hashable:
+    if isinstance(y, np.ndarray) and not y.dtype.hasobject:
+        return np.ndarray, y.dtype.str, y.shape, y.tobytes()
+    key = (list, tuple(y)) if isinstance(y, list) else y
+    if _has_hash(key):
+        return key
+    if sp.issparse(y):
+        row = _as_row(y)
+        row.sum_duplicates()
+        row.eliminate_zeros()
+        return sp.csr_array, y.shape, row.indices.tobytes(), row.data.dtype.str, row.data.tobytes()
+    if isinstance(y, list):
+        return (list, *map(_key, y))
+    if isinstance(y, tuple):
+        return (tuple, *map(_key, y))
+    if isinstance(y, dict):
+        return dict, frozenset((name, _key(part)) for name, part in y.items())
+    if _is_record(y):
+        return (type(y), *map(_key, _fields(y)))
+    raise TypeError
+
+
+def _has_hash(y: Any) -> bool:
+    try:
+        hash(y)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_record(y: Any) -> bool:
+    """Return whether a labeling is a dataclass that has no hash, whose fields are compared one by one."""
+    return dataclasses.is_dataclass(y) and not _has_hash(y)
+
+
+def _fields(y: Any) -> list:
+    return [getattr(y, field.name) for field in dataclasses.fields(y) if field.compare]
+
+
+def _as_row(y: Any):
+    """Return a sparse matrix of any format as a new one of one row, in csr."""
+    return sp.csr_array(y.reshape(1, -1)).copy()
 
 
 class Index:
@@ -70,6 +115,10 @@ def same_form(a: Any, b: Any) -> bool:
     """Whether two labelings are of one type and, all the way down, as long as each other."""
     if type(a) is not type(b) or getattr(a, "shape", ()) != getattr(b, "shape", ()):
         return False
+    if sp.issparse(a):
+        return True
+    if _is_record(a):
+        return all(map(same_form, _fields(a), _fields(b)))
     if isinstance(a, (list, tuple, dict)):
         inside = (a.values(), b.values()) if isinstance(a, dict) else (a, b)
         return len(a) == len(b) and all(map(same_form, *inside))
@@ -77,15 +126,32 @@ def same_form(a: Any, b: Any) -> bool:
 
 
 def equal_labelings(a: Any, b: Any) -> bool:
-    """Whether two labelings are equal: objects of any type, arrays, and nested lists, tuples and dicts of these."""
-    try:
-        hash((a, b))
-    except TypeError:
-        pass
-    else:
-        return bool(a == b)
+    """Return whether two labelings are equal: objects of any type, arrays, sparse matrices, and nested lists and the like of these.
+
+    Raises
+    ------
+    ParameterError
+        If objects of a class are no arrays, and their ``==`` returns no bool.
+    """
+    with suppress(Exception):  # of foreign classes; arrays have no hash
+        if _has_hash((a, b)) and isinstance(equal := a == b, bool):
+            return equal
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        if not (a.dtype.hasobject and b.dtype.hasobject):
+            return bool(np.array_equal(a, b))
+        return a.shape == b.shape and all(map(equal_labelings, a.ravel(), b.ravel()))
+    if sp.issparse(a) or sp.issparse(b):
+        alike = sp.issparse(a) and sp.issparse(b) and a.shape == b.shape
+        return alike and (_as_row(a) != _as_row(b)).nnz == 0
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(equal_labelings(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(equal_labelings, a, b))
-    return bool(np.array_equal(a, b))
+    if _is_record(a):
+        return type(a) is type(b) and all(map(equal_labelings, _fields(a), _fields(b)))
+    try:
+        return bool(np.array_equal(a, b))
+    except Exception as error:  # of foreign classes
+        known = "numbers, texts, arrays, sparse matrices, dataclasses, or lists, tuples and dicts of these"
+        what = f"labelings must be {known}, or of a class whose == returns a bool"
+        raise ParameterError(f"{what}, got {type(a).__name__}, whose == fails: {' '.join(str(error).split())}") from error

@@ -2,7 +2,9 @@
 
 import itertools
 from collections import Counter
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +13,11 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import CertificateError, ParameterError
 from fwexp.problems import known_labelings
-from fwexp.problems.python_labelings import equal_labelings, snapshot
+from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.testing import CheckFailed, check_problem
 from tests import reference as ref
-from tests.small_problems import FUNCTIONS, chain
+from tests.small_problems import FUNCTIONS, chain, run_in_plain_python
 
 
 @pytest.mark.parametrize("form", FUNCTIONS)
@@ -225,9 +227,46 @@ def test_functions_cannot_change_labelings_that_are_kept():
     assert results[0].w.tobytes() == results[1].w.tobytes()
 
 
+@dataclass
+class Tree:
+    nodes: np.ndarray
+    links: Any = ()
+    note: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    nodes: np.ndarray
+
+
+class Opaque:
+    """Whose ``==`` returns an array."""
+
+    def __init__(self, nodes) -> None:
+        self.nodes = nodes
+
+    def __eq__(self, other):
+        return self.nodes == other.nodes
+
+    __hash__ = None
+
+
+LINKS, OTHER_LINKS = sp.csr_array([[0, 1], [2, 0]]), sp.csr_array([[0, 1], [0, 2]])
+
+
 @pytest.mark.parametrize(
     ("y", "same", "other"),
     [
+        (LINKS, LINKS.tocoo(), OTHER_LINKS),
+        (sp.lil_matrix(LINKS), sp.dok_array(LINKS), OTHER_LINKS),
+        (LINKS, sp.coo_array(([1, 1, 1, 0], ([0, 1, 1, 0], [1, 0, 0, 0])), shape=(2, 2)), sp.csr_array(LINKS.toarray()[:, :1])),
+        ([LINKS, 1], [LINKS.copy(), 1], [LINKS, 2]),
+        (LINKS, LINKS.copy(), LINKS.toarray()),
+        (Tree(np.array([1, 2]), LINKS), Tree(np.array([1, 2]), LINKS.copy(), "b"), Tree(np.array([1, 2]), OTHER_LINKS)),
+        (Tree(np.array([1, 2])), Tree(np.array([1, 2])), Frozen(np.array([1, 2]))),
+        (Frozen(np.array([1, 2])), Frozen(np.array([1, 2])), Frozen(np.array([1, 3]))),
+        ((Tree(np.array([1, 2])), {"a": [LINKS]}), (Tree(np.array([1, 2])), {"a": [LINKS]}), (Tree(np.array([1, 2])), {"a": []})),
+        (np.array([LINKS, None], dtype=object), np.array([LINKS, None], dtype=object), np.array([OTHER_LINKS, None], dtype=object)),
         (np.array([1, 2]), np.array([1, 2]), np.array([1, 3])),
         ([[1], [2, 3]], [[1], [2, 3]], [[1], [2, 4]]),
         ((np.array([1]), np.array([2, 3])), (np.array([1]), np.array([2, 3])), (np.array([1]), np.array([2, 4]))),
@@ -242,6 +281,60 @@ def test_labelings_of_any_type_are_compared(y, same, other):
     assert equal_labelings(y, same)
     assert not equal_labelings(y, other)
     assert equal_labelings(snapshot(y), y)
+    if key_of(y) is not None and type(y) is type(same):
+        assert key_of(y) == key_of(same) != key_of(other)
+
+
+FORMS = {  # of a labeling of two nodes, and how to read it
+    "csr": (lambda y: sp.csr_array(np.eye(2)[list(y)]), lambda form: form.toarray().argmax(axis=1)),
+    "lil": (lambda y: sp.lil_matrix(np.eye(2)[list(y)]), lambda form: form.toarray().argmax(axis=1)),
+    "list of sparse": (lambda y: [sp.csr_array(np.eye(2)[list(y)])], lambda form: form[0].toarray().argmax(axis=1)),
+    "dataclass": (lambda y: Tree(np.array(y), sp.csr_array(np.eye(2)[list(y)])), lambda form: form.nodes),
+    "frozen": (lambda y: Frozen(np.array(y)), lambda form: form.nodes),
+    "nested": (lambda y: {"a": (np.array(y), [Frozen(np.array(y))])}, lambda form: form["a"][1][0].nodes),
+    "objects": (lambda y: np.array([np.array(y), None], dtype=object), lambda form: form[0]),
+}
+
+
+def of_form(make, read):
+    """Two nodes with two labels each, whose oracle tries them all."""
+    X = np.random.default_rng(0).normal(size=(4, 2, 2))
+    truth, labelings = (X[:, :, 0] > 0).astype(int), list(itertools.product((0, 1), repeat=2))
+
+    def features(i, form):
+        return (np.eye(2)[read(form)].T @ X[i]).ravel()
+
+    def loss(i, form):
+        return float(np.mean(read(form) != truth[i]))
+
+    def oracle(i, w):
+        return max(map(make, labelings), key=lambda form: loss(i, form) + w @ features(i, form))
+
+    def decode(i, w):
+        return max(map(make, labelings), key=lambda form: w @ features(i, form))
+
+    given = {"features": features, "loss": loss, "max_oracle": oracle, "decode": decode}
+    return fwexp.CallbackProblem([make(y) for y in truth], **given)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("solver", "options"), [("auto", {}), ("n_slack", {}), ("bcfw", {"step": "away", "cache": True})], ids=str)
+def test_labelings_of_any_form_are_trained_on_alike(solver, options, form, monkeypatch):
+    run_in_plain_python(monkeypatch)
+    arrays, other = (of_form(*each) for each in ((np.array, np.asarray), FORMS[form]))
+    wanted, found = (fwexp.solve(problem, solver, lam=0.1, max_passes=5, check=True, **options) for problem in (arrays, other))
+    assert found.w.tobytes() == wanted.w.tobytes()
+    assert [FORMS[form][1](y).tolist() for y in found.predict(other)] == [y.tolist() for y in wanted.predict(arrays)]
+    if solver == "auto":
+        assert check_problem(other) == ("required", "sets")
+
+
+def test_labelings_that_cannot_be_compared_are_one_line():
+    with pytest.raises(
+        ParameterError, match=r"labelings must be numbers, .* whose == returns a bool, got Opaque, whose == fails"
+    ) as error:
+        fwexp.solve(of_form(lambda y: Opaque(np.array(y)), lambda form: form.nodes), "n_slack", lam=0.1)
+    assert "\n" not in str(error.value)
 
 
 def test_what_may_change_is_copied_and_what_is_compared_by_identity_is_not():
