@@ -184,7 +184,7 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
 def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:
     """Whether the figure that is there shows what would be drawn and more of what is wanted; then a line says that it stays."""
     try:
-        shown = set(read_record(plan.stem, plan.figure.suffixes, plan.figure.name, plan.preset)["runs"]) & wanted
+        shown = set(read_record(plan.stem, plan.figure.suffixes, plan.figure.name, plan.preset).get("runs", {})) & wanted
     except Damaged:  # or there is none
         return False
     if more := shown > drawn:

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 from fwexp.files import owned
 from fwexp.files.checksums import sha256
 from fwexp.papers.origin import Origin
-from fwexp.store import records
+from fwexp.store import records, schema
 from fwexp.store.records import Damaged
 
 PICTURE = (".png", ".svg", ".csv", ".json")
@@ -62,6 +62,10 @@ def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
         raise Damaged(f"{stem.name}.json has no checksums")
     if (record.get("figure"), record.get("preset")) != (name, preset):
         raise Damaged(f"{stem.name}.json is that of another figure")
+    try:
+        schema.check_figure(record)
+    except schema.Misfit as error:
+        raise Damaged(f"{stem.name}.json {error}") from error
     for suffix in suffixes[:-1]:
         read_file(stem, suffix, record)
     return record

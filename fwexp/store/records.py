@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fwexp.files import atomic
 from fwexp.files.checksums import sha256
+from fwexp.store import schema
 
 FORMAT, CHECKSUM = "format", "checksum"
 END = b'"\n}\n'  # of a record, after the checksum
@@ -33,15 +34,15 @@ def content_of(record: Mapping) -> bytes:
     return head + sha256(head).encode() + END
 
 
-def read(path: Path) -> dict:
-    """Return a record.
+def read(path: Path, largest: int = LARGEST) -> dict:
+    """Return a record of at most so many bytes.
 
     Raises
     ------
     Damaged
-        It cannot be read, is no record, has been changed, or has numbers that floats do not have.
+        It cannot be read, is no record, has been changed, or holds what no record does (`schema.check_plain`).
     """
-    content = read_bytes(path, LARGEST)
+    content = read_bytes(path, largest)
     try:
         record = json.loads(content, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
     except OverflowError as error:
@@ -54,6 +55,10 @@ def read(path: Path) -> dict:
     head = content.removesuffix(checksum + END)
     if head == content or checksum != sha256(head).encode():
         raise Damaged(f"{path.name} is not as it was stored")
+    try:
+        schema.check_plain(record)
+    except schema.Misfit as error:
+        raise Damaged(f"{path.name} {error}") from error
     return record
 
 

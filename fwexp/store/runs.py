@@ -31,6 +31,8 @@ from fwexp.store.provenance import provenance
 from fwexp.store.records import Damaged
 from fwexp.store.stored_run import PATH_COLUMNS, RUN_COLUMNS, StoredRun, read, verified_trace
 
+LONGEST_ERROR = 2**14  # characters
+
 
 def run_dir(results_dir, config: Mapping) -> Path:
     """Return the folder of the finished run of a canonical configuration."""
@@ -180,8 +182,8 @@ def save_failure(error: BaseException, config: Mapping, results_dir, *, made_by:
     record = {
         "key": path.stem,
         "status": "failed",
-        "error": f"{type(error).__name__}: {error}",
-        "traceback": "".join(traceback.format_exception(error)),
+        "error": _text(f"{type(error).__name__}: {error}")[:LONGEST_ERROR],
+        "traceback": _text("".join(traceback.format_exception(error)))[-LONGEST_ERROR:],
         "config": config,
         **_origin(made_by),
     }
@@ -189,6 +191,11 @@ def save_failure(error: BaseException, config: Mapping, results_dir, *, made_by:
         path.parent.mkdir(parents=True, exist_ok=True)
         records.write(path, record)
     return path
+
+
+def _text(text: str) -> str:
+    """Return a text that every program can read: names of files may be any bytes."""
+    return text.encode(errors="replace").decode()
 
 
 def read_run(folder: Path) -> StoredRun:
@@ -281,7 +288,8 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
             tables.append(traces.table(trace, columns))
             whole.append(run)
         except Damaged as error:
-            warnings.warn(f"{run.path} is damaged and was left out: {error}", stacklevel=3)
+            path = "".join(sign if sign.isprintable() else "?" for sign in str(run.path))
+            warnings.warn(f"{path} is damaged and was left out: {error}", stacklevel=3)
     if not whole:
         return pd.DataFrame(columns=[*(TRACE_COLUMNS if columns is None else columns), *RUN_COLUMNS])
     facts = pd.DataFrame([run.columns() | {"method": run.method} for run in whole])

@@ -14,16 +14,15 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from fwexp.driver.trace import Status
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.methods import method_of
 from fwexp.options import flat
-from fwexp.store import paths, records, staleness
+from fwexp.store import paths, records, schema, staleness
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, digest_of, written_path
 from fwexp.store.keys import key_of, task_of
 from fwexp.store.records import Damaged
 
-MOST_MODULES = 1000  # that a record names
+LARGEST_RECORD = 2**18  # bytes: fifty times what one has
 LARGEST_TRACE = 2**31  # bytes
 
 # What a record raises that is not as we write them.
@@ -35,44 +34,6 @@ RUN_COLUMNS = (
     *("max_passes", "gap_tol", "created", "sources", "stale", "data", "method"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
-
-
-def _is(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
-def _has(**facts: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, Mapping) and all(fits(value.get(name)) for name, fits in facts.items())
-
-
-def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or fits(value)
-
-
-def _are_names(value) -> bool:
-    return isinstance(value, list) and len(value) <= MOST_MODULES and all(isinstance(name, str) for name in value)
-
-
-# Of what kind the facts in a record are, and those in its configuration, where it has them.
-NUMBER, TEXT = _or_none(_is(int, float)), _or_none(_is(str))
-RECORD_FACTS = {
-    **dict.fromkeys(("lam", "primal", "dual", "gap", "step", "oracle_calls", "passes", "time"), NUMBER),
-    **dict.fromkeys(("reason", "iterate", "created", "error"), TEXT),
-    "status": {*Status, "failed"}.__contains__,
-    "data": _or_none(_has()),
-    "published": _or_none(_is(bool)),
-    "sources": _or_none(_has(modules=_are_names, sha256=_is(str))),
-    "provenance": _has(git=_or_none(_has(commit=_is(str), dirty=_is(bool))), cpu=TEXT),
-}
-CONFIG_FACTS = {
-    "dataset": _has(name=_is(str)),
-    "solver": _has(name=_is(str)),
-    "task": lambda value: isinstance(value, str) or _has(name=_is(str))(value),
-    "seed": lambda value: _is(int)(value) and value >= 0,
-    "lam": _or_none(_is(int, float, str)),
-    "max_passes": NUMBER,
-    "gap_tol": NUMBER,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +51,11 @@ class StoredRun:
     record: dict
     damage: str = ""
     place: tuple[str | None, str | None] = (None, None)  # the data set and solver of its path, all that is known if damaged
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether its place has the name of a data set, of a solver and of a run; what else lies in a store is damaged."""
+        return all(map(schema.is_name, self.place)) and schema.KEY.fullmatch(self.key) is not None
 
     @property
     def sources(self) -> str | None:
@@ -174,16 +140,13 @@ def _read(entry: paths.Entry) -> StoredRun:
     try:
         if entry.trouble:
             raise Damaged(f"{entry.path.name} {entry.trouble}")
-        record = records.read(entry.path if kind == "failed" else entry.path / RECORD)
+        record = records.read(entry.path if kind == "failed" else entry.path / RECORD, LARGEST_RECORD)
         config = record["config"]
+        schema.check_run(record, config)
         run = StoredRun(entry.path, entry.key, record["status"], config, record, place=place)
         kind_of_status = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
         if (record["key"], key_of(config), kind_of_status) != (entry.key, entry.key, kind):
             raise Damaged("its record is that of another run")
-        for facts, kinds in ((record, RECORD_FACTS), (config, CONFIG_FACTS)):
-            for name in facts.keys() & kinds:
-                if not kinds[name](facts[name]):
-                    raise Damaged(f"its record has a {name} of another kind")
         if place != tuple(run.columns()[name] for name in PATH_COLUMNS[:2]):
             raise Damaged("its record is of another data set or solver")
         if kind == "failed":
@@ -193,6 +156,8 @@ def _read(entry: paths.Entry) -> StoredRun:
         return run
     except Damaged as error:
         damage = str(error)
+    except schema.Misfit as error:
+        damage = f"its record {error}"
     except MISFITS:
         damage = "its record lacks what a record has"
     status = "damaged" if entry.trouble or kind == "failed" or _has_files(entry.path) else "missing"

@@ -9,6 +9,7 @@ from pathlib import Path
 from fwexp.driver.progress import print_line
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
+from fwexp.files.reading import read_regular
 from fwexp.methods import method_of
 from fwexp.options import flat
 from fwexp.papers.catalogue import Need, papers_by_id
@@ -17,6 +18,7 @@ from fwexp.papers.claims.runs import Runs
 from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, for_json
 
 KIND = "verdicts"
+LARGEST = 2**24  # bytes of a file of verdicts
 
 
 def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
@@ -174,7 +176,7 @@ def check_writable(claims: Mapping[str, Claim], results_dir, preset: str = "full
 def read(path: Path) -> dict[str, dict]:
     """Return the records in a file of verdicts; nothing where there is none, or it is damaged, which a line says."""
     try:
-        verdicts = json.loads(path.read_text(encoding="utf-8"))
+        verdicts = json.loads(read_regular(path, LARGEST))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError):

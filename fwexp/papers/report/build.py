@@ -12,9 +12,8 @@ from fwexp.papers.claims import all_claims, check_all
 from fwexp.papers.claims.check import check_writable as check_claims
 from fwexp.papers.claims.check import save
 from fwexp.papers.files import PICTURE
-from fwexp.papers.report.figures import Drawn, compared, drawn, small_picture
+from fwexp.papers.report.figures import Drawn, compared, drawn
 
-WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels, by folder
 NEEDED = ("plotly", "jinja2")
 KIND = "report"
 
@@ -60,7 +59,7 @@ def build(results_dir="results") -> Path:
     results = store.load_results(results_dir)
     records = check_all(all_claims(), results_dir, results=results)
     save(records, results_dir)
-    runs = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
+    runs = [run for run in store.find_runs(results_dir, include=("partial", "failed", "damaged")) if run.is_placed]
     of_papers = {name: pages.paper(name, of_page, records) for name, of_page in _by_page(figures).items()}
     comparable = comparison.comparable(results)
     contents = {
@@ -101,11 +100,10 @@ def _by_page(figures: list[Drawn]) -> dict[str, list[Drawn]]:
 def _picture(pictured: Drawn, folder: Path) -> None:
     """Write what pages show where there are no scripts, and what they show of it in small; the store has it as drawn."""
     if pictured.stem and pictured.figure.suffixes == PICTURE:
-        content = pictured.read(".png")
-        for name, width in WIDTHS.items():
+        for name, content in pictured.small.items():
             path = folder / name / f"{pictured.id}.webp"
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(small_picture(content, width))
+            path.write_bytes(content)
 
 
 def _write(path: Path, content: str) -> None:

@@ -1,7 +1,9 @@
 """The figures of the report: which files there are of each, small pictures, and its curves as the page draws them."""
 
 import dataclasses
+import functools
 import io
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,8 @@ OTHERS, YOURS = "others", "yours"
 PUBLISHED = "published"
 """In place of a preset: a figure that ``fwexp publish`` wrote below the store, of which a checkout has ours."""
 
+WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by folder
+MOST_PIXELS = 5e7  # of a picture: five times what one has
 POINTS = 80  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
 READ = {"panel", "variant", "measure", "axis", "runs", *COLUMNS}
@@ -93,6 +97,33 @@ class Drawn:
         """Those of its files."""
         return tuple(suffix for suffix in self.figure.suffixes if self.preset != PUBLISHED or suffix != ".svg")
 
+    @functools.cached_property
+    def small(self) -> dict[str, bytes]:
+        """Small pictures, by folder."""
+        content = self.read(".png")
+        return {name: small_picture(content, width) for name, width in WIDTHS.items()}
+
+    @functools.cached_property
+    def curves(self) -> dict | None:
+        """Its curves, where the page draws them."""
+        return curves(self) if self.has_curves else None
+
+    def check(self) -> None:
+        """Check that its files are those of a figure; `Damaged` says which is not, and why."""
+        if "runs" not in self.record:
+            raise Damaged(f"{self.stem.name}.json has no runs")
+        for suffix in self.suffixes[:-1]:
+            try:
+                if suffix == ".png":
+                    with warnings.catch_warnings(action="ignore"):  # of a large picture
+                        _ = self.small
+                elif suffix == ".csv":
+                    _ = pd.read_csv(io.BytesIO(self.read(suffix))), self.curves
+                else:
+                    self.read(suffix).decode()
+            except Exception as error:  # foreign files fail anywhere
+                raise Damaged(f"{self.stem.name}{suffix} cannot be read ({type(error).__name__})") from error
+
     def read(self, suffix: str) -> bytes:
         """What one of its files holds.
 
@@ -131,7 +162,9 @@ def _files(figure, results_dir):
             continue
         try:
             shows = "full" if preset == PUBLISHED else preset
-            return dataclasses.replace(found, record=read_record(found.stem, found.suffixes, figure.name, shows))
+            found = dataclasses.replace(found, record=read_record(found.stem, found.suffixes, figure.name, shows))
+            found.check()
+            return found
         except Damaged as error:
             print_line(damage(figure.name, error, preset))
     return Drawn(figure)
@@ -144,11 +177,12 @@ def compared(results_dir: Path) -> list[Drawn]:
         name = f"compare/{path.stem}"
         try:
             record = read_record(path.with_suffix(""), PICTURE, name, "")
+            figure = Figure(name, str(record.get("title")), profiles.data, profiles.draw)
+            drawing = Drawn(figure, path.with_suffix(""), "full", record)
+            drawing.check()
+            found.append(drawing)
         except Damaged as error:
             print_line(f"{name} is damaged: {error}; fwexp compare draws it again")
-        else:
-            figure = Figure(name, str(record.get("title")), profiles.data, profiles.draw)
-            found.append(Drawn(figure, path.with_suffix(""), "full", record))
     return found
 
 
@@ -157,6 +191,8 @@ def small_picture(content: bytes, width: int) -> bytes:
     from PIL import Image
 
     picture, small = Image.open(io.BytesIO(content)), io.BytesIO()
+    if picture.width * picture.height > MOST_PIXELS:
+        raise ValueError(f"{picture.width} x {picture.height} pixels")
     picture = picture.convert("RGB").reduce(max(1, picture.width // (2 * width)))
     if picture.width > width:
         picture = picture.resize((width, max(1, round(picture.height * width / picture.width))), Image.Resampling.LANCZOS)

@@ -12,7 +12,7 @@ from fwexp.papers.claims import VERDICTS, all_claims, shown_by
 from fwexp.papers.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding
 from fwexp.papers.files import PICTURE
 from fwexp.papers.origin import OF_CODE
-from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn, curves
+from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
 
 TITLES = {
     "index": "Frank-Wolfe methods for structural SVMs, run here",
@@ -101,7 +101,7 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
         "file": f"../{'published/' * published}figures/{figure.name}{'-smoke' * (pictured.preset == 'smoke')}",
         "full": pictured.preset == "full",
         "described": str(pictured.record.get("description") or figure.title),
-        "curves": _finite(curves(pictured)) if pictured.has_curves else None,
+        "curves": _finite(pictured.curves) if pictured.curves else None,
         "table": _markdown(pictured) if pictured.stem and figure.suffixes != PICTURE else None,
         "caption": figure.caption or figure.title,
         "paper": figure.paper,

@@ -129,7 +129,7 @@ def _details(run) -> dict:
     record, calls, passes = run.record, run.record.get("oracle_calls"), run.record.get("passes")
     numbers = {name: number(record.get(name), 8) for name in ("primal", "dual", "gap", "lam")}
     words = {name: record.get(name) for name in ("reason", "iterate", "created", "error", "step", "oracle_calls")}
-    n = calls / passes if calls and passes else None
+    n = number(calls / passes, 15) if calls and passes else None
     return {**numbers, **words, "n": n, "data": run.data, "stale": run.stale, "damage": run.damage, "config": _yaml(run.config)}
 
 
@@ -143,7 +143,7 @@ def _yaml(config) -> str:
 def _environment(record: Mapping) -> str:
     """What a run was made with, in a line."""
     made = record.get("provenance") or {}
-    versions = {"Python": made.get("python"), **made.get("versions", {})}
+    versions = {"Python": made.get("python"), **(made.get("versions") or {})}
     said = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     return "; ".join(filter(None, [f"commit {commit_of(made)}", said, made.get("cpu"), made.get("system")]))
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.files import owned
+from fwexp.files.reading import read_regular
 from fwexp.papers.catalogue import FIGURES, PAPERS
 from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.files import TABLE, read_record
@@ -21,6 +22,7 @@ from fwexp.store import records
 from fwexp.store.records import Damaged
 
 MEGABYTES = 10
+LARGEST = 2**24  # bytes of a JSON
 DIGITS = 12
 DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
@@ -226,7 +228,7 @@ def is_current(record: Mapping) -> bool:
 def read_json(path: Path) -> dict | None:
     """Return the object in a file; None where there is no file or no object in it."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(path, LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None

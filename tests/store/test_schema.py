@@ -1,0 +1,253 @@
+"""Records of stores that somebody else made: whatever they hold, commands skip it with one line, and never end in a traceback."""
+
+import contextlib
+import copy
+import io
+import json
+import os
+import shutil
+import time
+import warnings
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from fwexp import store
+from fwexp.cli import main
+from fwexp.papers import comparison, files
+from fwexp.papers.report import build as building
+from fwexp.papers.report import runs as of_runs
+from fwexp.store import commit, paths, records, schema, stored_run
+from fwexp.store.keys import key_of
+from fwexp.store.provenance import provenance
+
+
+def forge(folder, record):
+    """Write a record as fwexp would, with the checksums of the files and the key of its configuration, in its place."""
+    record = {name: value for name, value in record.items() if name != records.FORMAT}
+    record["files"] = {name: commit.fingerprint((folder / name).read_bytes()) for name in commit.FILES[:-1]}
+    try:
+        record["key"] = key_of(record["config"])
+        place = [record["config"][group]["name"] for group in ("dataset", "solver")]
+        target = folder.parents[2].joinpath(*place, record["key"])
+        target.relative_to(folder.parents[2])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = folder.rename(target)
+    except (LookupError, TypeError, ValueError, OSError):
+        pass
+    (folder / "run.json").write_bytes(records.content_of(record))
+    return folder
+
+
+@pytest.fixture
+def forged(tmp_path, config, make_result):
+    """Return a function that makes a store with a good run and one whose record was changed; the function returns the folders."""
+    good = tmp_path / "good"
+    store.save(make_result(), config | {"seed": 1}, good)
+    folder = store.save(make_result(), config, good)
+    record, count = records.read(folder / "run.json"), iter(range(10**9))
+
+    def make(change):
+        results_dir = tmp_path / str(next(count))
+        shutil.copytree(good, results_dir)
+        changed = copy.deepcopy(record)
+        change(changed)
+        return results_dir, forge(results_dir / folder.relative_to(good), changed)
+
+    return make
+
+
+def data_step(results_dir):
+    """Do what a report does with runs, and return the files of data."""
+    runs = [run for run in store.find_runs(results_dir, include=("partial", "failed", "damaged")) if run.is_placed]
+    results = store.load_results(results_dir)
+    comparable = comparison.comparable(results)
+    comparison.by_problem(comparable)
+    tables = of_runs.tables(runs, of_runs.with_suboptimality(results, comparable), {}, [])
+    return {name: of_runs.script(name, content).encode() for name, content in tables.items() if len(f"{name}.js") <= 255}
+
+
+def check(results_dir, capsys, left_out=True):
+    """Read a store by all that reads stores."""
+    capsys.readouterr()
+    assert main(["ls", f"results_dir={results_dir}"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        data = data_step(results_dir)
+    lines = [str(warning.message) for warning in found]
+    assert all(line.isprintable() and len(line) < 1000 for line in lines)
+    assert len(data) >= 2
+    if left_out:
+        assert len(listed) == 3
+        assert sum("damaged" in line for line in listed) == 1
+        assert len(lines) == 1
+        assert "is damaged and was left out: " in lines[0]
+    return data
+
+
+def put(record, path, value):
+    *above, last = path
+    for name in above:
+        record = record[name]
+    record[last] = value
+
+
+NESTED = None
+for _ in range(450):
+    NESTED = [NESTED]
+CRAFTED = {
+    "a list as provenance": (("provenance",), [1]),
+    "a list of commits": (("provenance", "git"), {"commit": [1], "dirty": False}),
+    "a list of versions": (("provenance", "versions"), ["numpy"]),
+    "passes": (("passes",), 10**30),
+    "negative passes": (("passes",), -1),
+    "text as git": (("provenance", "git"), "main"),
+    "an option": (("config", "solver", "step"), 10**300),
+    "a nested option": (("config", "solver", "step"), NESTED),
+    "a surrogate": (("config", "solver", "step"), "\udc80"),
+    "a surrogate in a name": (("config", "solver", "\udc80"), 1),
+    "a long name": (("config", "dataset", "name"), "d" * 250),
+    "a name of signs": (("config", "dataset", "name"), "digits\n"),
+    "a long text": (("config", "solver", "step"), "x" * 3_500_000),
+    "many options": (("config", "solver", "more"), {f"option{k}": k for k in range(50_000)}),
+    "a module of no name": (("sources",), {"modules": ["../x"], "sha256": "0"}),
+    "a status": (("status",), {"a": 1}),
+}
+
+
+@pytest.mark.parametrize(("path", "value"), CRAFTED.values(), ids=CRAFTED)
+def test_crafted_records_are_left_out_with_one_line(forged, capsys, path, value):
+    results_dir, _ = forged(lambda record: put(record, path, value))
+    start = time.monotonic()
+    check(results_dir, capsys)
+    assert time.monotonic() - start < 30
+
+
+@pytest.mark.parametrize("name", ["versions", "git", "cpu", "python"])
+def test_facts_that_are_not_known(forged, capsys, name):
+    results_dir, _ = forged(lambda record: put(record, ("provenance", name), None))
+    check(results_dir, capsys, left_out=False)
+
+
+def test_calls_and_passes_whose_quotient_overflows(forged, capsys):
+    results_dir, _ = forged(lambda record: record.update(oracle_calls=1e18, passes=5e-324))
+    check(results_dir, capsys, left_out=False)
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+def test_records_without_a_checksum_have_the_same_limits(forged, capsys, checksum):
+    results_dir, folder = forged(lambda record: record.update(provenance=[1], passes=10**30))
+    record = json.loads((folder / "run.json").read_text())
+    if not checksum:
+        (folder / "run.json").write_text(json.dumps({k: v for k, v in record.items() if k not in ("format", "checksum")}))
+    check(results_dir, capsys)
+
+
+PLANTED = {
+    "a file": lambda runs: (runs / "notes.txt").write_text("hi"),
+    "a link": lambda runs: (runs / "link").symlink_to("nowhere"),
+    "a file below": lambda runs: (runs / "digits" / "notes.txt").write_text("hi"),
+    "a file further below": lambda runs: (runs / "digits" / "bcfw" / "notes.txt").write_text("hi"),
+    "a pipe": lambda runs: os.mkfifo(runs / "pipe"),
+    "a link to itself": lambda runs: (runs / "loop").symlink_to(runs),
+    "bytes that are no text": lambda runs: (runs / os.fsdecode(b"\xff") / os.fsdecode(b"\xfe\n")).mkdir(parents=True),
+    "a long name": lambda runs: (runs / ("d" * 250) / "bcfw" / "notes").mkdir(parents=True),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED)
+def test_stray_files_and_links_are_left_out(forged, capsys, plant):
+    results_dir, _ = forged(lambda record: None)
+    plant(results_dir / "runs")
+    assert len(check(results_dir, capsys, left_out=False)["runs"]) > 100
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20)
+    | st.sampled_from([10**30, -(10**30), 1e308, 5e-324, "\udc80", "x" * 5000, "name", "1/n", "../x"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def places(value, above=()):
+    """All places in a record, and one that it does not have in each object."""
+    if isinstance(value, dict):
+        yield (*above, "another")
+        for name, item in value.items():
+            yield (*above, name)
+            yield from places(item, (*above, name))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_arbitrary_values_at_arbitrary_places_never_end_in_a_traceback(forged, capsys, data):
+    def change(record):
+        where = sorted(set(places(record)), key=repr)
+        for path in data.draw(st.lists(st.sampled_from(where), min_size=1, max_size=3)):
+            with contextlib.suppress(TypeError, LookupError):  # of what was put above it
+                put(record, path, data.draw(JSON))
+
+    results_dir, _ = forged(change)
+    check(results_dir, capsys, left_out=False)
+    shutil.rmtree(results_dir)
+
+
+def test_what_fwexp_writes_fits(tmp_path, config, make_result):
+    folder = store.save(make_result(), config, tmp_path)
+    record = records.read(folder / "run.json")
+    schema.check_run(record, record["config"])
+    assert record["provenance"] == json.loads(json.dumps(provenance()))
+    path = store.save_failure(ValueError("\udc80" * 10**6), config, tmp_path)
+    assert stored_run.read(paths.Entry(path, "digits", "bcfw", path.stem)).status == "failed"
+
+
+# -- figures
+
+
+def picture(width, height):
+    made = io.BytesIO()
+    Image.new("1", (width, height)).save(made, "PNG")
+    return made.getvalue()
+
+
+FIGURE = {"figure": "quickstart", "title": "t", "preset": "full", "description": "", "note": "", "axes": {}, "runs": {}}
+FOREIGN = {
+    "runs": {"record": {"runs": 5}},
+    "no runs": {"record": {"runs": None}},
+    "names of runs": {"record": {"runs": {"a": 5}}},
+    "axes": {"record": {"axes": {"a": {"title": "t", "x": ["cubic", 0, 1], "y": ["log", 0, 1]}}}},
+    "title": {"record": {"title": ["t"]}},
+    "a huge picture": {".png": picture(20_000, 20_000)},
+    "a large picture": {".png": picture(11_000, 11_000)},
+    "no picture": {".png": b"PNG"},
+    "a table that is no UTF-8": {".csv": b"panel,variant,x\n\xff,b,1\n"},
+    "a table without columns": {".csv": b"a\n1\n"},
+    "an empty table": {".csv": b""},
+    "a table of text": {".csv": b"panel,variant,measure,axis,runs,x,median\na,b,gap,passes,c,d,e\n"},
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_foreign_files_of_figures_are_left_out_with_one_line(tmp_path, capsys, monkeypatch, kind):
+    contents = {
+        ".png": picture(30, 20),
+        ".svg": b"<svg/>",
+        ".csv": b"panel,variant,measure,axis,runs,x,median\na,ssg,gap,passes,1,1,1\n",
+    }
+    changes = dict(FOREIGN[kind])
+    record = FIGURE | changes.pop("record", {})
+    files.write(tmp_path / "figures" / "quickstart", contents | changes, record)
+    monkeypatch.setattr(building, "all_claims", dict)
+    monkeypatch.setattr("plotly.offline.get_plotlyjs", str)
+    building.build(tmp_path)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("figure quickstart is damaged: quickstart.")
+    assert not list((tmp_path / "report" / "figures").glob("quickstart*"))
