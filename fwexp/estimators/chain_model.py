@@ -274,7 +274,8 @@ def _sequence(x):
 def _size(x) -> int | None:
     """Return the number of positions of a sequence; None of what is none."""
     if hasattr(x, "shape"):
-        return x.shape[0] if x.shape else None
+        matrix = len(x.shape) == 2 or (len(x.shape) == 1 and (x.shape[0] == 0 or x.dtype.kind not in "biufc"))
+        return x.shape[0] if matrix else None
     return len(x) if isinstance(x, Sized) and not isinstance(x, str | Mapping) else None
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM
 
-NO_TABLE = r"X(\[0\]| and y)? must (be|hold|have)"
+NO_TABLE = r"(X(\[0\]| and y)?|y\[0\]) must (be|hold|have)"
 ONE_PREDICTION = {"check_classifiers_train"}  # per row, where that of `MultiLabelSVM` has a column per label
 
 
