@@ -226,7 +226,7 @@ class CertifiedSVM(BaseEstimator):
             except WarmStartError as error:
                 _cold(error)
                 result = solve(problem, self.solver, **more)
-        if result.status == "max_passes" and result.gap > self.tol:
+        if result.status in ("max_passes", "stalled") and result.gap > self.tol:
             end = ending(result.status, result.trace["passes"].iloc[-1], result.gap)
             warn(f"{end}: raise max_passes, lam or tol", ConvergenceWarning)
         if not self.warm_start:

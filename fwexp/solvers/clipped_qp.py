@@ -20,7 +20,7 @@ are over the corners that have weight or a gradient above the mean a'g, the best
 import numpy as np
 
 from fwexp.blocks.projections import exact_step
-from fwexp.solvers.simplex_qp import SimplexQP
+from fwexp.solvers.simplex_qp import SimplexQP, tolerance
 
 NEWTON_STEPS = 500  # of Newton, at most
 
@@ -31,11 +31,14 @@ def maximise(qp: SimplexQP, rows: np.ndarray, lam: float) -> float:
     M, b, a = qp.M[:m, :m], qp.b[:m], qp.a[:m]
     if not a.any():
         a[np.argmax(b)] = 1.0
-    largest = float((np.diag(M) + lam * np.einsum("ij,ij->i", rows, rows)).max())
-    tol = max(qp.tol * np.abs(b).max(), 4e-16 * largest)
+    sizes = np.abs(rows)
+
+    def accepted() -> float:
+        return tolerance(qp.tol, b, M, a, lam * (sizes @ (a @ sizes)))
+
     for _ in range(NEWTON_STEPS):
         g, gap, u = _gradient(M, b, a, rows, lam)
-        if gap <= tol:
+        if gap <= accepted():
             break
         used = np.flatnonzero((a > 0.0) | (g > a @ g))  # the others would get no weight, or little
         square = M[np.ix_(used, used)]
@@ -49,7 +52,7 @@ def maximise(qp: SimplexQP, rows: np.ndarray, lam: float) -> float:
             break  # rounding is in the way
     gap = _gradient(M, b, a, rows, lam)[1]
     qp.order = 0  # there is no factor that goes with a
-    qp.accuracy = max(tol, gap)
+    qp.accuracy = max(accepted(), gap)
     return gap
 
 

@@ -87,6 +87,8 @@ class FCFW(Solver):
             # correction: the best point of the hull
             if hull.add(w_s, ell_s):
                 hull.maximise()
+            else:
+                self.stalled = hull.rounds  # whatever follows is the same again
             state.step += 1
             state.oracle_calls += self.problem.n
 

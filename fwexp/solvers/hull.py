@@ -129,6 +129,11 @@ class Hull:
         """The gap to which the quadratic program is solved."""
         return self.qp.accuracy
 
+    @property
+    def rounds(self) -> bool:
+        """Whether rounding keeps the quadratic program from being solved as exactly as it should be."""
+        return len(self) > 0 and self.qp.rounds
+
     def violation(self, w_s: np.ndarray, ell_s: float) -> float:
         """Return by how much a corner exceeds the slack: the Frank-Wolfe gap in its direction."""
         return ell_s - self.lam * product(w_s, self.w) - self.slack

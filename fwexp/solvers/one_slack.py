@@ -159,7 +159,9 @@ class OneSlack(Solver):
             else:
                 break
             # 8, 4: the working set grows, and the QP is solved
+            at_solution = state.at_solution or self.options.pull == 0.0
             state.at_solution = not hull.add(*corner)
+            self.stalled = at_solution and state.at_solution and hull.rounds  # whatever follows is the same again
             if not state.at_solution:
                 hull.maximise()
                 self._remove_idle()

@@ -7,7 +7,21 @@ import numpy as np
 from fwexp.jit.kernels import njit
 from fwexp.oracles.simplex_qp import PAIRWISE_STEPS, active_set, factorise, pairwise
 
+ROUNDING = 4e-16  # of sums, relative to their terms
+
 _active_set, _factorise, _pairwise = njit(active_set), njit(factorise), njit(pairwise)
+
+
+def tolerance(tol: float, b: np.ndarray, M: np.ndarray, a: np.ndarray, products=None) -> float:
+    """Return the gap to reach at a: `tol` times max |b|, or the rounding error of M a if that is more.
+
+    M a is a sum of terms that cancel. ``products`` are the sizes of further terms, if there are any.
+    """
+    wanted = tol * np.abs(b).max()
+    if products is None and wanted >= ROUNDING * np.diag(M).max():  # an upper bound of what follows
+        return wanted
+    terms = np.abs(M) @ a + (0.0 if products is None else products)
+    return max(wanted, ROUNDING * float(terms.max()))
 
 
 @dataclass
@@ -74,28 +88,34 @@ class SimplexQP:
     def solve(self) -> float:
         """Maximise over ``a``; return the gap."""
         size, scale = self.size, np.diag(self.M)[: self.size].max()
-        # M a is a sum of cancelling terms: its rounding error is what a gap cannot be smaller than.
-        tol = max(self.tol * np.abs(self.b[:size]).max(), 4e-16 * scale)
         # A shift of another size than M costs digits; the one of M = 0 knows nothing of what comes.
         if self.order == 0 or scale > 4.0 * self.shift or 0.0 < scale < 1e-4 * self.shift:
             self.shift = scale if scale > 0.0 else 1.0
             if self.order == 0 or not _factorise(self.M, self.U, self.support, self.s, self.order, self.shift):
                 self._start_afresh()
-        gap = self._run(tol)
-        if not gap <= tol:
+        gap = self._run()
+        if not gap <= self._tolerance():
             self._start_afresh()
-            gap = self._run(tol)
-        if not gap <= tol:
+            gap = self._run()
+        if not gap <= self._tolerance():
             if not np.isfinite(self.a[:size]).all():
                 self._start_afresh()
-            gap = _pairwise(self.M, self.b, self.a, self.g, size, tol, PAIRWISE_STEPS * size)
+            gap = _pairwise(self.M, self.b, self.a, self.g, size, self._tolerance(), PAIRWISE_STEPS * size)
             self.order = 0
-        self.accuracy = max(tol, gap)
+        self.accuracy = max(self._tolerance(), gap)
         return gap
 
-    def _run(self, tol: float) -> float:
+    @property
+    def rounds(self) -> bool:
+        """Whether the latest ``solve`` had to accept a larger gap than `tol` says, because of rounding."""
+        return self.accuracy > self.tol * np.abs(self.b[: self.size]).max()
+
+    def _tolerance(self) -> float:
+        return tolerance(self.tol, self.b[: self.size], self.M[: self.size, : self.size], self.a[: self.size])
+
+    def _run(self) -> float:
         state = (self.M, self.b, self.a, self.g, self.size, self.U, self.support, self.s, self.order, self.shift)
-        gap, self.order = _active_set(*state, tol, 100 + 20 * self.size)
+        gap, self.order = _active_set(*state, self._tolerance(), 100 + 20 * self.size)
         return gap
 
     def _start_afresh(self) -> None:

@@ -268,6 +268,8 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         again = primal if costly_oracle(solver.problem) else _primal(solver, point.w)
         wrong = log.drift("primal", primal) or log.drift("primal", again) or log.drift("dual", dual)
         status, reason = (Status.DIVERGED, wrong) if wrong else (status, reason)
+    if status is Status.STALLED:
+        reason += "; raise lam, or choose units in which features are smaller: lam is too small for them"
     if not exact_oracle(solver.problem):
         reason += "; nothing is certified, since the oracle is not exact"
     elif not value.certifies:

@@ -5,9 +5,11 @@ import pytest
 
 import fwexp
 from fwexp.jit.vectors import EIGHT
+from fwexp.problems.protocol import radii_sq
 from fwexp.solvers import SOLVERS, check_options, hull, n_slack
 from tests import reference as ref
 from tests.reference.examples import multiclass
+from tests.small_problems import run_in_plain_python
 
 BIG = 10**9
 
@@ -152,3 +154,21 @@ def test_n_slack_needs_fewer_oracle_calls_than_one_slack_on_handwriting():
         assert result.status == "converged"
         passes[name] = result.trace.passes.iloc[-1]
     assert passes["n_slack"] < 0.5 * passes["one_slack"]
+
+
+@pytest.mark.parametrize("nonnegative", [None, [0, 4]])
+@pytest.mark.parametrize("solver", ["one_slack", "bmrm", "fcfw"])
+def test_lam_of_any_size_beside_features(solver, nonnegative, monkeypatch):
+    """Where lam / R^2 is near the precision of numbers, rounding ends the run, which has got as far as it allows."""
+    run_in_plain_python(monkeypatch)
+    rng = np.random.default_rng(0)
+    problem = fwexp.multiclass_problem(rng.normal(size=(12, 3)), rng.integers(3, size=12), 3, nonnegative=nonnegative)
+    for exponent in (-20, -18, -17, -16, -14, -12, -6, 0, 10, 20):
+        result = fwexp.solve(problem, solver, lam=float(radii_sq(problem).mean()) * 10.0**exponent, max_passes=150, schedule=10.0)
+        assert 0.0 <= result.dual <= result.primal <= 1.0 + 1e-9
+        assert result.dual > 0.0
+        if exponent >= -12:
+            assert result.status == "converged"
+        elif nonnegative is None:
+            assert result.status in ("stalled", "converged")
+        assert (result.status == "stalled") == ("raise lam, or choose units" in result.reason)
