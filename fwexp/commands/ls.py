@@ -19,7 +19,8 @@ from fwexp.store.runs import RUN_COLUMNS, StoredRun, find_runs
 USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
 
-Lists the runs of a store: finished, interrupted, failed and damaged ones, and the options in which they differ. KEY is one of
+Lists the runs of a store: finished, interrupted, failed and damaged ones, what they lost with workers of a cluster, and
+the options in which they differ. KEY is one of
 dataset, split, solver, method (a name in conf/solver), lam, seed, status, key (its beginning will do), max_passes, gap_tol, or an
 option such as solver.sampling.
 
@@ -55,6 +56,7 @@ def main(given: Arguments) -> int:
     marks = {
         "sources": ["stale" if run.stale else "-" for run in runs],
         "data": ["other" if run.data == "other" else "-" for run in runs],
+        "lost": [run.lost or "-" for run in runs],
         "options": [text or "-" for text in differing([run.config for run in runs])],
     }
     for name, column in marks.items():

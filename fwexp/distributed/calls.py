@@ -1,7 +1,7 @@
 """Calls that have nothing to do with each other, each on some worker of a cluster."""
 
-import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -9,8 +9,7 @@ import dask
 from distributed import Client
 from distributed.scheduler import KilledWorker
 
-from fwexp.distributed.cluster import connected
-from fwexp.driver.progress import print_line
+from fwexp.distributed.cluster import Watch, connected
 from fwexp.errors import WorkersLost
 
 OURS = {  # of a cluster that is started here
@@ -18,11 +17,12 @@ OURS = {  # of a cluster that is started here
     "distributed.deploy.lost-worker-timeout": "1h",  # one that dies again and again is started again and again
     "distributed.worker.memory.pause": False,  # with data that it keeps it would wait for ever: it ends at its limit
 }
+LOOK = 0.1  # seconds between two looks at whether calls have ended
 _one_at_a_time = threading.Lock()
 
 
 @contextmanager
-def calling(owner: str, n_workers: int | None, memory: str | None, resources: Mapping[str, float], **found):
+def calling(owner: str, n_workers: int | None, memory: str | None, resources: Mapping[str, float], patience: float, **found):
     """Yield a function that takes a function and a list of arguments of each call, and returns what they returned.
 
     Parameters
@@ -35,21 +35,35 @@ def calling(owner: str, n_workers: int | None, memory: str | None, resources: Ma
         A worker that is started here is ended when it takes more.
     resources : mapping
         What a worker must have for a call, by name, as ``dask worker --resources`` names it; one that is started here has it.
+    patience : float
+        Seconds to wait for a worker where none is left; the first one may come at any time.
 
+    Raises
+    ------
+    WorkersLost
+        No worker is left, and none comes, or the scheduler is gone.
+
+    Notes
+    -----
     A result is the exception where the call raised one, and `WorkersLost` where its worker died as often as the scheduler allows.
     """
-    local = {"n_workers": n_workers, "memory_limit": memory, "resources": dict(resources), "silence_logs": logging.CRITICAL}
+    local = {"n_workers": n_workers, "memory_limit": memory, "resources": dict(resources)}
     with dask.config.set(OURS), connected(owner, **found, **local) as client:
-        yield lambda function, calls: _results(client, function, calls, resources)
+        watch = Watch(client, f"{owner}.patience", resources, waits_for_first=True)
+        yield lambda function, calls: _results(client, function, calls, resources, watch, patience)
 
 
-def _results(client: Client, function: Callable, calls: Sequence[tuple], resources: Mapping[str, float]) -> list:
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    if not any(all(worker["resources"].get(name, 0) >= least for name, least in resources.items()) for worker in workers):
-        having = " with " + ", ".join(f"{name}: {least:g}" for name, least in resources.items()) if resources else ""
-        print_line(f"the cluster has no worker{having} yet; waiting for one")
+def _results(
+    client: Client, function: Callable, calls: Sequence[tuple], resources: Mapping[str, float], watch: Watch, patience: float
+) -> list:
     options = {"resources": dict(resources), "pure": False, "retries": 0}
-    return [_result(future) for future in [client.submit(_alone, function, *call, **options) for call in calls]]
+    futures = [client.submit(_alone, function, *call, **options) for call in calls]
+    while not all(future.done() for future in futures):
+        watch.look(patience)
+        time.sleep(LOOK)
+    if any(future.cancelled() for future in futures):
+        raise WorkersLost("the scheduler of the cluster is gone")
+    return [_result(future) for future in futures]
 
 
 def _alone(function: Callable, *arguments):

@@ -1,17 +1,26 @@
 """A Dask cluster: started here, or one that is there, found by the address of its scheduler or by a file that names it."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import dask
 from dask.utils import parse_bytes
 from distributed import Client, LocalCluster
+from distributed.utils import silence_logging_cmgr
 
-from fwexp.errors import ParameterError, shown
+from fwexp.driver.progress import print_line
+from fwexp.errors import ParameterError, WorkersLost, shown
 
 SECONDS = 10  # within which a scheduler answers
+ROLL_CALL = 1.0  # seconds between two looks at whether workers are there
+SILENT = 4.0  # seconds without one until a line says so
+STARTS = 3  # of a cluster whose workers die while they start
 QUICK = {  # a cluster that is started here
     "distributed.worker.profile.enabled": False,  # which looks at all threads a hundred times a second
     "distributed.admin.tick.interval": "1s",  # otherwise all processes wake up fifty times a second
@@ -20,6 +29,7 @@ QUICK = {  # a cluster that is started here
 }
 # Ctrl-C goes to all processes in the foreground: this one asks workers for what it saves, and then ends them.
 UNINTERRUPTED = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+LOGGERS = ("distributed", "tornado", "asyncio")
 
 
 @contextmanager
@@ -41,20 +51,96 @@ def connected(owner: str, address: str | None = None, scheduler_file: str | None
     ------
     ParameterError
         No scheduler there.
+    WorkersLost
+        A worker that is started here dies while it starts, again and again.
     """
     if address is None and scheduler_file is None:
-        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "preload": [UNINTERRUPTED]}
-        with dask.config.set(QUICK), LocalCluster(**options | local) as cluster, Client(cluster) as client:
+        with _quiet(), dask.config.set(QUICK), _started(local) as cluster, Client(cluster) as client:
             yield client
         return
+    with _quiet(), _found(owner, address, scheduler_file) as client:
+        yield client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out what Dask logs of workers and schedulers that are gone: it is found in answers that do not come.
+
+    Also at undisturbed ends: a worker that closes logs the heartbeat that it has just sent as a failure.
+    """
+    with ExitStack() as levels:
+        for name in LOGGERS:
+            levels.enter_context(silence_logging_cmgr(logging.CRITICAL + 1, root=name))
+        logger = logging.getLogger("asyncio")  # has no handler of its own
+        levels.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL + 1)
+        yield
+
+
+def _started(local: Mapping) -> LocalCluster:
+    """Start a cluster here."""
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "preload": [UNINTERRUPTED]}
+    options |= {"silence_logs": logging.CRITICAL + 1, **local}
+    for start in range(1, STARTS + 1):
+        try:
+            return LocalCluster(**options)
+        except RuntimeError as error:  # "Nanny failed to start."
+            if start == STARTS:
+                raise WorkersLost(
+                    f"workers of the cluster died while they started, {STARTS} times: killed, or out of memory"
+                ) from error
+    raise AssertionError
+
+
+def _found(owner: str, address: str | None, scheduler_file: str | None) -> Client:
+    """Connect to a cluster that is there."""
     what, given = ("address", address) if scheduler_file is None else ("scheduler_file", scheduler_file)
     try:
-        client = Client(address or _address(scheduler_file), timeout=SECONDS)
+        return Client(address or _address(scheduler_file), timeout=SECONDS)
     except (OSError, ValueError) as error:
         kind = "that of a Dask scheduler" if scheduler_file is None else "a file that a running Dask scheduler has written"
         raise ParameterError(f"{owner}.{what} must be {kind}, got {shown(given)}: {error}") from error
-    with client:
-        yield client
+
+
+class Watch:
+    """Sees whether a cluster has a worker with given resources: prints a line when it has none, and gives up in the end."""
+
+    def __init__(self, client: Client, setting: str, resources=MappingProxyType({}), *, waits_for_first: bool = False) -> None:
+        self._client, self._setting, self._resources = client, setting, resources
+        self._seen = self._looked = time.monotonic()
+        self._said, self._limited = False, not waits_for_first
+
+    def look(self, patience: float) -> None:
+        """Raise `WorkersLost` when no worker was there for ``patience`` seconds; cheap, so it may be called often.
+
+        Where ``waits_for_first`` the first worker may come at any time: jobs wait in queues.
+        """
+        now = time.monotonic()
+        if now - self._looked < ROLL_CALL:
+            return
+        having = " with " + ", ".join(f"{name}: {least:g}" for name, least in self._resources.items()) if self._resources else ""
+        if self._client.status in ("closing", "closed"):
+            raise WorkersLost("the scheduler of the cluster is gone")
+        workers = self._workers()
+        now = self._looked = time.monotonic()
+        if workers and any(self._fits(worker) for worker in workers.values()):
+            self._seen, self._said, self._limited = now, False, True
+        elif now - self._seen > patience and self._limited:
+            raise WorkersLost(f"no worker{having} came to the cluster for {patience:g} s ({self._setting})")
+        elif now - self._seen > SILENT and not self._said:
+            self._said = True
+            what = f"the cluster has no worker{having}" if workers is not None else "the scheduler of the cluster does not answer"
+            print_line(f"{what}; waiting" + f" for {patience:g} s at most ({self._setting})" * self._limited)
+
+    def _fits(self, worker: Mapping) -> bool:
+        return all(worker["resources"].get(name, 0) >= least for name, least in self._resources.items())
+
+    def _workers(self) -> Mapping | None:
+        """Return what the scheduler knows of its workers; None if it does not answer."""
+        try:
+            return self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=SILENT)["workers"]
+        except (OSError, RuntimeError, CancelledError):
+            return None
 
 
 def is_size(text: str) -> bool:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fwexp.distributed.cluster import connected
-from fwexp.distributed.shards import Shards, shard
+from fwexp.distributed.shards import PATIENCE, Shards, shard
 
 
 @contextmanager
-def spread(problem, workers: int, address: str | None = None) -> Iterator[Shards]:
+def spread(problem, workers: int, address: str | None = None, patience: float = PATIENCE) -> Iterator[Shards]:
     """Deal out the examples of a problem to workers, for as long as the context lasts.
 
     Parameters
@@ -18,6 +18,8 @@ def spread(problem, workers: int, address: str | None = None) -> Iterator[Shards
         Parts.
     address : str, optional
         Of a Dask scheduler; by default as many processes are started here.
+    patience : float
+        As of `shard`.
 
     Raises
     ------
@@ -25,4 +27,4 @@ def spread(problem, workers: int, address: str | None = None) -> Iterator[Shards
         No scheduler at the address.
     """
     with connected("engine", address, n_workers=workers) as client:
-        yield shard(problem, client, workers)
+        yield shard(problem, client, workers, patience=patience, setting="engine.patience")

@@ -46,6 +46,8 @@ class LocalState:
     rounds: np.ndarray  # int64 (K,), which say where the blocks are
     blocks: list[dict | None]  # the latest copies
     next_copy: float  # in passes
+    copied: np.ndarray  # int64 (K,), rounds of the latest copies, or since blocks were lost
+    lost: np.ndarray  # int64 (2,), how often blocks of a part were, and the rounds that they had taken since
     sent: int = 0  # bytes of v and its changes
     dual: None = None  # is with the workers
 
@@ -82,6 +84,8 @@ class Local(Scheme):
             rounds=np.zeros(k, dtype=np.int64),
             blocks=[None] * k,
             next_copy=self.options.snapshot,
+            copied=np.zeros(k, dtype=np.int64),
+            lost=np.zeros(2, dtype=np.int64),
         )
         self._begin(range(k))
         self.choose_centre()
@@ -102,6 +106,17 @@ class Local(Scheme):
             parts,
         )
 
+    def _begin_again(self, parts: list[int]) -> None:
+        """Begin parts whose blocks were lost."""
+        state = self.state
+        state.lost += len(parts), (state.rounds - state.copied)[parts].sum()
+        state.copied[parts] = state.rounds[parts]
+        self._begin(parts)
+
+    @property
+    def lost(self):
+        return {name: int(count) for name, count in zip(("parts", "rounds"), self.state.lost) if self.state.lost[0]}
+
     def _place(self, k: int) -> tuple:
         return self._run, int(self.state.rounds[k])
 
@@ -114,7 +129,7 @@ class Local(Scheme):
             if not missing:
                 return found, lost
             lost = True
-            self._begin(sorted(missing))
+            self._begin_again(sorted(missing))
 
     def saved(self):
         self._copy_blocks()
@@ -123,6 +138,7 @@ class Local(Scheme):
     def _copy_blocks(self) -> None:
         found, lost = self._ask_blocks("state")
         self.state.blocks = [found[k] for k in range(self.problem.k)]
+        self.state.copied[:] = self.state.rounds
         if lost:
             self._recompute()
 
@@ -185,7 +201,8 @@ class Local(Scheme):
         state.sent += k * v.nbytes
         lost = sorted(set(range(k)) - done.taken.keys())
         if lost:
-            self._begin(lost)
+            state.lost[1] += len(lost)  # the rounds that they did not take just now
+            self._begin_again(lost)
             self._recompute()
 
     def _collect(self, args) -> worker.Round:
@@ -196,7 +213,7 @@ class Local(Scheme):
             while len(level) > FAN:
                 level = [shards.client.submit(worker.merge, level[j : j + FAN], pure=False) for j in range(0, len(level), FAN)]
             with suppress(*worker.FAULTS):  # a round that was taken is answered again, and not taken again
-                found = [future.result(timeout=shards.patience) for future in level]
+                found = [shards.result(0, future) for future in level]
         if found is None:
             found = list(shards.gather("round", args).values())
         done = worker.merge(found)

@@ -43,6 +43,7 @@ class OraclesState(State):
 
     streams: list[Draws]
     replays: int
+    lost: int  # messages that had to be sent again
 
 
 class Oracles(Scheme):
@@ -56,7 +57,7 @@ class Oracles(Scheme):
         super().start(seed, iterates, order, warm_start)
         sizes, kind = self.problem.sizes, self.options.sampling
         streams = [order_draws(kind, int(size), seed if k == 0 else [seed, k]) for k, size in enumerate(sizes)]
-        self.state = OraclesState(**vars(self.state), streams=streams, replays=0)
+        self.state = OraclesState(**vars(self.state), streams=streams, replays=0, lost=0)
         self.state.draws = fixed_order_draws(np.empty(0, dtype=np.int64))  # the answers that came
         self._messages: dict = {}  # by future
         self._replaying, self._rng = False, np.random.default_rng(seed)
@@ -96,6 +97,7 @@ class Oracles(Scheme):
                 time.sleep(TURN)
             else:
                 wait(list(self._messages), LONGEST_WAIT, FIRST_COMPLETED)
+            self.problem.look(next(iter(self._messages.values())).k)
             self._give_up_overdue()
         for future in ready:
             self._take(future)
@@ -127,8 +129,13 @@ class Oracles(Scheme):
             future.cancel()
             messages.append(self._messages.pop(future))
         self.problem.move(k)
+        self.state.lost += len(messages)
         for message in messages:
             self._ask(k, message.examples)
+
+    @property
+    def lost(self):
+        return {"messages": self.state.lost} if self.state.lost else {}
 
     # --- 3: steps within stored labelings ---
 

@@ -15,8 +15,10 @@ from contextlib import suppress
 import dask
 import numpy as np
 from distributed import Client
+from distributed.comm.core import CommClosedError
 
 from fwexp.distributed import worker
+from fwexp.distributed.cluster import Watch
 from fwexp.distributed.local import Local
 from fwexp.distributed.oracles import Oracles
 from fwexp.errors import OptionError, ParameterError, Stopped, WorkersLost, shown
@@ -53,10 +55,13 @@ class Shards(CallbackProblem):
     features = loss = max_oracle = decode = max_oracle_batch = inference = n_jobs = None  # workers have them
     begins_single = True
 
-    def __init__(self, client: Client, read: Callable, sources: Sequence, index=None, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, client: Client, read: Callable, sources: Sequence, index=None, patience: float = PATIENCE, setting="patience"
+    ) -> None:
         if not isinstance(client, Client) or client.asynchronous:
             raise ParameterError(f"client must be a dask.distributed.Client that is not asynchronous, got {shown(client)}")
         self.client, self.patience, self.k = client, check_positive("patience", patience), len(sources)
+        self._watch = Watch(client, setting)
         self._read, self._sources, self._avoided = read, list(sources), set()
         self._parts, self._places = {}, {}
         for k in range(self.k):
@@ -89,15 +94,27 @@ class Shards(CallbackProblem):
 
     def _load(self, k: int) -> None:
         """Have a part made where there are few."""
-        while not (threads := self.client.nthreads()):  # one that comes may be gone again
-            try:
-                self.client.wait_for_workers(1, timeout=self.patience)
-            except TimeoutError:
-                raise self._lost(k, f"no worker came to the cluster for {self.patience:g} s (patience)") from None
+        while not (threads := self._threads()):
+            self.look(k)
+            time.sleep(LOOK)
         used = Counter(self._places.values())
         fit = [address for address in threads if address not in self._avoided] or list(threads)
         self._places[k] = min(fit, key=lambda address: (used[address] / threads[address], address))
         self._parts[k] = self._send(k, worker.Part, self._read, self._sources[k])
+
+    def _threads(self) -> dict[str, int]:
+        """Return how many threads each worker has; nothing where the scheduler does not answer."""
+        try:
+            return self.client.nthreads()
+        except (OSError, RuntimeError, *worker.FAULTS):
+            return {}
+
+    def look(self, k: int) -> None:
+        """See that there are workers, while an answer of a part is waited for."""
+        try:
+            self._watch.look(self.patience)
+        except WorkersLost as lost:
+            raise self._lost(k, str(lost)) from None
 
     def _lost(self, k: int, why: str) -> WorkersLost:
         return WorkersLost(f"part {k} of {self.k} is lost: {why}; the latest checkpoint, where the run has one, is as it was")
@@ -105,15 +122,24 @@ class Shards(CallbackProblem):
     def move(self, k: int) -> None:
         """Make a part anew, on another worker: it does not answer."""
         self._avoided.add(self._places.pop(k))
-        if self._avoided >= set(self.client.nthreads()):
+        if self._avoided >= set(self._threads()):
             self._avoided.clear()
         self._parts.pop(k).release()
         self._load(k)
 
     def ask(self, k: int, name: str, *args) -> Future:
         """Ask a part; return the future of its answer."""
-        answer = self._answer(k, self._parts[k], self._places[k], name, args)
+        answer = self._answer_or_fault(self._answer(k, self._parts[k], self._places[k], name, args))
         return asyncio.run_coroutine_threadsafe(answer, self.client.loop.asyncio_loop)
+
+    async def _answer_or_fault(self, answer):
+        """Return an answer; a fault where the scheduler is gone, of which Dask says one thing or another."""
+        try:
+            return await answer
+        except (OSError, RuntimeError) as error:
+            if self.client.status == "running":
+                raise
+            raise CommClosedError(str(error)) from error
 
     async def _answer(self, k: int, part, place: str, name: str, args: tuple):
         """Ask the worker where the part was last, with no task to be scheduled, which would take several times as long.
@@ -171,7 +197,7 @@ class Shards(CallbackProblem):
         for k, future in asked.items():
             for attempt in range(ATTEMPTS):
                 try:
-                    answers[k] = self._result(future, stop)
+                    answers[k] = self.result(k, future, stop)
                 except worker.FAULTS as fault:
                     if attempt + 1 == ATTEMPTS:
                         raise self._lost(k, f"{ATTEMPTS} times nobody answered ({type(fault).__name__})") from fault
@@ -182,18 +208,18 @@ class Shards(CallbackProblem):
                 break
         return {k: answer for k, answer in answers.items() if not isinstance(answer, worker.Lost)}
 
-    def _result(self, future, stop):
-        if stop is None:
-            return future.result(timeout=self.patience)
+    def result(self, k: int, future, stop=None):
+        """Return an answer of a part, a TimeoutError after patience."""
         end = time.monotonic() + self.patience
         while True:
-            if stop():
+            if stop is not None and stop():
                 raise Stopped
             try:
                 return future.result(timeout=LOOK)
             except TimeoutError:
                 if time.monotonic() > end:
                     raise
+            self.look(k)
 
     # --- what solvers ask ---
 
@@ -340,7 +366,7 @@ def _same(source):
     return source
 
 
-def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Shards:
+def shard(problem, client: Client, k: int, *, patience: float = PATIENCE, setting: str = "patience") -> Shards:
     """Deal out the examples of a problem to the workers of a Dask cluster.
 
     Parameters
@@ -354,6 +380,8 @@ def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Sha
     patience : float
         Seconds to wait for an answer before the part is given to another worker: far more than an answer takes. Where no worker
         is left, and none comes for as long, a run ends with ``fwexp.errors.WorkersLost``.
+    setting : str
+        What messages call ``patience``.
 
     Returns
     -------
@@ -379,7 +407,7 @@ def shard(problem, client: Client, k: int, *, patience: float = PATIENCE) -> Sha
     if check_integer("k", k, 1) > problem.n:
         raise ParameterError(f"k must be an integer in 1 .. {problem.n}, got {k}")
     index = [np.arange(part, problem.n, k) for part in range(k)]
-    return Shards(client, _same, [share(problem, own) for own in index], index, patience)
+    return Shards(client, _same, [share(problem, own) for own in index], index, patience, setting)
 
 
 def from_parts(read: Callable, parts: Sequence, client: Client, *, patience: float = PATIENCE) -> Shards:

@@ -1,5 +1,6 @@
 """Columns of the log of a run, and how runs end."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 TRACE_COLUMNS = (
@@ -47,6 +48,11 @@ WORDS = {
     Status.INTERRUPTED: ("interrupted after", "the run was interrupted"),
     Status.DIVERGED: ("diverged after", "the objective is not finite any more"),
 }
+
+
+def lost_words(lost: Mapping[str, int]) -> str:
+    """Return what was lost with workers, such as ``1 part, 3 rounds``."""
+    return ", ".join(f"{count} {what.removesuffix('s') if count == 1 else what}" for what, count in lost.items())
 
 
 def ending(status: str, passes: float, gap: float | None = None, seconds: float | None = None) -> str:

@@ -77,6 +77,7 @@ def facts(run) -> dict:
         "sources": run.sources,
         "stale": run.stale,
         "data": run.data,
+        "lost": run.lost,
     }
 
 
@@ -84,7 +85,7 @@ def reservations(runs: Iterable[Mapping]) -> list[str]:
     """What to say of `facts` where one solver's runs on one data set, or any runs and the code, are of different sources.
 
     Sources of different solvers differ anyway. A run from before sources were recorded is of unknown ones, which are
-    not those of a run that has them. Data that are not the published ones are named as well.
+    not those of a run that has them. Solvers whose runs lost work, and data that are not the published ones, are named as well.
     """
     runs = list(runs)
     digests, stale = {}, set()
@@ -95,4 +96,6 @@ def reservations(runs: Iterable[Mapping]) -> list[str]:
     told = zip((mixed, stale - mixed), OF_CODE, strict=True)
     notes = [f"runs of {', '.join(sorted(solvers))} {words}" for solvers, words in told if solvers]
     other = sorted({run["dataset"] for run in runs if run.get("data") == "other"})
+    lost = sorted({run["solver"] for run in runs if run.get("lost")})
+    notes += [f"runs of {', '.join(lost)} lost work with workers of a cluster"] if lost else []
     return notes + ([f"the data of {', '.join(other)} are not the published ones"] if other else [])

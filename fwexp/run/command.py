@@ -98,6 +98,8 @@ def _run(config, hydra_config) -> int:
         print_line(outcome.message)
     else:
         store.tidy(where["results_dir"])  # of what was killed before
+    if outcome.lost:
+        print_line(f"lost with workers: {outcome.lost}")
     if outcome.status == "failed":
         raise RunsFailed(outcome.message)
     print(outcome.path)

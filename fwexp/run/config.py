@@ -21,7 +21,7 @@ from fwexp.files import folders
 from fwexp.methods import ALIASES, conf_dir, methods
 from fwexp.options import check_number, without_later_defaults
 from fwexp.run import catalogues
-from fwexp.run.engine import SOLVERS, check_engine
+from fwexp.run.engine import PLACE, SOLVERS, check_engine
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
@@ -96,8 +96,8 @@ def canonical(config: Mapping) -> dict:
     settings = task.check_settings(config, method, {key: value for key, value in solver.items() if key != "name"})
     settings = {key: value for key, value in settings.items() if key not in task.added_later or value != task.reads[key]}
     values = {"task": {"name": name} | own} if name != TRAIN else {}
-    if engine:  # its address changes no number
-        values["engine"] = {key: value for key, value in vars(engine).items() if key != "address"}
+    if engine:
+        values["engine"] = {key: value for key, value in vars(engine).items() if key not in PLACE}
     return json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
 
 
@@ -118,7 +118,7 @@ def execution_settings(config: Mapping) -> dict:
         accepted = "a number of seconds >= 0 or null (only where a run is interrupted)"
         given["checkpoint"] = check_number("checkpoint", given["checkpoint"], accepted, least=0.0)
     if config.get("engine"):
-        given["address"] = config["engine"].get("address")
+        given |= {key: value for key in PLACE if (value := config["engine"].get(key)) is not None}
     return given
 
 

@@ -11,11 +11,12 @@ from hydra.core.utils import JobReturn, JobRuntime, JobStatus, run_job, setup_gl
 from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
 
-from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.options import as_real, check_integer, make_options, option
+from fwexp.errors import OptionError, ParameterError, RunsFailed, WorkersLost, shown
+from fwexp.options import as_real, check_integer, check_positive, make_options, option
 from fwexp.run.config import LAUNCHERS, defaults_of
 
 OWNER = "hydra.launcher"
+PATIENCE = 600.0  # seconds
 
 
 def _check_text(name: str, value) -> str:
@@ -47,6 +48,7 @@ class DaskOptions:
     address: str | None = option(None, _check_text, optional=True)
     scheduler_file: str | None = option(None, _check_text, optional=True)
     resources: dict | None = option(None, _check_resources, optional=True)
+    patience: float = option(PATIENCE, check_positive)
 
 
 def check(given: Mapping) -> DaskOptions:
@@ -92,8 +94,11 @@ class DaskLauncher(Launcher):
 
         options = vars(self._options) | {"resources": self._options.resources or {}}
         calls = [(*self._with, list(overrides), initial_job_idx + k) for k, overrides in enumerate(job_overrides)]
-        with calling(OWNER, **options) as call:
-            results = call(_run_job, calls)
+        try:
+            with calling(OWNER, **options) as call:
+                results = call(_run_job, calls)
+        except WorkersLost as error:
+            raise RunsFailed(f"the sweep broke off: {error}; repeat the command to go on") from error
         return [
             JobReturn(status=JobStatus.FAILED, _return_value=result) if isinstance(result, Exception) else result
             for result in results

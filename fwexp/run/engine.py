@@ -5,10 +5,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.options import check_choice, check_integer, make_options, option
+from fwexp.options import check_choice, check_integer, check_positive, make_options, option
 from fwexp.store.keys import TRAIN
 
 SOLVERS = ("auto", "bcfw")
+PLACE = ("address", "patience")  # keys that change no number
 
 
 def _check_address(name: str, value) -> str:
@@ -25,6 +26,7 @@ class Engine:
     workers: int = option(2, check_integer, 1)
     address: str | None = option(None, _check_address, optional=True)
     scheme: str | None = option(None, check_choice, ("oracles", "local"), optional=True)
+    patience: float = option(300.0, check_positive)
 
 
 def check_engine(given, task: str, solver: str) -> Engine | None:
@@ -47,10 +49,10 @@ def check_engine(given, task: str, solver: str) -> Engine | None:
     return engine
 
 
-def spread(problem, engine: Mapping | None, address: str | None):
-    """Return a context with the problem where a canonical configuration has it solved."""
+def spread(problem, engine: Mapping | None, place: Mapping):
+    """Return a context with the problem where a canonical configuration has it solved; ``place`` has values of `PLACE`."""
     if engine is None:
         return nullcontext(problem)
     from fwexp.distributed import engine as dask
 
-    return dask.spread(problem, engine["workers"], address)
+    return dask.spread(problem, engine["workers"], **place)

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fwexp import store
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import on_interrupt, uninterrupted
 from fwexp.driver.progress import telling_of_compilation
-from fwexp.driver.trace import ending
+from fwexp.driver.trace import ending, lost_words
 from fwexp.errors import DataError, UserError
 from fwexp.files import locks
 from fwexp.run import catalogues
@@ -34,9 +35,10 @@ class Outcome:
     status: str
     path: Path | None = None
     message: str = ""
+    lost: str = ""  # with workers of a cluster
 
 
-def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, address=None, verbose=True) -> Outcome:
+def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, verbose=True, **place) -> Outcome:
     """Run a configuration and store the result, unless it is stored already.
 
     Parameters
@@ -49,10 +51,10 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
         Whether to run again what is stored; ``"stale"``: what other sources made.
     checkpoint : float, optional
         Seconds between two savings of a run that lasts; by default it is saved where it is interrupted only.
-    address : str, optional
-        Of the cluster of an engine; by default one is started here.
     verbose : bool
         Whether to show progress.
+    **place
+        Of an engine, as in `fwexp.run.engine.PLACE`; by default its cluster is started here.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
         identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
         path = paths.checkpoint_path(store.run_dir(results_dir, config))
         saved = Checkpoint(path, identity, math.inf if checkpoint is None else checkpoint)
-        return _run(config, data, made_by, results_dir, data_dir, saved, address, verbose)
+        return _run(config, data, made_by, results_dir, data_dir, saved, place, verbose)
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
@@ -90,11 +92,11 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
 
 
 def _run(
-    config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, address, verbose
+    config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, place: Mapping, verbose
 ) -> Outcome:
     try:
         with telling_of_compilation(verbose):
-            result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint, address=address)
+            result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint, place=place)
     except UserError:
         raise
     except Exception as error:
@@ -105,7 +107,9 @@ def _run(
     except OSError as error:
         return Outcome("failed", None, f"failed: cannot store the run: {error}")
     end = result.trace.iloc[-1]
-    return Outcome(result.status, path, ending(result.status, end["passes"], result.gap, end["time"]))
+    message = ending(result.status, end["passes"], result.gap, end["time"])
+    lost = lost_words(result.lost)
+    return Outcome(result.status, path, message + f"; lost with workers: {lost}" * bool(lost), lost)
 
 
 def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
@@ -119,7 +123,7 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
 
 
 @on_interrupt("keep")
-def solve(config: Mapping, train, test, data_dir=None, *, address=None, **how):
+def solve(config: Mapping, train, test, data_dir=None, *, place=MappingProxyType({}), **how):
     """Do what a canonical configuration says; ``how`` is ``verbose`` and ``checkpoint``."""
     from fwexp.tasks import TASKS
 
@@ -130,7 +134,7 @@ def solve(config: Mapping, train, test, data_dir=None, *, address=None, **how):
     engine = config.get("engine")
     if engine is not None and engine["scheme"] is not None:
         options["scheme"] = engine["scheme"]
-    with spread(train, engine, address) as problem:
+    with spread(train, engine, place) as problem:
         return cls(cls.check_options(own), given).run(problem, solver, options, test=test, metrics=metrics, **how)
 
 

@@ -190,7 +190,7 @@ def hydra_loader() -> Iterator:
         raise explain(error) from error
 
 
-def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint, address=None) -> list:
+def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint, **place) -> list:
     # Workers outlive sweeps, and may be at work in another folder than this process by now.
     results_dir = folders.check_folder("results_dir", results_dir).absolute()
     data_dir = data_dir and folders.check_folder("data_dir", data_dir).absolute()
@@ -211,14 +211,19 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint,
         return errors
     if due:
         store.check_writable(results_dir)
-        dask_launcher.check_cluster(config.hydra, address if any("engine" in run.config for run in due.values()) else None)
+        dask_launcher.check_cluster(config.hydra, place.get("address"))
     _announce(stored, due, sum(key in tried for key, run in stored.items() if run is None))
     broken = None
     if due:
         todo = list(due.values()) if launching.runs_here(config.hydra) else _kinds_first(list(due.values()))
         _name(todo, configs)
-        where = {"results_dir": str(results_dir), "data_dir": data_dir and str(data_dir), "force": force, "checkpoint": checkpoint}
-        where |= {"address": address} if address else {}
+        where = {
+            "results_dir": str(results_dir),
+            "data_dir": data_dir and str(data_dir),
+            "force": force,
+            "checkpoint": checkpoint,
+            **place,
+        }
         jobs = {key_of(run.config): {"name": run.name, "config": run.config} for run in todo}
         try:
             with relay.sweeping(results_dir, {"where": where, "jobs": jobs}) as folder:

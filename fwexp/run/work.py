@@ -7,6 +7,7 @@ nothing at all, and a run may be finished by another sweep on the same store.
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from fwexp.store.keys import key_of
 from fwexp.store.stored_run import StoredRun
 
 SECONDS = 0.5  # between two looks at what other sweeps have in work
+STARTS = 3  # of workers that die before any of them begins a run
 UNENDED = ("interrupted", "skipped", "due", "claimed")  # of runs that this process did not bring to an end
 
 
@@ -61,13 +63,13 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
     """
     for run in todo:
         run.before, run.failure = store.stored(results_dir, run.config), store.failure(results_dir, run.config)
-    pending, alone = list(todo), []
+    pending, alone, fruitless = list(todo), [], 0
     while pending:
         # What a launcher lost as a whole goes alone, then all the rest: it lost what its other workers had in work, too.
         batch = alone[:1] or pending
         try:
             returned = launch(batch)
-        except UserError:
+        except (UserError, RunsFailed):
             raise
         except Exception as error:
             broken, statuses = error, [_in_store(run, results_dir) for run in batch]
@@ -78,7 +80,8 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
             run.status = "lost" if died else status
             if died:
                 print_line(f"{run.name}: its worker died; again")
-        if all(run.status == "due" for run in batch):
+        fruitless = fruitless + 1 if all(run.status == "due" for run in batch) else 0
+        if fruitless and (fruitless == STARTS or not isinstance(broken, BrokenExecutor | None)):
             said = f"{type(broken).__name__}: {' '.join(str(broken).split())}" if broken else "workers die before they begin a run"
             raise RunsFailed(f"the sweep broke off: {said}") from broken
         alone = [run for run in dict.fromkeys([*alone, *(batch if broken else ())]) if run.status == "lost"]

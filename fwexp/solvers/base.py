@@ -1,7 +1,8 @@
 """Base class of solvers: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from fwexp.driver.iteration import Iteration, Point
@@ -50,6 +51,7 @@ class Solver(Iteration):
     decides: ClassVar[bool] = False  # whether `decide` chooses options, on which the iterates that there are depend
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
+    lost: Mapping[str, int] = MappingProxyType({})  # work that was lost with workers, and changed the result: how much of what
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
         if warm_start is not None and not self.takes_warm_start:

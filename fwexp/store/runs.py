@@ -161,6 +161,7 @@ def save(
         **{name: end.get(name) for name in ("step", "oracle_calls", "passes", "time")},
         "data": dict(sources or {}),
         "published": published,
+        "lost": result.lost or None,
         "config": config,
         "options": result.options,  # of ``auto`` what it chose
         **_origin(made_by),
@@ -241,7 +242,7 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
     **filters
         Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam``
         (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, ``max_passes``, ``gap_tol``, ``created``,
-        ``sources``, ``stale``, ``data``, ``method`` (a name in ``conf/solver``), and options, for instance
+        ``sources``, ``stale``, ``data``, ``lost``, ``method`` (a name in ``conf/solver``), and options, for instance
         ``**{"solver.sampling": "perm"}``.
 
     Returns
@@ -250,6 +251,8 @@ def load_results(results_dir="results", *, partial: bool = False, **filters):
         The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
         ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here),
         ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown),
+        ``lost`` (what was lost with workers of a cluster, such as ``"1 part, 3 rounds"``, so that the numbers are not those of
+        an undisturbed run; None if nothing was),
         the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them, and ``method``
         (what figures call it, for instance ``bcpfw_gap_cache``).
 

@@ -19,6 +19,7 @@ LARGEST_COUNT = 1e18  # of passes, calls, seconds
 LONGEST_NAME = 100  # characters of a data set, solver, task or option
 LONGEST_TEXT = 1000  # characters of an option: tables repeat it in every row of a trace
 LARGEST_CONFIG = 2**14  # bytes of a configuration as JSON: ten times what one has
+LOST = {"parts", "rounds", "messages"}  # that a cluster loses with its workers
 MOST_MODULES = 1000  # that a record names
 KEY = re.compile(r"[0-9a-f]{64}")
 MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,20}", re.ASCII)
@@ -155,6 +156,7 @@ RUN = {
     "status": lambda value: isinstance(value, str) and value in {*Status, "failed"},
     "data": _or_none(_of(_text())),
     "published": _or_none(_is(bool)),
+    "lost": _or_none(lambda lost: isinstance(lost, Mapping) and LOST.issuperset(lost) and all(map(_count, lost.values()))),
     "sources": _or_none(_has(modules=_are_modules, sha256=_text())),
     "provenance": _has(git=GIT, cpu=TEXT, python=TEXT, system=TEXT, versions=VERSIONS),
 }

@@ -14,6 +14,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from fwexp.driver.trace import lost_words
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.methods import method_of
 from fwexp.options import flat
@@ -31,7 +32,7 @@ MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, Recursion
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("max_passes", "gap_tol", "created", "sources", "stale", "data", "method"),
+    *("max_passes", "gap_tol", "created", "sources", "stale", "data", "lost", "method"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
@@ -71,6 +72,11 @@ class StoredRun:
     def data(self) -> str | None:
         """``"published"`` or ``"other"`` data than that, as `Dataset.is_published` tells; None if that is not known."""
         return {True: "published", False: "other"}.get(self.record.get("published"))
+
+    @property
+    def lost(self) -> str | None:
+        """What was lost with workers of a cluster, which changed its numbers; None if nothing was."""
+        return lost_words(self.record.get("lost") or {}) or None
 
     @property
     def method(self) -> str | None:
@@ -119,6 +125,7 @@ class StoredRun:
             "sources": self.sources,
             "stale": self.stale,
             "data": self.data,
+            "lost": self.lost,
         }
         if "task" in self.config:  # NaN for training, among others
             values["task"] = task_of(self.config)

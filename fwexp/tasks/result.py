@@ -42,6 +42,9 @@ class Result:
     seed : int
     structure : dict
         What the weights are for: ``family``, ``d`` and the numbers of labels and features of the problem trained on.
+    lost : dict
+        How much was lost with workers of a cluster and begun anew, which changes the result: ``parts`` whose dual blocks were, with
+        the ``rounds`` that these had taken, or ``messages``. Empty if nothing was lost.
     wall_seconds : float
         How long the call took, with compilation and evaluation; NaN of a result that was loaded.
     seconds : float
@@ -66,6 +69,7 @@ class Result:
     lam: float
     seed: int
     structure: dict[str, Any] = field(default_factory=dict, repr=False)
+    lost: dict[str, int] = field(default_factory=dict, repr=False)
     wall_seconds: float = field(default=math.nan, repr=False)
     state: Any = field(default=None, repr=False)  # the solver at its last iterate, for warm starts
 

@@ -12,7 +12,7 @@ from fwexp.driver.clock import stopwatch
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress, telling_of_compilation
-from fwexp.driver.trace import Status
+from fwexp.driver.trace import Status, lost_words
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.memory import check_room
 from fwexp.options import check_flag, check_function, check_names
@@ -274,6 +274,8 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         reason += "; nothing is certified, since the oracle is not exact"
     elif not value.certifies:
         reason += "; nothing is certified, since max_oracle found labelings without a loss only, as one that returns the truth does"
+    if solver.lost:
+        reason += f"; lost with workers: {lost_words(solver.lost)}"
     return Result(
         w=to_public(solver.problem, point.w),
         primal=primal,
@@ -288,6 +290,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         lam=solver.lam,
         seed=seed,
         structure=signature(solver.user_problem, inputs=solver.refers_to_inputs),
+        lost=dict(solver.lost),
         state=solver,
     )
 

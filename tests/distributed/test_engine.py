@@ -1,19 +1,33 @@
 """``engine=dask`` of the command line, on processes that it starts and on a cluster that is there."""
 
+import contextlib
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from distributed import Client, LocalCluster
 
 import fwexp
-from fwexp import distributed
+from fwexp import distributed, store
 from fwexp.cli import main
 from fwexp.distributed.engine import spread
 from fwexp.errors import ParameterError
+from fwexp.papers.origin import facts, reservations
+from tests.faults import PATIENCE, children
 from tests.small_problems import chain
+
+
+def is_worker(pid: int) -> bool:
+    """Say whether a process is one that Dask starts for a worker."""
+    with contextlib.suppress(OSError):
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 @pytest.mark.slow
@@ -48,6 +62,131 @@ def test_an_interrupt_of_all_processes_saves_the_run(tmp_path):
         assert lines[0].startswith(first)
         assert (running.returncode, rest.splitlines()[-1]) == (130, "fwexp: interrupted")
         assert len(list(tmp_path.glob("runs/digits/auto/*.partial"))) == 1
+
+
+def started(*words, **options):
+    """Start the command in a session of its own."""
+    script = "import sys; from fwexp.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", script, *map(str, words)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, **options)
+
+
+def ended(process) -> list[str]:
+    """Return the lines of a command that ends, and leave no process of it."""
+    try:
+        return process.communicate(timeout=PATIENCE)[1].splitlines()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+LASTS = ["run", "dataset=digits", "solver=auto", "lam=0.1", "gap_tol=0", "schedule=50", "engine=dask"]
+
+
+@pytest.mark.slow
+def test_work_that_is_lost_with_a_worker_is_on_record_and_marked(tmp_path, capsys):
+    process = started(*LASTS, "engine.scheme=local", "max_passes=1000", f"results_dir={tmp_path}")
+    next(line for line in process.stderr if ": pass 50" in line or ": pass 49" in line)
+    workers = [pid for pid in children(process.pid) if is_worker(pid)]
+    os.kill(workers[0], signal.SIGKILL)
+    lines = ended(process)
+    assert process.returncode == 0, lines
+    assert not [line for line in lines if not line.startswith(("bcfw lam=0.1: ", "lost with workers: "))]
+    (run,) = store.find_runs(tmp_path)
+    assert run.record["lost"]["parts"] == 1
+    assert run.record["lost"]["rounds"] > 0
+    assert run.record["reason"].endswith(f"; lost with workers: {run.lost}")
+    assert lines[-1] == f"lost with workers: {run.lost}"
+    assert set(fwexp.load_results(tmp_path)["lost"]) == {run.lost}
+    assert reservations([facts(run)]) == ["runs of auto lost work with workers of a cluster"]
+    assert main(["ls", f"results_dir={tmp_path}"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.endswith("  lost")
+    assert row.endswith(f"  {run.lost}")
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_while_it_starts_is_started_again(tmp_path):
+    process = started(*LASTS, "engine.scheme=local", "max_passes=20", f"results_dir={tmp_path}")
+    end = time.monotonic() + PATIENCE
+    while not (workers := [pid for pid in children(process.pid) if is_worker(pid)]) and time.monotonic() < end:
+        time.sleep(0.01)
+    os.kill(workers[0], signal.SIGKILL)
+    lines = ended(process)
+    assert process.returncode == 0, lines
+    assert {run.lost for run in store.find_runs(tmp_path)} == {None}
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """A scheduler and two workers, each in a process of its own; gives the scheduler, the workers and the file."""
+    file, dask = tmp_path / "scheduler.json", [sys.executable, "-m", "dask"]
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    where = ["--scheduler-file", file, "--no-dashboard"]
+    scheduler = subprocess.Popen([*dask, "scheduler", *where, "--port", "0"], **options)
+    workers = [subprocess.Popen([*dask, "worker", *where, "--nthreads", "1", "--no-nanny"], **options) for _ in range(2)]
+    while not file.exists():
+        time.sleep(0.1)
+    yield scheduler, workers, file
+    for process in (*workers, scheduler):
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["local", "oracles"])
+@pytest.mark.parametrize("gone", ["workers", "scheduler"])
+def test_a_cluster_that_dies_ends_the_run_in_one_line(tmp_path, processes, scheme, gone):
+    scheduler, workers, file = processes
+    place = [f"engine.address={json.loads(file.read_text())['address']}", "engine.patience=6"]
+    process = started(*LASTS, f"engine.scheme={scheme}", *place, "max_passes=1e6", f"results_dir={tmp_path / 'results'}")
+    next(line for line in process.stderr if ": pass 0 " in line)
+    for killed in workers if gone == "workers" else [scheduler]:
+        killed.kill()
+    lines = [line for line in ended(process) if ": pass " not in line]
+    assert process.returncode == 1, lines
+    what = "the cluster has no worker" if gone == "workers" else "the scheduler of the cluster does not answer"
+    waiting = f"{what}; waiting for 6 s at most (engine.patience)"
+    assert lines[:-1] in ([[waiting]] if gone == "workers" else [[], [waiting]])  # Dask gives up a scheduler by itself
+    assert re.match(
+        r"fwexp: failed: WorkersLost: part \d of 2 is lost: (no worker came to|the scheduler of) the cluster ", lines[-1]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", ["workers", "scheduler"])
+def test_a_cluster_that_dies_ends_the_sweep_which_goes_on_elsewhere(tmp_path, processes, gone):
+    scheduler, workers, file = processes
+    words = ["run", "-m", "dataset=digits", "solver=bcfw", "seed=0,1,2,3", "gap_tol=0", "max_passes=3000", "schedule=1000"]
+    words.append(f"results_dir={tmp_path / 'results'}")
+    chosen = ["hydra/launcher=dask", f"hydra.launcher.scheduler_file={file}", "hydra.launcher.patience=6"]
+    process, end = started(*words, *chosen), time.monotonic() + PATIENCE
+    while not list(tmp_path.glob("results/runs/*/*/.*.claim-*")) and time.monotonic() < end:
+        time.sleep(0.1)
+    for killed in workers if gone == "workers" else [scheduler]:
+        killed.kill()
+    lines = [line for line in ended(process) if not line.startswith("[") and " running, " not in line]
+    assert process.returncode == 1, lines
+    assert lines[0] == "4 runs: 0 stored, 4 to run"
+    assert re.match(r"fwexp: the sweep broke off: .* the cluster .*; repeat the command to go on$", lines[-1])
+    assert len(lines) == (3 if gone == "workers" else 2), lines
+    for killed in workers:
+        killed.kill()
+        killed.wait()
+    assert main([*words[:-1], words[-1]]) == 0
+    assert len(store.find_runs(tmp_path / "results")) == 4
+
+
+@pytest.mark.slow
+def test_undisturbed_ends_print_nothing_of_dask(tmp_path):
+    """Four at once, as often as it takes: one in twenty or more printed a heartbeat that was under way as a traceback."""
+    for seed in range(0, 20, 4):
+        words = [*LASTS, "engine.scheme=local", "engine.workers=3", "max_passes=6"]
+        running = [started(*words, f"results_dir={tmp_path / str(seed + k)}") for k in range(4)]
+        for process in running:
+            lines = ended(process)
+            assert process.returncode == 0, lines
+            assert all(line.startswith("bcfw lam=0.1: ") for line in lines), lines
 
 
 @pytest.mark.parametrize(

@@ -390,7 +390,7 @@ def test_an_engine_is_part_of_a_run_and_its_address_is_not():
         ({"name": "dask", "workers": 0}, "engine.workers must be an integer >= 1, got 0"),
         ({"name": "dask", "scheme": "fast"}, "unknown engine.scheme 'fast'; accepted: local, oracles"),
         ({"name": "dask", "address": 3}, "engine.address must be the address of a Dask scheduler, got 3"),
-        ({"name": "dask", "nodes": 3}, "unknown option 'nodes'; accepted: address, name, scheme, workers"),
+        ({"name": "dask", "nodes": 3}, "unknown option 'nodes'; accepted: address, name, patience, scheme, workers"),
     ],
 )
 def test_wrong_engines_are_named(engine, message):

@@ -68,6 +68,8 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
     decided = decide(claim, results)
     if other := sorted(set(results.loc[results["data"] == "other", "dataset"])) if wanted and "data" in results else []:
         decided["numbers"] |= {"data that are not the published ones": ", ".join(other)}
+    if lost := sorted(set(results.loc[results["lost"].notna(), "solver"])) if wanted and "lost" in results else []:
+        decided["numbers"] |= {"solvers whose runs lost work with workers": ", ".join(lost)}
     return record | decided
 
 

@@ -91,7 +91,8 @@ async function show() {
     element("h2", {}, "Options"), element("pre", {}, stored.config || "unknown"),
     element("h2", {}, "Origin"),
     facts([["key", run.key], ["made", stored.created], ["with", index.environments[stored.environment]],
-      ["code", stored.stale ? "other than what wrote this report" : "as it is here"], ["data", stored.data || "unknown"]]),
+      ["code", stored.stale ? "other than what wrote this report" : "as it is here"], ["data", stored.data || "unknown"],
+      ["lost with workers", stored.lost || "nothing"]]),
     element("p", {}, "In the shell ", element("code", {}, `fwexp ls key=${run.key}`), "; to predict with it ",
       element("code", {}, `fwexp.load_run("${run.key}")`), "."),
   );

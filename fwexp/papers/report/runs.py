@@ -130,7 +130,16 @@ def _details(run) -> dict:
     numbers = {name: number(record.get(name), 8) for name in ("primal", "dual", "gap", "lam")}
     words = {name: record.get(name) for name in ("reason", "iterate", "created", "error", "step", "oracle_calls")}
     n = number(calls / passes, 15) if calls and passes else None
-    return {**numbers, **words, "n": n, "data": run.data, "stale": run.stale, "damage": run.damage, "config": _yaml(run.config)}
+    return {
+        **numbers,
+        **words,
+        "n": n,
+        "data": run.data,
+        "stale": run.stale,
+        "lost": run.lost,
+        "damage": run.damage,
+        "config": _yaml(run.config),
+    }
 
 
 def _yaml(config) -> str:
