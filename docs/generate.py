@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from fwexp.commands.options import described, titles_of
+from fwexp.commands.option_help import described, titles_of
 from fwexp.files.owned import RECORD, replacing_folder
 from fwexp.plugins import STRUCTURED
 from fwexp.solvers import SOLVERS

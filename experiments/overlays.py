@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fwexp.papers.catalogue import Figure
+from fwexp.papers.declarations import Figure
 from fwexp.plots import overlays
 from fwexp.plots.overlays import Pose, Segmentation, Shown
 

@@ -1,6 +1,6 @@
 """The figure of ``make quickstart``: embedded data, no download."""
 
-from fwexp.papers.catalogue import Figure
+from fwexp.papers.declarations import Figure
 from fwexp.plots.curves import REFERENCE, Chart, Panel
 
 QUICKSTART = Figure.declared(

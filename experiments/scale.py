@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fwexp.papers.catalogue import Figure
+from fwexp.papers.declarations import Figure
 from fwexp.plots import scale
 
 TABLE = Path(__file__).resolve().parents[1] / "results/bench/scale.csv"

@@ -15,7 +15,7 @@ _HOME = {
     "joint_feature": "fwexp.api",
     "load": "fwexp.tasks.result",
     "load_dataset": "fwexp.data",
-    "load_results": "fwexp.store.runs",
+    "load_results": "fwexp.store.run_store",
     "load_run": "fwexp.store.models",
     "loss": "fwexp.api",
     "matching_problem": "fwexp.problems.matching",

@@ -180,8 +180,8 @@ COMMANDS = {
     "publish": Command("fwexp.commands.reproduce:publish_main"),
     "compare": Command("fwexp.commands.compare:main"),
     "ls": Command("fwexp.commands.ls:main"),
-    "solvers": Command("fwexp.commands.options:solvers_main"),
-    "options": Command("fwexp.commands.options:main"),
+    "solvers": Command("fwexp.commands.option_help:solvers_main"),
+    "options": Command("fwexp.commands.option_help:main"),
     "data": Command("fwexp.commands.data:main"),
     "doctor": Command("fwexp.commands.doctor:main"),
 }

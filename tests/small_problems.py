@@ -96,7 +96,7 @@ def run_in_plain_python(monkeypatch):
         for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
             importlib.import_module(module.name)
     for name, module in list(sys.modules.items()):
-        if name.startswith("fwexp.") and hasattr(module, "specialise") and name != "fwexp.jit.kernels":
+        if name.startswith("fwexp.") and hasattr(module, "specialise") and name != "fwexp.jit.compilation":
             monkeypatch.setattr(module, "specialise", lambda kernel, *values: kernel.py_func)
 
 

@@ -445,7 +445,7 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
     # Workers that start here would compile everything again if they did not find what is compiled.
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("fwexp.papers.files._drawn", lambda *_: [b"", b""])  # which takes longer than the rest
+    monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])  # which takes longer than the rest
     code, _, err = fwexp("figure", "quickstart", "--preset", "smoke", "results_dir=~/Über uns")
     assert code == 0, err
     assert sorted(path.name for path in (tmp_path / "Über uns").iterdir()) == ["figures", "runs"]

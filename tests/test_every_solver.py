@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp.blocks.gap_refresh import exact_gaps
-from fwexp.jit import kernels
+from fwexp.jit import compilation
 from fwexp.problems import tiers
 from fwexp.problems.evaluation import _decode_range
 from fwexp.solvers import of_kind
@@ -140,15 +140,15 @@ ARRAY_KERNELS = {  # what evaluation and solvers with expectations load for a fa
 
 @pytest.mark.parametrize("family", ARRAY_KERNELS)
 def test_families_state_the_oracles_on_arrays_that_kernels_reach(family):
-    """They are loaded before such a kernel; `fwexp.jit.kernels.load_array_kernels` says why."""
+    """They are loaded before such a kernel; `fwexp.jit.compilation.load_array_kernels` says why."""
     modules = [module for name, module in sys.modules.items() if name.startswith("fwexp.oracles.")]
     names = {value.py_func: name for module in modules for name, value in vars(module).items() if hasattr(value, "py_func")}
     problem = FAMILIES[family]()
-    classes = frozenset(kernels._classes(problem))
+    classes = frozenset(compilation._classes(problem))
     expecting = (_steps, _add_expectations) if tiers.has(problem, "expectations") else ()
     always, with_expectations = ARRAY_KERNELS[family]
     for kernel in (_decode_range, exact_gaps, *expecting):
-        stated = {names[one.py_func] for one in kernels.array_kernels_of(kernel.py_func, classes)}
+        stated = {names[one.py_func] for one in compilation.array_kernels_of(kernel.py_func, classes)}
         assert {names[function] for function in reached(kernel.py_func, classes) if function in names} <= stated
         assert stated == always | (with_expectations if kernel in expecting else set())
 

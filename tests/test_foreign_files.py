@@ -368,7 +368,7 @@ CHANGES = {
     "fwexp/files/folders.py": "empty folders that it made",
     "fwexp/files/private.py": "the mode of folders of the user's cache",
     "fwexp/store/commit.py": "files of runs, by the checksums in their record",
-    "fwexp/store/runs.py": "records of failures, by their checksum",
+    "fwexp/store/run_store.py": "records of failures, by their checksum",
     "fwexp/cli.py": "opens the null device",
     "fwexp/files/reading.py": "opens for reading",
     "fwexp/run/relay.py": "the folder of a sweep, made in the same call; empty folders",

@@ -56,7 +56,7 @@ def test_the_contract_holds(copy):
     ("file", "line", "contract"),
     [
         ("fwexp/problems/arrays.py", "from fwexp.solvers import base", "Each layer imports only what stands below it"),
-        ("fwexp/solvers/fw.py", "def late():\n    import fwexp.store.runs", "Each layer imports only what stands below it"),
+        ("fwexp/solvers/fw.py", "def late():\n    import fwexp.store.run_store", "Each layer imports only what stands below it"),
         ("fwexp/driver/settings.py", "from fwexp.tasks import path", "Each layer imports only what stands below it"),
         ("fwexp/options.py", "from fwexp.oracles import viterbi", "Each layer imports only what stands below it"),
         ("fwexp/new.py", "", "Each layer imports only what stands below it"),  # a module without a place
@@ -99,3 +99,9 @@ def test_nobody_goes_round_the_layers_by_the_package_itself():
         for module in modules(folder):
             if module not in ("fwexp", "fwexp.tasks.saving") and not module.startswith(above):  # the latter wants the version
                 assert "fwexp" not in imports(module), module
+
+
+def test_no_file_name_occurs_twice():
+    """Except of packages; experiments and plots have folders of their own."""
+    names = [path.name for path in (ROOT / "fwexp").rglob("*.py") if path.name != "__init__.py"]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []

@@ -22,8 +22,8 @@ from fwexp import plugins
 from fwexp.convex import minimize, saddle_point
 from fwexp.data import DATASETS
 from fwexp.errors import ParameterError
-from fwexp.papers import catalogue
-from fwexp.papers.catalogue import FIGURES
+from fwexp.papers import declarations
+from fwexp.papers.declarations import FIGURES
 from fwexp.run.config import names
 from fwexp.solvers import SOLVERS
 from tests.pages import blocks, write_files
@@ -416,8 +416,8 @@ def test_one_file_adds_a_dataset(add):
 
 def test_one_file_adds_a_figure(add, monkeypatch):
     before = list(FIGURES)
-    monkeypatch.setattr(catalogue, "_DECLARED", {kind: dict(those) for kind, those in catalogue._DECLARED.items()})
-    catalogue.import_experiments.cache_clear()
+    monkeypatch.setattr(declarations, "_DECLARED", {kind: dict(those) for kind, those in declarations._DECLARED.items()})
+    declarations.import_experiments.cache_clear()
     source = "from fwexp.experiments import Figure\n{} = Figure.declared({!r}, 'title', print, print)\n"
     own, twice = source.format("A", "mine/a"), source.format("FIG1", "icml2013/fig1")
     names, complaints = add(fwexp.experiments, FIGURES, zz_mine=own, zz_raises="1 / 0", zz_twice=twice)
@@ -426,7 +426,7 @@ def test_one_file_adds_a_figure(add, monkeypatch):
         "fwexp: left out fwexp.experiments.zz_raises: ZeroDivisionError: division by zero (zz_raises.py, line 1)",
         "fwexp: left out fwexp.experiments.zz_twice: figure 'icml2013/fig1' must be declared once, got a second declaration",
     ]
-    catalogue.import_experiments()
+    declarations.import_experiments()
     assert len(complaints) == 2
 
 

@@ -1,6 +1,6 @@
 """Figures and claims of "Block-Coordinate Frank-Wolfe Optimization for Structural SVMs" (ICML 2013)."""
 
-from fwexp.papers.catalogue import Advance, Paper
+from fwexp.papers.declarations import Advance, Paper
 
 PAPER = Paper.declared(
     id="B13",

@@ -3,10 +3,10 @@
 import numpy as np
 
 from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3, FIG4, FIG5
-from fwexp.papers.catalogue import Preset
-from fwexp.papers.claims.catalogue import claim
+from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, interval, quantile
 from fwexp.papers.claims.verdict import Finding, Undecided
+from fwexp.papers.declarations import Preset
 
 LAMS = (0.01, 0.001, "1/n")
 OCR, CONLL, WORDS = "ocr", "conll2000", "hansards"

@@ -1,7 +1,7 @@
 """Figures and tables of "Block-Coordinate Frank-Wolfe Optimization for Structural SVMs" (ICML 2013)."""
 
-from fwexp.papers.catalogue import Figure
-from fwexp.papers.files import TABLE
+from fwexp.papers.declarations import Figure
+from fwexp.papers.figure_files import TABLE
 from fwexp.plots import icml2013_table
 from fwexp.plots.curves import REFERENCE, Chart, Panel
 

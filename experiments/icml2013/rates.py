@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.experiments.icml2013.claims import CONLL, END, LAMS, OCR, OWN, early_low
 from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3
 from fwexp.papers.claims import small
-from fwexp.papers.claims.catalogue import claim
+from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARES, below, examples, interval
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding
 

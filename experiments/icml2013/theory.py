@@ -6,7 +6,7 @@ from fwexp.experiments.icml2013.claims import END, LAMS, OCR, OWN
 from fwexp.experiments.icml2013.figures import FIG2
 from fwexp.experiments.icml2016 import figures as gaps
 from fwexp.papers.claims import small
-from fwexp.papers.claims.catalogue import claim
+from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import examples, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
 

@@ -1,6 +1,6 @@
 """Figures and claims of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016)."""
 
-from fwexp.papers.catalogue import Advance, Paper
+from fwexp.papers.declarations import Advance, Paper
 
 PAPER = Paper.declared(
     id="G16",

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.icml2016.figures import FIG1, FIG2, FIG5, FIG6, FIG8
 from fwexp.papers.claims import small
-from fwexp.papers.claims.catalogue import claim
+from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, interval, is_linear, quantile
 from fwexp.papers.claims.verdict import Finding, Undecided
 from fwexp.plots.icml2016 import LAM_MIN, PLACES

@@ -1,8 +1,8 @@
 """Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), and one of ours beside them."""
 
 from fwexp.experiments.icml2016 import oracle_costs
-from fwexp.papers.catalogue import Figure
-from fwexp.papers.files import TABLE
+from fwexp.papers.declarations import Figure
+from fwexp.papers.figure_files import TABLE
 from fwexp.plots import icml2016, icml2016_table, style
 from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.icml2016 import LAM, LAM_MIN, PLACES

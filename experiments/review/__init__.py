@@ -1,6 +1,6 @@
 """Figures and claims of the review of Frank-Wolfe variants."""
 
-from fwexp.papers.catalogue import Paper
+from fwexp.papers.declarations import Paper
 
 PAPER = Paper.declared(
     id="R",

@@ -1,6 +1,6 @@
 """Figures of the review of Frank-Wolfe variants, whose experiments are announced there and not shown."""
 
-from fwexp.papers.catalogue import Figure, Kind
+from fwexp.papers.declarations import Figure, Kind
 from fwexp.plots import convex
 from fwexp.plots.curves import Chart, Panel
 

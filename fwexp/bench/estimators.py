@@ -7,10 +7,10 @@ import numpy as np
 import fwexp
 from fwexp.bench.yardstick import Measured, in_turns, seconds, show
 from fwexp.data import conll2000, ocr
-from fwexp.data.files import resolve_data_dir
+from fwexp.data.data_files import resolve_data_dir
 from fwexp.errors import DataError
 from fwexp.estimators import ChainSVM
-from fwexp.papers.peers import tagger
+from fwexp.papers.peers import tagger_comparison
 
 ROUNDS = 5
 LAM, GAP, MAX_PASSES = 0.01, 1e-2, 50
@@ -53,5 +53,5 @@ def _letters() -> tuple[list[np.ndarray], list[np.ndarray]]:
 
 def _sentences() -> tuple[list[list[dict]], list[list[str]]]:
     path, _ = conll2000.DATASET.locate(resolve_data_dir(None)).values()
-    words, labels = tagger.read(path)
-    return [*map(tagger.features, words)], labels
+    words, labels = tagger_comparison.read(path)
+    return [*map(tagger_comparison.features, words)], labels

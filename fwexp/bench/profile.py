@@ -20,7 +20,7 @@ from fwexp.bench.families import FAMILIES, chain_work, problem_of
 from fwexp.bench.yardstick import Measured, best, peaks, summary, wall
 from fwexp.blocks import gap_tree
 from fwexp.errors import UserError
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import from_public
 from fwexp.problems.timed import FUNCTIONS, ticks_per_second, timed

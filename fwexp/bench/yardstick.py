@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.data import resolve_data_dir
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 
 ROUNDS = 7
 DEGREE, BLOCK = 32, 1024  # of a polynomial, and at how many places it is evaluated at once, within the smallest cache

@@ -27,7 +27,7 @@ import numpy as np
 
 from fwexp.blocks import active_set, projections, shrinking
 from fwexp.blocks.counts import steps_of
-from fwexp.jit.kernels import specialise
+from fwexp.jit.compilation import specialise
 from fwexp.options import check_flag, check_number, option
 from fwexp.problems.protocol import product, radii_sq
 

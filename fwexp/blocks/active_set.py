@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numba.extending
 import numpy as np
 
-from fwexp.jit.kernels import INLINE, inlined, njit, register_jitable, specialise
+from fwexp.jit.compilation import INLINE, inlined, njit, register_jitable, specialise
 from fwexp.jit.prefetch import prefetch
 from fwexp.jit.vectors import EIGHT, above8, choose8, first_bit, full8, larger8, largest8, load8
 from fwexp.problems.protocol import (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import inlined, njit, register_jitable, specialise
+from fwexp.jit.compilation import inlined, njit, register_jitable, specialise
 from fwexp.problems.protocol import accumulate, new_sums, scatter_sum
 
 WAVG, TAVG, AVG = 0, 1, 2

@@ -5,7 +5,7 @@ The step that is exact for the unclipped vectors is too short where coordinates 
 
 from fwexp.blocks.duals import furthest, step_again
 from fwexp.blocks.projections import Nonnegative, Unconstrained, add_change
-from fwexp.jit.kernels import dispatched, register_jitable
+from fwexp.jit.compilation import dispatched, register_jitable
 from fwexp.problems.protocol import dot
 
 NEWTON_STEPS = 60

@@ -10,7 +10,7 @@ import numpy as np
 from fwexp.blocks import active_set
 from fwexp.blocks.counts import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL
 from fwexp.blocks.duals import corner_gap
-from fwexp.jit.kernels import dispatched, register_jitable
+from fwexp.jit.compilation import dispatched, register_jitable
 from fwexp.problems.protocol import loss, max_oracle, scores
 
 UNSTORED, NO_ROOM = -1, -2  # in place of a slot: the labeling is in the workspace only; the active set is full

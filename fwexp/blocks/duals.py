@@ -13,7 +13,7 @@ from fwexp.blocks import active_set, weight_steps
 from fwexp.blocks.active_set import ActiveSets
 from fwexp.blocks.projections import add_change
 from fwexp.blocks.weight_steps import clipped_step
-from fwexp.jit.kernels import dispatched, register_jitable
+from fwexp.jit.compilation import dispatched, register_jitable
 from fwexp.problems.protocol import (
     add_to_block,
     blocks_to_weights,

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.blocks.counts import GAPS_KNOWN, ORACLE_CALLS, steps_of
 from fwexp.blocks.duals import block_gap
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.jit.threads import parallel_for
 from fwexp.problems.evaluation import chunks_of
 from fwexp.problems.protocol import ask_ahead, max_oracle, product, scores, workspace

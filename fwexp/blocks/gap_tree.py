@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import njit, register_jitable
+from fwexp.jit.compilation import njit, register_jitable
 
 TOTAL, LARGEST = 0, 1
 

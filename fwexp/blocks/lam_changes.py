@@ -6,7 +6,7 @@ from fwexp.blocks import projections
 from fwexp.blocks.counts import ORACLE_CALLS
 from fwexp.blocks.duals import block_has_room, jump_to, shrink_block_towards_truth
 from fwexp.errors import ParameterError
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import loss, max_oracle, scores
 
 

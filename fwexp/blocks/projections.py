@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import dispatched, register_jitable
+from fwexp.jit.compilation import dispatched, register_jitable
 from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from fwexp.blocks import gap_tree, shrinking
 from fwexp.blocks.counts import CACHE_HITS, GAPS_KNOWN, ORACLE_CALLS
 from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
-from fwexp.jit.kernels import dispatched, inlined
+from fwexp.jit.compilation import dispatched, inlined
 from fwexp.problems.protocol import radii_sq
 
 # Kinds of rules, as numbers for kernels.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.blocks.counts import CACHE_HITS, ORACLE_CALLS
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.compilation import register_jitable
 
 LONGEST = 16  # rounds
 SLOW = 0.5

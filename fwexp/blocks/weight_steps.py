@@ -7,7 +7,7 @@ Kolmogorov and Lampert, CVPR 2015 (multi-plane BCFW).
 import numpy as np
 
 from fwexp.blocks.active_set import distance_sq, gram_entry, gram_place
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.compilation import register_jitable
 from fwexp.jit.vectors import EIGHT, full8, load8, store8
 
 

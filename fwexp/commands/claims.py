@@ -31,7 +31,7 @@ WIDTH = 110
 
 
 def _papers() -> list[str]:
-    from fwexp.papers.catalogue import papers_by_id
+    from fwexp.papers.declarations import papers_by_id
 
     return list(papers_by_id())
 
@@ -52,8 +52,8 @@ def main(given: Arguments) -> int:
     """
     names, flags, keys = given
     preset = flags.get("--preset", "full")
-    from fwexp.papers.claims.catalogue import of_paper
-    from fwexp.papers.claims.check import check_all, check_writable, run_missing, save, summary
+    from fwexp.papers.claims.registry import of_paper
+    from fwexp.papers.claims.verdict_records import check_all, check_writable, run_missing, save, summary
 
     claims = of_paper(*names)
     results_dir = folders.check_folder("results_dir", keys.get("results_dir", "results"))
@@ -101,8 +101,8 @@ def changes(records: dict, published: dict) -> list[str]:
 
 
 def _published(folder: Path, claims) -> dict:
-    from fwexp.papers.catalogue import papers_by_id
-    from fwexp.papers.claims.check import read
+    from fwexp.papers.claims.verdict_records import read
+    from fwexp.papers.declarations import papers_by_id
 
     verdicts = {}
     for paper in dict.fromkeys(claim.paper for claim in claims.values()):

@@ -60,7 +60,7 @@ def main(given: Arguments) -> int:
     if "--lam" in flags:
         lams = flags["--lam"].split(",")
         filters["lam"] = [lam if lam == "1/n" else _numbers("--lam", lam)[0] for lam in lams]
-    from fwexp.papers import comparison, files
+    from fwexp.papers import comparison, figure_files
     from fwexp.papers.origin import Origin
     from fwexp.plots import profiles
 
@@ -73,7 +73,7 @@ def main(given: Arguments) -> int:
     folder = folders.check_folder("results_dir", results_dir) / "figures" / "compare"
     name = re.sub(r"[^\w.-]+", "_", "-".join(words)).strip("_")
     name = name if len(name) <= 60 else f"{name[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    files.check_writable(folder / name, files.PICTURE)
+    figure_files.check_writable(folder / name, figure_files.PICTURE)
     results = comparison.load(sides, results_dir, **filters)
     if results.empty and "dataset" in filters and filters["dataset"] not in (known := names("dataset")):
         raise ParameterError(unknown("dataset", filters["dataset"], known))
@@ -83,7 +83,7 @@ def main(given: Arguments) -> int:
     print(*standings, *comparison.fastest(costs), sep="\n")
     frame = profiles.data(costs)
     title = f"Performance profiles of {', '.join(words)}"
-    for path in files.save_figure(profiles.draw(frame), frame, folder / name, Origin(f"compare/{name}", title)):
+    for path in figure_files.save_figure(profiles.draw(frame), frame, folder / name, Origin(f"compare/{name}", title)):
         print(path)
     return 0
 

@@ -80,7 +80,7 @@ def _query_hydra(before: list[str], word: str) -> None:
 
 def _values(word: str, before: list[str]) -> list[str]:
     """Return what ``group.option=`` may be, where the group is chosen before; Hydra offers the value that is set."""
-    from fwexp.commands.options import offered
+    from fwexp.commands.option_help import offered
 
     key, equals, _ = word.partition("=")
     group, _, path = key.partition(".")

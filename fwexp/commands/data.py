@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.data import DATASETS, check_options
+from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile
-from fwexp.data.files import resolve_data_dir
 from fwexp.errors import DataError, MissingPackage, ParameterError, unknown
 from fwexp.plugins import KINDS
 

@@ -146,7 +146,7 @@ def _size(path: Path) -> int:
 
 def _data(data_dir: str | None) -> Found:
     from fwexp.data import DATASETS
-    from fwexp.data.files import resolve_data_dir
+    from fwexp.data.data_files import resolve_data_dir
     from fwexp.errors import DataError
     from fwexp.plugins import STRUCTURED
 
@@ -173,7 +173,7 @@ def _data(data_dir: str | None) -> Found:
 
 
 def _results(results_dir: str) -> Found:
-    from fwexp.store.runs import find_runs
+    from fwexp.store.run_store import find_runs
 
     folder = folders.check_folder("results_dir", results_dir)
     nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())

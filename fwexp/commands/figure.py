@@ -35,19 +35,19 @@ ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": 
 
 
 def _papers() -> list[str]:
-    from fwexp.papers.catalogue import FIGURES
+    from fwexp.papers.declarations import FIGURES
 
     return list(dict.fromkeys(name.partition("/")[0] for name in FIGURES if "/" in name))
 
 
 def _names() -> list[str]:
-    from fwexp.papers.catalogue import FIGURES
+    from fwexp.papers.declarations import FIGURES
 
     return [*_papers(), *FIGURES]
 
 
 def _chosen(words: list[str]) -> list[str]:
-    from fwexp.papers.catalogue import FIGURES
+    from fwexp.papers.declarations import FIGURES
 
     below = {word: [name for name in FIGURES if name.startswith(word.rstrip("/") + "/")] for word in words if word not in FIGURES}
     for word in words:
@@ -70,7 +70,7 @@ def main(given: Arguments) -> int:
     UserError
         Unknown figure, flag or key.
     """
-    from fwexp.papers.catalogue import FIGURES
+    from fwexp.papers.declarations import FIGURES
 
     words, flags, keys = given
     if not words:
@@ -85,7 +85,7 @@ def main(given: Arguments) -> int:
             _list_missing(name, **places)
         return 0
     options = launched(given) | {"force": FORCE[keys.get("force", "false")]}
-    from fwexp.papers.figure import makers
+    from fwexp.papers.figure_pipeline import makers
 
     made = makers(names, data_dir=keys.get("data_dir"), **options, **places)
     if len(names) == 1:
@@ -120,7 +120,7 @@ def attempt(jobs: Sequence[tuple[str, str, Callable[[], object]]]) -> list[str]:
 
 
 def _list_missing(name: str, **places) -> None:
-    from fwexp.papers.figure import missing_runs
+    from fwexp.papers.figure_pipeline import missing_runs
 
     missing, total = missing_runs(name, **places)
     for config in missing:

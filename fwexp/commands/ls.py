@@ -12,9 +12,9 @@ from fwexp.files import folders
 from fwexp.methods import methods
 from fwexp.run.catalogues import catalogue
 from fwexp.run.config import names
-from fwexp.store.labels import differing
 from fwexp.store.paths import Entry, entries
-from fwexp.store.runs import RUN_COLUMNS, StoredRun, find_runs
+from fwexp.store.run_labels import differing
+from fwexp.store.run_store import RUN_COLUMNS, StoredRun, find_runs
 
 USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]

@@ -36,9 +36,9 @@ def main(given: Arguments) -> int:
     UserError
         Unknown arguments, a tool or data that are not there.
     """
-    from fwexp.papers.files import TABLE, check_writable, save_figure
+    from fwexp.papers.figure_files import TABLE, check_writable, save_figure
     from fwexp.papers.origin import Origin
-    from fwexp.papers.peers.table import frame, markdown
+    from fwexp.papers.peers.peer_table import frame, markdown
     from fwexp.papers.peers.tools import module
     from fwexp.store.provenance import provenance
 

@@ -61,7 +61,7 @@ def main(given: Arguments) -> int:
     results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
     from fwexp import store
     from fwexp.papers.claims import all_claims
-    from fwexp.papers.claims.check import check_writable as check_claims
+    from fwexp.papers.claims.verdict_records import check_writable as check_claims
     from fwexp.papers.report.build import check_writable as check_report
     from fwexp.papers.reproduce.plan import plan, table
 
@@ -84,7 +84,7 @@ def main(given: Arguments) -> int:
 
 def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None, settings=()) -> list[str]:
     """Run what steps lack and draw their figures; return the names of those that failed."""
-    from fwexp.papers.figure import makers
+    from fwexp.papers.figure_pipeline import makers
     from fwexp.papers.reproduce.plan import about
     from fwexp.run import sweep
 
@@ -107,7 +107,7 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
 def conclude(results_dir: Path, preset: str) -> None:
     """Check all claims and write the report, where what that needs is installed."""
     from fwexp.papers.claims import all_claims, check_all
-    from fwexp.papers.claims.check import save, summary
+    from fwexp.papers.claims.verdict_records import save, summary
     from fwexp.papers.report.build import build, lacking
 
     records = check_all(all_claims(), results_dir, preset)
@@ -140,8 +140,8 @@ def publish_main(given: Arguments) -> int:
     UserError
         Unknown parts or keys; no figure is drawn.
     """
-    from fwexp.papers.reproduce.check import faults
     from fwexp.papers.reproduce.publish import publish
+    from fwexp.papers.reproduce.published_faults import faults
 
     folder = Path(given.keys.get("published", "results/published"))
     paths = publish(folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder, given.words)

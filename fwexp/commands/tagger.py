@@ -33,16 +33,16 @@ def main(given: Arguments) -> int:
         A tool or a text that is not there, or no text in columns.
     """
     from fwexp.data import conll2000
-    from fwexp.data.files import resolve_data_dir
-    from fwexp.papers.peers import tagger, tools
+    from fwexp.data.data_files import resolve_data_dir
+    from fwexp.papers.peers import tagger_comparison, tools
 
     words, flags, keys = given
     if len(words) == 1:
         raise ParameterError(f"TRAIN and TEST must both be given, got {words[0]}")
     tools.module("pycrfsuite")
     paths = words or [*conll2000.DATASET.locate(resolve_data_dir(keys.get("data_dir"))).values()]
-    rows, model = tagger.compare(*paths)
-    print(tagger.table(rows))
+    rows, model = tagger_comparison.compare(*paths)
+    print(tagger_comparison.table(rows))
     for line in [flags["--sentence"]] if "--sentence" in flags else iter(sys.stdin.readline, ""):
         if not line.strip():
             break

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fwexp.convex import projections
+from fwexp.convex import euclidean_projections
 from fwexp.convex.atoms import Atom, single
-from fwexp.convex.sets import ROUNDING, ConvexSet, Sized, vector
+from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, Sized, vector
 from fwexp.errors import ParameterError, shown
 from fwexp.options import as_real, check_integer, check_positive
 
@@ -111,7 +111,7 @@ class GroupBall(ConvexSet):
 
     def project(self, x):
         norms = self._norms(x)
-        return x * (projections.onto_l1_ball(norms, self.radius) / np.where(norms > 0.0, norms, 1.0))[self._group]
+        return x * (euclidean_projections.onto_l1_ball(norms, self.radius) / np.where(norms > 0.0, norms, 1.0))[self._group]
 
 
 class Sorted(ConvexSet):

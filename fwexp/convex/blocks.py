@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.convex.atoms import ActiveSet
-from fwexp.convex.base import Method, OpenLoopOptions, View
-from fwexp.convex.sets import ConvexSet, Product
+from fwexp.convex.feasible_sets import ConvexSet, Product
+from fwexp.convex.method import Method, OpenLoopOptions, View
 from fwexp.errors import OptionError, ParameterError
 from fwexp.options import check_integer, choice, option
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.sets import ROUNDING, ConvexSet
+from fwexp.convex.feasible_sets import ROUNDING, ConvexSet
 from fwexp.errors import ParameterError, shown
 
 

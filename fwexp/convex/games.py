@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.convex.feasible_sets import ConvexSet, vector
 from fwexp.convex.matrix import Matrix
-from fwexp.convex.sets import ConvexSet, vector
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_number
 

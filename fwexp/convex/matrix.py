@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.sets import REAL, epsilon
+from fwexp.convex.feasible_sets import REAL, epsilon
 from fwexp.errors import ParameterError
 from fwexp.problems.arrays import as_array, as_sparse
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fwexp.convex.base import Evaluation, Method
+from fwexp.convex.feasible_sets import ConvexSet
 from fwexp.convex.games import Bilinear
+from fwexp.convex.method import Evaluation, Method
 from fwexp.convex.objectives import UserFunction, as_function
 from fwexp.convex.saddle import SaddleMethod, WorstCase
-from fwexp.convex.sets import ConvexSet
 from fwexp.driver import settings
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive

@@ -14,8 +14,8 @@ import numpy as np
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.differences import contradict
+from fwexp.convex.feasible_sets import ConvexSet, vector
 from fwexp.convex.matrix import Matrix
-from fwexp.convex.sets import ConvexSet, vector
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
 from fwexp.options import check_function, check_integer, plain
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.sets import REAL, ROUNDING, ConvexSet, Sized, vector
+from fwexp.convex.feasible_sets import REAL, ROUNDING, ConvexSet, Sized, vector
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_function, check_integer
 from fwexp.problems.arrays import as_array

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from fwexp.convex import projections
+from fwexp.convex import euclidean_projections
 from fwexp.convex.atoms import Atom
-from fwexp.convex.sets import ROUNDING, ConvexSet
+from fwexp.convex.feasible_sets import ROUNDING, ConvexSet
 from fwexp.options import check_integer, check_positive
 
 DENSE = 32  # up to this size a full decomposition is faster, and exact
@@ -62,7 +62,7 @@ class Spectrahedron(ConvexSet):
     def project(self, x):
         X = x.reshape(self.n, self.n)
         values, vectors = np.linalg.eigh(0.5 * (X + X.T))
-        return ((vectors * projections.onto_simplex(values, self.radius)) @ vectors.T).ravel()
+        return ((vectors * euclidean_projections.onto_simplex(values, self.radius)) @ vectors.T).ravel()
 
 
 class NuclearBall(ConvexSet):
@@ -106,4 +106,4 @@ class NuclearBall(ConvexSet):
 
     def project(self, x):
         U, values, V = np.linalg.svd(x.reshape(self.m, self.n), full_matrices=False)
-        return ((U * projections.onto_l1_ball(values, self.radius)) @ V).ravel()
+        return ((U * euclidean_projections.onto_l1_ball(values, self.radius)) @ V).ravel()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.base import Method, OpenLoopOptions, StepOptions, View
+from fwexp.convex.feasible_sets import Product
+from fwexp.convex.method import Method, OpenLoopOptions, StepOptions, View
 from fwexp.convex.objectives import EVERYWHERE
-from fwexp.convex.sets import Product
 from fwexp.options import check_number, option
-from fwexp.solvers.simplex_qp import SimplexQP
+from fwexp.solvers.growing_qp import SimplexQP
 
 
 class LinearMinimisation(Method):

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fwexp import plugins
+from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
-from fwexp.data.files import resolve_data_dir
 from fwexp.errors import ParameterError, unknown
 from fwexp.options import check_path, make_options
 

@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.data.data_files import check_text, read_lines, resolve_data_dir
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
-from fwexp.data.sampling import sample
+from fwexp.data.subsampling import sample
 from fwexp.errors import DataError, ParameterError
 from fwexp.options import check_integer, option
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fwexp.data.files import read_lines, resolve_data_dir, sha256
+from fwexp.data.data_files import read_lines, resolve_data_dir, sha256
 from fwexp.errors import DataError, ParameterError
 from fwexp.options import NoOptions
 from fwexp.plugins import STRUCTURED

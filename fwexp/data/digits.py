@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.data.data_files import check_bytes
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.data.files import check_bytes
 from fwexp.options import NoOptions
 
 NUM_STATES = 10

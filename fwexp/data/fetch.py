@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from fwexp.data.data_files import LARGEST
 from fwexp.data.dataset import DataFile
-from fwexp.data.files import LARGEST
 from fwexp.errors import DataError, needing
 from fwexp.files.atomic import clean, hidden, set_aside
 from fwexp.files.folders import none_left_empty

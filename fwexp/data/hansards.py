@@ -12,7 +12,7 @@ these pairs that are not among the test pairs and have a link; their true links 
 Of the test pairs the first 100 are set aside, as in the papers (one number is chosen on them, the threshold of the Dice
 baseline); the other 347 are the test set. Its links are sure or possible, and its error is the alignment error rate.
 
-The features are indicators, see ``fwexp.data.alignment.features``; weight j belongs to the j-th name of `feature_names`.
+The features are indicators, see ``fwexp.data.alignment.edge_features``; weight j belongs to the j-th name of `feature_names`.
 The aligner is the HMM of ``fwexp.data.alignment.hmm``, or eflomal where that is installed and asked for; eflomal reads the
 test sentences, too (without links). Alignment error rates on the test set, in percent, of what is not learned (`baselines`):
 
@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.data.data_files import check_text, read_lines, resolve_data_dir
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.data.files import check_text, read_lines, resolve_data_dir
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError
 from fwexp.options import choice, make_options
@@ -87,7 +87,7 @@ def problems(arrays: dict[str, np.ndarray]):
 
 def feature_names() -> tuple[str, ...]:
     """Return the names of the features, such as ``"dice 3"`` for the third bin of the Dice coefficient."""
-    from fwexp.data.alignment.features import SIZES
+    from fwexp.data.alignment.edge_features import SIZES
 
     return tuple(f"{name} {value}" for name, size in SIZES.items() for value in range(1, size + 1))
 
@@ -223,7 +223,7 @@ def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
         int64 (n, 2), the lengths of the sentences. Links, as int16 (m, 2) with the numbers of links (n,) under the same
         name and ``" counts"``: ``train_links``, ``test_sure``, ``test_possible``, and for the test sentences the `BASELINES`.
     """
-    from fwexp.data.alignment import baselines, bitext, features, hmm
+    from fwexp.data.alignment import baselines, bitext, edge_features, hmm
 
     text = _distinct(pairs)
     tests = [_lower(pair) for pair in gold.pairs]
@@ -242,10 +242,10 @@ def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
     chosen = [s for s, pair in enumerate(text) if pair not in known and len(links[s])][:NUM_TRAIN]
     if not chosen:
         raise DataError(f"hansards: no training pair of sentences with at most {LONGEST} words has a link, expected at least one")
-    statistics = features.count(lexicon, numbered)
+    statistics = edge_features.count(lexicon, numbered)
     arrays = {}
     for part, these in (("train", [text[s] for s in chosen]), ("test", tests[SET_ASIDE:])):
-        arrays[f"{part}_columns"] = features.attributes(statistics, these, bitext.look_up(lexicon, these))
+        arrays[f"{part}_columns"] = edge_features.attributes(statistics, these, bitext.look_up(lexicon, these))
         arrays[f"{part}_shapes"] = np.array([(len(e), len(f)) for e, f in these], dtype=np.int64)
     aside = bitext.look_up(lexicon, tests[:SET_ASIDE])
     threshold = baselines.best_threshold(statistics.dice, aside, gold.sure[:SET_ASIDE], gold.possible[:SET_ASIDE])
@@ -295,7 +295,7 @@ def _split(arrays, name: str) -> list[np.ndarray]:
 
 def _indicators(columns: np.ndarray):
     """Return the features of all edges, one for every attribute that has a value, and their number."""
-    from fwexp.data.alignment.features import SIZES
+    from fwexp.data.alignment.edge_features import SIZES
     from fwexp.problems.features import BinaryFeatures
 
     sizes = np.array(list(SIZES.values()))

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFolder, Dataset
-from fwexp.data.files import resolve_data_dir
 from fwexp.data.parsed import cache_folder, parsed_arrays
 from fwexp.errors import DataError, needing
 from fwexp.jit.threads import parallel_map

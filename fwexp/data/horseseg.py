@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.data.files import resolve_data_dir
 from fwexp.errors import DataError, ParameterError, needing
 from fwexp.options import choice
 

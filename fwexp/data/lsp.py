@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
-from fwexp.data.files import resolve_data_dir
 from fwexp.data.lsp_joints import JOINTS, PARENTS, torso_length
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError, needing

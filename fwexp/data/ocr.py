@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.data.data_files import read_lines
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.data.files import read_lines
-from fwexp.data.sampling import sample
+from fwexp.data.subsampling import sample
 from fwexp.errors import DataError
 from fwexp.options import check_integer, choice, option
 
@@ -138,7 +138,7 @@ def chain_arrays(letters: Letters, words: np.ndarray):
 
 
 def check(path: Path) -> str:
-    """Check that ``path`` is the whole file; see `fwexp.data.files.check_text`."""
+    """Check that ``path`` is the whole file; see `fwexp.data.data_files.check_text`."""
     letters = read_letters(path)
     words = np.bincount(letters.folds, minlength=10)
     tokens = np.bincount(letters.folds, weights=np.diff(letters.ptr), minlength=10).astype(int)

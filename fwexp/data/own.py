@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwexp.data.files import npz_arrays, read_lines
+from fwexp.data.data_files import npz_arrays, read_lines
 from fwexp.errors import DataError, ParameterError, shown
 from fwexp.options import check_function, check_integer, check_path, is_integer
 

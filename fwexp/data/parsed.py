@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fwexp.data.files import sha256
+from fwexp.data.data_files import sha256
 from fwexp.files.npz import seal, unseal
 from fwexp.files.private import users_folder
 

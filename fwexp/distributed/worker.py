@@ -21,7 +21,7 @@ from fwexp import record
 from fwexp.blocks import active_set, duals, projections
 from fwexp.blocks.counts import ORACLE_CALLS
 from fwexp.driver.log import quiet
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.problems import tiers
 from fwexp.problems.evaluation import Evaluator, Totals
 from fwexp.problems.protocol import (

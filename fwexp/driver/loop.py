@@ -21,7 +21,7 @@ from fwexp.driver.log import BRIEF_SHARE, Log, quiet
 from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import Status
-from fwexp.jit.kernels import warn_if_interpreted
+from fwexp.jit.compilation import warn_if_interpreted
 
 PROMISE = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth an evaluation
 LESS = 0.9  # of an estimate that was worth one: what is worth the next

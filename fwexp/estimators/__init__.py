@@ -5,12 +5,12 @@ from fwexp.errors import needing
 with needing("fwexp.estimators needs"):
     import sklearn  # noqa: F401
 
-from fwexp.estimators.chain import ChainSVM
 from fwexp.estimators.chain_cv import ChainSVMCV
-from fwexp.estimators.graph import GraphSVM
-from fwexp.estimators.matching import MatchingSVM
-from fwexp.estimators.multiclass import MulticlassSVM
-from fwexp.estimators.multilabel import MultiLabelSVM
-from fwexp.estimators.structured import StructuredSVM
+from fwexp.estimators.chain_svm import ChainSVM
+from fwexp.estimators.graph_svm import GraphSVM
+from fwexp.estimators.matching_svm import MatchingSVM
+from fwexp.estimators.multiclass_svm import MulticlassSVM
+from fwexp.estimators.multilabel_svm import MultiLabelSVM
+from fwexp.estimators.structured_svm import StructuredSVM
 
 __all__ = ["ChainSVM", "ChainSVMCV", "GraphSVM", "MatchingSVM", "MultiLabelSVM", "MulticlassSVM", "StructuredSVM"]

@@ -10,9 +10,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import as_seed
 from fwexp.estimators.chain_model import ChainModel, labels_of
 from fwexp.estimators.decoding import decode, padded_weights
+from fwexp.estimators.estimator import as_seed
 from fwexp.estimators.labels import numbers_of
 from fwexp.options import check_integer, check_positive, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats

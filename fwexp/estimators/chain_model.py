@@ -9,9 +9,9 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base import CertifiedSVM, PartsScore, check_weights
 from fwexp.estimators.decoding import decode, padded_weights
-from fwexp.estimators.features import FORMS, Vectorizer
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
+from fwexp.estimators.feature_matrices import FORMS, Vectorizer
 from fwexp.estimators.labels import as_sequences, check_counted, classes_of, costs_of, names_of, numbers_of, weights_of
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.problems.arrays import as_list, check_costs

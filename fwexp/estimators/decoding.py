@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems.features import padded_width
 from fwexp.problems.rows import row_scores

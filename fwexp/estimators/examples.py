@@ -5,8 +5,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base import CertifiedSVM
-from fwexp.estimators.features import Vectorizer, by_name
+from fwexp.estimators.estimator import CertifiedSVM
+from fwexp.estimators.feature_matrices import Vectorizer, by_name
 from fwexp.problems.python_oracles import read_only
 
 

@@ -5,7 +5,7 @@ import numba.extending
 from llvmlite import ir
 from numba.core import cgutils
 
-from fwexp.jit.kernels import INLINE
+from fwexp.jit.compilation import INLINE
 
 LINE = 64  # bytes that are fetched at once
 READ, FIRST_LEVEL, DATA = 0, 3, 1  # as LLVM has it: not to write, into the cache of the first level, no code

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from fwexp.jit.kernels import INLINE
+from fwexp.jit.compilation import INLINE
 
 EIGHT = 8
 _DOUBLES = ir.VectorType(ir.DoubleType(), EIGHT)

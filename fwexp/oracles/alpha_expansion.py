@@ -7,7 +7,7 @@ labels is at most that of the best labeling with its Potts terms counted twice; 
 
 import numpy as np
 
-from fwexp.jit.kernels import array_kernel, register_jitable
+from fwexp.jit.compilation import array_kernel, register_jitable
 from fwexp.oracles import max_flow
 from fwexp.oracles.max_flow import min_cut
 

@@ -7,7 +7,7 @@ never holds an edge of negative score and needs neither square nor padded matric
 
 import numpy as np
 
-from fwexp.jit.kernels import array_kernel
+from fwexp.jit.compilation import array_kernel
 
 
 def scratch_size(rows: int, columns: int) -> int:

@@ -4,7 +4,7 @@ Source: Felzenszwalb and Huttenlocher, "Distance transforms of sampled functions
 envelope of parabolas that differ by a shift only. Here the parabolas may open either way, or be lines.
 """
 
-from fwexp.jit.kernels import array_kernel
+from fwexp.jit.compilation import array_kernel
 
 
 @array_kernel("(f8[::1], i8, i8, i8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fwexp.jit.kernels import array_kernel
+from fwexp.jit.compilation import array_kernel
 
 LOG2_E, LN_2 = 1.0 / math.log(2.0), math.log(2.0)
 SMALLEST = -708.0  # exp of less is no normal number any more

@@ -2,7 +2,7 @@
 
 import math
 
-from fwexp.jit.kernels import array_kernel
+from fwexp.jit.compilation import array_kernel
 
 
 @array_kernel("(f8[::1], i8, i8, f8[::1], i8, f8)")

@@ -9,7 +9,7 @@ Graphs are undirected in form: edge e is the arcs 2e and 2e + 1, each the revers
 
 import numpy as np
 
-from fwexp.jit.kernels import array_kernel, register_jitable
+from fwexp.jit.compilation import array_kernel, register_jitable
 
 # Numbers of nodes and arcs are unsigned: an index with a sign is looked at on every access, for it might count from the end.
 ONE = np.uint32(1)

@@ -12,7 +12,7 @@ misses. With two labels and c >= 0 everywhere the labeling is a best one.
 
 import numpy as np
 
-from fwexp.jit.kernels import array_kernel, register_jitable
+from fwexp.jit.compilation import array_kernel, register_jitable
 from fwexp.oracles import max_flow
 from fwexp.oracles.alpha_expansion import MOST_MOVES, TOL, take
 from fwexp.oracles.tree_max_product import pair_score

@@ -1,6 +1,6 @@
 """Linear scores of several templates at every cell of an image."""
 
-from fwexp.jit.kernels import array_kernel
+from fwexp.jit.compilation import array_kernel
 
 
 @array_kernel("(f8[:, ::1], f8[::1], i8, f8[::1])")

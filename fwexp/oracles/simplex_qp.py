@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.compilation import register_jitable
 
 PAIRWISE_STEPS = 1000  # per coordinate, where the active-set method fails
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from fwexp.jit.kernels import array_kernel, register_jitable
+from fwexp.jit.compilation import array_kernel, register_jitable
 
 
 def is_forest(edges: np.ndarray, nodes: int) -> bool:

@@ -1,6 +1,6 @@
 """Max-sum dynamic programming on a chain (Viterbi)."""
 
-from fwexp.jit.kernels import array_kernel
+from fwexp.jit.compilation import array_kernel
 from fwexp.jit.vectors import EIGHT, full8, larger8, load8, store8
 
 

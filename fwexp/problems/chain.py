@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.errors import ParameterError, shown
-from fwexp.jit.kernels import inlined
+from fwexp.jit.compilation import inlined
 from fwexp.memory import check_room
 from fwexp.options import check_choice
 from fwexp.oracles.forward_backward import exponentials, forward_backward, scratch_size

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.compilation import register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem, add_to, position_scores

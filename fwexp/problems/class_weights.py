@@ -7,7 +7,7 @@ padding of K, and a class whose share stays as it is costs nothing.
 
 import numpy as np
 
-from fwexp.jit.kernels import dispatched, register_jitable
+from fwexp.jit.compilation import dispatched, register_jitable
 from fwexp.jit.vectors import EIGHT, full8, load8, store8, sum8
 from fwexp.problems.features import DenseFeatures
 from fwexp.problems.rows import row_scatter, row_scatter_label, row_scores

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.errors import Stopped
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.jit.threads import num_threads, parallel_for
 from fwexp.problems.protocol import (
     ask_ahead,

@@ -6,7 +6,7 @@ Edges count by whether they are cut: for every edge feature a vector of parts ho
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.compilation import register_jitable
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries
 from fwexp.problems.multilabel_graph import MultiLabelProblem

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.errors import OptionError
-from fwexp.jit.kernels import njit, register_jitable
+from fwexp.jit.compilation import njit, register_jitable
 from fwexp.jit.threads import parallel_for
 from fwexp.oracles.forward_backward import exponentials
 from fwexp.problems import lazy_sparse as sp

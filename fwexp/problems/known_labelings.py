@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import inlined
+from fwexp.jit.compilation import inlined
 from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.python_labelings import Index

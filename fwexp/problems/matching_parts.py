@@ -5,7 +5,7 @@ d is small and examples have many edges, so inner products go through R^d: no ed
 
 import numpy as np
 
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol

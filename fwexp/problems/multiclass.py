@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.errors import ParameterError, shown
-from fwexp.jit.kernels import oracle_part
+from fwexp.jit.compilation import oracle_part
 from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import class_weights, protocol

@@ -7,7 +7,7 @@ have many nodes.
 
 import numpy as np
 
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.compilation import register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.oracles.max_flow import min_cut
 from fwexp.problems import lazy_sparse as sp

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fwexp.errors import ParameterError, shown
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.compilation import register_jitable
 from fwexp.oracles.distance_transform import distance_transform
 from fwexp.oracles.score_maps import score_maps
 from fwexp.problems import lazy_sparse as sp

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fwexp.jit.kernels import dispatched, njit, register_jitable
+from fwexp.jit.compilation import dispatched, njit, register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.jit.vectors import EIGHT, any8, full8, load8, store8
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, NoFeatures, SparseFeatures

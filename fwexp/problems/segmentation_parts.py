@@ -10,7 +10,7 @@ inner products of node features go through R^p.
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.jit.kernels import register_jitable
+from fwexp.jit.compilation import register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import lazy_sparse as sp

@@ -12,7 +12,7 @@ While the truth has a share, the level is the mean of z_k over the labels that h
 where inputs are long, the shares of wrong labels are smaller than the rounding of 1.
 """
 
-from fwexp.jit.kernels import oracle_part
+from fwexp.jit.compilation import oracle_part
 
 SMALLEST = 1e-300  # a smaller mass is 0: the dual is linear
 LOWEST = -1e300  # below every level

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import dispatched, njit, register_jitable, specialise
+from fwexp.jit.compilation import dispatched, njit, register_jitable, specialise
 from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 from fwexp.jit.vectors import EIGHT, full8, load8, sum8
 from fwexp.problems import lazy_sparse as sp
 

@@ -13,7 +13,7 @@ import numba.extending
 import numpy as np
 from llvmlite import ir
 
-from fwexp.jit.kernels import INLINE, njit
+from fwexp.jit.compilation import INLINE, njit
 from fwexp.problems import protocol
 
 # Cycles on x86; elsewhere they are not for everybody to read, but there is a counter of constant rate.

@@ -21,7 +21,7 @@ from fwexp.files import folders
 from fwexp.methods import ALIASES, conf_dir, methods
 from fwexp.options import check_number, without_later_defaults
 from fwexp.run import catalogues
-from fwexp.run.engine import PLACE, SOLVERS, check_engine
+from fwexp.run.engine_options import PLACE, SOLVERS, check_engine
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.

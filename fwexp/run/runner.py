@@ -17,7 +17,7 @@ from fwexp.driver.trace import ending, lost_words
 from fwexp.errors import DataError, UserError
 from fwexp.files import locks
 from fwexp.run import catalogues
-from fwexp.run.engine import spread
+from fwexp.run.engine_options import spread
 from fwexp.store import paths, staleness
 from fwexp.store.keys import GROUPS, TRAIN, task_of
 from fwexp.store.provenance import build
@@ -54,7 +54,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
     verbose : bool
         Whether to show progress.
     **place
-        Of an engine, as in `fwexp.run.engine.PLACE`; by default its cluster is started here.
+        Of an engine, as in `fwexp.run.engine_options.PLACE`; by default its cluster is started here.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def _data(dataset: Mapping, data_dir) -> _Data:
 def _files(dataset: Mapping, data_dir) -> tuple[str, tuple]:
     """Return the folder of the data as it is called from everywhere, and what changes when a file there does."""
     from fwexp.data import DATASETS, resolve_data_dir
-    from fwexp.data.files import files_in
+    from fwexp.data.data_files import files_in
 
     folder = resolve_data_dir(data_dir).absolute()
     paths_of = DATASETS[dataset["name"]].locate(folder).values()

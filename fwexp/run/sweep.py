@@ -31,7 +31,7 @@ from fwexp.run.hydra_loader import Loader, started_by_us
 from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.work import Todo
 from fwexp.store.keys import GROUPS, STALE, key_of
-from fwexp.store.labels import labels
+from fwexp.store.run_labels import labels
 from fwexp.store.stored_run import StoredRun
 
 CONFIG_NAME = "config"

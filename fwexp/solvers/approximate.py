@@ -27,7 +27,7 @@ from fwexp.blocks.active_set import UNLIMITED
 from fwexp.blocks.corners import Degraded, allowed_error, best_slot, worst_allowed
 from fwexp.blocks.counts import STEPS_TAKEN
 from fwexp.errors import ParameterError
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_number, option
 from fwexp.problems import tiers
 from fwexp.problems.protocol import all_labelings, loss, max_oracle, scores

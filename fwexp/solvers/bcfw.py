@@ -42,7 +42,7 @@ from fwexp.blocks.sampling import Draws
 from fwexp.blocks.sampling_rule import Sampling, example_after, gaps_are_spent, next_example, note_gap, note_pass
 from fwexp.blocks.shrinking import Rounds
 from fwexp.errors import OptionError, WarmStartError
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import has_best_block, inner, new_weights, original, prefetch_example, product, workspace
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.bcfw_options import CacheOptions, Options

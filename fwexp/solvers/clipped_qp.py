@@ -20,7 +20,7 @@ are over the corners that have weight or a gradient above the mean a'g, the best
 import numpy as np
 
 from fwexp.blocks.projections import exact_step
-from fwexp.solvers.simplex_qp import SimplexQP, tolerance
+from fwexp.solvers.growing_qp import SimplexQP, tolerance
 
 NEWTON_STEPS = 500  # of Newton, at most
 

@@ -7,7 +7,7 @@ the memory-efficient form of Taskar, Lacoste-Julien and Jordan (JMLR 2006).
 
 import numpy as np
 
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import (
     expectation_oracle,
     expectation_scratch,

@@ -18,7 +18,7 @@ import numpy as np
 
 from fwexp.blocks import projections
 from fwexp.blocks.weight_steps import clipped_step
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.options import choice
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import new_weights, product, scatter_psi, stored_labeling

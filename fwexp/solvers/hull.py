@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fwexp.blocks.projections import clip
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.protocol import from_public, new_weights, product, to_public
 from fwexp.solvers import clipped_qp
-from fwexp.solvers.simplex_qp import SimplexQP
+from fwexp.solvers.growing_qp import SimplexQP
 
 ROWS = 16  # corners that lie side by side, a multiple of 4; memory grows by so many, without copying
 

@@ -14,7 +14,7 @@ import numpy as np
 from fwexp.blocks import active_set, weight_steps
 from fwexp.blocks.active_set import UNLIMITED
 from fwexp.blocks.weight_steps import clipped_step
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
 from fwexp.solvers.base import Point, Solver
 from fwexp.solvers.kernel_bcfw import Kernelised, KernelOptions

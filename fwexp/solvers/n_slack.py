@@ -39,7 +39,7 @@ from fwexp.blocks import active_set, weight_steps
 from fwexp.blocks.acceleration import ProximalCentre, acceleration_strength, new_centre
 from fwexp.blocks.active_set import UNLIMITED
 from fwexp.blocks.weight_steps import clipped_step
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_fraction, check_integer, check_number, choice, option
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import KernelView, kernel_view, product, scatter, scores, stored_labeling, workspace

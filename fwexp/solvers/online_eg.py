@@ -29,7 +29,7 @@ import numpy as np
 
 from fwexp.blocks.averaging import Averages, averaged, new_averages, update_averages
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
-from fwexp.jit.kernels import njit, register_jitable, specialise
+from fwexp.jit.compilation import njit, register_jitable, specialise
 from fwexp.options import choice
 from fwexp.problems.protocol import (
     dot,

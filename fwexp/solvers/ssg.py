@@ -26,7 +26,7 @@ from fwexp.blocks import projections
 from fwexp.blocks.averaging import AVG, KINDS, TAVG, WAVG, last_power_of_two
 from fwexp.blocks.projections import add_psi_change
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.options import choice
 from fwexp.problems.protocol import (
     accumulate_psi,

@@ -1,7 +1,7 @@
 """The store: where runs are kept, found and read. It knows configurations as mappings with a key, and neither Hydra nor solvers."""
 
 from fwexp.store.keys import key_of
-from fwexp.store.runs import (
+from fwexp.store.run_store import (
     RUN_COLUMNS,
     StoredRun,
     check_writable,

@@ -5,7 +5,7 @@ from fwexp.options import check_path
 from fwexp.store import traces
 from fwexp.store.commit import MODEL
 from fwexp.store.records import Damaged
-from fwexp.store.runs import find_runs
+from fwexp.store.run_store import find_runs
 from fwexp.store.stored_run import StoredRun, verified_trace
 
 

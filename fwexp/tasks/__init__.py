@@ -8,7 +8,7 @@ import inspect
 from fwexp import plugins
 from fwexp.driver.settings import CHECKS
 from fwexp.errors import ParameterError, unknown
-from fwexp.tasks.base import Task
+from fwexp.tasks.task import Task
 
 __all__ = ["TASKS", "Task"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_flag, check_names, check_positive, check_positive_scale, choice, option
-from fwexp.tasks.base import Task
 from fwexp.tasks.lam_sequence import OPTIONS, GridSequence, as_frame, check_bounds, check_sequence, run_sequence, sequence_result
+from fwexp.tasks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,14 +16,14 @@ from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError
-from fwexp.jit.kernels import njit, specialise
+from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_integer
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, to_public, workspace
 from fwexp.problems.signature import check_problem_type
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.bcfw import BCFW
-from fwexp.tasks.base import Task, result_of_rows
+from fwexp.tasks.task import Task, result_of_rows
 
 COLUMNS = ("gap", "gap_estimate", "chi_gaps", "chi_curvature", "improvement")
 

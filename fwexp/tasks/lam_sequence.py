@@ -21,9 +21,9 @@ from fwexp.problems.signature import check_problem_type, signature
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.auto import rule
 from fwexp.solvers.bcfw import BCFW
-from fwexp.tasks.base import result_of_rows
 from fwexp.tasks.objective import believed
 from fwexp.tasks.result import Result
+from fwexp.tasks.task import result_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd

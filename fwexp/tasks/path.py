@@ -25,8 +25,8 @@ from fwexp.driver import settings
 from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
 from fwexp.options import check_flag, check_names, check_number, check_positive, check_positive_scale, choice, option
-from fwexp.tasks.base import Task
 from fwexp.tasks.lam_sequence import OPTIONS, PathSequence, as_frame, check_bounds, check_sequence, run_sequence, sequence_result
+from fwexp.tasks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd

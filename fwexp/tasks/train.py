@@ -22,9 +22,9 @@ from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
 from fwexp.solvers import check_needs, check_options, get_method, get_solver
 from fwexp.solvers.base import Solver
-from fwexp.tasks.base import Task
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
+from fwexp.tasks.task import Task
 
 
 @takes_options(STRUCTURED)

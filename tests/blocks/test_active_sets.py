@@ -5,7 +5,7 @@ import pytest
 
 from fwexp.blocks.active_set import ActiveSets, best_stored, worst_active
 from fwexp.blocks.weight_steps import move_weight
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 
 ROOM = 24
 

@@ -18,7 +18,7 @@ from fwexp.problems import protocol, tiers
 from fwexp.problems.constraints import public_indices
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.clipped_qp import maximise
-from fwexp.solvers.simplex_qp import SimplexQP
+from fwexp.solvers.growing_qp import SimplexQP
 from tests.small_problems import run_in_plain_python
 
 BIG = 10**9

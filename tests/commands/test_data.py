@@ -9,8 +9,8 @@ import pytest
 
 from fwexp.commands.data import main
 from fwexp.data import DATASETS, DataFile
+from fwexp.data.data_files import check_text
 from fwexp.data.fetch import LEAST_CAP
-from fwexp.data.files import check_text
 from fwexp.errors import OptionError, ParameterError
 from fwexp.files.atomic import hidden
 from fwexp.files.processes import this_process

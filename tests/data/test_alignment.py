@@ -7,7 +7,7 @@ import stat
 import numpy as np
 import pytest
 
-from fwexp.data.alignment import baselines, bitext, eflomal, features, hmm
+from fwexp.data.alignment import baselines, bitext, edge_features, eflomal, hmm
 from fwexp.errors import DataError
 from tests.data.synthetic_pairs import synthetic_pairs
 
@@ -152,8 +152,8 @@ def test_dice_baseline():
 def attributes_of(pair, train=TEXT):
     """{attribute: grid of values} of one sentence pair."""
     lexicon, text = bitext.number(train)
-    table = features.attributes(features.count(lexicon, text), [pair], bitext.look_up(lexicon, [pair]))
-    return {name: table[:, k].reshape(len(pair[0]), len(pair[1])) for k, name in enumerate(features.SIZES)}
+    table = edge_features.attributes(edge_features.count(lexicon, text), [pair], bitext.look_up(lexicon, [pair]))
+    return {name: table[:, k].reshape(len(pair[0]), len(pair[1])) for k, name in enumerate(edge_features.SIZES)}
 
 
 def test_values_are_within_their_sizes():
@@ -161,10 +161,10 @@ def test_values_are_within_their_sizes():
     words = ["a", "b", "x", "y", ".", ",", "12", "1", "minister", "ministre", "économie", "economy", "the", "é"]
     pairs = [tuple(tuple(rng.choice(words, size=rng.integers(1, 20)).tolist()) for _ in range(2)) for _ in range(40)]
     lexicon, text = bitext.number(pairs[:30])
-    table = features.attributes(features.count(lexicon, text), pairs, bitext.look_up(lexicon, pairs))
-    assert (table <= list(features.SIZES.values())).all()
+    table = edge_features.attributes(edge_features.count(lexicon, text), pairs, bitext.look_up(lexicon, pairs))
+    assert (table <= list(edge_features.SIZES.values())).all()
     assert (table[:, 0] == 1).all()
-    assert 60 <= sum(features.SIZES.values()) <= 100
+    assert 60 <= sum(edge_features.SIZES.values()) <= 100
 
 
 def test_strings():

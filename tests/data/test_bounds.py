@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.data import files
-from fwexp.data.files import check_bytes, check_text, npz_arrays, read_lines
+from fwexp.data import data_files
+from fwexp.data.data_files import check_bytes, check_text, npz_arrays, read_lines
 from fwexp.data.own import from_npz, from_svmlight
 from fwexp.errors import DataError, ParameterError
 
@@ -18,7 +18,7 @@ from fwexp.errors import DataError, ParameterError
 def test_a_gzip_bomb_stops_early(tmp_path, monkeypatch):
     path = tmp_path / "bomb.txt.gz"
     path.write_bytes(gzip.compress(b"0 1:1\n" * 500_000))
-    monkeypatch.setattr(files, "LARGEST", 1000)
+    monkeypatch.setattr(data_files, "LARGEST", 1000)
     with pytest.raises(DataError, match=r"bomb\.txt\.gz, line 167: unpacks to more than 1000 bytes"):
         from_svmlight(path)
     plain = tmp_path / "plain.txt"  # is as large as it is
@@ -28,7 +28,7 @@ def test_a_gzip_bomb_stops_early(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["text", "text.gz"])
 def test_lines_have_an_end(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(files, "LONGEST_LINE", 100)
+    monkeypatch.setattr(data_files, "LONGEST_LINE", 100)
     path = tmp_path / name
     for length, text in ((100, b"a\n" + b"b" * 99 + b"\n"), (None, b"a\n" + b"b" * 10**6)):
         path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
@@ -40,7 +40,7 @@ def test_lines_have_an_end(tmp_path, monkeypatch, name):
 
 
 def test_what_is_much_larger_than_expected_is_not_read_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "LONGEST_LINE", 100)
+    monkeypatch.setattr(data_files, "LONGEST_LINE", 100)
     path = tmp_path / "text"
     path.write_bytes(b"a\n" * 10**5)
     with pytest.raises(DataError, match="at least 122 bytes of text, expected 10"):
@@ -67,7 +67,7 @@ def test_arrays_that_claim_more_than_they_hold(tmp_path, shape):
 
 
 def test_an_npz_bomb(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "LARGEST", 10**5)
+    monkeypatch.setattr(data_files, "LARGEST", 10**5)
     np.savez_compressed(tmp_path / "bomb.npz", X=np.zeros((10**5, 1)), y=np.zeros(10**5))
     with pytest.raises(DataError, match="cannot be read as npz: it unpacks to more than 100000 bytes"):
         from_npz(tmp_path / "bomb.npz")

@@ -4,7 +4,7 @@ import pytest
 import fwexp
 from fwexp.commands.data import main
 from fwexp.data import DATASETS, check_options, hansards, load_dataset
-from fwexp.data.alignment import features
+from fwexp.data.alignment import edge_features
 from fwexp.data.metrics import alignment_error_rate, alignment_scores
 from fwexp.errors import DataError, ParameterError
 from fwexp.problems import protocol
@@ -175,7 +175,7 @@ def test_only_overlong_pairs(folder):
 
 
 def test_indicators():
-    columns = np.zeros((2, len(features.SIZES)), dtype=np.uint8)
+    columns = np.zeros((2, len(edge_features.SIZES)), dtype=np.uint8)
     columns[0, :2] = 1, 3
     columns[1, [0, -1]] = 1, 6
     x, size = hansards._indicators(columns)

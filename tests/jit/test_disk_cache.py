@@ -16,7 +16,7 @@ import pytest
 
 from fwexp.bench.svm import NEWCOMER
 from fwexp.files import locks
-from fwexp.jit import disk_cache, kernels
+from fwexp.jit import compilation, disk_cache
 
 SOMEBODY = 12345  # no user of this machine
 
@@ -113,8 +113,8 @@ def test_without_a_place_nothing_is_kept(places, tmp_path, monkeypatch):
     assert "home: File exists; " in trouble
     monkeypatch.setattr(disk_cache, "base", lambda: (found, trouble))
     assert disk_cache.directory("a") is None
-    monkeypatch.setattr(kernels, "cache_directory", kernels.cache_directory.__wrapped__)
-    assert kernels.njit(plus)(1.0) == 2.5
+    monkeypatch.setattr(compilation, "cache_directory", compilation.cache_directory.__wrapped__)
+    assert compilation.njit(plus)(1.0) == 2.5
 
 
 def test_a_home_that_nobody_knows_is_no_error(places, monkeypatch):
@@ -186,8 +186,8 @@ def kernel(tmp_path, monkeypatch):
     """Return a function that makes a new kernel on the same cache, as a new process does; and the cache."""
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
-    monkeypatch.setattr(kernels, "cache_directory", lambda module: folder)
-    return lambda: kernels.njit(plus), folder
+    monkeypatch.setattr(compilation, "cache_directory", lambda module: folder)
+    return lambda: compilation.njit(plus), folder
 
 
 def files(folder):
@@ -296,7 +296,7 @@ def test_other_versions_are_not_opened(kernel, monkeypatch):
     for path in files(folder):
         disk_cache._write(path, pickle.dumps(Bomb()))
     monkeypatch.undo()
-    monkeypatch.setattr(kernels, "cache_directory", lambda module: folder)
+    monkeypatch.setattr(compilation, "cache_directory", lambda module: folder)
     assert new()(1.0) == 2.5
     assert not Bomb.opened
 

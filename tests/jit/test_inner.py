@@ -10,10 +10,10 @@ import pytest
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import _nrt_python, rtsys
 
-from fwexp.jit import kernels
+from fwexp.jit import compilation
 
 
-@kernels.register_jitable
+@compilation.register_jitable
 def _rows(values, size):
     if size < 0:
         raise ValueError("a negative size")
@@ -23,13 +23,13 @@ def _rows(values, size):
     return copy
 
 
-@kernels.njit
+@compilation.njit
 def _total(values, size):
     rows = _rows(values, size)
     return rows.sum() if size % 2 else rows[:, ::-1].sum()
 
 
-@kernels.njit
+@compilation.njit
 def _twice(values, size):
     return _total(values, size) + _rows(values, size).sum()
 
@@ -47,7 +47,7 @@ def test_what_a_part_raises_is_raised():
             kernel(np.arange(5.0), -1)
 
 
-@kernels.register_jitable
+@compilation.register_jitable
 def _checked(values, limit):
     print("limit", limit)  # noqa: T201
     for value in values:
@@ -56,19 +56,19 @@ def _checked(values, limit):
     return values
 
 
-@kernels.njit
+@compilation.njit
 def _sum_checked(values, limit):
     return _checked(values, limit).sum()
 
 
-@kernels.njit
+@compilation.njit
 def _sum_through_a_kernel(values, limit):
     return _sum_checked(values, limit)
 
 
 def test_what_a_part_prints_and_raises_may_be_known_at_run_time_only(capfd):
     # First what is never on disk, for code from there knows its environments in any case.
-    for kernel in (kernels._uncached(_sum_checked), _sum_through_a_kernel, _sum_checked):
+    for kernel in (compilation._uncached(_sum_checked), _sum_through_a_kernel, _sum_checked):
         assert kernel(np.arange(5.0), 4.0) == 10.0
         with pytest.raises(ValueError, match="too large") as error:
             kernel(np.arange(5.0), 2.5)
@@ -93,7 +93,7 @@ def test_parts_have_no_machine_code_of_their_own(monkeypatch):
     end = JITCodeLibrary._finalize_specific
     monkeypatch.setattr(JITCodeLibrary, "_finalize_specific", lambda self: (made.append(self.name), end(self)))
 
-    @kernels.register_jitable
+    @compilation.register_jitable
     def new_part(values):
         return values.sum()
 
@@ -114,7 +114,7 @@ class Lent(NamedTuple):
     inner: tuple
 
 
-@kernels.register_jitable
+@compilation.register_jitable
 def _rearranged(lent, values, k):
     """Return an array of a tuple, one made here, or an argument that was replaced, as k says."""
     for _ in range(k):
@@ -125,7 +125,7 @@ def _rearranged(lent, values, k):
     return values if k > 2 else held
 
 
-@kernels.njit
+@compilation.njit
 def _sums(lent, values):
     total = 0.0
     for k in range(5):

@@ -6,7 +6,7 @@ import pytest
 
 from fwexp.blocks import gap_tree, sampling_rule
 from fwexp.jit import prefetch
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 
 
 @njit

@@ -16,7 +16,8 @@ from numba import types
 from numba.core.runtime import _nrt_python, rtsys
 
 import fwexp
-from fwexp.jit import kernels, references
+from fwexp.jit import compilation as kernels
+from fwexp.jit import references
 
 
 @kernels.register_jitable

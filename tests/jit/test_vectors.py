@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 from fwexp.jit.vectors import above8, any8, choose8, first_bit, full8, larger8, largest8, load8, store8, sum8
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.methods import method_of, variant_of
-from fwexp.papers.claims.check import needed
+from fwexp.papers.claims.verdict_records import needed
 from fwexp.run.config import run_key
 from fwexp.store import StoredRun
 from fwexp.store.keys import task_of

@@ -9,11 +9,12 @@ from PIL import Image
 
 from fwexp.experiments import FIGURES
 from fwexp.files import owned
-from fwexp.papers import files, origin
+from fwexp.papers import figure_files as files
+from fwexp.papers import origin
 from fwexp.papers.claims import of_paper
-from fwexp.papers.figure import save_figure
+from fwexp.papers.figure_pipeline import save_figure
 from fwexp.papers.origin import Origin
-from fwexp.papers.peers import table as peers
+from fwexp.papers.peers import peer_table as peers
 from fwexp.papers.reproduce import publish
 from fwexp.run import sweep
 from fwexp.store.provenance import provenance

@@ -8,11 +8,11 @@ import pytest
 
 from fwexp import store
 from fwexp.experiments import FIGURES
-from fwexp.papers.catalogue import Preset, papers_by_id
 from fwexp.papers.claims import VERDICTS, Finding, all_claims, check, shown_by, small
-from fwexp.papers.claims.check import decide, needed
 from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Undecided, for_json
+from fwexp.papers.claims.verdict_records import decide, needed
+from fwexp.papers.declarations import Preset, papers_by_id
 from fwexp.run.config import conf_dir, run_key
 from tests.papers import claimed_results
 

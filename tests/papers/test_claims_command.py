@@ -6,7 +6,7 @@ import pytest
 from fwexp.cli import main
 from fwexp.commands.claims import changes, line
 from fwexp.papers.claims import of_paper
-from fwexp.papers.claims.check import check_all, claims_path, read, save, summary
+from fwexp.papers.claims.verdict_records import check_all, claims_path, read, save, summary
 
 
 def records(**verdicts):

@@ -8,10 +8,10 @@ import pytest
 
 from fwexp.cli import main
 from fwexp.errors import ParameterError
-from fwexp.papers.claims.check import save
+from fwexp.papers.claims.verdict_records import save
 from fwexp.papers.report import build as building
 from fwexp.papers.reproduce import publish
-from fwexp.papers.reproduce.check import faults
+from fwexp.papers.reproduce.published_faults import faults
 from tests.papers.drawn_store import CLAIMS, recorded
 
 STORED = [

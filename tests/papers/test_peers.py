@@ -12,7 +12,7 @@ from fwexp.commands.peers import main
 from fwexp.errors import OptionError
 from fwexp.papers.peers import contests, tools
 from fwexp.papers.peers.contests import Contender, SameObjective
-from fwexp.papers.peers.table import frame, losses, markdown
+from fwexp.papers.peers.peer_table import frame, losses, markdown
 from fwexp.papers.peers.tools import Trained
 
 rng = np.random.default_rng(0)

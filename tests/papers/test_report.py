@@ -12,16 +12,17 @@ import pytest
 from fwexp.cli import main
 from fwexp.errors import OptionError
 from fwexp.experiments import FIGURES
-from fwexp.papers import comparison, files
+from fwexp.papers import comparison, figure_files
 from fwexp.papers.claims import VERDICTS, all_claims
-from fwexp.papers.figure import save_figure
+from fwexp.papers.figure_pipeline import save_figure
 from fwexp.papers.origin import Origin
 from fwexp.papers.report import build as building
-from fwexp.papers.report import figures, overview, pages, runs
+from fwexp.papers.report import figures, overview, pages
+from fwexp.papers.report import run_pages as runs
 from fwexp.plots import style
 from fwexp.plots.icml2016 import PLACES
 from fwexp.run import sweep
-from fwexp.store.runs import StoredRun, load_results
+from fwexp.store.run_store import StoredRun, load_results
 from tests.papers.drawn_store import picture
 from tests.plots.synthetic_results import concat, make_results, make_run
 
@@ -66,7 +67,7 @@ def store(tmp_path_factory):
     sweep_of_runs = ["run", "-m", "dataset=digits", "solver=bcfw,fw", "lam=0.1", "seed=0,1", "max_passes=4"]
     assert main([*sweep_of_runs, "hydra/launcher=basic", f"results_dir={folder}"]) == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_drawn", lambda *_: [picture(), b"svg"])
+        patch.setattr(figure_files, "_drawn", lambda *_: [picture(), b"svg"])
         for name in NAMES:
             figure = FIGURES.find(name)
             frame = figure.data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
@@ -220,7 +221,7 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
 def test_a_table_is_a_table(tmp_path):
     figure = FIGURES.find("icml2013/table1")
     stem = tmp_path / "table1"
-    files.write(stem, {".md": b"| a | b\\|c |\n| --- | ---: |\n| <1 | \\*2 |\n\n**Some** words.\n"}, {})
+    figure_files.write(stem, {".md": b"| a | b\\|c |\n| --- | ---: |\n| <1 | \\*2 |\n\n**Some** words.\n"}, {})
     found = figures.Drawn(figure, stem, "full", json.loads(stem.with_suffix(".json").read_text()))
     page = Page(pages.part("content", {"title": "T", "curves": None, "table": pages._markdown(found)}))
     assert page.words.split() == ["ab|c", "<1*2", "Some", "words."]

@@ -22,18 +22,18 @@ from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed
 from fwexp.experiments import FIGURES
 from fwexp.files.owned import RECORD, check_folder
 from fwexp.files.processes import this_process
-from fwexp.papers import figure, files, origin
-from fwexp.papers.claims.check import save
+from fwexp.papers import figure_files, figure_pipeline, origin
+from fwexp.papers.claims.verdict_records import save
 from fwexp.papers.report import build as building
 from fwexp.papers.reproduce import plan, publish
-from fwexp.papers.reproduce.check import faults, faults_of
 from fwexp.papers.reproduce.plan import GUESS, OVERHEAD, SMOKE_GUESS, Durations, Step
+from fwexp.papers.reproduce.published_faults import faults, faults_of
 from fwexp.plots import style
 from fwexp.plots.overlays import EXTRA, MISSED, RIGHT, SIDES
 from fwexp.run import sweep
 from fwexp.run.config import run_key
 from fwexp.store.provenance import provenance
-from fwexp.store.runs import StoredRun
+from fwexp.store.run_store import StoredRun
 from tests.papers.drawn_store import CLAIMS, COMMIT, draw, picture, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,7 +124,7 @@ def test_what_fails_does_not_hold_up_the_rest(tmp_path, monkeypatch, capsys):
             raise DataError("dataset hansards needs hansards/x")
         return [Path(f"{name}.png")]
 
-    monkeypatch.setattr(figure, "makers", lambda names, **_: {name: functools.partial(make, name) for name in names})
+    monkeypatch.setattr(figure_pipeline, "makers", lambda names, **_: {name: functools.partial(make, name) for name in names})
     monkeypatch.setattr(sweep, "execute", lambda *_, **__: done.append("claims"))
     names = ("quickstart", "icml2013/fig5", "review/fig1", "claims/icml2013")
     monkeypatch.setattr(plan, "plan", lambda *_: steps(*names))
@@ -271,8 +271,8 @@ def rewrite(change=str, **facts):
     def rewritten(folder):
         stem = folder / "figures/quickstart"
         contents = {".png": stem.with_suffix(".png").read_bytes(), ".csv": change(stem.with_suffix(".csv").read_text()).encode()}
-        record = files.read_record(stem, (".png", ".csv", ".json"), "quickstart")
-        for path, content in files.sealed(stem, contents, record | facts).items():
+        record = figure_files.read_record(stem, (".png", ".csv", ".json"), "quickstart")
+        for path, content in figure_files.sealed(stem, contents, record | facts).items():
             path.write_bytes(content)
 
     return rewritten

@@ -10,8 +10,8 @@ from hydra.core.utils import JobReturn, JobStatus
 from fwexp.commands.figure import main
 from fwexp.errors import DataError, RunsFailed, UserError
 from fwexp.experiments import FIGURES, TABLE, Figure
-from fwexp.papers import figure
-from fwexp.papers.figure import make_figure, makers
+from fwexp.papers import figure_pipeline
+from fwexp.papers.figure_pipeline import make_figure, makers
 from fwexp.run import launching, relay, runner, sweep
 from fwexp.run.config import run_key
 
@@ -50,7 +50,7 @@ class World:
 def world(monkeypatch):
     """Three figures, the first two of which share a run, and launchers that run in this process."""
     world = World()
-    solve, save = runner.solve, figure.save_figure
+    solve, save = runner.solve, figure_pipeline.save_figure
 
     def solve_or_fail(config, *problems, **options):
         if config["seed"] in world.failing:
@@ -82,7 +82,7 @@ def world(monkeypatch):
 
     monkeypatch.setattr(runner, "solve", solve_or_fail)
     monkeypatch.setattr(launching, "launch", launch)
-    monkeypatch.setattr(figure, "save_figure", draw)
+    monkeypatch.setattr(figure_pipeline, "save_figure", draw)
     monkeypatch.setattr(sweep, "expand", expand)
     for name in NAMES:
         made = Figure(name, title=name, data=_data, draw=lambda frame: "a table", suffixes=TABLE)

@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 from fwexp.plots import overlays
 from fwexp.plots.describe import describe
 from fwexp.plots.overlays import COLUMNS, EXTRA, MISSED, OVERALL, RIGHT, Pose, Segmentation, Shown
-from tests.papers.test_catalogue import check_texts
+from tests.papers.test_declarations import check_texts
 from tests.plots.synthetic_results import make_run
 
 RESULTS = pd.concat([make_run(seed=seed, dataset="horses") for seed in (0, 1)], ignore_index=True)

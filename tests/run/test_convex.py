@@ -15,7 +15,7 @@ from fwexp.run import catalogues, runner, sweep
 from fwexp.run.config import canonical, run_key
 from fwexp.solvers import of_kind
 from fwexp.tasks import TASKS
-from fwexp.tasks.convex import Convex
+from fwexp.tasks.convex_training import Convex
 
 LASSO = {"task": {"name": "convex"}, "dataset": {"name": "lasso", "n": 30, "d": 10}, "solver": {"name": "away"}, "max_passes": 50}
 

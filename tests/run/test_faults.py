@@ -27,7 +27,8 @@ from fwexp.papers.claims.verdict import Finding
 from fwexp.papers.origin import facts, reservations
 from fwexp.run import launching, relay, runner, work
 from fwexp.run.config import canonical
-from fwexp.store import paths, runs
+from fwexp.store import paths
+from fwexp.store import run_store as runs
 from fwexp.store.keys import key_of
 from tests.kills import killed_at
 

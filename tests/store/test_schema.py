@@ -16,9 +16,9 @@ from PIL import Image
 
 from fwexp import store
 from fwexp.cli import main
-from fwexp.papers import comparison, files
+from fwexp.papers import comparison, figure_files
 from fwexp.papers.report import build as building
-from fwexp.papers.report import runs as of_runs
+from fwexp.papers.report import run_pages as of_runs
 from fwexp.store import commit, paths, records, schema, stored_run
 from fwexp.store.keys import key_of
 from fwexp.store.provenance import provenance
@@ -244,7 +244,7 @@ def test_foreign_files_of_figures_are_left_out_with_one_line(tmp_path, capsys, m
     }
     changes = dict(FOREIGN[kind])
     record = FIGURE | changes.pop("record", {})
-    files.write(tmp_path / "figures" / "quickstart", contents | changes, record)
+    figure_files.write(tmp_path / "figures" / "quickstart", contents | changes, record)
     monkeypatch.setattr(building, "all_claims", dict)
     monkeypatch.setattr("plotly.offline.get_plotlyjs", str)
     building.build(tmp_path)

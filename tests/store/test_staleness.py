@@ -58,7 +58,7 @@ PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": 
         ("fwexp.data.digits", ALL - {"conll2000"}),
         ("fwexp.data.conll2000", {"conll2000"}),
         ("fwexp.data.metrics", {"conll2000"}),  # imported in a function
-        ("fwexp.store.runs", set()),
+        ("fwexp.store.run_store", set()),
     ],
 )
 def test_a_run_depends_on_what_makes_its_numbers_and_no_more(edit, module, changed):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 
 Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]  # sentence pairs, as lists of words
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fwexp.data.alignment.bitext import Pairs
-from fwexp.data.files import read_lines
+from fwexp.data.data_files import read_lines
 from fwexp.errors import DataError
 
 PROGRAM = "eflomal-align"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.data.alignment.bitext import Bitext, Lexicon
-from fwexp.jit.kernels import njit, register_jitable
+from fwexp.jit.compilation import njit, register_jitable
 
 MODEL_1_ITERATIONS = 5
 HMM_ITERATIONS = 5

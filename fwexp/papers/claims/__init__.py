@@ -6,8 +6,8 @@ A claim looks at all seeds of the runs that it names, and at all logged points o
 gives ``undecided``, never a guess.
 """
 
-from fwexp.papers.claims.catalogue import Claim, all_claims, claim, of_paper, shown_by
-from fwexp.papers.claims.check import check, check_all
+from fwexp.papers.claims.registry import Claim, all_claims, claim, of_paper, shown_by
 from fwexp.papers.claims.verdict import VERDICTS, Finding, Undecided
+from fwexp.papers.claims.verdict_records import check, check_all
 
 __all__ = ["VERDICTS", "Claim", "Finding", "Undecided", "all_claims", "check", "check_all", "claim", "of_paper", "shown_by"]

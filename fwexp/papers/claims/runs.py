@@ -9,7 +9,7 @@ name no number, is the same in all of them:
 * what is **considerably** (substantially, significantly) lower is so by a factor of at least `FACTOR`, in the median; what is
   **similar** (comparable, not sensitive) is within it.
 
-All of these are varied, see `fwexp.papers.claims.catalogue`.
+All of these are varied, see `fwexp.papers.claims.registry`.
 """
 
 from collections.abc import Sequence

@@ -7,11 +7,11 @@ from pathlib import Path
 from fwexp.errors import OptionError, not_installed
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
-from fwexp.papers.catalogue import PAPERS
 from fwexp.papers.claims import all_claims, check_all
-from fwexp.papers.claims.check import check_writable as check_claims
-from fwexp.papers.claims.check import save
-from fwexp.papers.files import PICTURE
+from fwexp.papers.claims.verdict_records import check_writable as check_claims
+from fwexp.papers.claims.verdict_records import save
+from fwexp.papers.declarations import PAPERS
+from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.report.figures import Drawn, compared, drawn
 
 NEEDED = ("plotly", "jinja2")
@@ -51,7 +51,7 @@ def build(results_dir="results") -> Path:
     from fwexp import store
     from fwexp.papers import comparison
     from fwexp.papers.report import overview, pages
-    from fwexp.papers.report import runs as of_runs
+    from fwexp.papers.report import run_pages as of_runs
 
     results_dir = check_folder("results_dir", results_dir)
     check_writable(results_dir)

@@ -13,8 +13,8 @@ import pandas as pd
 
 from fwexp.driver.progress import print_line
 from fwexp.errors import DataError
-from fwexp.papers.catalogue import FIGURES, PAPERS, Figure, is_ours
-from fwexp.papers.files import PICTURE, paths, read_file, read_record
+from fwexp.papers.declarations import FIGURES, PAPERS, Figure, is_ours
+from fwexp.papers.figure_files import PICTURE, paths, read_file, read_record
 from fwexp.plots import profiles, style
 from fwexp.plots.frames import AXES, MEASURES, POSITIONS
 from fwexp.store.records import Damaged

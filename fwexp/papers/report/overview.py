@@ -9,8 +9,8 @@ import pandas as pd
 
 from fwexp.methods import methods
 from fwexp.papers import comparison
-from fwexp.papers.catalogue import PAPERS, Advance, Paper, is_ours
 from fwexp.papers.claims.verdict import HOLDS, OPEN
+from fwexp.papers.declarations import PAPERS, Advance, Paper, is_ours
 from fwexp.papers.report.pages import title_of
 from fwexp.plots import style
 

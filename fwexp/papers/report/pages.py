@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from fwexp.papers.catalogue import PAPERS, Figure, Kind, is_ours, papers_by_id
 from fwexp.papers.claims import VERDICTS, all_claims, shown_by
 from fwexp.papers.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding
-from fwexp.papers.files import PICTURE
+from fwexp.papers.declarations import PAPERS, Figure, Kind, is_ours, papers_by_id
+from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.origin import OF_CODE
 from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
 

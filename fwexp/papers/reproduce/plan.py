@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fwexp.papers.catalogue import FIGURES, Figure
+from fwexp.papers.declarations import FIGURES, Figure
 
 GUESS, SMOKE_GUESS = 60.0, 3.0
 """Seconds of a run of which no stored run tells anything, where no figure is drawn of it, and of one of the smoke presets."""

@@ -20,14 +20,14 @@ import pandas as pd
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, unknown
 from fwexp.files import owned
-from fwexp.papers.catalogue import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.claims import all_claims, check_all, shown_by
-from fwexp.papers.claims.check import read, tally, verdicts
-from fwexp.papers.files import PICTURE, TABLE, paths, read_file, read_record, sealed
+from fwexp.papers.claims.verdict_records import read, tally, verdicts
+from fwexp.papers.declarations import FIGURES, PAPERS, papers_by_id
+from fwexp.papers.figure_files import PICTURE, TABLE, paths, read_file, read_record, sealed
 from fwexp.papers.origin import commit_of
 from fwexp.papers.peers.contests import CONTESTS
 from fwexp.papers.report.figures import Drawn, drawn
-from fwexp.papers.reproduce.check import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, is_current, read_json
+from fwexp.papers.reproduce.published_faults import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, is_current, read_json
 from fwexp.store.records import Damaged
 
 KIND = "published results"

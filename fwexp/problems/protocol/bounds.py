@@ -1,6 +1,6 @@
 """Bounds on features, for steps and orders that look at curvatures."""
 
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 
 
 @dispatched

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 
 
 class Workspace(NamedTuple):

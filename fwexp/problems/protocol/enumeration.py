@@ -1,6 +1,6 @@
 """All labelings, where they are few."""
 
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 
 
 @dispatched

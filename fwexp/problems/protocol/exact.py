@@ -1,6 +1,6 @@
 """The maximum of the dual over a whole block, where blocks are small or have structure."""
 
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 from fwexp.problems.protocol import derived, required
 
 

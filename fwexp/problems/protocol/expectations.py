@@ -3,7 +3,7 @@
 Zeros are the uniform distribution.
 """
 
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 
 
 @dispatched

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 
 
 @dispatched

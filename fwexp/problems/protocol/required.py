@@ -1,6 +1,6 @@
 """Oracles, loss and features: the functions that every family registers, and all that most solvers need."""
 
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 
 
 @dispatched

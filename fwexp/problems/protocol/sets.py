@@ -1,6 +1,6 @@
 """Labelings that are kept and compared, for active sets and caches."""
 
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 
 
 @dispatched

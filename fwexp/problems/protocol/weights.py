@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fwexp.jit.kernels import dispatched, njit, specialise
+from fwexp.jit.compilation import dispatched, njit, specialise
 from fwexp.problems.protocol.derived import scatter_block
 
 UNCONSTRAINED = np.empty(0, dtype=np.int64)  # ``nonnegative`` of a problem without constraints

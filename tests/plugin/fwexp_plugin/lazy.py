@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fwexp.convex.base import OpenLoopOptions
+from fwexp.convex.method import OpenLoopOptions
 from fwexp.convex.vertices import LinearMinimisation
 from fwexp.options import check_number, option
 

@@ -11,11 +11,11 @@ import pandas as pd
 
 from fwexp.files import owned
 from fwexp.files.reading import read_regular
-from fwexp.papers.catalogue import FIGURES, PAPERS
 from fwexp.papers.claims import VERDICTS, all_claims
-from fwexp.papers.files import TABLE, read_record
+from fwexp.papers.declarations import FIGURES, PAPERS
+from fwexp.papers.figure_files import TABLE, read_record
 from fwexp.papers.origin import OF_CODE
-from fwexp.papers.peers import table as peers
+from fwexp.papers.peers import peer_table as peers
 from fwexp.papers.peers.contests import CONTESTS
 from fwexp.plots.frames import COLUMNS
 from fwexp.store import records

@@ -1,5 +1,5 @@
 from fwexp.run.config import canonical
-from fwexp.store.labels import differing, labels
+from fwexp.store.run_labels import differing, labels
 
 
 def configured(solver="bcfw", options=None, **more):

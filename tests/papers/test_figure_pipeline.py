@@ -23,8 +23,8 @@ from fwexp.errors import DataError, RunsFailed, UserError
 from fwexp.experiments import FIGURES, make_figure
 from fwexp.files.atomic import clean
 from fwexp.files.owned import RECORD
-from fwexp.papers import files as figure_files
-from fwexp.papers.figure import save_figure, stored_results
+from fwexp.papers import figure_files as figure_files
+from fwexp.papers.figure_pipeline import save_figure, stored_results
 from fwexp.papers.origin import Origin, reservations
 from fwexp.plots.curves import Chart
 from fwexp.run import runner, sweep
@@ -251,7 +251,7 @@ def test_failed_runs_are_said_in_the_picture_and_raised(made, tmp_path, monkeypa
     monkeypatch.setattr(store, "load_results", lambda where, key: load(where, key=[k for k in key if k != keys[0]]))
     monkeypatch.setattr(sweep, "execute_together", _fail)
     notes = []
-    monkeypatch.setattr("fwexp.papers.figure.save_figure", lambda *_, note: notes.append(note))
+    monkeypatch.setattr("fwexp.papers.figure_pipeline.save_figure", lambda *_, note: notes.append(note))
     with pytest.raises(sweep.RunsFailed):
         make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
     assert notes == [f"smoke preset, 1 of {len(keys)} runs failed"]
@@ -338,7 +338,7 @@ def test_an_interrupt_waits_until_the_figure_is_whole(made, monkeypatch, capsys)
         os.kill(os.getpid(), signal.SIGINT)
         return save_figure(*arguments, **options)
 
-    monkeypatch.setattr("fwexp.papers.figure.save_figure", interrupted)
+    monkeypatch.setattr("fwexp.papers.figure_pipeline.save_figure", interrupted)
     before = [path.read_bytes() for path in paths]
     line = ["figure", NAME, "--preset", "smoke", "hydra/launcher=basic", f"results_dir={folder}"]
     assert main(line) == 130
@@ -419,7 +419,7 @@ def test_a_paper_stands_for_its_figures(paper, tmp_path, monkeypatch, capsys):
     def makers(names, *, results_dir, **_):
         return {name: functools.partial(make, name, results_dir) for name in names}
 
-    monkeypatch.setattr("fwexp.papers.figure.makers", makers)
+    monkeypatch.setattr("fwexp.papers.figure_pipeline.makers", makers)
     with pytest.raises(RunsFailed, match=r"^1 of 6 figures failed: review/fig2; repeat the command to try again$"):
         figure.main([NAME, paper, "review/fig1", f"results_dir={tmp_path}"])
     assert made == [NAME, *(name for name in FIGURES if name.startswith("review/"))]

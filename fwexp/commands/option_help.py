@@ -18,7 +18,7 @@ from fwexp.options import NoOptions
 from fwexp.plugins import KINDS
 from fwexp.run.catalogues import catalogue, kinds
 from fwexp.run.config import defaults_of
-from fwexp.store.labels import as_text
+from fwexp.store.run_labels import as_text
 
 SOLVERS_USAGE = """\
 usage: fwexp solvers [NAME]

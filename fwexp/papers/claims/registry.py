@@ -17,8 +17,8 @@ from types import MappingProxyType
 
 from fwexp import plugins
 from fwexp.errors import ParameterError, unknown
-from fwexp.papers.catalogue import FIGURES, PAPERS, Figure, Need, import_experiments, papers_by_id
 from fwexp.papers.claims.verdict import Finding
+from fwexp.papers.declarations import FIGURES, PAPERS, Figure, Need, import_experiments, papers_by_id
 
 
 @dataclass(frozen=True)

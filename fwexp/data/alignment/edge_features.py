@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.data.alignment.bitext import Bitext, Lexicon, Pairs, dice
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 
 # Lower ends of the bins after the first.
 DICE = (0.001, 0.01, 0.03, 0.06, 0.1, 0.15, 0.22, 0.33, 0.5)

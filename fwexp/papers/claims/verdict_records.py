@@ -12,10 +12,10 @@ from fwexp.files.folders import check_folder
 from fwexp.files.reading import read_regular
 from fwexp.methods import method_of
 from fwexp.options import flat
-from fwexp.papers.catalogue import Need, papers_by_id
-from fwexp.papers.claims.catalogue import Claim, all_claims
+from fwexp.papers.claims.registry import Claim, all_claims
 from fwexp.papers.claims.runs import Runs
 from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, for_json
+from fwexp.papers.declarations import Need, papers_by_id
 
 KIND = "verdicts"
 LARGEST = 2**24  # bytes of a file of verdicts

@@ -6,8 +6,8 @@ from dataclasses import field
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import as_seed
 from fwexp.estimators.chain_model import ChainModel
+from fwexp.estimators.estimator import as_seed
 from fwexp.options import check_number
 from fwexp.store.models import load_run
 

@@ -10,8 +10,8 @@ from fwexp.convex import Bilinear, Minimisation, minimize, saddle_point
 from fwexp.convex.minimize import new_method, new_saddle_method
 from fwexp.errors import ParameterError
 from fwexp.plugins import CONVEX, SADDLE
-from fwexp.tasks.base import Task
 from fwexp.tasks.result import Result
+from fwexp.tasks.task import Task
 
 
 class Convex(Task):

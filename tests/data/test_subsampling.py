@@ -1,6 +1,6 @@
 import numpy as np
 
-from fwexp.data.sampling import sample
+from fwexp.data.subsampling import sample
 
 
 def test_a_sample_has_n_examples_and_contains_the_smaller_samples():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwexp.convex.base import StepOptions, View
+from fwexp.convex.method import StepOptions, View
 from fwexp.convex.vertices import Active
 from fwexp.options import check_number, option
 

@@ -96,7 +96,7 @@ def _places(runs: Sequence) -> dict[str, str]:
 
 def _options(runs: Sequence, places: Mapping[str, str]) -> dict[str, str]:
     """By key, the options in which runs differ that are alike in task, data, lam and method."""
-    from fwexp.store.labels import differing
+    from fwexp.store.run_labels import differing
 
     alike = defaultdict(list)
     for run in runs:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import CertifiedSVM
+from fwexp.estimators.estimator import CertifiedSVM
 from fwexp.problems.arrays import as_list
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, snapshot

@@ -6,7 +6,7 @@ import pytest
 
 from fwexp.blocks.acceleration import AccelerateOptions
 from fwexp.cli import main
-from fwexp.commands.options import GROUPS, meanings, offered
+from fwexp.commands.option_help import GROUPS, meanings, offered
 from fwexp.methods import ALIASES, methods
 from fwexp.run.catalogues import catalogue, that_fit
 from fwexp.solvers.bcfw_options import CacheOptions

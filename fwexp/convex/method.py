@@ -13,8 +13,8 @@ from numpy.linalg import norm
 
 from fwexp.convex import steps
 from fwexp.convex.atoms import ActiveSet, Atom
+from fwexp.convex.feasible_sets import ConvexSet, Product, vector
 from fwexp.convex.objectives import Function
-from fwexp.convex.sets import ConvexSet, Product, vector
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import quiet
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown

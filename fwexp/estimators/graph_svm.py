@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, warn
-from fwexp.estimators.base import CertifiedSVM, PartsScore
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
 from fwexp.options import check_choice
 from fwexp.problems import full_pairs

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fwexp.convex import projections
+from fwexp.convex import euclidean_projections
 from fwexp.convex.atoms import Atom, single
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_integer, check_positive
@@ -194,7 +194,7 @@ class Simplex(Sized):
         return math.sqrt(2.0) * self.radius if self.dim > 1 else 0.0
 
     def project(self, x):
-        return projections.onto_simplex(x, self.radius)
+        return euclidean_projections.onto_simplex(x, self.radius)
 
     softens = True
 
@@ -243,7 +243,7 @@ class L1Ball(Sized):
         return 2.0 * self.radius
 
     def project(self, x):
-        return projections.onto_l1_ball(x, self.radius)
+        return euclidean_projections.onto_l1_ball(x, self.radius)
 
     def atoms(self, numbers):
         return (numbers % self.dim)[:, None], np.where(numbers < self.dim, self.radius, -self.radius)[:, None]
@@ -275,7 +275,7 @@ class L2Ball(Sized):
         return 2.0 * self.radius
 
     def project(self, x):
-        return projections.onto_l2_ball(x, self.radius)
+        return euclidean_projections.onto_l2_ball(x, self.radius)
 
 
 class Box(ConvexSet):

@@ -14,7 +14,7 @@ from fwexp.data.metrics import chunk_f1
 from fwexp.data.own import read_columns
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
-from fwexp.papers.peers.table import in_columns
+from fwexp.papers.peers.peer_table import in_columns
 from fwexp.papers.peers.tools import called, module
 
 LAM, LAMS = 0.01, (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # to choose from: 1, 2, 5 of every power of ten, down to LAM

@@ -15,7 +15,7 @@ from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES, Kind
 from fwexp.experiments import Figure as DeclaredFigure
 from fwexp.methods import method_of
-from fwexp.papers.figure import PICTURE, save_figure
+from fwexp.papers.figure_pipeline import PICTURE, save_figure
 from fwexp.plots import icml2013_table, style
 from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.frames import COLUMNS

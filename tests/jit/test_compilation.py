@@ -20,20 +20,20 @@ import pytest
 
 import fwexp
 from fwexp.files import code_digest
-from fwexp.jit import disk_cache, kernels
+from fwexp.jit import compilation, disk_cache
 from fwexp.problems import protocol
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.evaluation import Evaluator, _decode_range
 
 PACKAGE = Path(fwexp.__file__).parent
-CACHE = kernels.cache_directory(__name__).parent
+CACHE = compilation.cache_directory(__name__).parent
 
 # A package of its own for every test: the modules that decide how kernels are compiled, and three tiny ones with kernels.
 TINY = {
     "oracles/__init__.py": "",
     "oracles/tiny.py": """
 import math
-from fwexp.jit.kernels import array_kernel
+from fwexp.jit.compilation import array_kernel
 
 @array_kernel("(f8[::1],)")
 def log_sum(scores):  # whose value shows the smallest difference in machine code
@@ -46,7 +46,7 @@ def log_sum(scores):  # whose value shows the smallest difference in machine cod
     "problems/tiny.py": """
 from typing import NamedTuple
 import numpy as np
-from fwexp.jit.kernels import dispatched
+from fwexp.jit.compilation import dispatched
 from fwexp.oracles.tiny import log_sum
 
 class Tiny(NamedTuple):
@@ -62,7 +62,7 @@ def _(problem, i, w):
 """,
     "solvers/__init__.py": "",
     "solvers/tiny.py": """
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 from fwexp.problems.tiny import value
 
 @njit
@@ -154,14 +154,14 @@ def test_settings_of_numba_lead_nowhere_else(monkeypatch, setting, value):
     """Nor do functions of other packages that are decorated later lose their own place."""
     monkeypatch.setattr(numba.config, setting, value, raising=False)
 
-    @kernels.njit
+    @compilation.njit
     def kernel(x):
         return x + 1
 
     assert getattr(numba.config, setting) == value
     assert Path(kernel._cache.cache_path).is_relative_to(CACHE)
     with pytest.raises(TypeError):
-        kernels.njit(3)
+        compilation.njit(3)
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, read_from, tmp
     monkeypatch.setattr(disk_cache, "base", lambda: (tmp_path, ""))
 
     def directories():
-        return {name: kernels.cache_directory.__wrapped__(f"fwexp.solvers.{name}") for name in "st"}
+        return {name: compilation.cache_directory.__wrapped__(f"fwexp.solvers.{name}") for name in "st"}
 
     before = directories()
     assert before == directories()
@@ -232,7 +232,7 @@ def test_an_edit_of_any_file_of_block_methods_changes_the_digest_of_their_kernel
     read_from(folder)
 
     def digest(module):
-        return code_digest.digest([module, *kernels.REACHED], whole=kernels.PACKAGES)
+        return code_digest.digest([module, *compilation.REACHED], whole=compilation.PACKAGES)
 
     before = {module: digest(module) for module in (LOOP, "fwexp.blocks.active_set", "fwexp.solvers.excessive_gap")}
     assert digest(LOOP) == before[LOOP]
@@ -252,7 +252,7 @@ def test_all_that_kernels_call_counts_for_their_cache():
                 for cls, implementation in getattr(function, "implementations", {}).items():
                     compiled = cls is object or issubclass(cls, tuple)  # what kernels take
                     if compiled and implementation.__module__.startswith("fwexp."):
-                        counted = code_digest.closure([function.__module__, *kernels.REACHED], whole=kernels.PACKAGES)
+                        counted = code_digest.closure([function.__module__, *compilation.REACHED], whole=compilation.PACKAGES)
                         assert implementation.__module__ in counted, f"{function.__name__} in {implementation.__module__}"
                         seen.add(function.__name__)
     assert seen >= {"max_oracle", "find_corner", "step_towards"}
@@ -299,8 +299,8 @@ def outside():
 
 def test_classes_from_outside_run_compiled_but_are_not_cached_on_disk(outside):
     inside, problem = outside
-    kernel = kernels.specialise(_decode_range, problem)
-    assert kernels.specialise(_decode_range, inside) is _decode_range
+    kernel = compilation.specialise(_decode_range, problem)
+    assert compilation.specialise(_decode_range, inside) is _decode_range
     before, seen = set(CACHE.rglob("*.nbc")), len(kernel.signatures)  # of other families from outside
     values = [Evaluator(p)(np.array([1.0, -2.0, 0.5])) for p in (inside, problem)]
     assert values[0] == pytest.approx(values[1], rel=1e-14)
@@ -310,20 +310,20 @@ def test_classes_from_outside_run_compiled_but_are_not_cached_on_disk(outside):
     assert kernel.targetoptions["nogil"]
     new = {path for path in set(CACHE.rglob("*.nbc")) - before if "_decode_range" in path.name}
     assert len(new) <= 2  # of the class inside, if it was compiled here for the first time
-    assert kernels.specialise(_decode_range, problem) is kernel  # compiled once per process
+    assert compilation.specialise(_decode_range, problem) is kernel  # compiled once per process
 
 
 def test_weighted_problems_from_outside_are_not_cached_either(outside):
     inside, problem = (fwexp.weighted_problem(family, [1.0, 0.0, 2.0, 3.0]) for family in outside)
-    assert kernels.specialise(_decode_range, inside) is _decode_range
-    assert not kernels.specialise(_decode_range, problem).stats.cache_path
+    assert compilation.specialise(_decode_range, inside) is _decode_range
+    assert not compilation.specialise(_decode_range, problem).stats.cache_path
     values = [Evaluator(p)(np.array([1.0, -2.0, 0.5])) for p in (inside, problem)]
     assert values[0] == pytest.approx(values[1], rel=1e-14)
 
 
 def test_functions_of_a_problem_run_as_plain_python():
     problem = fwexp.CallbackProblem([0], features=lambda i, y: np.zeros(1), loss=lambda i, y: 0.0, max_oracle=lambda i, w: 0)
-    assert kernels.specialise(_decode_range, problem) is _decode_range.py_func
+    assert compilation.specialise(_decode_range, problem) is _decode_range.py_func
 
 
 PLAIN = """
@@ -379,7 +379,7 @@ class Circle(NamedTuple):
     pi: float
 
 
-@kernels.dispatched
+@compilation.dispatched
 def area(shape, factor):
     """Return the area times a factor."""
 

@@ -36,7 +36,7 @@ __all__ = [
 NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
 KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": references.KernelCompiler}
 PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
-REACHED = ("fwexp.jit.kernels", "fwexp.problems", "fwexp.oracles")  # Every kernel may call these.
+REACHED = ("fwexp.jit.compilation", "fwexp.problems", "fwexp.oracles")  # Every kernel may call these.
 PACKAGES = ("fwexp.problems", "fwexp.oracles", "fwexp.blocks")  # Dispatched functions of these lie anywhere in the package.
 
 INLINE = {**PART, "forceinline": True}

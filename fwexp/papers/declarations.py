@@ -21,7 +21,7 @@ from typing import Self
 
 from fwexp import plugins
 from fwexp.errors import ParameterError
-from fwexp.papers.files import PICTURE
+from fwexp.papers.figure_files import PICTURE
 
 NAME = re.compile(r"[A-Za-z][\w-]*(/[A-Za-z][\w-]*)*")
 EXPERIMENTS = "fwexp.experiments"

@@ -9,8 +9,8 @@ from fwexp.driver.clock import uninterrupted
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError
 from fwexp.files.folders import check_folder
-from fwexp.papers.catalogue import FIGURES, Figure
-from fwexp.papers.files import PICTURE, TABLE, check_writable, paths, read_record, save_figure
+from fwexp.papers.declarations import FIGURES, Figure
+from fwexp.papers.figure_files import PICTURE, TABLE, check_writable, paths, read_record, save_figure
 from fwexp.papers.origin import Origin, facts, reservations
 from fwexp.store.records import Damaged
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.jit.kernels import njit
+from fwexp.jit.compilation import njit
 from fwexp.oracles.simplex_qp import PAIRWISE_STEPS, active_set, factorise, pairwise
 
 ROUNDING = 4e-16  # of sums, relative to their terms

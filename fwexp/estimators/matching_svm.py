@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
 from fwexp.errors import ParameterError
-from fwexp.estimators.base import CertifiedSVM, PartsScore
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import fwexp
 from fwexp.problems.protocol import to_public
+from fwexp.solvers.growing_qp import SimplexQP
 from fwexp.solvers.hull import Hull, new_corners
-from fwexp.solvers.simplex_qp import SimplexQP
 from tests import reference as ref
 
 

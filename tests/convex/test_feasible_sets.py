@@ -29,7 +29,7 @@ from fwexp.convex import (
     Spectrahedron,
     UnitFlow,
 )
-from fwexp.convex.sets import PROJECTED
+from fwexp.convex.feasible_sets import PROJECTED
 
 
 def linear_program(c, **constraints):

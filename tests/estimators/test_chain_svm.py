@@ -413,7 +413,7 @@ def test_labels_have_costs(monkeypatch, tmp_path):
 def test_as_many_threads_as_jobs_evaluate(monkeypatch):
     run_in_plain_python(monkeypatch)
     counted = []
-    monkeypatch.setattr("fwexp.estimators.base.solve", lambda *_, **__: counted.append(threads.num_threads()) or 1 / 0)
+    monkeypatch.setattr("fwexp.estimators.estimator.solve", lambda *_, **__: counted.append(threads.num_threads()) or 1 / 0)
     for n_jobs in (1, -1, None):
         with pytest.raises(ZeroDivisionError):
             ChainSVM(n_jobs=n_jobs).fit(WORDS, TAGS)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base import as_array_of
+from fwexp.estimators.estimator import as_array_of
 from fwexp.estimators.examples import ExampleModel
 from fwexp.problems.features import as_features
 from fwexp.problems.graphs import check_edges
