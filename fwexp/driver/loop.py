@@ -6,7 +6,8 @@ compiled, wherever in the run that is (`Clock`). Nothing that happens here chang
 Where oracles are costly evaluation is what takes the time. There the default schedule keeps its calls below a share of the
 iteration's unless these say that the gap may be small enough, what the iteration's own calls say of its objective is logged for
 nothing, and the time limit is in wall time, evaluation included. Where passes are brief it does the first, and evaluates where the
-steps promise the gap that is asked for.
+steps promise the gap that is asked for. Elsewhere a time limit bounds the seconds of evaluation as well: rows of the schedule are
+left out while evaluation is behind, so that the run takes about twice the limit at most.
 """
 
 import math
@@ -25,6 +26,7 @@ from fwexp.jit.compilation import warn_if_interpreted
 
 PROMISE = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth an evaluation
 LESS = 0.9  # of an estimate that was worth one: what is worth the next
+HEAD_START = 0.1  # of the time limit, by which evaluation may take longer than steps before rows are left out
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C
 
 
@@ -39,7 +41,7 @@ class Bounds:
     gap_tol : float
         The certified gap that is small enough; 0 for none.
     time_limit : float, optional
-        Solver seconds; wall seconds where oracles are costly.
+        Solver seconds; wall seconds where oracles are costly. Elsewhere rows are left out while evaluation takes longer than steps.
     """
 
     max_passes: float
@@ -65,6 +67,7 @@ class TimeLimit:
     def __init__(self, seconds: float | None, clock: Clock, log: Log, spent: float) -> None:
         self.seconds, self._clock, self._log = math.inf if seconds is None else seconds, clock, log
         self._wall, self._start = log.iteration.costly, time.perf_counter() - spent
+        self.evaluation = Clock()
 
     @property
     def spent(self) -> float:
@@ -74,6 +77,10 @@ class TimeLimit:
     def met(self) -> bool:
         """Whether the time is over."""
         return (self.spent if self._wall else self._clock.seconds) >= self.seconds
+
+    def is_logging_behind(self) -> bool:
+        """Return whether evaluation has taken so much longer than steps that rows must be left out."""
+        return not self._wall and self.evaluation.seconds > self._clock.seconds + HEAD_START * self.seconds
 
     def near(self) -> bool:
         """Whether to take no more steps: there is only time left for the last evaluation, but half the time for steps at least."""
@@ -178,10 +185,14 @@ def drive(
         return Status.STALLED if iteration.stalled else None
 
     def write() -> None:
-        log.write(clock.seconds)
+        with limit.evaluation:
+            log.write(clock.seconds)
         estimate = iteration.estimated_gap() if aims and log.gap > bounds.gap_tol else math.nan
         if math.isfinite(estimate):  # so much more than the gap is an estimate
             iteration.aim = min(bounds.gap_tol * estimate / log.gap, LESS * estimate)
+
+    def affordable() -> bool:
+        return (not rarely or log.affordable) and not limit.is_logging_behind()
 
     saves = checkpoint is not None and iteration.state is not None
     with interruptible(lambda: f"at pass {iteration.oracle_calls / n:.4g}") as interrupted:
@@ -217,14 +228,14 @@ def drive(
                 if iteration.pauses:
                     log.write_known(clock.seconds)
                 if iteration.cache_hits >= place.row_hits:
-                    if not rarely or log.affordable:
+                    if affordable():
                         write()
                     # A row costs n oracle calls: between points that were given one by one it takes twice as many hits as before.
                     place.row_hits = iteration.cache_hits + (iteration.cache_hits - place.hits if chosen else n)
                 if saves and checkpoint.due:
                     save()
             promising = iteration.pauses and iteration.estimated_gap() <= bounds.gap_tol
-            if not rarely or log.affordable or promising or target == max_calls or ended() is not None:
+            if affordable() or promising or target == max_calls or ended() is not None:
                 write()
             if (status := ended()) is not None:
                 return status

@@ -68,7 +68,8 @@ def solve(
         Stop at a logged point where the certified gap, in units of the objective, is at most this; 0 runs to
         ``max_passes``. Ignored by methods without a dual point, and where the oracle is not exact, which certifies nothing.
     time_limit : float, optional
-        Solver seconds; where the oracle is in Python (``CallbackProblem``) wall seconds, evaluation for the log included.
+        Solver seconds. Evaluation for the log may take as long again: rows of the schedule are left out while it takes longer than
+        the steps. Where the oracle is in Python (``CallbackProblem``) wall seconds, evaluation for the log included.
     seed : int
         Seed of the random choices.
     test : problem, optional

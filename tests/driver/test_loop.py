@@ -284,6 +284,29 @@ def test_time_limit_is_in_solver_seconds(problem, monkeypatch):
     assert result.trace.passes.tolist() == [0.0, 1.0, 1.5]  # what was reached is logged
 
 
+@pytest.mark.parametrize(
+    ("seconds", "limit", "rows", "most"), [(0.5, 100.0, 100, 152), (10.0, 100.0, 12, 240), (10.0, None, 200, 2220)]
+)
+def test_rows_are_left_out_while_evaluation_takes_longer_than_steps(problem, monkeypatch, seconds, limit, rows, most):
+    """A step takes a second, and rows are due at every step."""
+    now = [0.0]
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    solver, log = scripted(problem, callback=lambda row: now.__setitem__(0, now[0] + seconds))
+    advance = solver.advance
+
+    def second(calls, max_steps):
+        now[0] += 1.0
+        advance(calls, max_steps)
+
+    solver.advance = second
+    result = run(solver, log, max_passes=50, time_limit=limit, schedule=0.25)
+    assert solver.oracle_calls == (limit or 200)
+    assert now[0] <= most
+    assert rows <= len(result.trace) <= rows + 2
+    assert result.trace.oracle_calls.iloc[-1] == solver.oracle_calls
+    assert np.diff(result.trace.oracle_calls).max() <= max(1.0, 2.0 * seconds)  # evenly
+
+
 def test_looks_at_the_clock_about_ten_times_a_second(problem, monkeypatch):
     """Portions grow with the rate of oracle calls, so that a fast solver is not held up."""
     now = [0.0]
