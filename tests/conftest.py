@@ -17,6 +17,8 @@ if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
 # quick is the default and the same on every machine; pytest --hypothesis-profile=long searches on.
 # No deadline: the first example of a test compiles kernels.
 hypothesis.settings.register_profile("quick", max_examples=30, deadline=None, derandomize=True)
+# faults has as many examples as the check of users' faults takes: pytest --hypothesis-profile=faults tests/convex/test_faults.py.
+hypothesis.settings.register_profile("faults", max_examples=500, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("long", max_examples=1000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("quick")
 

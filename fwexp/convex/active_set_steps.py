@@ -61,13 +61,15 @@ class Lazy(Active):
             if not self._step_inside():
                 if state.calls + self.size > calls:
                     return
-                self._view = view = self.look()
+                self._view = self.look()
                 state.calls += self.size
                 state.inspected += self.set.inspected or 0
-                if view.gap <= self.gap_tol:
+                if self._is_enough():
                     self.event = True
                     return
-                self._take_step(view)
+                self.stalled = self._is_idle
+                if not self.stalled:
+                    self._take_step(self._view)
                 if self.stalled:
                     return
             self._view = None
@@ -79,7 +81,7 @@ class Lazy(Active):
     def _step_inside(self) -> bool:
         """Go on with active atoms, where these gain enough."""
         state, f, active = self.state, self.f, self.state.active
-        if active.size == 1:
+        if active.size == 1 or self._is_idle:  # whether there is progress a linear minimisation shows
             return False
         g = f.gradient(state.x, state.z)
         dots = active.dots(g)

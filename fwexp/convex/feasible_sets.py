@@ -124,6 +124,10 @@ class ConvexSet(ABC):
         """Return a minimiser of <g, s> over the set."""
         return self.atom(vector("g", g, self.dim, self.shape)).dense(self.dim).reshape(self.shape)
 
+    def lmo_error(self, g: np.ndarray) -> float:
+        """Return by how much the minimum of <g, s> may be wrong, relative to the length of s."""
+        return ROUNDING * float(np.linalg.norm(g))
+
     def project(self, x: np.ndarray) -> np.ndarray:
         """Return the nearest point of the set."""
         raise OptionError(f"{type(self).__name__} has no projection here; sets that have one: {', '.join(PROJECTED)}")
@@ -357,6 +361,9 @@ class Product(ConvexSet):
             return Atom(None, np.concatenate([piece.dense(factor.dim) for piece, factor in pairs]))
         indices = [piece.indices + block.start for piece, block in zip(pieces, self.blocks, strict=True)]
         return Atom(np.concatenate(indices), np.concatenate([piece.values for piece in pieces]))
+
+    def lmo_error(self, g):
+        return max(factor.lmo_error(g) for factor in self.factors)
 
     def _pieces(self, x):
         return [(factor, x[block]) for factor, block in zip(self.factors, self.blocks, strict=True)]

@@ -4,6 +4,7 @@ At every point the minimiser s of <g, s>, g = f'(x), gives the Frank-Wolfe gap <
 gap is a lower bound, which is logged as the dual objective.
 """
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
@@ -13,16 +14,23 @@ from numpy.linalg import norm
 
 from fwexp.convex import steps
 from fwexp.convex.atoms import ActiveSet, Atom
-from fwexp.convex.feasible_sets import ConvexSet, Product, vector
+from fwexp.convex.differences import check_convexity, check_gradient
+from fwexp.convex.feasible_sets import EPSILON, ConvexSet, Product, vector
 from fwexp.convex.objectives import Function
+from fwexp.convex.watching import is_watched, least_product, watched
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
+from fwexp.driver.log import ROUNDING as LOGGED
 from fwexp.driver.log import quiet
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
 from fwexp.options import check_number, choice, option
 from fwexp.plugins import CONVEX
 
 REFRESH = 500  # steps after which running sums are computed anew
-ROUNDING = 1e-9  # of a gap, relative to its terms; below -ROUNDING it is none
+ROUNDING = 1e-9  # of <g, x - s>, relative to its terms
+SCALE = 32.0 / LOGGED  # rounding errors by which logged objectives may be wrong, as the log counts them
+NEAR = 1e-12  # of a value: where a decrease is this near to the promised one the slope decides
+PROGRESS, IDLE = 0.9, 30  # what of the smallest gap counts as a smaller one, and steps without that before a run may have stalled
+CORNERS = 4  # atoms of the active set at which a function is tested
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,9 @@ class State:
     inspected: int = 0  # atoms
     drops: int = 0  # steps that end at a face
     M: float = 0.0  # the estimate of a Lipschitz constant
+    least: float = math.inf  # the smallest gap so far, up to a tenth
+    idle: int = 0  # steps since then that no value shows to be a decrease
+    precision: tuple = ()  # what the function knows of its own
     more: dict = field(default_factory=dict)  # what a method has besides
 
 
@@ -78,11 +89,23 @@ class View(NamedTuple):
     gx: float  # <g, x>
     atom: Atom
     gs: float  # <g, s>
+    rounding: float = 0.0  # of the gap, where numbers are of less than double precision
 
     @property
     def gap(self) -> float:
         """<g, x - s>."""
         return self.gx - self.gs
+
+    @property
+    def bound(self) -> float:
+        """How far f(x) can be above the minimum."""
+        return max(self.gap, 0.0) + self.rounding
+
+    @property
+    def dual(self) -> float:
+        """The lower bound on the minimum; rounded down where it would equal f(x) without being it."""
+        dual = self.value - self.bound
+        return dual if self.value - dual >= 0.5 * self.bound else math.nextafter(dual, -math.inf)
 
 
 class Method(Iteration):
@@ -108,6 +131,7 @@ class Method(Iteration):
     stochastic: ClassVar[bool] = False  # whether the seed matters
 
     def __init__(self, f: Function, convex_set: ConvexSet, options, x0=None, seed: int = 0, gap_tol: float = 0.0) -> None:
+        convex_set = watched(convex_set)
         self.f, self.set, self.options, self.gap_tol = f, convex_set, options, gap_tol
         self.size = len(convex_set.factors) if isinstance(convex_set, Product) else 1
         self.calls_per_step = self.size
@@ -126,6 +150,7 @@ class Method(Iteration):
         if self.keeps_atoms:
             self.state.active = ActiveSet.of_atom(first, len(x)) if x0 is None else ActiveSet.of_point(x, first)
         self._view: View | None = None
+        self._proof: View | None = None  # of the highest lower bound
 
     @property
     def step(self) -> int:
@@ -140,11 +165,15 @@ class Method(Iteration):
     def restore(self, state) -> None:
         """Go on from a state that an equal method had."""
         self.state, self._view = state, None
+        if state.precision:
+            self.f.precision = state.precision
 
     def point(self, iterate: str) -> Point:
         """Return the iterate and its lower bound."""
         view = self.certificate()
-        return Point(self.state.x, view.value - max(view.gap, 0.0))
+        if self._proof is None or view.dual > self._proof.dual:
+            self._proof = view
+        return Point(self.state.x, view.dual)
 
     def certificate(self) -> View:
         """Return what is known at x, or find it out."""
@@ -155,12 +184,17 @@ class Method(Iteration):
         x, z = self.state.x, self.state.z
         value, g = self.f.value(x, z), self.f.gradient(x, z)
         atom = self.set.atom(g)
-        view = View(value, g, float(g @ x), atom, atom.dot(g))
-        if view.gap < -ROUNDING * max(abs(view.gx), abs(view.gs)) and view.gap < -ROUNDING * norm(g) * norm(x):
-            raise CertificateError(
-                f"lmo(g) returned a point with <g, s> = {view.gs:.6g}, above <g, x> = {view.gx:.6g} at a member x"
-            )
-        return view
+        gx, gs = float(g @ x), atom.dot(g)
+        if gx < gs and gs - gx > ROUNDING * max(abs(gx), abs(gs)) and gs - gx > self.set.lmo_error(g) * norm(x):
+            found = f"got an answer with {gs:.6g}, although x has {gx:.6g}"
+            raise CertificateError(f"lmo(g) must minimise <g, s>, {found}: it does not minimise, or x is outside the set")
+        return View(value, g, gx, atom, gs, self._rounding(g, atom))
+
+    def _rounding(self, g: np.ndarray, atom: Atom) -> float:
+        """Return the rounding error of the gap, which in double precision does not count."""
+        if self.f.epsilon <= EPSILON:
+            return 0.0
+        return steps.ROUNDINGS * self.f.epsilon * float(np.abs(g) @ np.abs(atom.direction_from(self.state.x)))
 
     def exact_dual(self) -> float:
         """Return the lower bound at x, recomputed."""
@@ -174,12 +208,47 @@ class Method(Iteration):
         atoms = {} if state.active is None else {"atoms": float(state.active.size), "drops": float(state.drops)}
         return atoms | ({"inspected": float(state.inspected)} if self.set.inspected else {})
 
-    def check_gradient(self) -> None:
-        """Refuse a gradient that the values around x contradict, towards s and two other points of the set."""
-        rng, view = np.random.default_rng(0), self.certificate()
-        others = [view.atom.dense(self.f.dim), self.set.random(rng), self.set.random(rng)]
-        with quiet():
-            self.f.check_gradient(self.state.x, others)
+    def check_start(self) -> None:
+        """Refuse a gradient that values contradict in the first direction."""
+        if self.f.doubtful:
+            with quiet():
+                check_gradient(self.f, self.state.x, [self.certificate().atom.dense(self.f.dim)])
+
+    def check_end(self, best: np.ndarray) -> float:
+        """Check the function and the linear minimisation with some evaluations more.
+
+        Parameters
+        ----------
+        best : ndarray
+            The point that was found.
+
+        Returns
+        -------
+        float
+            A lower bound on the minimum that holds after the checks; infinity if nothing speaks against those logged.
+
+        Raises
+        ------
+        CertificateError
+            A gradient is not that of the value, f is not convex, or a linear minimisation does not minimise.
+        """
+        rng, f, view = np.random.default_rng(0), self.f, self.certificate()
+        if f.doubtful:
+            others = [view.atom.dense(f.dim), self.set.random(rng), self.set.random(rng)]
+            opposite = self.set.atom(-view.g).dense(f.dim)
+            active = self.state.active
+            corners = [] if active is None else [active.atom(k).dense(f.dim) for k in range(min(active.size, CORNERS))]
+            with quiet():
+                check_gradient(f, self.state.x, others)
+                check_convexity(f, [best, self.state.x, *others, opposite, *corners])
+        proof = self._proof or view
+        if not is_watched(self.set):
+            return math.inf
+        missing = proof.gs - least_product(self.set, proof.g)
+        if missing > self.set.lmo_error(proof.g) * max(norm(best), norm(proof.atom.values)):
+            found = f"got another answer to the same g with {proof.gs - missing:.6g} instead of {proof.gs:.6g}"
+            raise CertificateError(f"lmo(g) must minimise <g, s>, {found}: it looks noisy")
+        return proof.dual - missing if missing > 0.0 else math.inf
 
     @abstractmethod
     def advance(self, calls: int, max_steps: int) -> None:
@@ -189,6 +258,7 @@ class Method(Iteration):
         """End a step; now and then compute the running sums anew."""
         state = self.state
         state.step += 1
+        state.precision = self.f.precision
         if state.step % REFRESH == 0:
             if state.active is not None:
                 state.active.normalise()
@@ -214,13 +284,31 @@ class Method(Iteration):
         def value_at(gamma: float) -> float:
             return f.value(x + gamma * direction if f.reads_point else x, z + gamma * dz)
 
+        def slope_at(gamma: float) -> float:
+            return -float(f.gradient(x + gamma * direction, z + gamma * dz) @ direction)
+
         line = steps.Line(state.step, x, direction, slope, most, None, value_at)
         if callable(rule := self.options.step):
             curvature = f.curvature(direction, dz) if f.quadratic else None
             return steps.asked(rule, replace(line, x=x.copy(), curvature=curvature)) if direction.any() else 0.0
-        gamma, state.M = steps.adaptive(line, view.value, state.M)
+        rounding = steps.ROUNDINGS * f.epsilon * float(np.abs(view.g) @ np.abs(direction if block is None else inside))
+        gamma, measured = 0.0, False
+        if slope > rounding:
+            noise = math.inf if f.gradient_is_free else NEAR * abs(view.value)
+            gamma, state.M, measured = steps.adaptive(line, view.value, state.M, slope_at, noise, f.epsilon)
         self.stalled = gamma == 0.0 < slope
+        state.idle = 0 if measured else state.idle + (gamma > 0.0)
         return gamma
+
+    def _note_gap(self, gap: float) -> None:
+        """Take down the gap at x, which may show progress."""
+        if gap < PROGRESS * self.state.least:
+            self.state.least, self.state.idle = gap, 0
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether neither values nor gaps have shown progress for long."""
+        return self.state.idle > max(IDLE, self.state.step // 2)
 
 
 class Evaluation(Objective):
@@ -231,9 +319,10 @@ class Evaluation(Objective):
 
     def __call__(self, point: Point, stop=None) -> Value:
         """Return f at the iterate."""
-        method = self.method
+        method, view = self.method, self.method.certificate()
         value = method.f.value(method.state.x, method.state.z)
-        return Value(value, scale=abs(value))
+        terms = abs(value) + float(np.abs(view.g) @ np.abs(method.state.x))
+        return Value(value, scale=max(abs(value), terms * SCALE * method.f.epsilon))
 
     def exact(self, point: Point, value: Value) -> float:
         """Return f at a point, recomputed."""

@@ -5,7 +5,6 @@ z by A d, which costs O(rows) where the atoms are sparse, and the one product of
 ``A`` is an array, a scipy sparse matrix or a `scipy.sparse.linalg.LinearOperator`.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.differences import contradict
-from fwexp.convex.feasible_sets import ConvexSet, vector
+from fwexp.convex.feasible_sets import EPSILON, ConvexSet, epsilon, vector
 from fwexp.convex.matrix import Matrix
-from fwexp.errors import CertificateError, OptionError, ParameterError, shown
+from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_function, check_integer, plain
 
 EVERYWHERE = slice(None)
+SHORT = {11: float(np.finfo(np.float16).eps), 24: float(np.finfo(np.float32).eps)}  # precisions by the bits of their numbers
+EVIDENCE = 64  # numbers with more than half of these bits, and none with more than these, before precision goes by bits
 
 
 class Function(ABC):
@@ -38,6 +38,14 @@ class Function(ABC):
         Whether ``value`` reads more of a point than its image.
     terms : int or None
         Of how many terms it is the sum or the mean, where it has ``sampled``.
+    doubtful : bool
+        Whether it may be another function than it is said to be: not convex, or with another gradient.
+    gradient_is_free : bool
+        Whether a value comes with its gradient.
+    epsilon : float
+        The precision of values and gradients.
+    precision : tuple
+        What that goes by, if it is found out as a run goes.
     """
 
     dim: int
@@ -45,6 +53,10 @@ class Function(ABC):
     needs_direction: bool = False
     reads_point: bool = True
     terms: int | None = None
+    doubtful: bool = False
+    gradient_is_free: bool = False
+    epsilon: float = EPSILON
+    precision: tuple = ()
 
     @abstractmethod
     def image(self, x: np.ndarray) -> np.ndarray:
@@ -217,6 +229,11 @@ class Quadratic(Function):
     needs_direction = True
     largest_decomposed = 300
 
+    @property
+    def doubtful(self):
+        """Whether its eigenvalues are unknown."""
+        return self.dim > self.largest_decomposed
+
     def __init__(self, Q, c=None) -> None:
         self.matrix = Matrix(Q, "Q")
         self.dim = self.matrix.shape[1]
@@ -283,12 +300,13 @@ class UserFunction(Function):
     """
 
     reads_point = False
+    doubtful = gradient_is_free = True
 
     def __init__(self, fun: Callable, dim: int, shape: tuple[int, ...] | None = None) -> None:
         self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
         self._shape = shape or (dim,)
         self._at: np.ndarray | None = None
-        self._largest = 0.0  # |value| so far
+        self.precision = EPSILON, 0, *(0 for _ in SHORT)  # of the types, bits of numbers, long numbers of each precision
 
     def image(self, x):
         return x.copy()
@@ -306,7 +324,7 @@ class UserFunction(Function):
         """Return value and gradient, asked for once per point."""
         if self._at is None or not np.array_equal(self._at, x):
             self._known = self._asked(x)
-            self._at, self._largest = x.copy(), max(self._largest, abs(self._known[0]))
+            self._at = x.copy()
         return self._known
 
     def _asked(self, x: np.ndarray, *more) -> tuple[float, np.ndarray]:
@@ -320,37 +338,28 @@ class UserFunction(Function):
             raise ParameterError(f"fun(x) must return a number as its value, got {shown(answer[0])}") from None
         if not np.isfinite(value):
             raise ParameterError(f"fun(x) must return a finite value, got {value}")
-        return value, vector("the gradient that fun(x) returns", answer[1], self.dim, self._shape).copy()
+        g = vector("the gradient that fun(x) returns", answer[1], self.dim, self._shape).copy()
+        self._see_precision(answer)
+        return value, g
 
-    def check_gradient(self, x: np.ndarray, others: list[np.ndarray]) -> None:
-        """Refuse a gradient at x that values on the ways to other points contradict.
+    @property
+    def epsilon(self):
+        """That of the types of numbers; if numbers so far are as short as those of a lower precision, that."""
+        declared, most, *long = self.precision
+        if declared > EPSILON:
+            return declared
+        fitting = (eps for (bits, eps), count in zip(SHORT.items(), long, strict=True) if most <= bits and count >= EVIDENCE)
+        return next(fitting, EPSILON)
 
-        Parameters
-        ----------
-        x : ndarray
-        others : list of ndarray
-            Points of the set.
-
-        Raises
-        ------
-        CertificateError
-            The gradient is not that of the value.
-        """
-        value, g = self._both(x)
-        for y in others:
-            slope = float(g @ (y - x))
-
-            def change(h: float, y=y) -> float:
-                try:
-                    return self._both((1.0 - h) * x + h * y)[0] - value
-                except (ValueError, ArithmeticError):  # too large for a float there, say
-                    return math.nan
-
-            if contradict(change, slope, self._largest):
-                where = "from the last iterate towards another point of the set"
-                raise CertificateError(
-                    f"fun(x) returns a gradient that is not that of its value: {where} f does not change at the rate {slope:.6g}"
-                )
+    def _see_precision(self, answer: tuple) -> None:
+        """Take down the precision of an answer: that of its types, and how many bits its numbers have."""
+        declared, most, *long = self.precision
+        declared = max(declared, epsilon(*answer))
+        if declared == EPSILON and most <= max(SHORT):
+            numbers = np.frexp(np.append(np.asarray(answer[1], dtype=np.float64), float(answer[0])))[0]
+            most = max([most, *(bits + 1 for bits in SHORT if (np.ldexp(numbers, bits) % 1.0).any())])
+            long = [n + int(((np.ldexp(numbers, bits // 2) % 1.0) != 0.0).sum()) for n, bits in zip(long, SHORT, strict=True)]
+        self.precision = declared, most, *long
 
 
 class FiniteSum(UserFunction):

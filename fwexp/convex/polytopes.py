@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.feasible_sets import REAL, ROUNDING, ConvexSet, Sized, vector
+from fwexp.convex.feasible_sets import REAL, ROUNDING, ConvexSet, Sized, epsilon, vector
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_function, check_integer
 from fwexp.problems.arrays import as_array
@@ -130,7 +130,7 @@ class Hull(ConvexSet):
 
 
 class Oracle(ConvexSet):
-    """A set that is known by a function alone.
+    """A set that is known by a function alone, whose answers `minimize` and `saddle_point` compare with one another.
 
     Parameters
     ----------
@@ -146,8 +146,12 @@ class Oracle(ConvexSet):
         self.dim = check_integer("dim", dim, 1)
         self._contains = check_function("contains", contains, optional=True)
 
+    epsilon = 0.0  # the precision of the least precise answer so far
+
     def atom(self, g):
-        s = vector("what lmo(g) returns", self._lmo(g.reshape(self.shape).copy()), self.dim, self.shape).copy()
+        answer = self._lmo(g.reshape(self.shape).copy())
+        s = vector("what lmo(g) returns", answer, self.dim, self.shape).copy()
+        self.epsilon = max(self.epsilon, epsilon(answer))
         if not self.contains(s):
             raise ParameterError(f"what lmo(g) returns must lie in the set, got {shown(s.tolist())}")
         return Atom(None, s)

@@ -4,6 +4,7 @@ Dual extragradient (Nesterov 2007; Taskar, Lacoste-Julien & Jordan 2006; the rev
 (Gidel, Jebara & Lacoste-Julien 2017; the review, algorithm 7, whose text has the signs of the gradient and of r_t wrong in 4.1).
 """
 
+import copy
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -13,6 +14,7 @@ import numpy as np
 from fwexp.convex import games
 from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.games import Bilinear, Pair
+from fwexp.convex.watching import is_watched, least_product, watched
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.errors import OptionError
 from fwexp.options import check_positive, choice, option
@@ -41,8 +43,10 @@ class SaddleMethod(Iteration):
     size = 1
 
     def __init__(self, game: Bilinear, options, gap_tol: float = 0.0) -> None:
-        self.game, self.options, self.gap_tol = game, options, gap_tol
+        self.game, self.options, self.gap_tol = copy.copy(game), options, gap_tol
+        self.game.X, self.game.Y = watched(game.X), watched(game.Y)
         self.state = State()
+        self._proof: tuple[float, Pair] | None = None  # the highest lower bound, and its pair
         self.start()
 
     @property
@@ -86,7 +90,31 @@ class SaddleMethod(Iteration):
     def point(self, iterate):
         """Return the x of the pair, and min_x' L(x', y)."""
         pair = self.pair()
-        return Point(pair.x, games.bounds(self.game, pair)[1])
+        dual = games.bounds(self.game, pair)[1]
+        if self._proof is None or dual > self._proof[0]:
+            self._proof = dual, pair
+        return Point(pair.x, dual)
+
+    def check_end(self, best: np.ndarray) -> tuple[float, float]:
+        """Check linear minimisations that a user brings with some questions more.
+
+        Parameters
+        ----------
+        best : ndarray
+            The x that was found.
+
+        Returns
+        -------
+        value, dual : float
+            The least that max_y L(x, y) can be after the checks, and the most that min_x L(x, y) can be for the best y.
+        """
+        game, value, dual = self.game, -np.inf, np.inf
+        if is_watched(game.Y):
+            value = -least_product(game.Y, -game.gradient_y(best)) + float(game.p @ best) + game.constant
+        if is_watched(game.X) and self._proof is not None:
+            pair = self._proof[1]
+            dual = least_product(game.X, pair.gx) - pair.qy + game.constant
+        return value, dual
 
     def extras(self):
         """Return the sizes of active sets."""

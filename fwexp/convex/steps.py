@@ -16,6 +16,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.options import as_real, plain
 
 TAU, ETA = 2.0, 0.9
+ROUNDINGS = 4.0  # rounding errors of a sum, relative to its terms, by which it may be wrong
 TRIALS = 100  # more doublings than there are between the smallest and the largest number that matter
 STEPS = ("auto", "line_search", "adaptive", "open_loop")
 
@@ -80,8 +81,13 @@ def exact(slope: float, curvature: float, most: float) -> float:
     return most if slope >= most * curvature else slope / curvature
 
 
-def adaptive(line: Line, value: float, M: float) -> tuple[float, float]:
-    """Return a step and the estimate of the Lipschitz constant that goes with it.
+def adaptive(
+    line: Line, value: float, M: float, slope_at: Callable[[float], float], noise: float, epsilon: float
+) -> tuple[float, float, bool]:
+    """Return a step, the estimate of the Lipschitz constant that goes with it, and whether the decrease is measurable.
+
+    A decrease below the rounding errors of the values cannot be measured. Then the slope decides: if it is still at least
+    slope - gamma M ||d||^2 / 2 at the end of a step, a convex function has decreased as the model promises.
 
     Parameters
     ----------
@@ -90,26 +96,36 @@ def adaptive(line: Line, value: float, M: float) -> tuple[float, float]:
         f(x).
     M : float
         The estimate so far; 0 if there is none.
+    slope_at : callable
+        ``slope_at(gamma)`` returns -<f'(x + gamma d), d>.
+    noise : float
+        By how much a value may miss the promise for the slope to decide.
+    epsilon : float
+        The precision of values.
 
     Returns
     -------
     gamma, M : float
         0 and M where no step keeps what the model promises: to rounding f has its minimum along d at x, unless the slope is
-        not that of f, which `UserFunction.check_gradient` tells.
+        not that of f, which `differences.check_gradient` finds.
+    measured : bool
     """
     slope, most, norm_sq, before = line.slope, line.most, float(line.d @ line.d), M
     if slope <= 0.0 or norm_sq == 0.0:
-        return 0.0, M
+        return 0.0, M, False
     if M == 0.0:
         eps = 1e-3 * most
         M = 2.0 * (line.value(eps) - value + eps * slope) / (eps * eps * norm_sq)
         M = max(M, 1e-3 * slope / (most * norm_sq))
     M *= ETA
-    rounding = 4.0 * np.finfo(float).eps * abs(value)
+    rounding = ROUNDINGS * epsilon * abs(value)
     for _ in range(TRIALS):
         gamma = min(slope / (M * norm_sq), most)
         promised = value - gamma * slope + 0.5 * gamma * gamma * M * norm_sq
-        if line.value(gamma) <= promised + rounding:
-            return gamma, M
+        after = line.value(gamma)
+        if value - promised > rounding and after <= promised + rounding:
+            return gamma, M, after < value - rounding
+        if after - promised <= noise and slope_at(gamma) >= slope - 0.5 * gamma * M * norm_sq:
+            return gamma, M, False
         M *= TAU
-    return 0.0, before
+    return 0.0, before, False

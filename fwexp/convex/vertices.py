@@ -8,7 +8,7 @@ import numpy as np
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import Product
-from fwexp.convex.method import Method, OpenLoopOptions, StepOptions, View
+from fwexp.convex.method import IDLE, PROGRESS, Method, OpenLoopOptions, StepOptions, View
 from fwexp.convex.objectives import EVERYWHERE
 from fwexp.options import check_number, option
 from fwexp.solvers.growing_qp import SimplexQP
@@ -25,16 +25,27 @@ class LinearMinimisation(Method):
             if state.calls:  # at the start there is nothing to go by yet
                 if state.step + 1 > max_steps:
                     return
-                self._take_step(self.certificate())
+                self.stalled = self._is_idle
+                if not self.stalled:
+                    self._take_step(self.certificate())
                 if self.stalled:
                     return
                 self._count_step()
             self._view = self.look()
             state.calls += self.size
             state.inspected += self.set.inspected or 0
-            if self._view.gap <= self.gap_tol:
+            if self._is_enough():
                 self.event = True
                 return
+
+    def _is_enough(self) -> bool:
+        """Return whether the gap may be small enough, also without the rounding errors of running sums."""
+        state = self.state
+        self._note_gap(self._view.gap)
+        if self._view.bound <= self.gap_tol and not np.array_equal(image := self.f.image(state.x), state.z):
+            state.z = image
+            self._view = self.look()
+        return self._view.bound <= self.gap_tol
 
     @abstractmethod
     def _take_step(self, view: View) -> None:
@@ -190,16 +201,20 @@ class Corrective(Active):
     def _correct(self, view: View) -> None:
         state, f, target = self.state, self.f, self.SHARE * view.gap
         state.active.row(view.atom)
+        least, since, idle = math.inf, 0, state.idle
         for k in range(self.INNER):
             dots = state.active.dots(view.g)
             worst, best = int(np.argmax(dots)), int(np.argmin(dots))
             if dots[worst] - dots[best] <= target:
                 break
             self._step_between(worst, float(dots[worst]), state.active.copy_of(best), float(dots[best]), view)
-            if self.stalled:
-                self.stalled = k == 0
+            spread = dots[worst] - dots[best]
+            least, since = (spread, k) if spread < PROGRESS * least or self.state.idle == 0 else (least, since)
+            if self.stalled or k - since > max(IDLE, k // 2):
+                self.stalled = self.stalled and k == 0
                 break
             view = view._replace(value=f.value(state.x, state.z), g=f.gradient(state.x, state.z))
+        state.idle = min(state.idle, idle + 1)  # as one step
         state.active.drop_zeros()
 
 

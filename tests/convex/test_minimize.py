@@ -662,7 +662,7 @@ def test_options_that_do_not_fit_are_refused():
 
 
 def test_a_wrong_oracle_or_gradient_is_found():
-    with pytest.raises(RuntimeError, match=r"lmo\(g\) returned a point with"):
+    with pytest.raises(RuntimeError, match=r"although the answer to -g has .*: the sign looks reversed"):
         minimize(LeastSquares(np.eye(2), [1.0, 0.0]), Oracle(lambda g: np.eye(2)[np.argmax(g)], 2), x0=[0.5, 0.5])
-    with pytest.raises(RuntimeError, match="below the dual one, which cannot be: f is not convex, the gradient is not"):
+    with pytest.raises(RuntimeError, match="a gradient that is not that of its value"):
         minimize(too_small_a_gradient, Simplex(2), gap_tol=0.0)
