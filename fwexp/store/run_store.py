@@ -21,7 +21,6 @@ from types import MappingProxyType
 from fwexp.errors import OptionError, ParameterError, needing, unknown
 from fwexp.files import folders, locks
 from fwexp.files.atomic import clean, set_aside
-from fwexp.files.npz import remove_sealed
 from fwexp.methods import is_method
 from fwexp.options import check_flag, check_path
 from fwexp.store import commit, paths, records, traces
@@ -84,6 +83,8 @@ def tidy(results_dir) -> None:
 
 
 def _tidy(solver: Path) -> None:
+    from fwexp.files.npz import remove_sealed
+
     clean(solver)
     locks.clean(solver)
     for folder in {path.parent for path in solver.glob("[!.]*/.*")}:
@@ -142,6 +143,7 @@ def save(
     import numpy as np
     import yaml
 
+    from fwexp.files.npz import remove_sealed
     from fwexp.tasks.saving import model_of
 
     final = run_dir(results_dir, config)
