@@ -138,7 +138,7 @@ class Watch:
     def _workers(self) -> Mapping | None:
         """Return what the scheduler knows of its workers; None if it does not answer."""
         try:
-            return self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=SILENT)["workers"]
+            return self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=SECONDS)["workers"]
         except (OSError, RuntimeError, CancelledError):
             return None
 

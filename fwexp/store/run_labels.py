@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from fwexp.methods import method_of, methods, stated
+from fwexp.options import flat as flat_options
 from fwexp.store.keys import GROUPS, task_of
 
 # Always shown, so they are no part of what `differing` returns.
@@ -9,13 +11,29 @@ ALWAYS_SHOWN = ("task.name", "dataset.name", "solver.name", "lam", "seed")
 
 
 def labels(configs: Sequence[Mapping]) -> list[str]:
-    """Return a name for each of some configurations: data set, solver, lam, seed, task, and the options that differ among them."""
-    return [" ".join(filter(None, (_name(c), options))) for c, options in zip(configs, differing(configs), strict=True)]
+    """Return a name for each of some configurations: data set, method, lam, seed, task, and the options that differ among them.
+
+    A solver whose options are those of a named method is called by that name, without the options that the method states.
+    """
+    named = [_named(config) for config in configs]
+    options = differing([config | {"solver": solver} for config, solver in zip(configs, named, strict=True)])
+    return [" ".join(filter(None, (_name(c, s), text))) for c, s, text in zip(configs, named, options, strict=True)]
 
 
-def _name(config: Mapping) -> str:
+def _named(config: Mapping) -> dict:
+    """Return the solver of a configuration: the name of its method, and the options that this does not state."""
+    solver = dict(config["solver"])
+    name = method_of(solver["name"], solver)
+    if name not in methods():
+        return solver
+    told = stated(name)
+    kept = {key: value for key, value in solver.items() if not told.issuperset(flat_options({key: value}))}
+    return kept | {"name": name}
+
+
+def _name(config: Mapping, solver: Mapping) -> str:
     settings = " ".join(f"{key}={config[key]}" for key in ("lam", "seed") if key in config)
-    return f"{config['dataset']['name']} {config['solver']['name']} {settings}"
+    return f"{config['dataset']['name']} {solver['name']} {settings}"
 
 
 def differing(configs: Sequence[Mapping]) -> list[str]:

@@ -169,7 +169,9 @@ def test_a_cluster_that_dies_ends_the_sweep_which_goes_on_elsewhere(tmp_path, pr
     assert process.returncode == 1, lines
     assert lines[0] == "4 runs: 0 stored, 4 to run"
     assert re.match(r"fwexp: the sweep broke off: .* the cluster .*; repeat the command to go on$", lines[-1])
-    assert len(lines) == (3 if gone == "workers" else 2), lines
+    waiting = "the cluster has no worker; waiting for 6 s at most (hydra.launcher.patience)"
+    busy = "the scheduler of the cluster does not answer; waiting"  # on a busy machine
+    assert [line for line in lines[1:-1] if not line.startswith(busy)] == [waiting] * (gone == "workers"), lines
     for killed in workers:
         killed.kill()
         killed.wait()

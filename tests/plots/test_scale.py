@@ -43,6 +43,8 @@ def test_panels_have_points_curves_and_the_bottleneck_of_most_workers():
 
 
 def test_the_command_draws_it_without_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(experiment, "TABLE", tmp_path / "scale.csv")  # that of the repository is in clones alone
+    table().to_csv(experiment.TABLE, index=False)
     assert figure.main(["scale/fig1", "--dry-run", f"results_dir={tmp_path}"]) == 0
     assert capsys.readouterr().out == "scale/fig1: 0 runs, 0 missing\n"
     assert figure.main(["scale/fig1", f"results_dir={tmp_path}"]) == 0

@@ -4,12 +4,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
+import joblib
+import numpy as np
 import pytest
 
 import fwexp
 from fwexp.files.atomic import hidden
+from fwexp.files.processes import this_process
 from fwexp.run import interrupts, launching, relay
 from fwexp.run.runner import Outcome
 from tests.faults import orphans
@@ -123,3 +127,22 @@ def test_a_worker_hears_it_once_from_a_terminal_or_from_its_parent(tmp_path, eve
 @pytest.mark.slow
 def test_workers_that_just_begin_end_with_their_parent(tmp_path):
     orphans(3, random.Random(0), tmp_path)
+
+
+_kept = []
+
+
+def keep(megabytes: int) -> int:
+    """Keep so much, as a worker does with data sets; loky looks at its memory once a second."""
+    _kept.append(np.ones(megabytes * 2**17))
+    time.sleep(1.2)
+    return os.getpid()
+
+
+@pytest.mark.slow
+def test_a_worker_that_keeps_what_it_has_read_goes_on(recwarn):
+    """Loky ends one that has grown by 300 MB since its first job, and warns of a leak."""
+    options = {"n_jobs": 2, "backend": "loky", "initializer": interrupts.follow, "initargs": (this_process(),)}
+    used = joblib.Parallel(**options)(joblib.delayed(keep)(megabytes) for megabytes in (1, 1, 320, 320, 1, 1, 1, 1))
+    assert len(set(used)) <= 2
+    assert not [str(warning.message) for warning in recwarn if "worker stopped" in str(warning.message)]

@@ -24,6 +24,15 @@ def test_options_that_differ_are_named_as_on_the_command_line():
     assert differing(configs) == ["solver.cache=false", "solver.cache={F:0.5,nu:0.01,size:8}"]
 
 
+def test_a_named_method_is_called_by_its_name_alone():
+    accelerated = {"sampling": "perm", "step": "corrective", "accelerate": True}
+    schedule = [0.01 * k for k in range(1, 29)]
+    configs = [configured(options=accelerated, iterates=["last"]), configured(schedule=schedule), configured("ssg")]
+    assert labels(configs) == [f"digits {name} lam=0.01 seed=0" for name in ("bccfw_accelerated", "bcfw", "ssg")]
+    configs = [configured(options={"sampling": "gap", "refresh": passes}) for passes in (10, 5)]
+    assert len(set(labels(configs))) == 2
+
+
 PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": "digits"}, "solver": {"name": "bcfw"}})
 
 
