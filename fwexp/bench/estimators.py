@@ -32,7 +32,7 @@ def beside_solve() -> list[Measured]:
 
 def measures_of(name: str, X, y) -> dict[str, Callable[[], float]]:
     """Return what measures both ways to train, once each has been gone: kernels are there, and names of features known."""
-    model = ChainSVM(lam=LAM, tol=GAP, max_passes=MAX_PASSES)
+    model = ChainSVM(lam=LAM, loss="share", iterate="best", tol=GAP, max_passes=MAX_PASSES)
 
     def solve() -> None:
         fwexp.solve(model.to_problem(X, y), lam=LAM, gap_tol=GAP, max_passes=MAX_PASSES)

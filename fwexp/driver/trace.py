@@ -21,6 +21,7 @@ TRACE_COLUMNS = (
     "cache_global",
     "atoms",
 )
+OBJECTIVES = ("primal", "dual", "gap", "gap_estimate")  # columns in units of the objective
 
 
 class Status(StrEnum):

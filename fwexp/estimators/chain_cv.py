@@ -1,32 +1,33 @@
-"""Sequence labelling with lam chosen by cross-validation, along a grid of certified gaps in every fold."""
+"""Sequence labelling with lam chosen by cross-validation, with a certified gap at every lam in every fold."""
 
 import threading
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from fwexp.driver.clock import interrupted_by, on_interrupt
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, warn
 from fwexp.estimators.chain_model import ChainModel, labels_of
 from fwexp.estimators.decoding import decode, padded_weights
-from fwexp.estimators.estimator import as_seed
+from fwexp.estimators.estimator import as_seed, positions_per_example
 from fwexp.estimators.labels import numbers_of
-from fwexp.options import check_integer, check_positive, check_positive_scale, is_integer
+from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
 from fwexp.problems.weighted import weighted_problem
-from fwexp.tasks.grid import weights_on_grid
 from fwexp.tasks.path import largest_lam
+
+START_GAP = 0.02  # of the weights 0 at the largest lam
 
 
 class ChainSVMCV(ChainModel):
     """Label sequences as `ChainSVM` does, with lam chosen by cross-validation.
 
-    In every fold one run goes through all values of lam, the largest first, each from the weights of the one before and to a
-    certified gap.
+    In every fold there is a training at each lam, as by `ChainSVM`, so that none takes more than ``max_passes``.
 
     Parameters
     ----------
@@ -34,13 +35,8 @@ class ChainSVMCV(ChainModel):
         The values of lam to compare, or how many: these go from the largest at which weights begin to matter down to ``lam_min``.
     lam_min : float
         The least, unless values are given.
-    eps : float
-        Certified gap in the folds at every lam, in units of the objective.
     cv : int, splitter or iterable
         Folds, as everywhere in scikit-learn; None is 5.
-    solver : str
-        Of the training that follows, at the lam chosen, as ``tol`` and ``max_passes`` are. In the folds it is ``bcfw``, as
-        ``auto`` sets it.
     n_jobs : int, optional
         How many folds at once, in threads, as joblib counts them.
 
@@ -50,7 +46,7 @@ class ChainSVMCV(ChainModel):
         The lam chosen: that of highest mean score; of several, the largest.
     cv_results_ : dict of ndarrays
         ``param_lam``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score`` and ``rank_test_score``, of the share of
-        right labels, and ``gap``: the largest certified gap of a fold.
+        right labels, and ``gap``: the largest certified gap of a fold, which is above ``tol`` if ``max_passes`` did not suffice.
     best_score_ : float
         The highest mean score.
 
@@ -68,9 +64,8 @@ class ChainSVMCV(ChainModel):
     (True, [['DET', 'NOUN']])
     """
 
-    lams: Any = 20
-    lam_min: float = 1e-3
-    eps: float = 0.02
+    lams: Any = 12
+    lam_min: float = 1e-5
     cv: Any = None
 
     @on_interrupt("raise")
@@ -87,18 +82,23 @@ class ChainSVMCV(ChainModel):
         self
         """
         X, y, weights = self._examples(X, y, sample_weight)
-        lowest, eps, seed = self._lowest(), check_positive("eps", self.eps), as_seed(self.random_state)
+        lowest = self._lowest()
         parts = [part for split in check_cv(self.cv).split(X) for part in split]
         folds = [([X[i] for i in part], [y[i] for i in part], None if weights is None else weights[part]) for part in parts]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
         learned = workers(delayed(self._learn_fold)(*train) for train in folds[::2])
-        lams = self._values(lowest, [problem for _, problem in learned], eps, seed)
+        lams = self._values(lowest, [problem for _, problem in learned])
         over = threading.Event()
         try:
-            found = workers(delayed(_scores)(over, *fold, *test, lams, eps, seed) for fold, test in zip(learned, folds[1::2]))
+            found = workers(delayed(_scores)(over, *fold, *test, lams) for fold, test in zip(learned, folds[1::2]))
         finally:
             over.set()  # threads, which do not hear of Ctrl-C, go no further
         self._note(lams, *map(np.array, zip(*found)))
+        far = self.cv_results_["gap"] > self.tol
+        if far.any():
+            message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
+            message += f'{far.sum()} of {len(lams)} values of lam, the largest {lams[far].max():.2g}; see cv_results_["gap"]'
+            warn(message, ConvergenceWarning)
         self._train(self._learn_from(X, y), weights, lam=self.lam_)
         return self
 
@@ -112,11 +112,12 @@ class ChainSVMCV(ChainModel):
             raise ParameterError(f"lams must be a number of values, or hold values of lam, got shape {values.shape}")
         return check_positive_scale("lams", float(values.min()))
 
-    def _values(self, lowest: float, problems: list, eps: float, seed: int) -> np.ndarray:
+    def _values(self, lowest: float, problems: list) -> np.ndarray:
         """Return the values of lam, the largest first."""
         if not is_integer(self.lams):
             return np.sort(np.asarray(self.lams, dtype=np.float64))[::-1]
-        start = max(largest_lam(problem, eps, seed) for problem in problems)
+        scales = [(problem, positions_per_example(problem)) for problem in problems]
+        start = max(largest_lam(problem, START_GAP * per, as_seed(self.random_state)) / per for problem, per in scales)
         return np.geomspace(lowest, max(lowest, start), self.lams)[::-1]
 
     def _learn_fold(self, X, y, weights):
@@ -145,13 +146,18 @@ class ChainSVMCV(ChainModel):
         self.lam_, self.best_score_ = self.result_.lam, float(self.cv_results_["mean_test_score"][best])
 
 
-def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndarray, eps: float, seed: int):
+def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndarray) -> tuple[list[float], list[float]]:
     """Return the share of right labels in the rest of a fold at every lam, and the certified gaps there; stop when it is over."""
     rows, ptr = tagger.vectorizer_.transform(X)
     x = as_features(rows, copy=False)
     truth, K = numbers_of(labels_of(y, ptr), tagger.classes_), len(tagger.classes_)
-    weights = None if weights is None else np.repeat(weights, np.diff(ptr))
+    weights, scores, gaps = None if weights is None else np.repeat(weights, np.diff(ptr)), [], []
     with interrupted_by(over.is_set):
-        found, gaps = weights_on_grid(problem, eps, lams.tolist(), seed)
-    predictions = (decode(x, ptr, padded_weights(w.reshape(-1, K)), K) for w in found)
-    return [float(np.average(labels == truth, weights=weights)) for labels in predictions], gaps
+        for lam in lams.tolist():
+            result = tagger._solve(problem, lam)
+            labels = decode(x, ptr, padded_weights(result.w.reshape(-1, K)), K)
+            scores.append(float(np.average(labels == truth, weights=weights)))
+            gaps.append(result.gap)
+            if over.is_set():
+                break
+    return scores, gaps

@@ -28,9 +28,15 @@ class ChainModel(PartsScore, CertifiedSVM):
     ----------
     features : "auto" or callable
         ``"auto"``: X has the features; else ``features(x)`` returns those of one sequence x, in a form that the notes name.
-    loss : "hamming", (K, K) array or dict
-        What wrong labels cost: all 1, ``loss[true, predicted]`` in the order of ``classes_``, or what a dict says of pairs
-        (true, predicted), and 1 for other ones. H_i bounds the mean over the positions.
+    loss : {"errors", "share"}
+        H_i bounds the number of wrong labels in sequence i, and the mean is over the N positions of all sequences; or H_i bounds
+        the share of wrong labels, and the mean is over the sequences.
+    costs : (K, K) array or dict, optional
+        What a wrong label costs, by default 1: ``costs[true, predicted]`` in the order of ``classes_``, or what a dict holds for
+        pairs (true, predicted), and 1 for other pairs.
+    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
+        Which iterate of `fwexp.solve` has the weights, by default the average ``wavg``, which depends less on ``lam`` and mostly
+        predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
     class_weight : dict or "balanced", optional
         By how much errors at positions of a label cost more, by default 1: by so much the margin they are to have is larger;
         ``"balanced"``: inversely to how often labels occur.
@@ -59,10 +65,13 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     features: Any = "auto"
     min_count: int = 1
-    loss: Any = "hamming"
+    loss: str = "errors"
+    costs: Any = None
     class_weight: Any = None
     nonnegative: Any = None
     n_jobs: int | None = None
+
+    averages = True
 
     def predict(self, X):
         """Return the labels of sequences, a list of lists.
@@ -203,8 +212,8 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray):
         K = len(self.classes_)
-        problem = chain_from_arrays(rows, numbers_of(labels, self.classes_), ptr, K)
-        costs = costs_of(self.loss, self.classes_)
+        problem = chain_from_arrays(rows, numbers_of(labels, self.classes_), ptr, K, self.loss)
+        costs = costs_of(self.costs, self.classes_)
         if self.class_weight_ is not None:
             costs = self.class_weight_[:, None] * check_costs(costs, K)
         return constrained(problem if costs is None else with_costs(problem, costs), self.nonnegative)

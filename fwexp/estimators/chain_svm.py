@@ -17,7 +17,8 @@ PATIENCE = 5  # passes without fewer errors of validation, after which training 
 class ChainSVM(ChainModel):
     """Label sequences: a linear SVM with scores of transitions, trained to a certified gap.
 
-    It minimises lam/2 ||w||^2 + 1/n sum_i H_i(w), where H_i bounds the share of wrong labels in sequence i.
+    It minimises lam/2 ||w||^2 + 1/N sum_i H_i(w), where H_i bounds the number of wrong labels in sequence i, and N is the number
+    of positions in all sequences: lam = 2 c2 / N corresponds to the coefficient c2 of CRFsuite.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class ChainSVM(ChainModel):
     [['DET', 'NOUN']]
     """
 
-    lam: float | str = field(default=0.01, kw_only=False)
+    lam: float | str = field(default=1e-4, kw_only=False)
     C: float | None = None
     warm_start: bool = False
     early_stopping: bool = False
@@ -74,7 +75,9 @@ class ChainSVM(ChainModel):
             sample_weight = None if sample_weight is None else sample_weight[kept]
             parts = [([X[i] for i in part], [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
             problem = self._learn_from(*parts[0])
-            more = {"test": self._problem_from(*parts[1]), "callback": Patience(), "iterates": ["last"]}
+            iterate = self._iterate(problem)
+            logged = {"iterates": ["last" if iterate == "best" else iterate]}
+            more = {"test": self._problem_from(*parts[1]), "callback": Patience(), **logged}
         else:
             problem = self._learn_from(X, y)
         self._train(problem, sample_weight, **more)
@@ -96,7 +99,7 @@ class ChainSVM(ChainModel):
         result = load_run(key, results_dir=results_dir, **filters)
         if result.structure.get("family") != "ChainProblem":
             raise ParameterError(f"the run must be one on chains, got {result.structure.get('family', 'one that does not say')}")
-        self = cls(lam=result.lam)
+        self = cls(lam=result.lam, loss="share")
         self._restore(np.arange(result.structure["num_states"]), None, result.structure["num_features"])
         self.result_ = result
         return self

@@ -13,21 +13,34 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.driver.clock import on_interrupt
-from fwexp.driver.settings import check_gap_tol
-from fwexp.driver.trace import ending
+from fwexp.driver.progress import showing_divided
+from fwexp.driver.settings import check_gap_tol, check_lam
 from fwexp.errors import OptionError, ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.inherited import completed
 from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
 from fwexp.problems.arrays import as_floats
+from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle
 from fwexp.problems.weighted import weighted_problem
-from fwexp.solvers import get_method
+from fwexp.solvers import check_options, get_method
 from fwexp.tasks import saving
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import solve
 
-LAST = ("solver", "tol", "max_passes", "nonnegative", "warm_start", "early_stopping", "validation_fraction", "n_jobs")
+LAST = ("solver", "iterate", "tol", "max_passes", "nonnegative", "warm_start", "early_stopping", "validation_fraction", "n_jobs")
 """Parameters that stand behind those of the model, in this order; what tells nothing about training comes after them."""
+
+
+UNCERTIFIED = (
+    "the oracle is not exact and may miss the best labeling: nothing is certified, and dual_gap_ is NaN; "
+    "check the model by its score on validation data"
+)
+FAR = 10.0  # times tol: a gap at which more passes are not the remedy
+
+
+def positions_per_example(problem) -> float:
+    """Return N/n, by which `fwexp.solve` has larger lam and objectives than estimators: 1 unless losses count N positions."""
+    return float(np.mean(counted_positions(problem)))
 
 
 class PartsScore:
@@ -68,15 +81,17 @@ class CertifiedSVM(BaseEstimator):
     Parameters
     ----------
     lam : float or "1/n"
-        Regularisation.
+        Regularisation; n is the number of terms in the mean: examples, or positions if the estimator has ``loss="errors"``.
     C : float, optional
-        Regularisation as elsewhere, instead of ``lam``: lam = 1/(C n), n examples (or the sum of their weights).
+        Regularisation as elsewhere, instead of ``lam``: lam = 1/(C n), with the n of ``lam`` (or the sum of their weights).
     min_count : int
         Features by name that fewer positions or examples have are left out.
     fit_intercept : bool
         Whether a constant feature is added. Its weights are regularised like all others.
     solver : str
         A solver or method of `fwexp.solve`, but none with a kernel.
+    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
+        Which iterate of `fwexp.solve` has the weights, by default the ``best`` logged one. ``dual_gap_`` certifies this iterate.
     tol : float
         Certified gap, in units of the objective, at which training stops.
     max_passes : float
@@ -102,16 +117,18 @@ class CertifiedSVM(BaseEstimator):
     trace_ : DataFrame
         The log of training.
     result_ : Result
-        All of these, as `fwexp.solve` returns it. All arrays of weights are read-only.
+        All of these, as `fwexp.solve` returns them, in units of the estimator's objective. All arrays of weights are read-only.
     """
 
     solver: str = "auto"
+    iterate: str | None = None
     tol: float = 1e-2
     max_passes: float = 50
     random_state: Any = 0
     verbose: int = 0
 
     C, n_jobs, warm_start = None, None, False  # of those that have no such parameters
+    averages = False  # whether the average of the iterates has the weights by default
 
     _text = __doc__
 
@@ -205,8 +222,6 @@ class CertifiedSVM(BaseEstimator):
     @on_interrupt("raise")
     def _train(self, problem, sample_weight=None, *, lam=None, **more) -> None:
         """Set ``result_`` to that of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
-        if get_method(self.solver, {})[0].refers_to_inputs:
-            raise ParameterError(f"solver must be one whose weights are of features, got {self.solver!r}")
         size = problem.n
         if sample_weight is not None:
             weights = check_weights(sample_weight, problem.n)
@@ -217,21 +232,54 @@ class CertifiedSVM(BaseEstimator):
         elif before is not None and not _same(before.state.user_problem, problem):
             before = _cold("the data or their weights are not those of the last one")
         if lam is None:
-            lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size)
-        settings = {"max_passes": self.max_passes, "gap_tol": check_gap_tol("tol", self.tol), "seed": as_seed(self.random_state)}
-        more |= settings | {"lam": lam, "verbose": bool(self.verbose)}
+            lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size * positions_per_example(problem))
         with threads.at_most(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
             try:
-                result = solve(before.state.user_problem if before else problem, self.solver, warm_start=before, **more)
+                result = self._solve(before.state.user_problem if before else problem, lam, warm_start=before, **more)
             except WarmStartError as error:
                 _cold(error)
-                result = solve(problem, self.solver, **more)
-        if result.status in ("max_passes", "stalled") and result.gap > self.tol:
-            end = ending(result.status, result.trace["passes"].iloc[-1], result.gap)
-            warn(f"{end}: raise max_passes, lam or tol", ConvergenceWarning)
+                result = self._solve(problem, lam, **more)
+        if not exact_oracle(problem):
+            warn(UNCERTIFIED, ConvergenceWarning)
+        elif self._too_far(result):
+            warn(self._not_converged(result), ConvergenceWarning)
         if not self.warm_start:
             result.state = None  # which holds the training data
         self.result_ = result
+
+    def _solve(self, problem, lam, **more) -> Result:
+        """Return the result of a run, in units of the estimator: this alone converts them to those of `fwexp.solve`, and back."""
+        if get_method(self.solver, {})[0].refers_to_inputs:
+            raise ParameterError(f"solver must be one whose weights are of features, got {self.solver!r}")
+        per = positions_per_example(problem)
+        lam, tol = check_lam("lam", lam, problem.n * per), check_gap_tol("tol", self.tol)
+        settings = {"max_passes": self.max_passes, "seed": as_seed(self.random_state), "iterate": self._iterate(problem)}
+        with showing_divided(per):
+            result = solve(problem, self.solver, lam=lam * per, gap_tol=tol * per, verbose=bool(self.verbose), **settings, **more)
+        result.divide_objective(per)
+        result.lam = lam  # without rounding
+        return result
+
+    def _iterate(self, problem) -> str:
+        """Return the iterate that has the weights after training on a problem."""
+        if self.iterate is not None:
+            return self.iterate
+        method, options = get_method(self.solver, {})
+        averages = self.averages and not costly_oracle(problem)
+        return "wavg" if averages and "wavg" in method.available_iterates(check_options(method, options)) else "best"
+
+    def _too_far(self, result: Result) -> bool:
+        """Whether a run ended with a gap above the tolerance."""
+        return result.status in ("max_passes", "stalled") and result.gap > self.tol
+
+    def _not_converged(self, result: Result) -> str:
+        """Return the warning about a run that ended above the tolerance; far above, it names a lam for which the passes suffice."""
+        passes = float(result.trace["passes"].iloc[-1])
+        message = f"training stopped after {passes:g} pass{'es' * (passes != 1)} with gap {result.gap:.2g} > tol={self.tol:g}"
+        message += "; raise max_passes, lam or tol"
+        if self.tol > 0.0 and result.gap > FAR * self.tol:  # gaps fall as 1 / (lam passes)
+            message += f", for instance lam={result.lam * result.gap / self.tol:.1g}"
+        return message
 
     @property
     def result_(self) -> Result:

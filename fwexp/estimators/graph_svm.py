@@ -4,10 +4,9 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from fwexp.errors import ParameterError, warn
+from fwexp.errors import ParameterError
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
 from fwexp.options import check_choice
@@ -23,9 +22,12 @@ FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge
 class GraphSVM(PartsScore, CertifiedSVM):
     """Label the nodes of graphs, such as the pixels of images, where neighbours tend to have the same label.
 
+    It minimises lam/2 ||w||^2 + 1/N sum_i H_i(w), where H_i bounds the number of wrong nodes in graph i, and N is the number of
+    nodes in all graphs.
+
     A labeling has the scores of all nodes, minus <u, z_e> for every edge e whose nodes have different labels, with u >= 0 and
     edge features z_e >= 0. Of two labels, the best labeling is a minimum cut, and training is certified. Of more, it is sought
-    by alpha expansion, which may miss it: then nothing is certified, and ``dual_gap_`` is NaN.
+    by alpha expansion, which may miss it: then nothing is certified, ``dual_gap_`` is NaN, and `fit` issues a ConvergenceWarning.
 
     Parameters
     ----------
@@ -34,10 +36,14 @@ class GraphSVM(PartsScore, CertifiedSVM):
         so that labels may repel each other, and there may be rules of order. Then the best labeling is found, and training
         certified, where no graph has a cycle, as chains and trees. Else it is sought by a local search, slower, and nothing is
         certified, which `fit` warns of.
-    loss : {"share", "balanced"}
-        The share of wrong nodes, or the mean of the shares of the labels that a graph has.
+    loss : {"errors", "share", "balanced"}
+        H_i bounds the number of wrong nodes in graph i, and the mean is over the N nodes of all graphs; or the mean is over the
+        graphs, and H_i bounds the share of wrong nodes, or the mean of the shares of the labels that graph i has.
     class_weight : dict or "balanced", optional
         By how much errors at nodes of a label cost more, by default 1; ``"balanced"``: inversely to how often labels occur.
+    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
+        Which iterate of `fwexp.solve` has the weights, by default the average ``wavg``, which depends less on ``lam`` and mostly
+        predicts better, or ``best`` if the solver has no averages or ``pairwise="full"``. ``dual_gap_`` certifies this iterate.
     solver : str
         A solver or method of `fwexp.solve` that keeps weights nonnegative.
 
@@ -74,12 +80,14 @@ class GraphSVM(PartsScore, CertifiedSVM):
     True
     """
 
-    lam: float | str = field(default=0.01, kw_only=False)
+    lam: float | str = field(default=1e-4, kw_only=False)
     C: float | None = None
     pairwise: str = "potts"
-    loss: str = "share"
+    loss: str = "errors"
     class_weight: Any = None
     warm_start: bool = False
+
+    averages = True
 
     def predict(self, X) -> list:
         """Return the labels of all nodes of every graph, arrays (H, W) or (V,).
@@ -129,11 +137,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
             raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
         self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels)
         self.n_features_in_ = graphs[0][0].shape[1]
-        problem = self._from_graphs(graphs, labels)
-        if self.pairwise == "full" and not problem.is_exact:
-            message = 'pairwise="full" is decoded by a local search: nothing is certified, and dual_gap_ is NaN'
-            warn(message, ConvergenceWarning)
-        return problem
+        return self._from_graphs(graphs, labels)
 
     def _problem(self, X, y):
         graphs = self._known(self._graphs(X))

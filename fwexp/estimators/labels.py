@@ -109,20 +109,18 @@ def weights_of(class_weight, classes: np.ndarray, labels: list) -> np.ndarray | 
     )
 
 
-def costs_of(loss, classes: np.ndarray):
-    """Return what labels cost where others are true, of a parameter: None for "hamming", a (K, K) array as it is, or of a dict."""
-    if isinstance(loss, str) and loss == "hamming":
-        return None
-    if not isinstance(loss, Mapping):
-        if isinstance(loss, str) or loss is None:
-            raise ParameterError(f'loss must be "hamming", a (K, K) array or a dict of pairs of labels, got {shown(loss)}')
-        return loss
+def costs_of(given, classes: np.ndarray):
+    """Return the costs of wrong labels from a parameter: None, a (K, K) array as it is, or the array of a dict."""
+    if not isinstance(given, Mapping):
+        if isinstance(given, str):
+            raise ParameterError(f"costs must be None, a (K, K) array or a dict of pairs of labels, got {shown(given)}")
+        return given
     numbers = {label: k for k, label in enumerate(names_of(classes))}
     costs = 1.0 - np.eye(len(classes))
-    for pair, cost in loss.items():
+    for pair, cost in given.items():
         if not (isinstance(pair, tuple) and len(pair) == 2 and set(pair) <= set(numbers)):
-            raise ParameterError(f"loss must be of pairs (true, predicted) of labels in y, got {shown(pair)}")
-        costs[numbers[pair[0]], numbers[pair[1]]] = check_number(f"loss[{pair!r}]", cost, "a number >= 0", least=0.0)
+            raise ParameterError(f"costs must be of pairs (true, predicted) of labels in y, got {shown(pair)}")
+        costs[numbers[pair[0]], numbers[pair[1]]] = check_number(f"costs[{pair!r}]", cost, "a number >= 0", least=0.0)
     return costs
 
 

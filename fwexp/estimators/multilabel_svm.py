@@ -10,6 +10,8 @@ from sklearn.base import ClassifierMixin
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.estimator import as_array_of
 from fwexp.estimators.examples import ExampleModel
+from fwexp.options import check_choice
+from fwexp.problems.chain import LOSSES
 from fwexp.problems.features import as_features
 from fwexp.problems.graphs import check_edges
 from fwexp.problems.segmentation import segmentation_from_arrays
@@ -19,12 +21,19 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     """Predict sets of labels, trained to a certified gap.
 
     A set of labels has the scores of its labels, minus a weight u_e >= 0 for every edge e with one of its two labels alone: labels
-    may attract each other, not repel. The best set is found exactly, by a minimum cut. H_i bounds the share of wrong labels.
+    may attract each other, not repel. The best set is found exactly, by a minimum cut. Training minimises
+    lam/2 ||w||^2 + 1/N sum_i H_i(w), where H_i bounds the number of wrong labels of example i, and N is n L.
 
     Parameters
     ----------
     edges : "full", None or int array (E, 2)
         Which labels may attract each other: all, none (each label is a classifier of its own), or these pairs of columns of y.
+    loss : {"errors", "share"}
+        H_i bounds the number of wrong labels of example i, and the mean is over all N = n L labels; or H_i bounds the share of
+        wrong labels, and the mean is over the examples.
+    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
+        Which iterate of `fwexp.solve` has the weights, by default the average ``wavg``, which depends less on ``lam`` and mostly
+        predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
     solver : str
         A solver or method of `fwexp.solve` that keeps weights nonnegative.
 
@@ -55,10 +64,13 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     [[1, 1, 0], [0, 0, 1]]
     """
 
-    lam: float | str = field(default=0.01, kw_only=False)
+    lam: float | str = field(default=1e-4, kw_only=False)
     C: float | None = None
     edges: Any = "full"
+    loss: str = "errors"
     warm_start: bool = False
+
+    averages = True
 
     def predict(self, X):
         """Return the best set of labels of every example.
@@ -152,6 +164,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
             label_ptr=L * np.arange(n + 1),
             num_features=L * p,
             num_pairwise=q,
+            loss=check_choice("loss", self.loss, LOSSES),
             foreground_only=True,
         )
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_flag, check_names, check_positive, check_positive_scale, choice, option
@@ -66,15 +64,6 @@ def grid_search(
     frame = as_frame(rows)
     frame.attrs["status"] = str(status)
     return frame
-
-
-def weights_on_grid(problem, eps: float, lams: Sequence[float], seed: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the weights at every lam, the largest first, each from those before, and their certified gaps of at most eps."""
-    sequence = GridSequence(problem, {}, settings.check("seed", seed), eps, lams, warm=True)
-    status, rows = run_sequence(sequence, check_bounds(MOST_PASSES, None), "grid", verbose=False)
-    if len(rows) < len(lams):
-        raise ParameterError(f"eps must be a gap that {MOST_PASSES} passes reach at every lam, got {eps!r} ({status.sentence})")
-    return sequence.weights, np.array([row["gap"] for row in rows])
 
 
 def _check_lams(lams) -> list[float]:

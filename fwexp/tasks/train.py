@@ -11,7 +11,7 @@ from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import stopwatch
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import Bounds, drive
-from fwexp.driver.progress import Progress, telling_of_compilation
+from fwexp.driver.progress import Progress, shown_lam, telling_of_compilation
 from fwexp.driver.trace import Status, lost_words
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.memory import check_room
@@ -253,7 +253,7 @@ def run_solver(
     objective : SVMObjective, optional
         What is logged; by default the primal objective alone.
     """
-    progress = Progress(bounds.max_passes, verbose, f"{solver.name} lam={solver.lam:.3g}")
+    progress = Progress(bounds.max_passes, verbose, f"{solver.name} {shown_lam(solver.lam)}")
     log = Log(solver, objective or SVMObjective(solver), iterates, iterate, callback, progress)
     status = drive(solver, log, bounds, schedule, progress, checkpoint)
     progress.close(str(status))

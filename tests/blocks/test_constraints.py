@@ -12,7 +12,6 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp import record
-from fwexp.blocks.acceleration import total_gap
 from fwexp.blocks.projections import exact_step
 from fwexp.errors import OptionError
 from fwexp.problems import protocol, tiers
@@ -198,7 +197,7 @@ def test_block_steps_never_lower_the_dual(options):
             np.testing.assert_allclose(solver.point("last").w, clipped, atol=1e-12)
             before = dual
         gap = primal(psi, losses, solver.point("last").w, LAM) - dual
-        assert total_gap(solver, solver.fresh_gaps()) == pytest.approx(gap, abs=1e-12)
+        assert solver.total_gap(solver.fresh_gaps()) == pytest.approx(gap, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -252,7 +251,7 @@ def dual_image(solver, psi):
 
 def dual_variables(solver, psi):
     """Return a, from vectors of parts (weights of the outputs) or from the active sets."""
-    problem, dual = solver.problem, solver.state.iterate.dual
+    problem, dual = solver.problem, solver.state.dual
     variables = []
     for i, rows in enumerate(psi):
         a = np.zeros(len(rows))

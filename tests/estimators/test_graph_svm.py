@@ -29,7 +29,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return GraphSVM().fit(*data)
+    return GraphSVM(lam=0.005).fit(*data)
 
 
 def test_images_are_segmented(data, fitted):
@@ -59,7 +59,9 @@ def test_more_than_two_labels_are_not_certified(data):
     X, y = data
     strips = [np.where(np.arange(6) == 5, 7, labels == "fore").astype(int) for labels in y]
     inputs = [np.dstack([x, np.arange(6) == 5 * np.ones((5, 1))]) for x in X]
-    model = GraphSVM().fit(inputs, strips)
+    with pytest.warns(ConvergenceWarning, match=r"the oracle is not exact .* nothing is certified") as found:
+        model = GraphSVM().fit(inputs, strips)
+    assert len(found) == 1
     assert model.classes_.tolist() == [0, 1, 7]
     assert np.isnan(model.dual_gap_)
     assert model.score(inputs, strips) > 0.8
@@ -69,11 +71,11 @@ def test_copies_files_and_folds(data, fitted, tmp_path):
     X, y = data
     for again in (pickle.loads(pickle.dumps(fitted)), GraphSVM.load(fitted.save(tmp_path / "model.npz"))):
         np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
-    assert cross_val_score(GraphSVM(loss="balanced", C=10.0), X, y, cv=2).min() > 0.8
+    assert cross_val_score(GraphSVM(loss="balanced", iterate="best", C=10.0), X, y, cv=2).min() > 0.8
 
 
 def test_gray_images_of_any_size():
-    model = GraphSVM().fit([[[-1.0, 1.0]], [[1.0], [-1.0]], [[1.0]]], [[[0, 1]], [[1], [0]], [[1]]])
+    model = GraphSVM(lam=0.01).fit([[[-1.0, 1.0]], [[1.0], [-1.0]], [[1.0]]], [[[0, 1]], [[1], [0]], [[1]]])
     assert model.predict([[[1.0, -1.0], [1.0, -1.0]]])[0].tolist() == [[1, 0], [1, 0]]
 
 
@@ -118,7 +120,7 @@ def test_graphs_without_edges_need_no_features_of_them():
         model.predict([np.ones((2, 2, 3))])
 
 
-@pytest.mark.filterwarnings("ignore:pairwise")
+@pytest.mark.filterwarnings("ignore:the oracle is not exact")
 @pytest.mark.parametrize("pairwise", ["potts", "full"])
 @pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c")])
 def test_labels_have_weights(pairwise, names, tmp_path):
@@ -129,19 +131,19 @@ def test_labels_have_weights(pairwise, names, tmp_path):
     y = [np.array(names)[truth] for truth in truths]
     found, costs = [], np.array([1.0, *[5.0] * (K - 1)])
     for class_weight in (None, dict(zip(names, costs))):
-        model = GraphSVM(pairwise=pairwise, lam=0.05, class_weight=class_weight).fit(X, y)
+        model = GraphSVM(pairwise=pairwise, lam=0.005, iterate="best", class_weight=class_weight).fit(X, y)
         found.append(np.concatenate(model.predict(X)))
     assert np.mean(found[1] == "a") < np.mean(found[0] == "a")
     again = GraphSVM.load(model.save(tmp_path / "model.npz"))
     problem, all_labelings = again.to_problem(X, y), np.array(list(itertools.product(range(K), repeat=3)))
-    losses = [np.mean((all_labelings != truth) * costs[truth], axis=1) for truth in truths]
+    losses = [np.sum((all_labelings != truth) * costs[truth], axis=1) for truth in truths]
     of_three = [fwexp.loss(problem, i, labeling) for i in range(3) for labeling in all_labelings]
     assert of_three == pytest.approx(np.concatenate(losses[:3]))
     w = model.result_.w
     scores = [[w @ fwexp.joint_feature(problem, i, labeling).toarray()[0] for labeling in all_labelings] for i in range(30)]
     own = [w @ fwexp.joint_feature(problem, i, truth).toarray()[0] for i, truth in enumerate(truths)]
     bounds = np.max(np.array(losses) + scores, axis=1) - own
-    assert model.result_.primal == pytest.approx(0.025 * w @ w + np.mean(bounds))
+    assert model.result_.primal == pytest.approx(0.0025 * w @ w + np.mean(bounds) / 3)
     balanced = GraphSVM(pairwise=pairwise, class_weight="balanced", lam=1.0).fit(X, y).class_weight_
     np.testing.assert_allclose(balanced * np.bincount(np.ravel(truths)), 90 / K)
     with pytest.raises(ParameterError, match='class_weight must be None, "balanced" or a dict of labels in y, got'):
@@ -168,9 +170,10 @@ def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
     )
     X = [(image.reshape(24, 3), edges, np.eye(2)[(np.arange(len(edges)) >= 20).astype(int)]) for image in images]
     grids, y = y, [labels.ravel() for labels in y]
-    with pytest.warns(ConvergenceWarning, match=r'pairwise="full" is decoded by a local search: nothing is certified'):
-        model = GraphSVM(pairwise="full", lam=0.01, max_passes=30).fit(X, y, sample_weight=[1, 1, 2])
-    assert model.score(X, y) > max(0.95, GraphSVM(max_passes=30).fit(X, y).score(X, y))
+    with pytest.warns(ConvergenceWarning, match="nothing is certified"):
+        model = GraphSVM(pairwise="full", lam=5e-4, max_passes=30).fit(X, y, sample_weight=[1, 1, 2])
+    with pytest.warns(ConvergenceWarning, match="nothing is certified"):
+        assert model.score(X, y) > max(0.95, GraphSVM(max_passes=30).fit(X, y).score(X, y))
     side, above = model.edge_weights_
     assert np.trace(side) < 0 < np.trace(above)
     assert model.edge_weights_.shape == (2, 3, 3)
@@ -187,7 +190,7 @@ def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
     again = GraphSVM.load(model.save(tmp_path / "model.npz"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     with pytest.warns(ConvergenceWarning, match="nothing is certified"):
-        of_images = GraphSVM(pairwise="full", lam=0.01, max_passes=30).fit(images, grids, sample_weight=[1, 1, 2])
+        of_images = GraphSVM(pairwise="full", lam=5e-4, max_passes=30).fit(images, grids, sample_weight=[1, 1, 2])
     np.testing.assert_array_equal(of_images.edge_weights_, model.edge_weights_)
     np.testing.assert_array_equal(np.reshape(of_images.predict(images), (3, 24)), model.predict(X))
     with pytest.raises(ParameterError, match=r"Z\[1\] must have shape \(38, 2\), got \(38, 1\)"):

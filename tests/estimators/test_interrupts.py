@@ -60,7 +60,7 @@ def test_a_search_scores_no_half_trained_model(interrupt):
 def test_cross_validation_raises_and_its_threads_end(n_jobs, interrupt):
     threads = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt):
-        ChainSVMCV(lams=[1e-6], eps=1e-12, cv=2, n_jobs=n_jobs).fit(*chains())
+        ChainSVMCV(lams=[1e-6], tol=1e-12, max_passes=1e9, cv=2, n_jobs=n_jobs).fit(*chains())
     for thread in set(threading.enumerate()) - threads:
         thread.join(30)
         assert not thread.is_alive()

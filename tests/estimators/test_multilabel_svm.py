@@ -23,7 +23,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return MultiLabelSVM().fit(*data)
+    return MultiLabelSVM(lam=0.01).fit(*data)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_the_best_set_of_all_is_predicted(data, attracted):
 def test_the_hinge_is_the_largest_violation_over_all_sets(data, attracted):
     X, y = data
     truth = [scores(attracted, x, labels) for x, labels in zip(X, y)]
-    wanted = [max(scores(attracted, x, s) + np.mean(s != t) for s in SETS) - of for x, t, of in zip(X, y, truth)]
+    wanted = [max(scores(attracted, x, s) + np.sum(s != t) for s in SETS) - of for x, t, of in zip(X, y, truth)]
     np.testing.assert_allclose(fwexp.evaluate(attracted.to_problem(X, y), attracted.result_).hinge, np.mean(wanted))
 
 
@@ -84,7 +84,7 @@ def test_names_copies_files_and_folds(data, fitted, tmp_path):
         assert again.predict([["sea", "new"], ["snow"]]).tolist() == [[1, 0, 1], [0, 1, 0]]
         assert again.feature_names_in_.tolist() == ["sand", "sea", "snow"]
         np.testing.assert_array_equal(again.edge_weights_, model.edge_weights_)
-    assert cross_val_score(MultiLabelSVM(), *data, cv=2).shape == (2,)
+    assert cross_val_score(MultiLabelSVM(lam=0.01), *data, cv=2).shape == (2,)
 
 
 @pytest.mark.parametrize(
