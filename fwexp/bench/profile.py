@@ -62,7 +62,7 @@ def shares(problem, name: str, lam: float, rate: float) -> tuple[list[float], di
     problem = timed(problem)
     solver = new_solver(problem, name, lam)
     advance(solver, WARM)
-    tree = getattr(getattr(solver, "state", None), "tree", None)
+    tree = getattr(getattr(getattr(solver, "state", None), "order", None), "tree", None)
     totals, found = [], []
     for _ in range(PASSES):
         problem.ticks[:] = 0
@@ -72,7 +72,7 @@ def shares(problem, name: str, lam: float, rate: float) -> tuple[list[float], di
         parts = {kind: sum(spent.pop(function) for function in names) for kind, names in KINDS.items()}
         parts["steps"] = sum(spent.values())
         parts["sampling"] = 0.0
-        if tree is not None and solver.looks_at_gaps:
+        if tree is not None:
             uniforms = np.random.default_rng(0).random(solver.step - steps)
             _sample(tree, uniforms[:0])
             parts["sampling"] = best(lambda uniforms=uniforms: _sample(tree, uniforms), 3)

@@ -1,11 +1,13 @@
-"""Places in the counts of block methods: steps, oracle calls, cache hits, draws used up in this series of steps, all gaps known.
+"""Places in the counts of block methods."""
 
-The last two are of steps at which a stored labeling met the local criterion of the cache (F), or the global one (nu).
-"""
-
-STEPS_TAKEN, ORACLE_CALLS, CACHE_HITS, DRAWS_USED, GAPS_KNOWN, MET_LOCAL, MET_GLOBAL = 0, 1, 2, 3, 4, 5, 6
+STEPS_TAKEN, ORACLE_CALLS = 0, 1
+CACHE_HITS = 2  # steps towards a stored labeling, without an oracle call
+DRAWS_USED = 3  # random choices that this series of steps used
+GAPS_KNOWN = 4  # 1 once all block gaps have been known
+MET_LOCAL, MET_GLOBAL = 5, 6  # steps at which a stored labeling met the local criterion (F) of the cache, or the global one (nu)
+NUM_COUNTS = 7
 
 
 def steps_of(passes: float, n: int) -> int:
-    """Return how many steps so many passes are, up to what a count can be."""
+    """Return the number of steps in so many passes, at most the largest exact integer."""
     return round(min(passes * n, 2.0**52))

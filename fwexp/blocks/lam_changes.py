@@ -1,72 +1,82 @@
-"""Block methods on their way through several lam: the first corners, and lam that falls while w stays as it is."""
+"""Events of a run that goes through several values of lam: the step to the first corners, and a smaller lam with the same w."""
 
 import numpy as np
 
 from fwexp.blocks import projections
+from fwexp.blocks.block_loop import block_has_room
 from fwexp.blocks.counts import ORACLE_CALLS
-from fwexp.blocks.duals import block_has_room, jump_to, shrink_block_towards_truth
+from fwexp.blocks.duals import from_scratch, jump_to, shrink_block_towards_truth
+from fwexp.blocks.events import Event
+from fwexp.blocks.gap_refresh import note_exact_gaps
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import loss, max_oracle, scores
 
 
 @njit
-def move_to_corners(problem, start, iterate, dual, work):
-    """Move every dual block from ``start`` on to the corner that the oracle finds at w, with step size 1; w stays as it is.
+def move_to_corners(problem, start, iterate, work):
+    """Move every dual block from ``start`` on to the corner that the oracle finds at w, with step size 1; w is not changed.
 
     Returns the first example whose block has no room for that, n if there is none.
     """
     for i in range(start, problem.n):
-        if not block_has_room(dual, problem, i):
+        if not block_has_room(iterate.dual, problem, i):
             return i
         scores(problem, i, iterate.w, work.theta)
         max_oracle(problem, i, work.theta, work.y, work.scratch)
         iterate.losses[i] = loss(problem, i, work.y)
-        jump_to(dual, problem, i, iterate.losses[i], work)
+        jump_to(iterate.dual, problem, i, iterate.losses[i], work)
     return problem.n
 
 
 @njit
-def shrink_towards_truth(problem, iterate, dual, work, gamma):
-    """Move every dual block to its true labeling, with step size gamma; w stays as it is.
+def shrink_towards_truth(problem, iterate, work, gamma):
+    """Move every dual block towards its true labeling, with step size gamma; w is not changed.
 
-    G_i grows by gamma sum_y a_i(y) H_i(y; w), for the true labeling has H_i = 0.
+    G_i grows by gamma sum_y a_i(y) H_i(y; w), because the true labeling has H_i = 0.
     """
     for i in range(problem.n):
         scores(problem, i, iterate.w, work.theta)
-        score = shrink_block_towards_truth(dual, problem, i, gamma, iterate, work)
+        score = shrink_block_towards_truth(iterate.dual, problem, i, gamma, iterate, work)
         iterate.losses[i] *= 1.0 - gamma
         iterate.gaps[i] = max(iterate.gaps[i] + gamma * score, 0.0)
 
 
-class LamChanges:
-    """Steps of all blocks at once, of a solver with the state of ``bcfw``."""
+class FullStep(Event):
+    """The step of all blocks to the corners that the oracle finds at the present w; without acceleration only."""
 
-    def full_step(self) -> None:
-        """Move all blocks to the corners that the oracle finds at the present w; without acceleration only."""
-        problem, state, done = self.problem, self.state, 0
-        while (done := specialise(move_to_corners, problem)(problem, done, state.iterate, state.dual, self.work)) < problem.n:
-            self.grow_blocks()
-        state.iterate.ell[0] = state.iterate.losses.mean()
-        projections.set_weights(state.projection, self._from_scratch()[0], state.iterate.w)
-        state.iterate.counts[ORACLE_CALLS] += problem.n
+    def apply(self, run):
+        problem, done = run.problem, 0
+        while (done := specialise(move_to_corners, problem)(problem, done, run.state.iterate, run.work)) < problem.n:
+            run.grow_blocks()
+        iterate = run.state.iterate
+        iterate.ell[0] = iterate.losses.mean()
+        v, _ = from_scratch(iterate.dual, problem, iterate.losses, 1.0 / (run.lam * problem.n))
+        projections.set_weights(iterate.constraint, v, iterate.w)
+        iterate.counts[ORACLE_CALLS] += problem.n
 
-    def change_lam(self, lam: float) -> None:
-        """Go over to a smaller lam, with w as it is (Osokin et al., ICML 2016, Proposition 1).
 
-        With rho = lam'/lam, a step of size 1 - rho towards the true labelings (psi = 0, L = 0) scales all that wrong
-        labelings contribute to w and ell by rho, and A' = A/rho. So w = A' a' is what it was, ell' = rho ell, and
-        gap_i' = gap_i + (1 - rho)(ell_i - lam <w_i, w>).
-        """
-        gamma = 1.0 - lam / self.lam
+class LamChange(Event):
+    """The change to a smaller lam, with the same w (Osokin et al., ICML 2016, Proposition 1).
+
+    With rho = lam'/lam, a step of size 1 - rho towards the true labelings (psi = 0, L = 0) multiplies the contributions of all
+    other labelings to w and ell by rho, and A' = A/rho. So w = A' a' is unchanged, ell' = rho ell, and
+    gap_i' = gap_i + (1 - rho)(ell_i - lam <w_i, w>).
+    """
+
+    def __init__(self, lam: float) -> None:
+        self.lam = lam
+
+    def apply(self, run):
+        gamma = 1.0 - self.lam / run.lam
         if not 0.0 <= gamma < 1.0:
-            raise ParameterError(f"lam can be changed to positive values up to {self.lam!r} only, got {lam!r}")
-        problem, state = self.problem, self.state
-        specialise(shrink_towards_truth, problem)(problem, state.iterate, state.dual, self.work, gamma)
-        state.iterate.ell[0] = state.iterate.losses.mean()
-        if np.isfinite(state.iterate.gaps).all():
-            self.note_exact_gaps()
-        self.lam = state.lam = lam
+            raise ParameterError(f"lam can be changed to positive values up to {run.lam!r} only, got {self.lam!r}")
+        problem, state, iterate = run.problem, run.state, run.state.iterate
+        specialise(shrink_towards_truth, problem)(problem, iterate, run.work, gamma)
+        iterate.ell[0] = iterate.losses.mean()
+        if np.isfinite(iterate.gaps).all():
+            note_exact_gaps(state)
+        run.lam = state.lam = self.lam
         if state.centre is not None:
-            state.centre.change_lam(lam)
-        self.choose_centre()
+            state.centre.change_lam(self.lam)
+        run.acceleration.schedule(run)

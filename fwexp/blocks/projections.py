@@ -16,14 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks.block_loop import Unconstrained
 from fwexp.jit.compilation import dispatched, register_jitable
 from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
-
-
-class Unconstrained(NamedTuple):
-    """w = v: kept once, as w."""
-
-    constrained: bool = False
 
 
 class Nonnegative(NamedTuple):

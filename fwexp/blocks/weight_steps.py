@@ -7,6 +7,7 @@ Kolmogorov and Lampert, CVPR 2015 (multi-plane BCFW).
 import numpy as np
 
 from fwexp.blocks.active_set import distance_sq, gram_entry, gram_place
+from fwexp.blocks.block_loop import clipped_step
 from fwexp.jit.compilation import register_jitable
 from fwexp.jit.vectors import EIGHT, full8, load8, store8
 
@@ -115,11 +116,3 @@ def scale_step(i, slot, gap, limit, lam_n, sets):
             after = 0.0
         sets.weight[first + a] = after
         sets.change[a] += after - before
-
-
-@register_jitable
-def clipped_step(gap, curvature):
-    """Return the exact line-search step gap / curvature, clipped to [0, 1] (1 where the dual is linear and rises)."""
-    if gap <= 0.0:
-        return 0.0
-    return 1.0 if gap >= curvature else gap / curvature

@@ -20,13 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.blocks import projections
-from fwexp.blocks.acceleration import OBSERVED, ProximalCentre, acceleration_strength, observed_strength
+from fwexp.blocks.acceleration import OBSERVED, Acceleration, acceleration_strength, observed_strength
+from fwexp.blocks.block_loop import Iterate, new_iterate
+from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.counts import ORACLE_CALLS, STEPS_TAKEN
 from fwexp.distributed import worker
 from fwexp.distributed.schemes import Scheme
-from fwexp.problems.protocol import new_weights, radii_sq
+from fwexp.problems.protocol import radii_sq
 from fwexp.problems.sparse_vector import add_to
-from fwexp.solvers.bcfw import Iterate
 
 FAN = 8  # changes that are summed at one place
 
@@ -36,8 +37,7 @@ class LocalState:
     """All that a run changes, but for the dual blocks, of which there are copies."""
 
     lam: float
-    iterate: Iterate  # losses and gaps by part: the sums of n ell_i, and of G_i times K/n
-    projection: projections.Unconstrained | projections.Nonnegative
+    iterate: Iterate  # its losses and gaps are those of parts: the sums of n ell_i, and of G_i times K/n; its blocks are on workers
     centre: ProximalCentre | None
     first_centre: float
     passes: float  # so far, of every part
@@ -49,7 +49,20 @@ class LocalState:
     copied: np.ndarray  # int64 (K,), rounds of the latest copies, or since blocks were lost
     lost: np.ndarray  # int64 (2,), how often blocks of a part were, and the rounds that they had taken since
     sent: int = 0  # bytes of v and its changes
-    dual: None = None  # is with the workers
+
+
+class LocalAcceleration(Acceleration):
+    """Acceleration with curvatures that are K times as large, so that lam n acts as if it were K times smaller."""
+
+    def strength(self, run):
+        kap, shards = self.options.kap, self.problem
+        root = np.sqrt(shards.k)
+        if kap == OBSERVED:
+            return root * observed_strength(float(np.average(run.state.met, weights=shards.sizes)), shards.n, run.lam)
+        if kap is None:
+            kap = acceleration_strength(radii_sq(shards), run.lam)
+            return None if kap is None else root * kap
+        return kap
 
 
 class Local(Scheme):
@@ -59,23 +72,17 @@ class Local(Scheme):
     title = "block-coordinate Frank-Wolfe with dual blocks on workers"
 
     def prepare(self):
-        """Set up nothing: workers do."""
+        """Set up no buffers, which only workers need."""
+        self.setting = self.options.setting()
+        self.acceleration = LocalAcceleration(self.problem, self.setting.accelerate, by_rounds=False, knows_gaps=False)
+        self.events = ()
 
     def start(self, seed, iterates, order, warm_start):
         k, self._seed = self.problem.k, seed
-        iterate = Iterate(
-            w=new_weights(self.problem),
-            losses=np.zeros(k),
-            ell=np.zeros(1),
-            w_sq=np.zeros(1),
-            gaps=np.full(k, np.inf),
-            exact_gap=np.zeros(1),
-            counts=np.zeros(7, dtype=np.int64),
-        )
+        iterate = new_iterate(self.problem, None, projections.new_projection(self.problem), np.zeros(k))
         self.state = LocalState(
             lam=self.lam,
-            iterate=iterate,
-            projection=projections.new_projection(self.problem),
+            iterate=iterate._replace(gaps=np.full(k, np.inf)),
             centre=None,
             first_centre=np.inf,
             passes=0.0,
@@ -88,7 +95,7 @@ class Local(Scheme):
             lost=np.zeros(2, dtype=np.int64),
         )
         self._begin(range(k))
-        self.choose_centre()
+        self.acceleration.schedule(self)
 
     def restore(self, state):
         super().restore(state)
@@ -155,7 +162,7 @@ class Local(Scheme):
         state.iterate.losses[:] = losses
         state.iterate.ell[0] = losses.sum() / self.problem.n
         v = image if state.centre is None else state.centre.shifted(image)
-        projections.set_weights(state.projection, v, state.iterate.w)
+        projections.set_weights(state.iterate.constraint, v, state.iterate.w)
 
     # --- steps ---
 
@@ -169,26 +176,26 @@ class Local(Scheme):
         while max(counts[ORACLE_CALLS], counts[STEPS_TAKEN]) + self.calls_per_step <= min(calls, max_steps):
             steps = state.passes * n + 0.5  # as if no part had rounded
             if steps >= state.first_centre:
-                self.begin_acceleration()
+                self.acceleration.begin(self)
             if state.centre is not None and steps >= state.centre.next_step:
-                self.move_centre()
+                self.acceleration.apply(self)
             if state.passes >= state.next_copy:
                 self._copy_blocks()
                 state.next_copy = state.passes + self.options.snapshot
-            event = state.first_centre if state.centre is None else state.centre.next_step
-            self._round(min(state.passes + self.options.round, event / n))
+            next_centre = self.acceleration.next_centre(state)
+            self._round(min(state.passes + self.options.round, next_centre / n))
 
     def _round(self, passes: float) -> None:
         """Have every part go on to so many passes."""
         state, iterate, sizes, k = self.state, self.state.iterate, self.problem.sizes, self.problem.k
         # 1, 2
-        v = projections.unclipped(state.projection, iterate.w).copy()
+        v = projections.unclipped(state.iterate.constraint, iterate.w).copy()
         steps = np.floor(passes * sizes + 1e-9).astype(np.int64) - state.done
         lams = self.inner_lam * self.problem.n / (k * sizes)  # curvatures are 1 over lam times the examples of the part
         done = self._collect(lambda j: (self._place(j), j, v, float(lams[j]), int(steps[j])))
         # 3
         add_to(v, 1.0 / k, done.change)
-        projections.set_weights(state.projection, v, iterate.w)
+        projections.set_weights(state.iterate.constraint, v, iterate.w)
         for j, (taken, called, losses, gaps, met, sent) in done.taken.items():
             iterate.counts[STEPS_TAKEN] += taken
             iterate.counts[ORACLE_CALLS] += called
@@ -219,16 +226,8 @@ class Local(Scheme):
         done = worker.merge(found)
         return worker.Round({}, np.zeros(shards.num_weights)) if isinstance(done, worker.Lost) else done
 
-    def _strength(self):
-        """Return kap: curvatures are K times as large, so that lam n is as good as K times smaller."""
-        kap, shards = self._accelerate.kap, self.problem
-        root = np.sqrt(shards.k)
-        if kap == OBSERVED:
-            return root * observed_strength(float(np.average(self.state.met, weights=shards.sizes)), shards.n, self.lam)
-        if kap is None:
-            kap = acceleration_strength(radii_sq(shards), self.lam)
-            return None if kap is None else root * kap
-        return kap
+    def note_new_centre(self) -> None:
+        """Do nothing: workers receive w in every round."""
 
     # --- what is seen from outside ---
 

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.blocks.corners import Cache
+from fwexp.blocks.corners import StoringOracle
 from fwexp.blocks.counts import ORACLE_CALLS, STEPS_TAKEN
+from fwexp.blocks.orders import Order
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.distributed.schemes import Scheme
 from fwexp.distributed.worker import FAULTS
@@ -58,7 +59,7 @@ class Oracles(Scheme):
         sizes, kind = self.problem.sizes, self.options.sampling
         streams = [order_draws(kind, int(size), seed if k == 0 else [seed, k]) for k, size in enumerate(sizes)]
         self.state = OraclesState(**vars(self.state), streams=streams, replays=0, lost=0)
-        self.state.draws = fixed_order_draws(np.empty(0, dtype=np.int64))  # the answers that came
+        self.state.order = Order(fixed_order_draws(np.empty(0, dtype=np.int64)))  # the examples whose answers have come
         self._messages: dict = {}  # by future
         self._replaying, self._rng = False, np.random.default_rng(seed)
         self.problem.queued.clear()
@@ -69,13 +70,13 @@ class Oracles(Scheme):
     def restore(self, state):
         super().restore(state)
         self._messages.clear()
-        self.state.draws.drop(len(self.state.draws.rest))  # their answers were not saved
+        self.state.order.draws.drop(len(self.state.order.draws.rest))  # their answers were not saved
         self.problem.queued.clear()
 
     def advance(self, calls, max_steps):
         state, counts = self.state, self.state.iterate.counts
         while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
-            if len(state.draws.rest) == 0:
+            if len(state.order.draws.rest) == 0:
                 self._listen()
             super().advance(calls, max_steps)
 
@@ -115,7 +116,7 @@ class Oracles(Scheme):
         examples = self.problem.index[message.k][message.examples]
         for i, answer in zip(examples.tolist(), answers):
             self.problem.queued.setdefault(i, deque()).append(answer)
-        self.state.draws.rest = np.concatenate((self.state.draws.rest, examples))
+        self.state.order.draws.rest = np.concatenate((self.state.order.draws.rest, examples))
 
     def _give_up_overdue(self) -> None:
         now = time.monotonic()
@@ -141,11 +142,11 @@ class Oracles(Scheme):
 
     @property
     def _may_replay(self) -> bool:
-        return self.options.replay and not self.keeps_parts and self.state.replays < REPLAYS * self.oracle_calls
+        return self.options.replay and not self.setting.keeps_parts and self.state.replays < REPLAYS * self.oracle_calls
 
-    def corners(self):
+    def corner(self):
         """Return the rule that finds corners: while replaying, among stored labelings."""
-        return Cache(True, 0.0, 0.0, self.stored, self.sets) if self._replaying else super().corners()
+        return StoringOracle(True, 0.0, 0.0, self.setting.stored, self.sets) if self._replaying else super().corner()
 
     def _replay(self, end: float) -> None:
         """Take steps of blocks within their stored labelings, up to a time."""
@@ -158,12 +159,12 @@ class Oracles(Scheme):
         counts, queue = state.iterate.counts, self.problem.queued
         calls, kept = int(counts[ORACLE_CALLS]), queue.get(i)
         queue[i] = deque([self.problem.y[i]])
-        state.draws.rest, self._replaying = np.array([i]), True
+        state.order.draws.rest, self._replaying = np.array([i]), True
         try:
             super().advance(calls + 1, int(counts[STEPS_TAKEN]) + 1)
         finally:
             self._replaying = False
-            state.draws.drop(len(state.draws.rest))
+            state.order.draws.drop(len(state.order.draws.rest))
             queue.pop(i)
             if kept:
                 queue[i] = kept

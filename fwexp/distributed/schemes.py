@@ -3,10 +3,10 @@
 import dataclasses
 from typing import ClassVar
 
-from fwexp.blocks import duals
 from fwexp.blocks.acceleration import OBSERVED, AccelerateOptions
 from fwexp.options import check_choice, check_integer, check_number, check_switch, choice, option
 from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.bcfw_options import OF_PARTS, STEPS, Setting, switched
 
 # As `fwexp.solvers.auto` has it, but later, for curvatures are K times as large (`synthetic_lsp`: 22.7 passes, 23.7 if at once).
 ACCELERATE = {"kap": OBSERVED, "period": None, "start": 2.0, "refresh": False}
@@ -42,7 +42,7 @@ class Options:
 
     scheme: str = choice("oracles", "local")
     sampling: str = choice("perm", "uniform", "cyclic")
-    step: str | None = option(None, check_choice, duals.STEPS, optional=True)
+    step: str | None = option(None, check_choice, STEPS, optional=True)
     accelerate: bool | AccelerateOptions | None = option(None, check_switch, AccelerateOptions, optional=True)
     round: float = option(0.5, check_number, "a positive number of passes", above=0.0)
     snapshot: float = option(10.0, check_number, "a positive number of passes", above=0.0)
@@ -50,12 +50,9 @@ class Options:
     in_flight: int = option(2, check_integer, 1)
     replay: bool = choice(True, False)
 
-    line_search: ClassVar[bool] = True
-    cache: ClassVar[bool] = False
-    nu: ClassVar[float] = 1.0
-    constrained_search: ClassVar[str] = "exact"
-    needs_gaps: ClassVar[bool] = False
-    refresh_passes: ClassVar[float] = 0.0
+    def setting(self) -> Setting:
+        """Return the setting that these options choose, once none of them is open."""
+        return Setting(self.sampling, self.step, accelerate=switched(self.accelerate, AccelerateOptions))
 
 
 class Scheme(BCFW):
@@ -65,14 +62,14 @@ class Scheme(BCFW):
     iterates = ("last",)
     takes_order = takes_warm_start = False
     decides = True
-    steps: ClassVar[tuple[str, ...]] = duals.STEPS
+    steps: ClassVar[tuple[str, ...]] = STEPS
 
     @classmethod
     def decide(cls, options, problem, lam, iterates=None, order=None):
         """Fill in what was left open."""
         step = options.step or problem.about[0].step
         step = step if step in cls.steps else "corrective"
-        kap = None if step in duals.OF_PARTS else OBSERVED  # no labelings are kept that could be observed
+        kap = None if step in OF_PARTS else OBSERVED  # no labelings are kept that could be observed
         accelerate = ACCELERATE | {"kap": kap} if options.accelerate is None else options.accelerate
         return dataclasses.replace(options, step=step, accelerate=accelerate)
 

@@ -201,10 +201,10 @@ class Part:
         solver = self._at(place)
         state, iterate = solver.state, solver.state.iterate
         solver.lam = state.lam = lam
-        projections.set_weights(state.projection, v, iterate.w)
+        projections.set_weights(iterate.constraint, v, iterate.w)
         calls = int(iterate.counts[ORACLE_CALLS])
         solver.advance(calls + 2**50, solver.step + steps)
-        change = projections.unclipped(state.projection, iterate.w) - v
+        change = projections.unclipped(iterate.constraint, iterate.w) - v
         gaps = float(np.minimum(iterate.gaps, np.finfo(float).max / self.problem.n).sum())
         met = 0.0 if solver.sets is None else float(specialise(active_set.mean_norm_sq, self.problem)(solver.sets))
         change = packed(change)
@@ -220,7 +220,7 @@ class Part:
     def image(self, place: tuple, c: float) -> tuple[np.ndarray, float]:
         """Return c sum_i F_i' (block i) and the sum of n ell_i, computed from the blocks."""
         state = self._at(place).state
-        v, losses = duals.from_scratch(state.dual, self.problem, state.iterate.losses, c)
+        v, losses = duals.from_scratch(state.iterate.dual, self.problem, state.iterate.losses, c)
         return v, float(losses.sum())
 
 

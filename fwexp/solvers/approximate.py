@@ -24,8 +24,8 @@ import numpy as np
 
 from fwexp.blocks import active_set
 from fwexp.blocks.active_set import UNLIMITED
-from fwexp.blocks.corners import Degraded, allowed_error, best_slot, worst_allowed
 from fwexp.blocks.counts import STEPS_TAKEN
+from fwexp.blocks.degraded_oracle import DegradedOracle, allowed_error, best_slot, worst_allowed
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_number, option
@@ -53,6 +53,10 @@ class Options(PlainOptions):
     nu: float = option(1.0, check_number, "a number > 0 and <= 1", above=0.0, most=1.0)
     delta: float = option(0.0, check_number, "a number >= 0", least=0.0)
 
+    def setting(self):
+        """Return the setting that these options choose: blocks are labelings, all of which are kept."""
+        return super().setting()._replace(keeps_labelings=True, stored=UNLIMITED, nu=self.nu)
+
 
 @njit
 def _store_all(problem, i, labelings, sets, work):
@@ -73,18 +77,18 @@ def _diameters_sq(sets, out):
 
 
 @njit
-def _certificate(problem, iterate, corners, work):
+def _certificate(problem, iterate, corner, work):
     """Return sum_i (gap_i(y_i) + 1/2 delta gamma_k C_i)/nu, calling the degraded oracle for every example."""
-    total, sets = 0.0, corners.sets
+    total, sets = 0.0, corner.sets
     for i in range(problem.n):
         scores(problem, i, iterate.w, work.theta)
         active_set.score_all(problem, i, work.theta, sets)
         best = sets.score[best_slot(i, sets)]
-        if not corners.complete:
+        if not corner.complete:
             best = max(best, max_oracle(problem, i, work.theta, work.y, work.scratch))
-        error = allowed_error(corners, i, iterate.counts[STEPS_TAKEN], problem.n)
-        total += worst_allowed(i, best, corners.nu, error, sets)[0] - active_set.mean_score(i, sets) + error
-    return total / (corners.nu * problem.n)
+        error = allowed_error(corner, i, iterate.counts[STEPS_TAKEN], problem.n)
+        total += worst_allowed(i, best, corner.nu, error, sets)[0] - active_set.mean_score(i, sets) + error
+    return total / (corner.nu * problem.n)
 
 
 @dataclass
@@ -92,7 +96,7 @@ class ApproxState(State):
     """All that a run changes."""
 
     complete: bool  # whether all labelings are stored
-    diameters: np.ndarray  # float64 (n,), see `Degraded`
+    diameters: np.ndarray  # float64 (n,), see `DegradedOracle`
 
 
 class ApproxBCFW(BCFW):
@@ -101,8 +105,6 @@ class ApproxBCFW(BCFW):
     name = "approx_bcfw"
     title = "block-coordinate Frank-Wolfe, approximate oracle"
     Options = Options
-    keeps_parts = False
-    stored = UNLIMITED
 
     @classmethod
     def needs(cls, options):
@@ -114,7 +116,7 @@ class ApproxBCFW(BCFW):
         super().start(seed, iterates, order, warm_start)
         complete = labelings is not None if warm_start is None else warm_start.state.complete
         diameters = np.zeros(self.problem.n)
-        specialise(_diameters_sq, self.problem)(self.state.dual, diameters)
+        specialise(_diameters_sq, self.problem)(self.state.iterate.dual, diameters)
         self.state = ApproxState(**vars(self.state), complete=complete, diameters=diameters)
 
     def new_sets(self):
@@ -126,10 +128,10 @@ class ApproxBCFW(BCFW):
             specialise(_store_all, problem)(problem, i, of_i, sets, self.work)
         return sets
 
-    def corners(self):
+    def corner(self):
         options, state = self.options, self.state
         lam_n = self.lam * self.problem.n
-        return Degraded(options.nu, options.delta, lam_n, state.complete, state.diameters, state.dual)
+        return DegradedOracle(options.nu, options.delta, lam_n, state.complete, state.diameters, state.iterate.dual)
 
     @property
     def calls_for_extras(self):
@@ -138,7 +140,7 @@ class ApproxBCFW(BCFW):
     def extras(self):
         """Return the certificate; its oracle calls are made for the log."""
         kernel = specialise(_certificate, self.problem)
-        return {"gap_estimate": kernel(self.problem, self.state.iterate, self.corners(), self.work)}
+        return {"gap_estimate": kernel(self.problem, self.state.iterate, self.corner(), self.work)}
 
 
 def _enumerated(problem) -> list[np.ndarray] | None:

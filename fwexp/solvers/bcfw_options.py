@@ -1,10 +1,10 @@
 """Options of ``bcfw``, and of methods that take its plain steps."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import NamedTuple
 
-from fwexp.blocks import duals
 from fwexp.blocks.acceleration import AccelerateOptions
+from fwexp.blocks.orders import BY_GAPS, SAMPLING
 from fwexp.errors import OptionError
 from fwexp.options import check_integer, check_number, check_switch, choice, option
 
@@ -29,8 +29,39 @@ class CacheOptions:
 
 
 CONSTRAINED_SEARCHES = ("exact", "published")
-BY_GAPS = ("gap", "gap_perm", "max_gap", "max_gain")
-SAMPLING = ("uniform", "perm", "cyclic", *BY_GAPS, "lipschitz", "shrinking")
+STEPS = ("fw", "pairwise", "away", "corrective", "exact")
+OF_PARTS = ("fw", "exact")  # steps that need no labelings
+MAX_STORED = 20  # labelings that an active set keeps without a cache, in addition to those with weight
+
+
+class Setting(NamedTuple):
+    """The choices that define a run of a block method; every method makes one from its own options."""
+
+    sampling: str = "uniform"
+    step: str = "fw"
+    keeps_labelings: bool = False  # whether blocks are weights of labelings even if the step does not need labelings
+    line_search: bool = True
+    nu: float = 1.0  # Predefined steps are 2n/(nu k + 2n).
+    extends_search: bool = True  # whether line searches continue to the maximum of the dual under constraints
+    cache: CacheOptions | None = None
+    stored: int = MAX_STORED  # labelings that are kept per example, in addition to those with weight
+    refresh: float = 0.0  # passes between exact computations of all block gaps; 0 is never
+    accelerate: AccelerateOptions | None = None
+
+    @property
+    def keeps_parts(self) -> bool:
+        """Whether blocks are vectors of parts."""
+        return self.step in OF_PARTS and not self.keeps_labelings
+
+    @property
+    def stores_labelings(self) -> bool:
+        """Whether labelings are stored, in the blocks or in a cache."""
+        return not self.keeps_parts or self.cache is not None
+
+    @property
+    def needs_gaps(self) -> bool:
+        """Whether the last known block gaps steer the run."""
+        return self.sampling in BY_GAPS or self.cache is not None
 
 
 @dataclass(frozen=True)
@@ -61,7 +92,7 @@ class Options:
 
     sampling: str = choice(*SAMPLING)
     line_search: bool = choice(True, False)
-    step: str = choice(*duals.STEPS)
+    step: str = choice(*STEPS)
     cache: bool | CacheOptions = option(False, check_switch, CacheOptions)
     refresh: float | None = option(None, check_number, "a number of passes >= 0 (0 = never)", least=0.0, optional=True)
     accelerate: bool | AccelerateOptions = option(False, check_switch, AccelerateOptions)
@@ -71,17 +102,24 @@ class Options:
         if not self.line_search and self.step != "fw":
             raise OptionError(f"solver bcfw: line_search=false goes with step=fw only, got step={self.step}")
 
-    nu: ClassVar[float] = 1.0  # predefined steps are 2n/(nu k + 2n)
+    def setting(self) -> Setting:
+        """Return the setting that these options choose."""
+        cache, accelerate = switched(self.cache, CacheOptions), switched(self.accelerate, AccelerateOptions)
+        return Setting(
+            sampling=self.sampling,
+            step=self.step,
+            line_search=self.line_search,
+            extends_search=self.line_search and self.constrained_search == "exact",
+            cache=cache,
+            stored=cache.size if cache else MAX_STORED,
+            refresh=self.refresh if self.refresh is not None else 10.0 if self.sampling in BY_GAPS or cache else 0.0,
+            accelerate=accelerate,
+        )
 
-    @property
-    def needs_gaps(self) -> bool:
-        """Whether the last known block gaps steer the run."""
-        return self.sampling in BY_GAPS or self.cache is not False
 
-    @property
-    def refresh_passes(self) -> float:
-        """Passes between exact computations of all block gaps; 0 is never."""
-        return self.refresh if self.refresh is not None else 10.0 if self.needs_gaps else 0.0
+def switched(given, options: type):
+    """Return the options that a switch stands for: None for False, the defaults for True, otherwise those in a mapping."""
+    return None if given is False else options(**given) if isinstance(given, dict) else options()
 
 
 @dataclass(frozen=True)
@@ -99,10 +137,6 @@ class PlainOptions:
     sampling: str = choice("uniform", "perm", "cyclic")
     line_search: bool = choice(True, False)
 
-    step: ClassVar[str] = "fw"
-    cache: ClassVar[bool] = False
-    accelerate: ClassVar[bool] = False
-    nu: ClassVar[float] = 1.0
-    constrained_search: ClassVar[str] = "exact"
-    needs_gaps: ClassVar[bool] = False
-    refresh_passes: ClassVar[float] = 0.0
+    def setting(self) -> Setting:
+        """Return the setting that these options choose."""
+        return Setting(sampling=self.sampling, line_search=self.line_search, extends_search=self.line_search)

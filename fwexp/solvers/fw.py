@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.blocks import projections
-from fwexp.blocks.weight_steps import clipped_step
+from fwexp.blocks.block_loop import clipped_step
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import choice
 from fwexp.problems.evaluation import Evaluator

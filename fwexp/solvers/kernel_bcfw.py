@@ -62,6 +62,10 @@ class KernelOptions:
 class Options(PlainOptions, KernelOptions):
     """Options of ``kernel_bcfw``."""
 
+    def setting(self):
+        """Return the setting that these options choose: blocks are labelings, all of which are kept."""
+        return super().setting()._replace(keeps_labelings=True, stored=UNLIMITED)
+
 
 class Kernelised:
     """Makes a solver see problems through the kernel of its options."""
@@ -84,7 +88,7 @@ class Kernelised:
 
     def extras(self):
         """Count the support vectors."""
-        sets = self.state.dual
+        sets = self.sets
         return {"atoms": float(np.count_nonzero(sets.weight) - np.count_nonzero(sets.weight[sets.first[:-1]]))}
 
 
@@ -95,9 +99,6 @@ class KernelBCFW(Kernelised, BCFW):
     title = "kernelised block-coordinate Frank-Wolfe"
     Options = Options
     constraints = False  # there are no weights of features
-
-    keeps_parts = False
-    stored = UNLIMITED
 
     def point(self, iterate):
         last = self.state.iterate

@@ -13,7 +13,7 @@ import numpy as np
 
 from fwexp.blocks import active_set, weight_steps
 from fwexp.blocks.active_set import UNLIMITED
-from fwexp.blocks.weight_steps import clipped_step
+from fwexp.blocks.block_loop import clipped_step
 from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
 from fwexp.solvers.base import Point, Solver
@@ -66,6 +66,11 @@ class KernelFW(Kernelised, Solver):
     name = "kernel_fw"
     title = "kernelised batch Frank-Wolfe"
     Options = KernelOptions
+
+    @property
+    def sets(self):
+        """The dual variables."""
+        return self.state.dual
 
     def start(self, seed, iterates, order, warm_start):
         self.state = State(self.new_sets(), new_weights(self.problem), 0.0)

@@ -36,9 +36,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.blocks import active_set, weight_steps
-from fwexp.blocks.acceleration import ProximalCentre, acceleration_strength, new_centre
+from fwexp.blocks.acceleration import acceleration_strength
 from fwexp.blocks.active_set import UNLIMITED
-from fwexp.blocks.weight_steps import clipped_step
+from fwexp.blocks.block_loop import clipped_step
+from fwexp.blocks.centres import ProximalCentre, new_centre
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_fraction, check_integer, check_number, choice, option
 from fwexp.problems.evaluation import Evaluator

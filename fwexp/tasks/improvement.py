@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from fwexp.blocks.acceleration import total_gap
 from fwexp.driver import settings
 from fwexp.driver.iteration import Objective, Value
 from fwexp.driver.log import Log
@@ -152,7 +153,7 @@ class BlockGaps(Objective):
         block_gaps = solver.fresh_gaps()
         specialise(_raise_radii, problem)(problem, point.w, self._work, self._radii_sq)
         self.calls += self.cost()
-        gap, chi_gaps = solver.total_gap(block_gaps), chi(block_gaps)
+        gap, chi_gaps = total_gap(solver, block_gaps), chi(block_gaps)
         chi_curvature = chi(curvature_bounds(self._radii_sq, solver.lam))
         uneven = {"chi_gaps": chi_gaps, "chi_curvature": chi_curvature, "improvement": chi_gaps**3 / chi_curvature}
         return Value(point.dual + gap, {"gap": gap, "gap_estimate": solver.known_gap} | uneven)

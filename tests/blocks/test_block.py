@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.blocks import active_set, gap_tree, sampling_rule
-from fwexp.blocks.acceleration import LATE_PASSES, LATE_STRENGTH, PIECE, new_centre
+from fwexp.blocks import active_set, gap_tree, orders
+from fwexp.blocks.acceleration import LATE_PASSES, LATE_STRENGTH
+from fwexp.blocks.centres import PIECE, new_centre
 from fwexp.problems.protocol import radii_sq, to_public, workspace
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
@@ -110,9 +111,9 @@ def permutations(n, seed):
 
 @pytest.mark.parametrize("lam", [0.02, 0.2, 20.0])  # strengths of 10, 4 and 1
 @pytest.mark.parametrize("step", ["fw", "corrective"])
-@pytest.mark.parametrize(("accelerated", "spent"), [(True, sampling_rule.SPENT), (True, 0.3), (False, 0.3)])
+@pytest.mark.parametrize(("accelerated", "spent"), [(True, orders.RESTART_BELOW), (True, 0.3), (False, 0.3)])
 def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, monkeypatch):
-    monkeypatch.setattr(sampling_rule, "SPENT", spent)
+    monkeypatch.setattr(orders, "RESTART_BELOW", spent)
     compared, strengths = 0, set()
     for seed in (0, 2, 3, 4, 5, 6, 7, 8):
         tp, problem = tiny(seed)
@@ -163,7 +164,7 @@ def test_examples_are_not_all_visited_anew_where_that_is_refused(refresh, anew):
     solver = start(problem, lam=20.0, sampling="gap_perm", step="corrective", refresh=refresh)
     solver.advance(BIG, 9 * problem.n)  # less than the 10 passes after which all gaps are computed in any case
     assert solver.state.refreshed == -1
-    assert (solver.state.ordered_since > 0) == anew
+    assert (solver.state.order.ordered_since > 0) == anew
 
 
 def test_strength_is_observed_of_labelings_that_are_stored():

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fwexp
-from fwexp.blocks import shrinking
+from fwexp.blocks import centres, shrinking
+from fwexp.blocks.acceleration import Acceleration
+from fwexp.blocks.block_loop import following_block, next_block, note_step
+from fwexp.blocks.counts import DRAWS_USED, NUM_COUNTS
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.testing import check_solver
 from tests import reference as ref
@@ -26,16 +29,18 @@ def visits(gaps, steps, seed=0):
     """Visit by the rule examples whose gaps are ``gaps(i, round)``; return the visited ones, round by round."""
     n = 7
     rounds, found = shrinking.new_rounds(n), [[]]
-    rule = shrinking.Shrinking(rounds, shrinking.NO_CENTRE, np.random.default_rng(seed).random(steps), np.inf, False, -1.0)
-    iterate = type("", (), {"counts": np.zeros(7, dtype=np.int64), "gaps": np.full(n, np.inf)})
+    order = shrinking.Shrinking(rounds, centres.NO_CENTRE, np.random.default_rng(seed).random(steps), np.inf, False, -1.0)
+    iterate = type("", (), {"counts": np.zeros(NUM_COUNTS, dtype=np.int64), "gaps": np.full(n, np.inf)})
     for k in range(steps):
-        following = shrinking.example_after(rule, k - 1, k - 1) if k else -1
-        i = shrinking.next_example(rule, k, k, -1, iterate)
+        iterate.counts[DRAWS_USED] = k - 1
+        following = following_block(order, iterate) if k else -1
+        iterate.counts[DRAWS_USED] = k
+        i = next_block(order, iterate)
         assert following in (-1, i)
         found[-1].append(int(i))
-        ended = rounds.at[shrinking.ENDED]
-        shrinking.note_gap(rule, i, gaps(i, int(ended)), False, iterate)
-        if rounds.at[shrinking.ENDED] > ended:
+        ended = rounds.progress[shrinking.ENDED]
+        note_step(order, i, gaps(i, int(ended)), False, iterate)
+        if rounds.progress[shrinking.ENDED] > ended:
             found.append([])
     return found
 
@@ -46,15 +51,15 @@ def test_kernels_move_centres_as_python_does(kap, monkeypatch):
     _, _, problem = overlapping(3)
     accelerate, runs = {"kap": kap, "period": 1, "refresh": False}, []
     for in_kernels in (True, False):
-        monkeypatch.setattr(SOLVERS["bcfw"], "kernels_move_centres", in_kernels)
+        monkeypatch.setattr(Acceleration, "kernels_move_centres", lambda self, state, in_kernels=in_kernels: in_kernels)
         solver = SOLVERS["bcfw"](problem, 1e-4, check_options(SOLVERS["bcfw"], EXACT | {"accelerate": accelerate}))
         for calls in range(0, 6000, 7):
             solver.advance(calls, 10**6)
         runs.append((solver.state.iterate.w, solver.state.centre))
     (w, centre), (w_python, by_python) = runs
     assert centre.times.tolist() == by_python.times.tolist()
-    assert centre.times[shrinking.MOVES] > 30
-    assert centre.times[shrinking.PERIOD] > 1
+    assert centre.times[centres.MOVES] > 30
+    assert centre.times[centres.PERIOD] > 1
     np.testing.assert_array_equal(w, w_python)
     np.testing.assert_array_equal(centre.z, by_python.z)
 
@@ -91,7 +96,7 @@ def test_the_optimum_is_reached_and_certified(seed, power, accelerate):
     value = fwexp.evaluate(problem, result.w)
     assert result.primal == pytest.approx(0.5 * lam * value.norm_sq + value.hinge, rel=1e-12)
     assert 0.0 <= result.gap <= 1e-7
-    a = result.state.state.dual.blocks.reshape(problem.n, -1)[:, :4]
+    a = result.state.state.iterate.dual.blocks.reshape(problem.n, -1)[:, :4]
     shares = np.eye(4)[y] - a
     assert shares.min() >= -1e-9
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-9)
@@ -104,7 +109,7 @@ def test_what_was_shrunk_wrongly_is_looked_at_again():
     X, y, problem = overlapping(1)
     cls = SOLVERS["bcfw"]
     running = cls(problem, LAM, check_options(cls, {"step": "exact", "sampling": "shrinking"}), 0, ("last",), None)
-    rounds = running.state.rounds
+    rounds = running.state.order.rounds
     rounds.wait[1:] = rounds.pause[1:] = shrinking.LONGEST
     running.advance(400 * problem.n, 10**9)
     best = ref.qp_optimum(ref.tiny_multiclass(X, y, 4), LAM)

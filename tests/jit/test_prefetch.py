@@ -4,7 +4,10 @@ import numba
 import numpy as np
 import pytest
 
-from fwexp.blocks import gap_tree, sampling_rule
+from fwexp.blocks import gap_tree
+from fwexp.blocks.block_loop import InOrder, following_block, next_block
+from fwexp.blocks.counts import DRAWS_USED, NUM_COUNTS, STEPS_TAKEN
+from fwexp.blocks.orders import ByGap
 from fwexp.jit import prefetch
 from fwexp.jit.compilation import njit
 
@@ -35,29 +38,42 @@ def test_the_request_is_in_the_code():
     assert "llvm.prefetch" in code
 
 
+class At:
+    """The part of an iterate that orders look at."""
+
+    def __init__(self, k, used):
+        self.counts = [0] * NUM_COUNTS
+        self.counts[STEPS_TAKEN], self.counts[DRAWS_USED] = k, used
+
+
+def by_gap(ordered, since, largest=False, uniforms=(), tree=None):
+    return ByGap(largest, np.array(ordered), since, np.array(uniforms), tree, np.empty(0), np.full(1, -1), -1, 0.0)
+
+
 @pytest.mark.parametrize(
-    ("kind", "order", "since", "k", "used", "following"),
+    ("order", "k", "used", "following"),
     [
-        (sampling_rule.IN_ORDER, [4, 2, 3], 0, 7, 0, 2),
-        (sampling_rule.IN_ORDER, [4, 2, 3], 0, 8, 1, 3),
-        (sampling_rule.IN_ORDER, [4, 2, 3], 0, 9, 2, -1),  # the last that is known
-        (sampling_rule.BY_GAP, [4, 2, 3], 10, 10, 5, 2),  # within a pass in order
-        (sampling_rule.BY_GAP, [4, 2, 3], 10, 12, 0, -1),  # its last step
-        (sampling_rule.BY_GAP, [4, 2, 3], 10, 13, 0, -1),
-        (sampling_rule.LARGEST_GAP, [4, 2, 3], 0, 1, 0, 3),
+        (InOrder(np.array([4, 2, 3])), 7, 0, 2),
+        (InOrder(np.array([4, 2, 3])), 8, 1, 3),
+        (InOrder(np.array([4, 2, 3])), 9, 2, -1),  # the last that is known
+        (by_gap([4, 2, 3], 10), 10, 5, 2),  # within a pass in order
+        (by_gap([4, 2, 3], 10), 12, 0, -1),  # its last step
+        (by_gap([4, 2, 3], 10), 13, 0, -1),
+        (by_gap([4, 2, 3], 0, largest=True), 1, 0, 3),
     ],
 )
-def test_the_example_after_a_step(kind, order, since, k, used, following):
-    rule = sampling_rule.SamplingRule(kind, np.array(order), since, np.empty(0), None, np.empty(0), -1, 0.0)
-    assert sampling_rule.example_after(rule, k, used) == following
+def test_the_example_after_a_step(order, k, used, following):
+    assert following_block(order, At(k, used)) == following
     if following >= 0:  # and it is the next one
-        assert sampling_rule.next_example(rule, k + 1, used + 1, -1, None) == following
+        assert next_block(order, At(k + 1, used + 1)) == following
 
 
 def test_the_example_after_a_step_by_gap_is_the_next_one_if_no_gap_changes():
     tree = gap_tree.new_tree(np.array([1.0, 2.0, 0.0, 5.0]))
-    rule = sampling_rule.SamplingRule(sampling_rule.BY_GAP, np.arange(4), 0, np.array([0.9, 0.1, 0.3]), tree, np.empty(0), -1, 0.0)
     for used, following in ((0, 0), (1, 1), (2, -1)):  # of the last number nothing is known after it
-        assert sampling_rule.example_after(rule, 9 + used, used) == following
+        order = by_gap(np.arange(4), 0, uniforms=[0.9, 0.1, 0.3], tree=tree)
+        assert following_block(order, At(9 + used, used)) == following
         if following >= 0:
-            assert sampling_rule.next_example(rule, 10 + used, used + 1, -1, None) == following
+            assert next_block(order, At(10 + used, used + 1)) == following
+            order.planned[0] = -1  # and also if it is drawn anew
+            assert next_block(order, At(10 + used, used + 1)) == following

@@ -125,7 +125,7 @@ def test_blocks_grow_with_what_is_in_use(monkeypatch):
     problem = one_long_one("dense", 300, 200, 20)
     solver = SOLVERS["bcfw"](problem, 1e-3, check_options(SOLVERS["bcfw"], {}), 0, ("last",), None, None)
     solver.advance(30 * problem.n, 10**9)
-    blocks = solver.state.dual.blocks
+    blocks = solver.state.iterate.dual.blocks
     assert blocks.count.sum() > len(problem.labels)  # so they had to grow
     # rooms, and then the pool, are at most twice what a step could need when they were made
     assert len(blocks.codes) <= 4 * (blocks.count.sum() + 4 * len(problem.labels))
@@ -139,7 +139,7 @@ def test_active_sets_allocate_no_blocks(options):
     problem = one_long_one("dense", 5, 3, 3)
     for warm_start in (None, SOLVERS["bcfw"](problem, 0.1, check_options(SOLVERS["bcfw"], options), 0, ("last",), None, None)):
         solver = SOLVERS["bcfw"](problem, 0.1, check_options(SOLVERS["bcfw"], options), 0, ("last",), None, warm_start)
-        assert isinstance(solver.state.dual, ActiveSets)
+        assert isinstance(solver.state.iterate.dual, ActiveSets)
         assert solver.state.cache is None
 
 

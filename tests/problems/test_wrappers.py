@@ -312,8 +312,25 @@ AROUND = {  # how each wrapper is built, and around which families
 }
 NOT_FOR = {  # wrappers, by how their names begin: functions that are not called with them, or that say something else there
     "a kernel": ("order_of_weights", "joint_feature"),
-    "a view": ("costly_oracle", "forget", "ask_ahead", "counted_positions"),
-    "workers": ("decode", "joint_feature", "kernel_view", "ask_ahead", "forget", "costly_block", "counted_positions"),
+    "a view": (
+        *("max_oracle", "decode", "loss", "as_labeling", "public_labeling", "joint_feature", "climb", "kernel_view"),
+        *("new_blocks", "copy_blocks", "has_room", "set_direction", "add_to_block", "scatter_block", "dot", "scatter_psi"),
+        *("new_sums", "accumulate", "accumulate_psi", "scatter_sum"),
+        *("costly_oracle", "forget", "ask_ahead", "counted_positions"),
+    ),
+    "workers": (
+        *(
+            "all_labelings",
+            "has_best_block",
+            "best_block",
+            "climb",
+            "tilt",
+            "expectation_oracle",
+            "expectation_scratch",
+            "set_dense",
+        ),
+        *("decode", "joint_feature", "kernel_view", "ask_ahead", "forget", "costly_block", "counted_positions"),
+    ),
 }
 
 
@@ -483,7 +500,8 @@ def vectors_of_parts(case):
 
 def psi(case):
     for i, k in case.pairs():
-        same(case.scattered(protocol.scatter_psi, i, case.raw(i, k), 2.0), 2.0 * case.d.psi[i][k])
+        if not isinstance(case, Viewed):
+            same(case.scattered(protocol.scatter_psi, i, case.raw(i, k), 2.0), 2.0 * case.d.psi[i][k])
         score = protocol.psi_score(case.problem, i, case.raw(i, k), case.theta(i, case.weights()))
         same(score, case.d.psi[i][k] @ case.weights())
 
@@ -701,12 +719,12 @@ for each, check in EXPECTED.items():
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("check", [pytest.param(check, id=" ".join(names)) for check, names in CHECKS.items()])
 def test_every_function_of_every_wrapper_is_as_defined(check, around, client):
-    (build, families), functions, counts = AROUND[around], CHECKS[check], np.zeros(len(FUNCTIONS))
-    if any(around.startswith(kind) and set(functions) & set(names) for kind, names in NOT_FOR.items()):
-        return
-    for name in families:
+    (build, families), counts = AROUND[around], np.zeros(len(FUNCTIONS))
+    left_out = {name for kind, names in NOT_FOR.items() if around.startswith(kind) for name in names}
+    functions = [name for name in CHECKS[check] if name not in left_out]
+    for name in families if functions else ():
         case = build(name, client)
-        if has(case.d.base, functions) and has(case.problem, functions):
+        if has(case.d.base, functions):
             check(case)
             counts += getattr(case.problem, "ticks", 0)
     if around.startswith("times"):

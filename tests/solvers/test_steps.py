@@ -118,7 +118,7 @@ def test_weights_stay_the_sum_of_the_blocks(form):
     tp, problem = chain(form, 6, n=6, lengths=(2, 3))
     running = start(problem, "bcfw", iterates=("last",))
     running.advance(BIG, 50_000 if isinstance(problem, tuple) else 500)
-    w = blocks_to_weights(problem, running.state.dual.blocks, 1.0 / (LAM * tp.n))
+    w = blocks_to_weights(problem, running.state.iterate.dual.blocks, 1.0 / (LAM * tp.n))
     assert relative_error(running.state.iterate.w, w) <= 1e-11
     assert running.exact_dual() == pytest.approx(running.point("last").dual, abs=1e-12)
     assert running.state.iterate.ell[0] == pytest.approx(running.state.iterate.losses.mean(), abs=1e-12)

@@ -42,7 +42,7 @@ PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": 
     [
         ("fwexp.solvers.auto", {"auto", "path"}),
         ("fwexp.solvers.bcfw", {"auto", "bcfw", "path", "conll2000"}),
-        ("fwexp.blocks.sampling_rule", {"auto", "bcfw", "path", "conll2000"}),
+        ("fwexp.blocks.orders", {"auto", "bcfw", "path", "conll2000"}),
         ("fwexp.solvers.ssg", {"ssg"}),
         ("fwexp.blocks.sampling", ALL),  # the order that `solve` takes is checked there
         ("fwexp.solvers.one_slack", set()),

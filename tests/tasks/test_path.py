@@ -87,12 +87,12 @@ def test_change_of_lam_equals_the_transcription():
     tp, problem = tiny_enumerated()
     solver = bcfw(problem, 0.5, sampling="cyclic")
     solver.advance(2 * problem.n, 10**9)
-    alpha = np.split(solver.state.dual.blocks, problem.part_ptr[1:-1])
+    alpha = np.split(solver.state.iterate.dual.blocks, problem.part_ptr[1:-1])
     wanted = ref.change_lam(tp, alpha, 0.3)
     slope = ref.gap_slope(tp, alpha, solver.state.iterate.w)
     before = solver.exact_gap()
     solver.change_lam(0.15)
-    for block, weights in zip(np.split(solver.state.dual.blocks, problem.part_ptr[1:-1]), wanted, strict=True):
+    for block, weights in zip(np.split(solver.state.iterate.dual.blocks, problem.part_ptr[1:-1]), wanted, strict=True):
         np.testing.assert_allclose(block[1:], weights[1:], atol=1e-14)
     assert solver.known_gap == pytest.approx(before + 0.7 * slope, abs=1e-12)
 

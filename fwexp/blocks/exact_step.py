@@ -1,0 +1,34 @@
+"""The step to the maximum of the dual over a whole block (`step` exact), which needs no corner."""
+
+from typing import NamedTuple
+
+from fwexp.blocks.block_loop import UNSTORED, change_weights, find_corner, take_step
+from fwexp.problems.protocol import climb, scores
+
+
+class NoCorner(NamedTuple):
+    """No labeling: the step finds the best point of the block by itself."""
+
+    exact: bool = True
+
+
+class ExactStep(NamedTuple):
+    """The step to the best point of the block, for problems without constraints."""
+
+    extends_search: bool = False
+
+
+@find_corner.register(NoCorner)
+def _(corner, problem, i, iterate, work):
+    scores(problem, i, iterate.w, work.theta)
+    return UNSTORED, False
+
+
+@take_step.register(ExactStep)
+def _(step, problem, i, slot, lam_n, iterate, work):
+    gap, best = climb(problem, i, work.theta, 1.0 / lam_n, iterate.losses[i], iterate.dual.blocks, work)
+    gamma = 1.0 if gap > 0.0 else 0.0
+    gamma, loss_change = change_weights(
+        iterate.constraint, step, problem, i, gamma, best - iterate.losses[i], 0.0, lam_n, iterate, work
+    )
+    return gap, gamma / lam_n, loss_change

@@ -1,0 +1,119 @@
+"""Steps of blocks that are stored as labelings with weights (`active_set`): between labelings, or towards the corner.
+
+Sources: pairwise and away steps are those of Osokin et al. (ICML 2016, section 3.3, Algorithms 2 to 4); corrective steps follow
+Shah, Kolmogorov and Lampert (CVPR 2015, multi-plane BCFW).
+"""
+
+from typing import NamedTuple
+
+from fwexp.blocks import active_set, weight_steps
+from fwexp.blocks.active_set import ActiveSets
+from fwexp.blocks.block_loop import block_has_room, change_weights, prefetch_block, step_size, take_step
+from fwexp.blocks.constrained_search import longest_step, repeat_step
+from fwexp.blocks.counts import STEPS_TAKEN
+from fwexp.jit.compilation import register_jitable
+from fwexp.problems.protocol import dot, norm_sq
+
+PAIRWISE, AWAY, CORRECTIVE = 1, 2, 3
+KINDS = {"pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
+CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
+
+
+class LabelingFrankWolfe(NamedTuple):
+    """The step towards the corner, in weights of labelings; its fields are those of `FrankWolfe`."""
+
+    line_search: bool = True
+    nu: float = 1.0
+    extends_search: bool = False
+
+
+class LabelingStep(NamedTuple):
+    """A step between stored labelings, one of which is the corner."""
+
+    kind: int
+    corrections: int = CORRECTIONS
+    extends_search: bool = False
+    direct: bool = False  # whether the change goes from labelings to weights, without ``work.direction``
+
+
+@block_has_room.register(ActiveSets)
+def _(dual, problem, i):
+    return True
+
+
+@prefetch_block.register(ActiveSets)
+def _(dual, problem, i):
+    active_set.prefetch_set(i, dual)
+
+
+@take_step.register(LabelingFrankWolfe)
+def _(step, problem, i, slot, lam_n, iterate, work):
+    sets = iterate.dual
+    weight_steps.set_change_towards(i, slot, sets)
+    loss_change = active_set.set_change(problem, i, sets, work.direction)
+    slope, length_sq = dot(problem, i, work.direction, work.theta), norm_sq(problem, i, work.direction)
+    gap = loss_change - slope
+    gamma = step_size(step, iterate.counts[STEPS_TAKEN], problem.n, gap, length_sq / lam_n)
+    weight_steps.move(i, slot, gamma, sets)
+    iterate.w_sq[0] += gamma / lam_n * (2.0 * slope + gamma / lam_n * length_sq)
+    gamma, loss_change = change_weights(
+        iterate.constraint, step, problem, i, gamma, gamma * loss_change, length_sq, lam_n, iterate, work
+    )
+    return gap, gamma / lam_n, loss_change
+
+
+@take_step.register(LabelingStep)
+def _(step, problem, i, slot, lam_n, iterate, work):
+    sets = iterate.dual
+    gap = sets.score[slot] - active_set.mean_score(i, sets)
+    _change_weights_of_labelings(i, slot, gap, step, lam_n, sets)
+    if step.direct:
+        active_set.scatter_change(problem, i, sets, 1.0 / lam_n, work.direction, iterate.w)
+        return gap, 1.0 / lam_n, active_set.loss_change(i, sets)
+    length_sq = active_set.change_norm_sq(i, sets) if step.extends_search else 0.0
+    loss_change = active_set.set_change(problem, i, sets, work.direction)
+    gamma, loss_change = change_weights(iterate.constraint, step, problem, i, 1.0, loss_change, length_sq, lam_n, iterate, work)
+    return gap, gamma / lam_n, loss_change
+
+
+@register_jitable
+def _change_weights_of_labelings(i, slot, gap, step, lam_n, sets):
+    """Change the weights of the labelings of example i towards ``slot``, whose gap is ``gap``."""
+    away = active_set.worst_active(i, sets)
+    if step.kind == PAIRWISE:
+        weight_steps.pairwise_step(i, away, slot, lam_n, sets)
+    elif step.kind == CORRECTIVE:
+        # The corner comes first, then the pairs that violate optimality most.
+        for _ in range(step.corrections):
+            if not weight_steps.pairwise_step(i, away, slot, lam_n, sets):
+                break
+            slot, away = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
+    else:
+        # Moving away from the worst labeling needs another one with weight.
+        weight = sets.weight[sets.first[i] + away]
+        gap_away = active_set.mean_score(i, sets) - sets.score[away]
+        if gap >= gap_away or weight >= 1.0:
+            weight_steps.scale_step(i, slot, gap, 1.0, lam_n, sets)
+        else:
+            weight_steps.scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
+    weight_steps.normalise(i, sets)
+
+
+@longest_step.register(LabelingFrankWolfe)
+def _(step, i, gamma, iterate):
+    return 1.0 / gamma
+
+
+@repeat_step.register(LabelingFrankWolfe)
+def _(step, problem, i, gamma, times, iterate, work):
+    weight_steps.move_again(i, times * gamma, iterate.dual)
+
+
+@longest_step.register(LabelingStep)
+def _(step, i, gamma, iterate):
+    return weight_steps.furthest(i, iterate.dual)
+
+
+@repeat_step.register(LabelingStep)
+def _(step, problem, i, gamma, times, iterate, work):
+    weight_steps.move_again(i, times, iterate.dual)

@@ -1,0 +1,205 @@
+"""The order in which block steps visit the examples (`sampling`): records that last through a run, and their values in kernels.
+
+The record of a run is an `Order`. Its random choices, ``draws``, are made outside the kernels. The order gap is the one of the
+published code (Osokin et al., ICML 2016, section 3.1), whose first pass follows the order of the data; that is a bad order if
+similar examples stand together. Our gap_perm visits all examples in random order: at first, after each new centre, and, unless
+``refresh`` is 0, as soon as the known gaps have all but vanished. Block gaps are kept times n: G_i = n gap_i.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from fwexp.blocks import gap_tree, shrinking
+from fwexp.blocks.block_loop import InOrder, following_block, has_ended, next_block, note_step
+from fwexp.blocks.centres import NO_CENTRE
+from fwexp.blocks.counts import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN
+from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
+from fwexp.jit.compilation import inlined
+from fwexp.problems.protocol import radii_sq
+
+BY_GAPS = ("gap", "gap_perm", "max_gap", "max_gain")
+SAMPLING = ("uniform", "perm", "cyclic", *BY_GAPS, "lipschitz", "shrinking")
+RESTART_BELOW = 1e-3  # ``gap_perm`` visits all examples anew if less than this share of the sum of all gaps is left.
+
+
+# --- in kernels -------------------------------------------------------------------------------------------------------
+
+
+class ByGap(NamedTuple):
+    """Examples by priority, which follows from the known gaps, after a pass that ignores the gaps."""
+
+    largest: bool  # whether the example of the largest priority is next; otherwise it is drawn in proportion
+    ordered: np.ndarray  # int64 (n,), the examples of the pass that ignores the gaps
+    ordered_since: int  # step at which that pass began
+    uniforms: np.ndarray  # float64, a draw per step
+    tree: gap_tree.Tree  # over the priorities
+    curvature: np.ndarray  # float64 (n,), C_i up to a factor if the priority is G_i^2/C_i; empty if it is G_i
+    planned: np.ndarray  # int64 (1,), the example of the next step if no gap has changed since it was drawn, otherwise -1
+    refreshed: int  # step at which all gaps were last computed, -1 if they never were
+    restart_below: float  # share of the sum of all gaps below which the order ends the series; 0 if it never does
+
+
+@inlined
+def priority(curvature, i, gap):
+    """Return the priority of example i."""
+    return gap * gap / curvature[i] if len(curvature) > 0 else gap
+
+
+@next_block.register(ByGap)
+def _(order, iterate):
+    k = iterate.counts[STEPS_TAKEN]
+    if order.planned[0] >= 0:
+        return order.planned[0]
+    if k < order.ordered_since + len(order.ordered):
+        return order.ordered[k - order.ordered_since]
+    if order.largest:
+        return gap_tree.argmax(order.tree)
+    uniform = order.uniforms[iterate.counts[DRAWS_USED]]
+    if order.tree.nodes[1, gap_tree.TOTAL] > 0.0:
+        return gap_tree.draw(order.tree, uniform)
+    return int(uniform * len(order.ordered))
+
+
+@following_block.register(ByGap)
+def _(order, iterate):
+    position, used = iterate.counts[STEPS_TAKEN] + 1 - order.ordered_since, iterate.counts[DRAWS_USED] + 1
+    following = -1
+    if position < len(order.ordered):
+        following = order.ordered[position]
+    elif not order.largest and used < len(order.uniforms) and order.tree.nodes[1, gap_tree.TOTAL] > 0.0:
+        following = gap_tree.draw(order.tree, order.uniforms[used])
+    order.planned[0] = following
+    return following
+
+
+@note_step.register(ByGap)
+def _(order, i, gap, hit, iterate):
+    if not hit:
+        gap_tree.update(order.tree, i, priority(order.curvature, i, iterate.gaps[i]))
+        order.planned[0] = -1
+
+
+@has_ended.register(ByGap)
+def _(order, iterate):
+    if order.restart_below == 0.0:
+        return False
+    k, n, total = iterate.counts[STEPS_TAKEN], len(iterate.gaps), order.tree.nodes[1, gap_tree.TOTAL]
+    if k == order.ordered_since + n:  # The pass that ignores the gaps has ended, so all gaps are known.
+        iterate.mean_gap[0], iterate.counts[GAPS_KNOWN] = total / n, 1
+    # A restart comes at least n steps after all gaps were known, so it costs no more than the steps in between. Otherwise a few
+    # examples with nearly all of the gap could cause one restart after the other.
+    return k >= max(order.ordered_since, order.refreshed) + n and total < order.restart_below * n * iterate.mean_gap[0]
+
+
+# --- in Python --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Order:
+    """An order that is drawn beforehand: uniform, perm, cyclic, lipschitz, or given by the caller."""
+
+    draws: Draws
+    rounds: ClassVar[None] = None
+
+    def kernel_order(self, run, draws: np.ndarray):
+        """Return the order of the next steps of a run, for at most as many steps as there are ``draws``."""
+        return InOrder(draws)
+
+    def use_gaps(self, gaps: np.ndarray) -> None:
+        """Use block gaps that were computed outside of steps."""
+
+    def note_new_centre(self, step: int) -> None:
+        """Take into account that a new centre has changed w."""
+
+    def resume(self, run) -> None:
+        """Prepare the next series of steps after this order has ended one."""
+
+
+@dataclass
+class GapOrder(Order):
+    """The orders gap, gap_perm, max_gap and max_gain."""
+
+    tree: gap_tree.Tree
+    passes: Draws  # the examples of passes that ignore the gaps
+    curvature: np.ndarray  # this and the following as in `ByGap`
+    largest: bool
+    restart_below: float
+    ordered: np.ndarray
+    ordered_since: int = 0
+
+    def kernel_order(self, run, draws):
+        fields = self.tree, self.curvature, np.full(1, -1), run.state.refreshed, self.restart_below
+        return ByGap(self.largest, self.ordered, self.ordered_since, draws, *fields)
+
+    def use_gaps(self, gaps):
+        gap_tree.fill(self.tree, gaps**2 / self.curvature if len(self.curvature) else gaps)
+
+    def begin_pass(self, step: int) -> None:
+        """Visit all examples once, whatever their gaps are."""
+        self.ordered, self.ordered_since = self.passes.take(len(self.ordered)), step
+
+    def note_new_centre(self, step):
+        if self.passes.rule == "perm":
+            self.begin_pass(step)
+
+    def resume(self, run):
+        # Visiting all examples costs at most as many calls as a refresh, and takes a step for each.
+        if run.state.centre is None:
+            self.begin_pass(run.step)
+        else:
+            run.state.centre.next_step = run.step
+
+
+@dataclass
+class RoundsOrder(Order):
+    """The order shrinking."""
+
+    rounds: shrinking.Rounds
+
+    def kernel_order(self, run, draws):
+        state, acceleration, centre = run.state, run.acceleration, NO_CENTRE
+        until = acceleration.next_centre(state)
+        if state.centre is not None and acceleration.kernels_move_centres(state):
+            centre, until = state.centre.for_kernels, np.inf
+        return shrinking.Shrinking(self.rounds, centre, draws, until, acceleration.waits_for_slow_round(state), run.aim)
+
+    def resume(self, run):
+        if run.acceleration.waits_for_slow_round(run.state) and shrinking.slows_down(self.rounds):
+            run.acceleration.begin(run)
+        near = self.rounds.gaps[1] <= run.aim * run.problem.n
+        run.event = bool(near and run.estimated_gap() <= run.aim)
+
+
+def new_order(sampling: str, problem, seed, given: np.ndarray | None, repeats: bool, refreshes: bool) -> Order:
+    """Return the order of a run at its start; unknown gaps count as infinite, so orders by gap visit all examples first.
+
+    Parameters
+    ----------
+    sampling : str
+        One of `SAMPLING`.
+    problem : problem
+    seed : int or list of int
+    given : int array or None
+        Examples that replace any other order.
+    repeats : bool
+        Whether the given order starts again at its end.
+    refreshes : bool
+        Whether the run computes all gaps from time to time.
+    """
+    n = problem.n
+    if given is not None:
+        return Order(fixed_order_draws(given, repeat=repeats))
+    if sampling == "shrinking":
+        return RoundsOrder(uniform_draws(seed), shrinking.new_rounds(n))
+    if sampling == "lipschitz":
+        return Order(lipschitz_draws(radii_sq(problem), seed))
+    if sampling not in BY_GAPS:
+        return Order(order_draws(sampling, n, seed))
+    # C_i is proportional to R_i^2, and the largest G_i^2/C_i is the ideal rule of Osokin et al., section 3.1.
+    curvature = at_least_some(radii_sq(problem)) if sampling == "max_gain" else np.empty(0)
+    passes = order_draws("perm" if sampling == "gap_perm" else "cyclic", n, seed)
+    restart_below = RESTART_BELOW if sampling == "gap_perm" and refreshes else 0.0
+    tree, ordered = gap_tree.new_tree(np.zeros(n)), passes.take(n)
+    return GapOrder(uniform_draws(seed), tree, passes, curvature, sampling.startswith("max"), restart_below, ordered)
