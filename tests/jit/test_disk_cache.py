@@ -340,10 +340,10 @@ def test_a_cache_that_was_removed_is_no_error(kernel):
 KILLED = """
 import resource, signal, sys
 from pathlib import Path
-from fwexp.jit import kernels
-kernels.cache_directory = lambda module: Path(sys.argv[1])
+from fwexp.jit import compilation
+compilation.cache_directory = lambda module: Path(sys.argv[1])
 from tests.jit.test_disk_cache import plus
-kernel = kernels.njit(plus)
+kernel = compilation.njit(plus)
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
@@ -367,18 +367,18 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing_behind(kernel):
 
 
 PROCESS = """
-from fwexp.jit import kernels
+from fwexp.jit import compilation
 
-@kernels.array_kernel("float64[::1](float64[::1])")
+@compilation.array_kernel("float64[::1](float64[::1])")
 def tripled(x):
     return 3 * x
 
-@kernels.njit
+@compilation.njit
 def kernel(x):
     return tripled(x).sum() / 7
 
 import numpy as np
-kernels.load_array_kernels([tripled])
+compilation.load_array_kernels([tripled])
 print(kernel(np.linspace(0.1, 1, 37)).hex(), sum(kernel.stats.cache_hits.values()))
 """
 
@@ -416,10 +416,10 @@ def test_a_process_has_the_same_bits_after_every_damage(tmp_path):
 WAITING = """
 import sys
 from pathlib import Path
-from fwexp.jit import kernels
-kernels.cache_directory = lambda module: Path(sys.argv[1])
+from fwexp.jit import compilation
+compilation.cache_directory = lambda module: Path(sys.argv[1])
 from tests.jit.test_disk_cache import plus
-kernel = kernels.njit(plus)
+kernel = compilation.njit(plus)
 print("ready", flush=True)
 input()
 print(kernel(1.0), sum(kernel.stats.cache_hits.values()))
