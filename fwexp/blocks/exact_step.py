@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from fwexp.blocks.block_loop import UNSTORED, change_weights, find_corner, take_step
-from fwexp.problems.protocol import climb, scores
+from fwexp.problems.protocol import maximise_block, scores
 
 
 class NoCorner(NamedTuple):
@@ -26,7 +26,7 @@ def _(corner, problem, i, iterate, work):
 
 @take_step.register(ExactStep)
 def _(step, problem, i, slot, lam_n, iterate, work):
-    gap, best = climb(problem, i, work.theta, 1.0 / lam_n, iterate.losses[i], iterate.dual.blocks, work)
+    gap, best = maximise_block(problem, i, work.theta, 1.0 / lam_n, iterate.losses[i], iterate.dual.blocks, work)
     gamma = 1.0 if gap > 0.0 else 0.0
     gamma, loss_change = change_weights(
         iterate.constraint, step, problem, i, gamma, best - iterate.losses[i], 0.0, lam_n, iterate, work

@@ -233,7 +233,7 @@ def _(problem, i, theta, c, blocks, direction, scratch):
     return _best_block(problem, i, theta, c, block, direction, scratch)
 
 
-@protocol.climb.register(MulticlassProblem)
+@protocol.maximise_block.register(MulticlassProblem)
 def _(problem, i, theta, c, mean_loss, blocks, work):
     truth = np.int64(problem.labels[i])
     own, best = theta[truth], theta[truth]

@@ -17,7 +17,6 @@ from fwexp.problems.protocol import (
     accumulate,
     accumulate_psi,
     best_block,
-    climb,
     counted_positions,
     dot,
     expectation_oracle,
@@ -27,6 +26,7 @@ from fwexp.problems.protocol import (
     largest_losses,
     loss,
     max_oracle,
+    maximise_block,
     norm_sq,
     original,
     psi_score,
@@ -223,12 +223,12 @@ def _(problem, i, theta, c, blocks, direction, scratch):
     return problem.c[i] * best_block(problem.unweighted, i, theta, c * problem.c[i], blocks, direction, scratch)
 
 
-@climb.register(*WEIGHTED_FAMILIES)
+@maximise_block.register(*WEIGHTED_FAMILIES)
 def _(problem, i, theta, c, mean_loss, blocks, work):
     weight = problem.c[i]
     if weight == 0.0:
         return 0.0, mean_loss
-    gap, best = climb(problem.unweighted, i, theta, c * weight, mean_loss / weight, blocks, work)
+    gap, best = maximise_block(problem.unweighted, i, theta, c * weight, mean_loss / weight, blocks, work)
     return weight * gap, weight * best
 
 

@@ -28,14 +28,15 @@ def best_block(problem, i, theta, c, blocks, direction, scratch):
 
 
 @dispatched
-def climb(problem, i, theta, c, mean_loss, blocks, work):
-    """Move block i to where the dual is highest while all other blocks stay; ``mean_loss`` is n ell_i before.
+def maximise_block(problem, i, theta, c, mean_loss, blocks, work):
+    """Move block i to the maximum of the dual over this block; ``mean_loss`` is n ell_i before the move.
 
-    Returns n times the Frank-Wolfe gap before, 0 where nothing moved, and n ell_i after; ``work.direction`` is the way.
+    Returns n times the Frank-Wolfe gap before the move, 0 if the block stays, and n ell_i after it; sets ``work.direction`` to the
+    change of the block.
     """
 
 
-@climb.register(object)
+@maximise_block.register(object)
 def _(problem, i, theta, c, mean_loss, blocks, work):
     required.max_oracle(problem, i, theta, work.y, work.scratch)
     derived.set_direction(problem, i, work.y, blocks, work.direction)
