@@ -112,7 +112,7 @@ class BCFW(Solver):
         self.state = State(
             lam=self.lam,
             iterate=new_iterate(problem, dual, projections.new_projection(problem), losses),
-            order=new_order(setting.sampling, problem, seed, order, self.has_cache, setting.refresh > 0.0),
+            order=self.new_order(seed, order),
             cache=self.new_sets() if self.has_cache and setting.keeps_parts else None,
             averages=new_averages(problem, iterates),
             next_refresh=self.refresh.period,
@@ -125,6 +125,10 @@ class BCFW(Solver):
             projections.set_weights(iterate.constraint, self._from_scratch()[0], iterate.w)
             iterate.w_sq[0] = inner(problem, iterate.w, iterate.w)
         self.acceleration.schedule(self)
+
+    def new_order(self, seed, given: np.ndarray | None) -> Order:
+        """Return the order of the examples, which is ``given`` if that is not None."""
+        return new_order(self.setting.sampling, self.problem, seed, given, self.has_cache, self.setting.refresh > 0.0)
 
     def new_sets(self) -> ActiveSets:
         """Return active sets that hold the true labelings, with weight 1."""

@@ -1,5 +1,6 @@
 """The loop of block methods: the file is the first paper alone, and values of other packages run in it."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -58,7 +59,8 @@ def test_the_file_of_the_first_paper_imports_no_later_method():
 
 # --- values of other packages -----------------------------------------------------------------------------------------
 
-OUTSIDE = """
+OUTSIDE = {
+    "step": """
 from typing import NamedTuple
 from fwexp.blocks.block_loop import change_weights, take_step
 from fwexp.problems.protocol import add_to_block, dot, loss, set_direction
@@ -81,27 +83,79 @@ def _(step, problem, i, slot, lam_n, iterate, work):
     )
     return gap, gamma / lam_n, change
 
-class ShortBCFW(BCFW):
+class Mine(BCFW):
     name = "short_bcfw"
     title = "block-coordinate Frank-Wolfe with short steps"
     Options = PlainOptions
 
     def step_rule(self):
         return ShortStep(0.1)
-"""
+""",
+    "order": """
+from dataclasses import dataclass
+from typing import NamedTuple
+import numpy as np
+from fwexp.blocks.block_loop import following_block, has_ended, next_block, note_step
+from fwexp.blocks.counts import STEPS_TAKEN
+from fwexp.blocks.orders import Order
+from fwexp.blocks.sampling import order_draws
+from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.bcfw_options import PlainOptions
+
+class Lazy(NamedTuple):
+    "Examples in turn, each of them again while its gap stays large."
+    latest: np.ndarray
+    factor: float
+
+@next_block.register(Lazy)
+def _(order, iterate):
+    i = order.latest[0]
+    if i < 0 or iterate.gaps[i] <= order.factor * np.mean(iterate.gaps):
+        i = (i + 1) % len(iterate.gaps)
+    order.latest[0] = i
+    return i
+
+@following_block.register(Lazy)
+def _(order, iterate):
+    return -1
+
+@note_step.register(Lazy)
+def _(order, i, gap, hit, iterate):
+    "Record nothing."
+
+@has_ended.register(Lazy)
+def _(order, iterate):
+    return False
+
+@dataclass
+class LazyOrder(Order):
+    latest: np.ndarray
+
+    def kernel_order(self, run, draws):
+        return Lazy(self.latest, 1.5)
+
+class Mine(BCFW):
+    name = "lazy_bcfw"
+    title = "block-coordinate Frank-Wolfe in a lazy order"
+    Options = PlainOptions
+
+    def new_order(self, seed, given):
+        return LazyOrder(order_draws("cyclic", self.problem.n, seed), np.full(1, -1))
+""",
+}
 
 
-def test_a_step_of_another_package_takes_one_file_and_is_not_cached_on_disk(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", OUTSIDE)
+def test_a_step_or_order_of_another_package_takes_one_file_and_is_not_cached_on_disk(tmp_path, monkeypatch, kind):
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "short_steps.py").write_text(OUTSIDE)
-    import short_steps
-
+    (tmp_path / f"my_{kind}.py").write_text(OUTSIDE[kind])
+    mine = importlib.import_module(f"my_{kind}")
     _, problem = chain("dense", 3, n=6)
     solvers = []
     for plain in (False, True):
         if plain:
             run_in_plain_python(monkeypatch)
-        solver = short_steps.ShortBCFW(problem, LAM, short_steps.PlainOptions("cyclic"))
+        solver = mine.Mine(problem, LAM, mine.PlainOptions("cyclic"))
         solver.advance(10**6, 60)
         solvers.append(solver)
         if not plain:
