@@ -12,7 +12,7 @@ from fwexp.jit import compilation
 from fwexp.problems import tiers
 from fwexp.problems.evaluation import _decode_range
 from fwexp.solvers import of_kind
-from fwexp.solvers.auto import rule
+from fwexp.solvers.auto import best_options
 from fwexp.solvers.entropic_oracle import _add_expectations
 from fwexp.solvers.online_eg import _steps
 from fwexp.testing import check_problem, check_solver, small_chains
@@ -20,7 +20,7 @@ from tests.reached_functions import reached
 from tests.reference.examples import multiclass
 from tests.small_problems import chain
 
-AUTO = rule(small_chains(), 10.0)
+AUTO = best_options(small_chains(), 10.0)
 SOLVER_OPTIONS = {
     "auto": [{"lam": 10.0}, {"step": "pairwise"}],
     "bcfw": [

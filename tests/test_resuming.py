@@ -19,6 +19,7 @@ import pytest
 from fwexp import record
 from fwexp.errors import OptionError
 from fwexp.solvers import check_needs, check_options, get_solver
+from fwexp.solvers.base import start as new_solver
 from fwexp.testing import small_chains
 from tests.test_every_solver import CASES, FAMILIES
 
@@ -34,7 +35,7 @@ def start(family: str, name: str, options: dict, seed: int):
         check_needs(cls, problem, options)
     except OptionError:
         return None
-    return cls(problem, lam, options, seed=seed)
+    return new_solver(cls, problem, lam, options, seed=seed)
 
 
 def later(solver) -> str:

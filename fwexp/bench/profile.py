@@ -52,9 +52,9 @@ def advance(solver, passes: float) -> None:
 def new_solver(problem, name: str, lam: float, **options):
     """Return a solver of the last iterate at its start."""
     cls = SOLVERS[name]
-    chosen = cls.decide(check_options(cls, options), problem, lam, ("last",))
-    check_needs(cls, problem, chosen)
-    return cls(problem, lam, chosen, 0, ("last",))
+    chosen, settled = cls.choose(check_options(cls, options), problem, lam, ("last",))
+    check_needs(chosen, problem, settled)
+    return chosen(problem, lam, settled, 0, ("last",))
 
 
 def shares(problem, name: str, lam: float, rate: float) -> tuple[list[float], dict[str, float]]:

@@ -38,7 +38,7 @@ from fwexp.errors import exit_code
 from fwexp.files import owned
 from fwexp.plots import scale as plots
 from fwexp.problems.evaluation import Evaluator
-from fwexp.solvers.base import check_options
+from fwexp.solvers.base import check_options, start
 
 WORKERS = (1, 2, 4, 8)
 CLUSTER = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 10_000)
@@ -118,8 +118,7 @@ class Run:
     def __init__(self, regime: Regime, shards: Shards, **options) -> None:
         cls, options = shards.method("bcfw", {"scheme": regime.scheme, **options})
         self.shards, self.lam = shards, regime.lam
-        chosen = cls.decide(check_options(cls, options), shards, regime.lam)
-        self.solver = cls(shards, regime.lam, chosen, 0, ("last",))
+        self.solver = start(cls, shards, regime.lam, check_options(cls, options))
 
     def advance(self, calls: float) -> int:
         """Go on by so many calls, and return how many were made."""

@@ -61,17 +61,17 @@ class Scheme(BCFW):
     Options = Options
     iterates = ("last",)
     takes_order = takes_warm_start = False
-    decides = True
+    chooses = True
     steps: ClassVar[tuple[str, ...]] = STEPS
 
     @classmethod
-    def decide(cls, options, problem, lam, iterates=None, order=None):
-        """Fill in what was left open."""
+    def choose(cls, options, problem, lam, iterates=None, order=None):
+        """Return this class, and the options with a step and an acceleration for those that are null."""
         step = options.step or problem.about[0].step
         step = step if step in cls.steps else "corrective"
         kap = None if step in OF_PARTS else OBSERVED  # no labelings are kept that could be observed
         accelerate = ACCELERATE | {"kap": kap} if options.accelerate is None else options.accelerate
-        return dataclasses.replace(options, step=step, accelerate=accelerate)
+        return cls, dataclasses.replace(options, step=step, accelerate=accelerate)
 
     @classmethod
     def needs(cls, options):

@@ -142,7 +142,7 @@ class Part:
             exact=exact_oracle(problem),
             seconds=seconds,
             dense=nonzero >= SPARSE * problem.num_weights * len(found),
-            step=auto.rule(problem)["step"],
+            step=auto.best_options(problem)["step"],
             radii_sq=radii_sq(problem) if tiers.has(problem, "bounds") else np.full(problem.n, np.nan),
         )
 

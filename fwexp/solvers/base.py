@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from fwexp.driver.iteration import Iteration, Point
 from fwexp.errors import OptionError, WarmStartError
@@ -12,7 +12,7 @@ from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original
 
-__all__ = ["Point", "Solver", "check_needs", "check_options"]
+__all__ = ["Choice", "Point", "Solver", "check_needs", "check_options", "start"]
 
 
 class Solver(Iteration):
@@ -48,7 +48,7 @@ class Solver(Iteration):
     takes_order: ClassVar[bool] = False
     takes_warm_start: ClassVar[bool] = False
     constraints: ClassVar[bool] = False  # whether it keeps weights nonnegative that a problem says must be
-    decides: ClassVar[bool] = False  # whether `decide` chooses options, on which the iterates that there are depend
+    chooses: ClassVar[bool] = False  # whether `choose` returns another class or other options, which define the iterates
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
     lost: Mapping[str, int] = MappingProxyType({})  # work that was lost with workers, and changed the result: how much of what
@@ -57,8 +57,7 @@ class Solver(Iteration):
         if warm_start is not None and not self.takes_warm_start:
             raise WarmStartError(f"solver {self.name} takes no warm_start")
         forget(problem)
-        self.user_problem, self.lam = problem, lam
-        self.options = self.decide(options, problem, lam, iterates, order)
+        self.user_problem, self.lam, self.options = problem, lam, options
         self.problem = self.view(problem)
         self.size, self.costly = problem.n, costly_oracle(problem)
         self.certifies = self.has_dual and exact_oracle(problem)
@@ -83,21 +82,23 @@ class Solver(Iteration):
         return problem
 
     @classmethod
-    def decide(cls, options, problem, lam, iterates=None, order=None):
-        """Return the options of a run on a problem: those given, unless the solver chooses some when it runs.
+    def choose(cls, options, problem, lam, iterates=None, order=None) -> tuple[type["Solver"], Any]:
+        """Return the solver class and the options of a run on a problem: those given, unless they are chosen when the run starts.
 
         Parameters
         ----------
         options : Options
-            The solver's own, or what this method returned.
+            The solver's own.
         problem, lam, iterates, order
-            As for the solver; ``iterates`` is None where none are asked for.
+            As for the solver; ``iterates`` is None if none are asked for.
 
         Returns
         -------
-        Options
+        cls : type
+        options : Options
+            Options of that class.
         """
-        return options
+        return cls, options
 
     @classmethod
     def needs(cls, options) -> tuple[str, ...]:
@@ -190,18 +191,41 @@ class Solver(Iteration):
         WarmStartError
             It is of another class.
         """
-        if other.kind is not self.kind:
+        if type(other) is not type(self):
             raise WarmStartError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
-
-    @property
-    def kind(self) -> type:
-        """The class whose dual variables these are."""
-        return type(self)
 
     @property
     def known_hinge(self) -> float | None:
         """1/n sum_i H_i(w) at the last iterate if the solver's own oracle calls have shown it, else None."""
         return None
+
+
+class Choice(Solver):
+    """A name for the solvers that ``choose`` returns; it takes no steps itself."""
+
+    chooses = True
+
+    def start(self, seed, iterates, order, warm_start):
+        """Refuse: a run starts with `start` of this module."""
+        raise NotImplementedError(f"{self.name} takes no steps itself; start a run with fwexp.solve")
+
+    def advance(self, calls, max_steps):
+        """Refuse."""
+        raise NotImplementedError
+
+    def point(self, iterate):
+        """Refuse."""
+        raise NotImplementedError
+
+
+def start(
+    cls: type[Solver], problem, lam: float, options, seed: int = 0, iterates=("last",), order=None, warm_start=None
+) -> Solver:
+    """Return a solver of the class that ``cls`` chooses, at its start and with the name of ``cls``; parameters as of `Solver`."""
+    chosen, options = cls.choose(options, problem, lam, iterates, order)
+    solver = chosen(problem, lam, options, seed, iterates, order, warm_start)
+    solver.name, solver.title = cls.name, cls.title
+    return solver
 
 
 def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> object:
@@ -225,8 +249,18 @@ def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> obj
     return make_options(f"solver {cls.name}", cls.Options, given, others)
 
 
-def check_needs(cls: type[Solver], problem, options) -> None:
+def check_needs(cls: type[Solver], problem, options, name: str | None = None) -> None:
     """Refuse, before anything is compiled, a problem that lacks a tier which the solver needs with these options.
+
+    Parameters
+    ----------
+    cls : type
+        The solver.
+    problem : problem
+    options : Options
+        The solver's own.
+    name : str, optional
+        Name of the solver in messages; by default the name of ``cls``.
 
     Raises
     ------
@@ -236,13 +270,13 @@ def check_needs(cls: type[Solver], problem, options) -> None:
     for tier in (tiers.REQUIRED, *cls.needs(options)):
         if not tiers.has(problem, tier):
             always = tier in (tiers.REQUIRED, *cls.needs(cls.Options()))
-            needs = f"solver {cls.name}{'' if always else ' with these options'} needs the tier {tier}"
+            needs = f"solver {name or cls.name}{'' if always else ' with these options'} needs the tier {tier}"
             family = type(original(problem)).__name__
             if lacking := tiers.lacking(problem, tier):
                 raise OptionError(f"{needs} ({', '.join(lacking)}), which {family} does not have")
             raise OptionError(f"{needs}, which {family} does not state in its attribute tiers")
     if len(getattr(problem, "nonnegative", ())) and not cls.constraints:
-        raise OptionError(f"solver {cls.name} cannot keep weights nonnegative; accepted: {', '.join(_constrained())}")
+        raise OptionError(f"solver {name or cls.name} cannot keep weights nonnegative; accepted: {', '.join(_constrained())}")
 
 
 def _constrained() -> list[str]:

@@ -23,6 +23,7 @@ from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, to_public, workspace
 from fwexp.problems.signature import check_problem_type
 from fwexp.solvers import check_needs, check_options, get_solver
+from fwexp.solvers.base import start
 from fwexp.solvers.bcfw import BCFW
 from fwexp.tasks.task import Task, result_of_rows
 
@@ -105,7 +106,7 @@ def start_solver(problem, solver: str, lam: float | str, seed: int, options: Map
     cls = get_solver(solver)
     checked = check_options(cls, options)
     check_needs(cls, problem, checked)
-    return cls(problem, settings.check_lam("lam", lam, problem.n), checked, settings.check("seed", seed))
+    return start(cls, problem, settings.check_lam("lam", lam, problem.n), checked, settings.check("seed", seed))
 
 
 def run_with_block_gaps(solver: BCFW, bounds: Bounds, schedule, progress=None, checkpoint=None) -> tuple[Log, Status]:

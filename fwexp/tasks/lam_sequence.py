@@ -19,7 +19,7 @@ from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
 from fwexp.problems.signature import check_problem_type, signature
 from fwexp.solvers import check_needs, check_options
-from fwexp.solvers.auto import rule
+from fwexp.solvers.auto import best_options
 from fwexp.solvers.bcfw import BCFW
 from fwexp.tasks.objective import believed
 from fwexp.tasks.result import Result
@@ -36,7 +36,7 @@ START_PASSES = 3  # oracle calls / n that a path needs before its first break po
 
 def check_sequence(problem, options: Mapping) -> BCFW.Options:
     """Return the options of bcfw, those of ``auto`` where none are given, if it can go through several lam with them here."""
-    checked = check_options(BCFW, rule(problem) | dict(options))
+    checked = check_options(BCFW, best_options(problem) | dict(options))
     check_needs(BCFW, problem, checked)
     if not exact_oracle(problem):
         family = type(original(problem)).__name__

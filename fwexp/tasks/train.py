@@ -154,13 +154,13 @@ def solve(
         clash = "sampling" if cls.takes_order else f"solver {solver}, which visits no examples one by one"
         raise OptionError(f"order excludes {clash}")
     checked = check_options(cls, options)
-    checked = cls.decide(checked, problem, lam, iterates if iterate in ("best", "last") else [iterate], order)
-    check_needs(cls, problem, checked)
+    asked, (cls, checked) = cls, cls.choose(checked, problem, lam, iterates if iterate in ("best", "last") else [iterate], order)
+    check_needs(cls, problem, checked, asked.name)
     check_labels(problem)
     seed, max_passes = settings.check("seed", seed), settings.check("max_passes", max_passes)
     gap_tol, time_limit = settings.check("gap_tol", gap_tol), settings.check("time_limit", time_limit)
     schedule = settings.check("schedule", schedule)
-    iterates = check_iterates(cls, checked, iterates, iterate)
+    iterates = check_iterates(cls, checked, iterates, iterate, asked.name)
     train_error, check = settings.check("train_error", train_error), settings.check("check", check)
     verbose = check_flag("verbose", verbose)
     check_function("callback", callback, optional=True)
@@ -181,6 +181,7 @@ def solve(
     state, passed = warm_start.state if warm_start is not None else None, stopwatch()
     with telling_of_compilation(verbose):
         running = cls(problem, lam, checked, seed, iterates, order, state)
+        running.name, running.title = asked.name, asked.title
         result = run_solver(
             running,
             Bounds(max_passes, gap_tol, time_limit),
@@ -212,7 +213,7 @@ def _check_warm_start(problem, result) -> None:
         raise ParameterError("warm_start must be a Result on the same problem, got one on another (though of the same structure)")
 
 
-def check_iterates(cls, options, iterates, iterate: str) -> tuple[str, ...]:
+def check_iterates(cls, options, iterates, iterate: str, name: str | None = None) -> tuple[str, ...]:
     """Return the iterates to log: those asked for, or by default ``last`` and, where there is one, ``wavg``."""
     available = cls.available_iterates(options)
     if iterates is None:
@@ -220,9 +221,9 @@ def check_iterates(cls, options, iterates, iterate: str) -> tuple[str, ...]:
         if iterate in available and iterate not in iterates:
             iterates.append(iterate)
     names = settings.check("iterates", iterates)
-    for name in names:
-        if name not in available:
-            raise ParameterError(f"solver {cls.name} has no iterate {name!r} here; accepted: {', '.join(available)}")
+    for wanted in names:
+        if wanted not in available:
+            raise ParameterError(f"solver {name or cls.name} has no iterate {wanted!r} here; accepted: {', '.join(available)}")
     if iterate != "best" and iterate not in names:
         raise ParameterError(unknown("iterate", iterate, ["best", *names]))
     return names
@@ -320,7 +321,7 @@ class Train(Task):
     def check_settings(cls, given, solver, options):
         values = super().check_settings(given, solver, options)
         runs = get_solver(solver)
-        if not runs.decides:  # else the iterates are not known yet
+        if not runs.chooses:  # Otherwise the iterates are not known yet.
             values["iterates"] = check_iterates(runs, check_options(runs, options), values["iterates"], values["iterate"])
         return values
 

@@ -19,6 +19,7 @@ from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
+from fwexp.solvers.base import start
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import run_solver
 from fwexp.testing.probe import close, require
@@ -45,7 +46,7 @@ class SolverProbe:
         problem, options = self.problem if problem is None else problem, self.options
         if order is not None and hasattr(options, "sampling"):  # an order excludes other rules
             options = replace(options, sampling=self.cls.Options().sampling)
-        return self.cls(problem, lam or self.lam, options, seed, self.iterates, order, warm_start)
+        return start(self.cls, problem, lam or self.lam, options, seed, self.iterates, order, warm_start)
 
     def ran(self, passes: float = PASSES, **arguments) -> Solver:
         """Return a solver after so many passes."""

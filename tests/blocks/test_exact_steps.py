@@ -13,7 +13,7 @@ from fwexp.problems import protocol
 from fwexp.problems.enumerated import MOST_OUTPUTS
 from fwexp.problems.protocol import blocks_to_weights, to_public
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.solvers.auto import rule
+from fwexp.solvers.auto import best_options
 from fwexp.testing import check_solver, small_chains
 from tests import reference as ref
 from tests.small_problems import relative_error, run_in_plain_python
@@ -226,7 +226,7 @@ def test_runs_continue_from_frank_wolfe_steps_and_back():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_auto_takes_exact_steps_where_they_cost_no_more_than_the_oracle(family):
-    chosen = check_options(SOLVERS["bcfw"], rule(FAMILIES[family](0), LAM))
+    chosen = check_options(SOLVERS["bcfw"], best_options(FAMILIES[family](0), LAM))
     if family.startswith("enumerated"):
         assert chosen.step == "corrective"
     else:
@@ -235,12 +235,12 @@ def test_auto_takes_exact_steps_where_they_cost_no_more_than_the_oracle(family):
 
 @pytest.mark.parametrize("problem", ["slack", "nonnegative", "edges"])
 def test_auto_takes_corrective_steps_where_there_are_no_exact_ones(problem):
-    assert rule(REFUSED[problem](), LAM)["step"] == "corrective"
+    assert best_options(REFUSED[problem](), LAM)["step"] == "corrective"
 
 
 def test_paths_and_averages_take_exact_steps():
     problem = multiclass(8)[-1]
-    assert rule(problem)["step"] == "exact"
+    assert best_options(problem)["step"] == "exact"
     path = fwexp.regularization_path(problem, eps=0.1, lam_min=0.1)
     for lam in (1.0, 0.3):
         value = fwexp.evaluate(problem, path.w_at(lam))
@@ -287,9 +287,7 @@ def test_slack_rescaling_of_0_1_losses_is_margin_rescaling():
 
 
 def test_families_without_the_tier_are_refused():
-    with pytest.raises(
-        OptionError, match=r"needs the tier exact \(has_best_block, best_block, climb\), which ChainProblem does not have"
-    ):
+    with pytest.raises(OptionError, match=r"needs the tier exact \(has_best_block, best_block\), which ChainProblem does not have"):
         fwexp.solve(small_chains(), "bcfw", lam=LAM, step="exact")
     with pytest.raises(OptionError, match=r"solver bcfw: line_search=false goes with step=fw only, got step=exact"):
         fwexp.solve(multiclass(0)[-1], "bcfw", lam=LAM, step="exact", line_search=False)

@@ -11,6 +11,7 @@ from fwexp.blocks.acceleration import Acceleration
 from fwexp.blocks.block_loop import following_block, next_block, note_step
 from fwexp.blocks.counts import DRAWS_USED, NUM_COUNTS
 from fwexp.solvers import SOLVERS, check_options
+from fwexp.solvers.base import start
 from fwexp.testing import check_solver
 from tests import reference as ref
 
@@ -125,7 +126,7 @@ def test_it_keeps_the_promises_of_a_solver():
 def test_series_end_where_the_gap_is_as_small_as_it_is_aimed_at():
     """Python finds the same then, and is asked at no other time, before and after acceleration begins."""
     problem, found = overlapping(3)[-1], []
-    solver = SOLVERS["auto"](problem, 1e-3, check_options(SOLVERS["auto"], {}))
+    solver = start(SOLVERS["auto"], problem, 1e-3, check_options(SOLVERS["auto"], {}))
     solver.advance(0, 0)
     estimate = solver.estimated_gap
     solver.estimated_gap = lambda: found.append(estimate()) or found[-1]

@@ -21,7 +21,7 @@ from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.multiclass import MulticlassProblem
 from fwexp.solvers import SOLVERS, check_needs, of_kind
-from fwexp.solvers.auto import rule
+from fwexp.solvers.auto import best_options
 from fwexp.solvers.ssg import SSG
 from fwexp.solvers.table import table
 from fwexp.testing import CheckFailed, check_problem
@@ -232,7 +232,7 @@ def test_required_functions_make_a_family(family, lengths):
 @pytest.mark.slow
 def test_labelings_of_another_form_make_a_family_without_sets():
     assert check_problem(multilabel(Unlabelled)) == ("required",)
-    assert rule(multilabel(Unlabelled), LAM) == {"sampling": "perm", "step": "fw", "accelerate": False}
+    assert best_options(multilabel(Unlabelled), LAM) == {"sampling": "perm", "step": "fw", "accelerate": False}
 
 
 REQUIRED_ONLY = [

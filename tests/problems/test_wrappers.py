@@ -313,7 +313,7 @@ AROUND = {  # how each wrapper is built, and around which families
 NOT_FOR = {  # wrappers, by how their names begin: functions that are not called with them, or that say something else there
     "a kernel": ("order_of_weights", "joint_feature"),
     "a view": (
-        *("max_oracle", "decode", "loss", "as_labeling", "public_labeling", "joint_feature", "climb", "kernel_view"),
+        *("max_oracle", "decode", "loss", "as_labeling", "public_labeling", "joint_feature", "maximise_block", "kernel_view"),
         *("new_blocks", "copy_blocks", "has_room", "set_direction", "add_to_block", "scatter_block", "dot", "scatter_psi"),
         *("new_sums", "accumulate", "accumulate_psi", "scatter_sum"),
         *("costly_oracle", "forget", "ask_ahead", "counted_positions"),
@@ -323,7 +323,7 @@ NOT_FOR = {  # wrappers, by how their names begin: functions that are not called
             "all_labelings",
             "has_best_block",
             "best_block",
-            "climb",
+            "maximise_block",
             "tilt",
             "expectation_oracle",
             "expectation_scratch",
@@ -524,7 +524,7 @@ def all_labelings(case):
             protocol.all_labelings(case.problem, i, len(found) - 1)
 
 
-def blocks_are_maximised(case, climb=False):
+def blocks_are_maximised(case, moves=False):
     """From the block of one labeling: afterwards no labeling is better than the block, so that it is the best one."""
     problem, work, c = case.problem, case.work, 0.7
     if not has(problem, ["has_best_block"]) or not protocol.has_best_block(problem):
@@ -534,8 +534,8 @@ def blocks_are_maximised(case, climb=False):
         protocol.set_direction(problem, i, case.raw(i, k), blocks, work.direction)
         protocol.add_to_block(problem, i, work.direction, 1.0, blocks)
         psi, ell, theta = case.d.psi[i][k], case.d.losses[i][k], case.theta(i, w)
-        if climb:
-            gap, best = protocol.climb(problem, i, theta, c, ell, blocks, work)
+        if moves:
+            gap, best = protocol.maximise_block(problem, i, theta, c, ell, blocks, work)
             same(gap, case.values(i, w).max() - (ell - psi @ w))
         else:
             best = protocol.best_block(problem, i, theta, c, blocks, work.direction, work.scratch)
@@ -686,7 +686,7 @@ EXPECTED = {  # of every function of the protocol
     **dict.fromkeys(("new_sums", "accumulate", "accumulate_psi", "scatter_sum"), sums),
     "all_labelings": all_labelings,
     "best_block": blocks_are_maximised,
-    "climb": lambda case: blocks_are_maximised(case, climb=True),
+    "maximise_block": lambda case: blocks_are_maximised(case, moves=True),
     **dict.fromkeys(("tilt", "expectation_oracle", "expectation_scratch", "set_dense"), expectations),
     "with_inputs": with_inputs,
     "inner": inner,
