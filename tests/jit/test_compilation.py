@@ -74,12 +74,12 @@ def _steps(problem, values):
 TRAIN = """
 import numpy as np
 import fwexp
-from fwexp.jit import disk_cache, kernels
+from fwexp.jit import compilation, disk_cache
 from fwexp.problems.tiny import Tiny
 from fwexp.solvers.tiny import _steps
 assert fwexp.__file__.startswith({folder!r}), fwexp.__file__
 problem, values = Tiny(np.sin(np.arange(3000.0)).reshape(100, 30)), np.zeros(100)
-kernels.specialise(_steps, problem)(problem, values)
+compilation.specialise(_steps, problem)(problem, values)
 print(values.tobytes().hex())
 """
 
