@@ -33,6 +33,9 @@
 ## make test PYTHON=python3.12 VENV=.venv-3.12   another Python, in an environment of its own
 
 VENV := .venv
+ifneq ($(words $(VENV)),1)
+$(error VENV must be one path without spaces, got "$(VENV)")
+endif
 BIN := $(VENV)/bin
 ARGS :=
 WORKERS := auto
@@ -143,7 +146,7 @@ clean:
 	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m fwexp.files.owned docs/_build/html docs/generated
 	@for folder in $(VENV) .venv-*; do \
 	    if [ -f $$folder/$(notdir $(MADE)) ] && [ ! -L $$folder ]; then echo "removing $$folder"; rm -rf $$folder; \
-	    elif [ -e $$folder ]; then echo "kept $$folder, which make did not create"; fi; done
+	    elif [ -e $$folder ]; then echo "kept $$folder, which has no mark of make; remove it yourself"; fi; done
 	@for folder in .pytest_cache .ruff_cache; do \
 	    if [ -f $$folder/CACHEDIR.TAG ] && [ ! -L $$folder ]; then rm -rf $$folder; fi; done
 	@find conf docs experiments fwexp plots tests -path '*/__pycache__/*.pyc' -type f -delete

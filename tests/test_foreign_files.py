@@ -68,6 +68,7 @@ REJECTS = {
             lambda f: linked_folder(f, "figures", "quickstart-smoke.png"),
             lambda f: (f / "figures" / "quickstart-smoke.csv").mkdir(parents=True),
             lambda f: mine(f, "figures/.fwexp"),
+            lambda f: mine(f, "figures"),
         ],
     ),
     "claims": (
@@ -107,7 +108,11 @@ REJECTS = {
     ),
     "compare": (
         ["compare", "bcfw", "ssg"],
-        [lambda f: mine(f, "figures/compare/bcfw-ssg.png"), lambda f: linked_folder(f, "figures/compare", "bcfw-ssg.json")],
+        [
+            lambda f: mine(f, "figures/compare/bcfw-ssg.png"),
+            lambda f: linked_folder(f, "figures/compare", "bcfw-ssg.json"),
+            lambda f: mine(f, "figures"),
+        ],
     ),
 }
 # Those that write nothing, or only what their own tests here look at.
@@ -329,7 +334,7 @@ def test_make_clean_removes_only_what_make_created(checkout):
     before = snapshot(checkout)
     done = make(checkout, "clean")
     assert done.returncode == 0, done.stderr
-    assert "kept .venv-foo, which make did not create\n" in done.stdout
+    assert "kept .venv-foo, which has no mark of make; remove it yourself\n" in done.stdout
     gone = {place for place in before if place not in snapshot(checkout)}
     assert {place for place in gone if Path(place).parts[0] not in (".venv-3.12", ".ruff_cache")} == {"fwexp/__pycache__", ours[-1]}
     assert {place: snapshot(checkout).get(place) for place in theirs} == dict.fromkeys(theirs, MINE)
@@ -341,9 +346,19 @@ def test_make_clean_rejects_pages_that_are_not_ours(checkout):
     done = make(checkout, "clean")
     assert done.returncode == 2
     assert done.stderr.splitlines()[0].startswith(
-        "make clean: docs/generated/thesis.md must be a file that fwexp wrote, got another"
+        "make clean: docs/generated must be a folder that fwexp wrote, got another one with thesis.md and no record"
     )
     assert snapshot(checkout) == before
+
+
+def test_make_takes_one_path_as_its_environment(checkout):
+    """A path with a space is two paths to the shell, and to `rm -rf`."""
+    mine(checkout, "my/thesis.tex", "env/thesis.tex")
+    before = snapshot(checkout)
+    for target in ("venv", "clean"):
+        done = make(checkout, target, "VENV=my env")
+        assert (done.returncode, snapshot(checkout)) == (2, before)
+        assert 'VENV must be one path without spaces, got "my env"' in done.stderr
 
 
 @pytest.mark.parametrize("is_link", [False, True])

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from fwexp.files.processes import TOKEN, is_gone, this_process
 
-HIDDEN = re.compile(rf"\.(?P<process>{TOKEN.pattern})\.[0-9a-f]{{12}}")
+HIDDEN = re.compile(rf"\..+\.(?P<process>{TOKEN.pattern})\.[0-9a-f]{{12}}")
 
 
 def hidden(path: Path) -> Path:
@@ -28,7 +28,7 @@ def clean(folder: Path) -> None:
     """Remove what processes that have ended left hidden in a folder."""
     with contextlib.suppress(OSError), os.scandir(folder) as inside:
         for entry in inside:
-            owner = HIDDEN.search(entry.name) if entry.name.startswith(".") else None
+            owner = HIDDEN.fullmatch(entry.name)
             if owner and is_gone(owner["process"]):
                 discard(folder / entry.name)
 

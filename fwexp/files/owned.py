@@ -21,7 +21,7 @@ from fwexp.files.reading import read_regular
 
 RECORD = ".fwexp"
 HEAD = "# {}: written by fwexp, which replaces and removes files only while they are as recorded here"
-LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
+LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 LARGEST = 2**24  # bytes of a record
 PATIENCE = 60.0  # seconds for another process that writes to the same folder
 
@@ -94,6 +94,9 @@ def check_folder(folder: Path, kind: str | None = None) -> None:
     if not os.path.lexists(folder):
         return
     written = _read_record(folder, kind)
+    if not os.path.lexists(folder / RECORD) and (paths := sorted(folder.iterdir())):
+        found = f"another one with {paths[0].name} and no record {RECORD}"
+        raise ParameterError(f"{folder} must be a folder that fwexp wrote, got {found}; move it away")
     folders = {str(above) for name in written for above in PurePosixPath(name).parents}
     for above, names, files in os.walk(folder, onerror=_raise):
         for name in sorted([*names, *files]):
@@ -124,7 +127,7 @@ def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
     ParameterError
         It holds something that fwexp did not write, or another process does not come to an end with it.
     """
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))
     check_folder(folder, kind)
     before = folder.with_name(f".{folder.name}.before")
     with _alone(folder, folder):
@@ -184,8 +187,9 @@ def _put_back(before: Path, folder: Path, kind: str) -> None:
 
 def _check_files(folder: Path, names: Iterable[str], kind: str) -> Written:
     """Return what is recorded in a folder; raise `ParameterError` if one of these files is there, and not as recorded."""
-    if os.path.lexists(folder) and not folder.is_dir():
-        raise ParameterError(f"{folder} must be a folder, got something else; move it away")
+    above = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if not above.is_dir():
+        raise ParameterError(f"{above} must be a folder, got something else; move it away")
     written = _read_record(folder, kind)
     for name in names:
         if os.path.lexists(folder / name):
@@ -199,7 +203,7 @@ def _check_file(path: Path, recorded: set[str] | None) -> None:
     if not stat.S_ISREG(mode):
         found = "a link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "something else"
     elif recorded is None:
-        found = "another one"
+        found = f"another one, which {RECORD} does not list"
     elif sha256_of_file(path) not in recorded:
         found = "one that was changed since"
     else:
@@ -215,12 +219,13 @@ def _read_record(folder: Path, kind: str | None) -> Written:
     try:
         if path.is_symlink():
             raise ValueError
-        head, *lines = read_regular(path, LARGEST).decode().splitlines()
+        head, *lines = read_regular(path, LARGEST).decode().removesuffix("\n").split("\n")
         matches = [LINE.fullmatch(line) for line in lines]
         if None in matches or head != HEAD.format(kind or head[2:].partition(":")[0]):
             raise ValueError
     except (OSError, ValueError) as error:
-        raise ParameterError(f"{path} must be a record of {kind or 'files'} that fwexp wrote, got another file") from error
+        expected = f"a record of {kind or 'files'} that fwexp wrote"
+        raise ParameterError(f"{path} must be {expected}, got another file; move it away") from error
     written: Written = {}
     for match in matches:
         written.setdefault(match[2], set()).add(match[1])

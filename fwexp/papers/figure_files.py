@@ -58,8 +58,6 @@ def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
         They are not, or are those of another figure.
     """
     record = records.read(stem.with_name(f"{stem.name}.json"))
-    if records.FORMAT not in record:
-        raise Damaged(f"{stem.name}.json has no checksums")
     if (record.get("figure"), record.get("preset")) != (name, preset):
         raise Damaged(f"{stem.name}.json is that of another figure")
     try:

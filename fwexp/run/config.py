@@ -22,6 +22,7 @@ from fwexp.methods import ALIASES, conf_dir, methods
 from fwexp.options import check_number, without_later_defaults
 from fwexp.run import catalogues
 from fwexp.run.engine_options import PLACE, SOLVERS, check_engine
+from fwexp.store import schema
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
@@ -98,7 +99,12 @@ def canonical(config: Mapping) -> dict:
     values = {"task": {"name": name} | own} if name != TRAIN else {}
     if engine:
         values["engine"] = {key: value for key, value in vars(engine).items() if key not in PLACE}
-    return json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
+    plain = json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
+    try:
+        schema.check_config(plain)
+    except schema.Misfit as error:
+        raise ParameterError(f"a configuration must fit into the records of a store, got one that {error}") from error
+    return plain
 
 
 def run_key(config: Mapping) -> str:

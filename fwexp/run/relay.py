@@ -48,7 +48,7 @@ def stop(folder: Path) -> None:
 
 def is_over(folder: Path) -> bool:
     """Say whether a sweep was stopped, or has ended, however that was."""
-    named = HIDDEN.search(folder.name)
+    named = HIDDEN.fullmatch(folder.name)
     try:
         return (named is not None and is_gone(named["process"])) or not (folder / SWEEP).exists()
     except OSError:  # of a network

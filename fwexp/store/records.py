@@ -1,7 +1,4 @@
-"""The JSON records of a store: written with a checksum of themselves, and not believed if that does not fit.
-
-Records of fwexp 0.1 as it first was have neither ``format`` nor ``checksum``; these are read as they are.
-"""
+"""The JSON records of a store: written with a checksum of themselves, and not believed if that does not fit."""
 
 import json
 import math

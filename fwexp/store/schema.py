@@ -71,6 +71,22 @@ def check_run(record: Mapping, config: Mapping) -> None:
         A fact is missing, of another kind, or outside its range.
     """
     _check(record, RUN, ("status",))
+    _check_config(config)
+
+
+def check_config(config: Mapping) -> None:
+    """Check a configuration before it is run: with another one, the record of the run could not be read.
+
+    Raises
+    ------
+    Misfit
+        As in `check_run`.
+    """
+    check_plain({"config": config})
+    _check_config(config)
+
+
+def _check_config(config: Mapping) -> None:
     _check(config, CONFIG, ("dataset", "solver", "seed"))
     if len(json.dumps(config)) > LARGEST_CONFIG:
         raise Misfit(f"has a configuration of more than {LARGEST_CONFIG} bytes")

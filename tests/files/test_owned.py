@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from fwexp.errors import ParameterError
-from fwexp.files import locks, owned
+from fwexp.files import atomic, locks, owned
+from fwexp.files.checksums import sha256
 from fwexp.files.owned import RECORD, remove_folders, replacing_folder
 from tests.kills import killed_at
 
@@ -149,6 +150,54 @@ def test_files_that_others_wrote_are_neither_replaced_nor_removed(tmp_path):
         assert snapshot(folder) == before
         (folder / "two").rmdir() if plant == "folder" else (folder / "two").unlink()
         write(folder, "new")
+
+
+@pytest.mark.parametrize("plant", [lambda path: path.write_text("mine"), lambda path: path.symlink_to("nowhere")])
+def test_a_file_above_is_found_before_the_work(tmp_path, plant):
+    plant(tmp_path / "figures")
+    with pytest.raises(ParameterError, match="figures must be a folder, got something else; move it away"):
+        owned.check([tmp_path / "figures" / "paper" / "one"], KIND)
+
+
+def test_a_folder_without_a_record_is_named_as_a_whole(tmp_path):
+    """Such as one that an older version wrote: its files need not be moved one by one."""
+    replace(tmp_path / "there", "old")
+    (tmp_path / "there" / RECORD).unlink()
+    with pytest.raises(ParameterError, match=rf"there must be a folder .* got another one with old and no record {RECORD}; move"):
+        replace(tmp_path / "there", "new")
+
+
+def test_links_in_a_circle_are_no_folder(tmp_path):
+    (tmp_path / "there").symlink_to("there")
+    with pytest.raises(OSError, match="symbolic links"):
+        replace(tmp_path / "there", "new")
+    assert (tmp_path / "there").is_symlink()
+
+
+@pytest.mark.parametrize("name", [" a.csv", "a\u2028b.csv", "a\x85.csv"])
+def test_names_of_files_may_have_any_space(tmp_path, name):
+    for content in (b"old", b"new"):
+        owned.write({tmp_path / name: content}, KIND)
+    assert (tmp_path / name).read_bytes() == b"new"
+
+
+def test_forged_records_name_no_files_elsewhere(tmp_path):
+    replace(tmp_path / "there", "old")
+    (tmp_path / "thesis.tex").write_text("mine")
+    record = tmp_path / "there" / RECORD
+    lines = [f"{sha256(b'mine')}  {name}\n" for name in ("../thesis.tex", tmp_path / "thesis.tex", "old/../../thesis.tex")]
+    record.write_text(record.read_text() + "".join(lines))
+    replace(tmp_path / "there", "new")
+    remove_folders([tmp_path / "there"])
+    assert contents(tmp_path) == {"thesis.tex": "mine"}
+
+
+def test_hidden_files_go_only_by_their_whole_name(tmp_path):
+    gone = atomic.hidden(tmp_path / "one").name.replace(f"-{os.getpid()}-", "-999999999-")
+    for name in (gone, f"{gone}.tex"):
+        (tmp_path / name).write_text("mine")
+    write(tmp_path, "new")
+    assert {path.name for path in tmp_path.iterdir()} == {"one", "two", RECORD, f"{gone}.tex"}
 
 
 def test_a_folder_holds_one_kind(tmp_path):

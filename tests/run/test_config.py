@@ -153,6 +153,14 @@ def test_settings_that_were_added_later_are_left_out_while_they_have_their_defau
         assert canonical(changed(**{name: DEPARTURES[name]}))[name] == DEPARTURES[name]
 
 
+def test_configurations_that_no_record_can_hold_are_rejected():
+    """Their runs would be stored, and then read as damaged."""
+    message = "a configuration must fit into the records of a store, got one that has an integer of more than 64 bits"
+    with pytest.raises(ParameterError, match=message):
+        canonical(changed(seed=2**63))
+    assert canonical(changed(seed=2**63 - 1))["seed"] == 2**63 - 1
+
+
 def test_the_canonical_form_is_plain_and_stays_as_it_is():
     form = canonical(changed(schedule=(1, 2), time_limit=9))
     assert form == canonical(form)
