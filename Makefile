@@ -24,7 +24,7 @@
 ## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
 ## make lint                check the style, and that layers import downwards only; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
-## make clean               remove the environments, pages and caches that make created; results and files of others stay
+## make clean               remove the environments, pages and caches of these targets; results and files of others stay
 ##
 ## make figures-icml2016 ARGS="--preset smoke"   more arguments for the command behind a target
 ## make test ARGS="-k viterbi"                   likewise

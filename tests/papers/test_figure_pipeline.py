@@ -268,15 +268,16 @@ def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, m
     monkeypatch.setattr(store, "load_results", lambda where, key: load(where, key=[k for k in key if k != keys[0]]))
     monkeypatch.setattr(sweep, "execute_together", _fail)
     files = sorted(path for path in (folder / "figures").iterdir())
+    record = next(path for path in files if path.suffix == ".json")
     before = [path.read_bytes() for path in files]
     with pytest.raises(sweep.RunsFailed):
         make_figure(NAME, folder, preset="smoke", launcher="basic")
     assert [path.read_bytes() for path in files] == before
     assert f"{NAME}-smoke: kept, it shows {len(keys)} runs, now there are {len(keys) - 1}\n" in capsys.readouterr().err
-    files[1].write_text("{")  # what says of the figure what it shows: no figure then
+    record.unlink()  # It says which runs the figure shows, so there is no figure without it.
     with pytest.raises(sweep.RunsFailed):
         make_figure(NAME, folder, preset="smoke", launcher="basic")
-    assert f"1 of {len(keys)} runs failed" in json.loads(files[1].read_text())["note"]
+    assert f"1 of {len(keys)} runs failed" in json.loads(record.read_text())["note"]
 
 
 # -- interrupts, full disks, kills
@@ -344,7 +345,7 @@ def test_an_interrupt_waits_until_the_figure_is_whole(made, monkeypatch, capsys)
     assert main(line) == 130
     assert capsys.readouterr().err.endswith("fwexp: interrupted\n")
     assert [path.read_bytes() for path in paths] == before
-    assert not [path for path in paths[0].parent.iterdir() if path.name.startswith(".")]
+    assert {path.name for path in paths[0].parent.iterdir() if path.name.startswith(".")} == {".fwexp"}
 
 
 def test_an_interrupt_that_became_another_error_is_an_interrupt(monkeypatch, capsys):

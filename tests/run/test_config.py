@@ -142,8 +142,10 @@ def test_an_option_that_is_added_later_keeps_the_keys_of_stored_runs(monkeypatch
 
 def test_the_order_of_fields_does_not_matter(monkeypatch):
     before = run_key(BASE)
-    fields = [(f.name, f.type, f) for f in reversed(dataclasses.fields(SOLVERS["bcfw"].Options))]
-    monkeypatch.setattr(SOLVERS["bcfw"], "Options", dataclasses.make_dataclass("Options", fields, frozen=True))
+    options = SOLVERS["bcfw"].Options
+    fields = [(f.name, f.type, f) for f in reversed(dataclasses.fields(options))]
+    methods = {"setting": options.setting}
+    monkeypatch.setattr(SOLVERS["bcfw"], "Options", dataclasses.make_dataclass("Options", fields, frozen=True, namespace=methods))
     assert run_key(BASE) == before
 
 

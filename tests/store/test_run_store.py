@@ -313,7 +313,7 @@ def test_a_failure_leaves_a_record_until_the_run_succeeds(tmp_path, config, make
     assert path == tmp_path / "runs" / "digits" / "bcfw" / "failed" / f"{run_key(config)}.json"
     record = json.loads(path.read_text())
     assert record["error"] == "ZeroDivisionError: by nought"
-    assert "test_runs.py" in record["traceback"]
+    assert "test_run_store.py" in record["traceback"]
     assert record["config"] == config
     assert not store.is_stored(tmp_path, config)
     assert store.find_runs(tmp_path) == []
