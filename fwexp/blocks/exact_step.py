@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from fwexp.blocks.block_loop import UNSTORED, change_weights, find_corner, take_step
+from fwexp.blocks.constrained_search import longest_step, repeat_step
 from fwexp.problems.protocol import maximise_block, scores
 
 
@@ -13,7 +14,7 @@ class NoCorner(NamedTuple):
 
 
 class ExactStep(NamedTuple):
-    """The step to the best point of the block, for problems without constraints."""
+    """The step to the best point of the block, for problems in which constraints concern no weights that examples use."""
 
     extends_search: bool = False
 
@@ -32,3 +33,13 @@ def _(step, problem, i, slot, lam_n, iterate, work):
         iterate.constraint, step, problem, i, gamma, best - iterate.losses[i], 0.0, lam_n, iterate, work
     )
     return gap, gamma / lam_n, loss_change
+
+
+@longest_step.register(ExactStep)
+def _(step, i, gamma, iterate):
+    return 1.0  # The step ends at the maximum of the dual.
+
+
+@repeat_step.register(ExactStep)
+def _(step, problem, i, gamma, times, iterate, work):
+    pass  # Never called, but compiled for graphs without edges, whose constraints have no effect.

@@ -209,6 +209,14 @@ def test_one_example_takes_one_step():
     assert running.point("last").dual == pytest.approx(ref.qp_optimum(tp, LAM).dual, abs=1e-10)
 
 
+def test_graphs_of_one_node_take_exact_steps():
+    """They have a constraint, on the weights of edges, that concerns no example."""
+    problem = several_labels(0, labels=1)
+    result = fwexp.solve(problem, "bcfw", lam=LAM, step="exact", sampling="perm", gap_tol=1e-9, max_passes=500)
+    assert (result.status, len(problem.nonnegative)) == ("converged", 1)
+    assert result.primal == pytest.approx(fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=1e-6, max_passes=5000).primal, abs=2e-6)
+
+
 def test_exact_steps_keep_the_promises_of_a_solver():
     check_solver("bcfw", multiclass(5)[-1], step="exact", sampling="gap_perm", accelerate=ACCELERATE)
 
