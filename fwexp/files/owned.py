@@ -137,6 +137,7 @@ def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
         temporary.mkdir()
         try:
             yield temporary
+            _remove_empty(temporary)  # the record lists files: an empty folder could be anybody's
             files = sorted(path for path in temporary.rglob("*") if path.is_file())
             sums = {path.relative_to(temporary).as_posix(): {sha256_of_file(path)} for path in files}
             (temporary / RECORD).write_bytes(_record(kind, sums))
@@ -171,6 +172,13 @@ def _alone(folder: Path, what: Path) -> Iterator[None]:
         if not mine:
             raise ParameterError(f"{folder} is being written by another process; repeat the command when that has ended")
         yield
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove the empty folders below a folder, and those in which there is nothing else."""
+    for above, _, _ in os.walk(folder, topdown=False):
+        if Path(above) != folder and not any(Path(above).iterdir()):
+            Path(above).rmdir()
 
 
 def _put_back(before: Path, folder: Path, kind: str) -> None:

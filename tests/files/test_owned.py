@@ -181,6 +181,17 @@ def test_names_of_files_may_have_any_space(tmp_path, name):
     assert (tmp_path / name).read_bytes() == b"new"
 
 
+def test_empty_folders_are_left_out(tmp_path):
+    """Sphinx makes some, and no record lists them: the next writer would take them for somebody's own."""
+    for text in ("old", "new"):
+        with replacing_folder(tmp_path / "there", KIND) as new:
+            (new / "empty" / "below").mkdir(parents=True)
+            (new / "file").write_text(text)
+    assert {path.name for path in (tmp_path / "there").iterdir()} == {"file", RECORD}
+    remove_folders([tmp_path / "there"])
+    assert not list(tmp_path.iterdir())
+
+
 def test_forged_records_name_no_files_elsewhere(tmp_path):
     replace(tmp_path / "there", "old")
     (tmp_path / "thesis.tex").write_text("mine")
