@@ -81,9 +81,14 @@ class ChainSVMCV(ChainModel):
         -------
         self
         """
-        X, y, weights = self._examples(X, y, sample_weight)
-        lowest = self._lowest()
-        parts = [part for split in check_cv(self.cv).split(X) for part in split]
+        X, y, weights, full = self._examples(X, y, sample_weight)
+        lowest, place = self._lowest(), np.cumsum(full) - 1
+        given = [
+            np.asarray(part) for split in check_cv(self.cv).split(full) for part in split
+        ]  # of all sequences, the empty ones too
+        parts = [place[part][full[part]] for part in given]
+        if not all(map(len, parts)):
+            raise ParameterError("cv must leave a sequence with a position in every part of a split, got a part without one")
         folds = [([X[i] for i in part], [y[i] for i in part], None if weights is None else weights[part]) for part in parts]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
         learned = workers(delayed(self._learn_fold)(*train) for train in folds[::2])

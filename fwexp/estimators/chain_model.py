@@ -176,8 +176,8 @@ class ChainModel(PartsScore, CertifiedSVM):
     def _learn(self, X, y):
         return self._learn_from(*self._examples(X, y)[:2])
 
-    def _examples(self, X, y, sample_weight=None) -> tuple[list, list, np.ndarray | None]:
-        """Return features and labels of the sequences that have positions, and their weights."""
+    def _examples(self, X, y, sample_weight=None) -> tuple[list, list, np.ndarray | None, np.ndarray]:
+        """Return features and labels of the sequences that have positions, their weights, and the mask of these sequences."""
         X, y = self._features(X), as_list("y", y, "sequences of labels")
         if len(X) != len(y):
             raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
@@ -185,14 +185,14 @@ class ChainModel(PartsScore, CertifiedSVM):
             sample_weight = check_weights(sample_weight, len(X))
         sizes = [_size(x) for x in X]
         if None in sizes:
-            return X, y, sample_weight  # others reject it
-        y, full = as_sequences(y, np.array(sizes, dtype=np.int64)), np.flatnonzero(sizes)
-        if X and not len(full):
+            return X, y, sample_weight, np.ones(len(X), dtype=bool)  # others reject it
+        y, full = as_sequences(y, np.array(sizes, dtype=np.int64)), np.array(sizes, dtype=np.int64) > 0
+        if X and not full.any():
             raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
-        if len(full) < len(X):
-            X, y = ([given[k] for k in full] for given in (X, y))
+        if not full.all():
+            X, y = (list(compress(given, full.tolist())) for given in (X, y))
             sample_weight = None if sample_weight is None else sample_weight[full]
-        return X, y, sample_weight
+        return X, y, sample_weight, full
 
     def _learn_from(self, features, y):
         vectorizer = Vectorizer(self.min_count)

@@ -68,7 +68,7 @@ class ChainSVM(ChainModel):
         self
         """
         more = {}
-        X, y, sample_weight = self._examples(X, y, sample_weight)
+        X, y, sample_weight, _ = self._examples(X, y, sample_weight)
         if self.early_stopping:
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)

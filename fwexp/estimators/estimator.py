@@ -81,9 +81,11 @@ class CertifiedSVM(BaseEstimator):
     Parameters
     ----------
     lam : float or "1/n"
-        Regularisation; n is the number of terms in the mean: examples, or positions if the estimator has ``loss="errors"``.
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
+        the mean: examples, or positions if the estimator has ``loss="errors"``.
     C : float, optional
-        Regularisation as elsewhere, instead of ``lam``: lam = 1/(C n), with the n of ``lam`` (or the sum of their weights).
+        Strength of the losses, > 0, as in other tools. It replaces ``lam``: lam = 1/(C n), with the n of ``lam`` (or the sum of
+        their weights).
     min_count : int
         Features by name that fewer positions or examples have are left out.
     fit_intercept : bool
@@ -93,9 +95,10 @@ class CertifiedSVM(BaseEstimator):
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Which iterate of `fwexp.solve` has the weights, by default the ``best`` logged one. ``dual_gap_`` certifies this iterate.
     tol : float
-        Certified gap, in units of the objective, at which training stops.
+        Certified gap at which training stops, in units of the objective: losses per example, or per position with
+        ``loss="errors"``. Smaller values take longer.
     max_passes : float
-        Bound on passes over the data.
+        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
     nonnegative : mask, slice or int array, optional
         Which weights must not be negative, in the order of ``result_.w``, which the constructor of the problem documents.
     warm_start : bool
@@ -141,7 +144,7 @@ class CertifiedSVM(BaseEstimator):
         cls.__init__.__signature__ = signature.replace(parameters=parameters)
         cls._text = cls.__doc__
         texts = [vars(base)["_text"] for base in cls.__mro__ if "_text" in vars(base)]
-        cls.__doc__ = completed(texts, [parameter.name for parameter in parameters])
+        cls.__doc__ = completed(texts, parameters)
 
     def fit(self, X, y, sample_weight=None):
         """Train on labelled examples.
@@ -273,13 +276,18 @@ class CertifiedSVM(BaseEstimator):
         return result.status in ("max_passes", "stalled") and result.gap > self.tol
 
     def _not_converged(self, result: Result) -> str:
-        """Return the warning about a run that ended above the tolerance; far above, it names a lam for which the passes suffice."""
+        """Return the warning about a run that ended above the tolerance; far above, with a lam or C for the passes."""
         passes = float(result.trace["passes"].iloc[-1])
         message = f"training stopped after {passes:g} pass{'es' * (passes != 1)} with gap {result.gap:.2g} > tol={self.tol:g}"
-        message += "; raise max_passes, lam or tol"
-        if self.tol > 0.0 and result.gap > FAR * self.tol:  # gaps fall as 1 / (lam passes)
-            message += f", for instance lam={result.lam * result.gap / self.tol:.1g}"
-        return message
+        far = self.tol > 0.0 and result.gap > FAR * self.tol  # gaps fall as 1 / (lam passes)
+        if self.C is not None:  # lam is ignored
+            example = f", for instance to C={self.C * self.tol / result.gap:.1g}" if far else ""
+            return f"{message}; raise max_passes or tol, or lower C{example}"
+        if not hasattr(self, "lam"):  # it was chosen
+            return f"{message}; raise max_passes or tol"
+        return f"{message}; raise max_passes, lam or tol" + (
+            f", for instance lam={result.lam * result.gap / self.tol:.1g}" if far else ""
+        )
 
     @property
     def result_(self) -> Result:

@@ -66,6 +66,7 @@ class WeightedFunctions(Examples):
 
     def __init__(self, problem, c: np.ndarray) -> None:
         self.unweighted, self.c = problem, c
+        self.arrays = problem, c  # all that makes the problem
         self.n, self.d, self.num_weights, self.nonnegative = problem.n, problem.d, problem.num_weights, problem.nonnegative
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from fwexp.errors import ParameterError
@@ -46,6 +47,27 @@ def test_the_best_lam_is_trained_at(data, chosen):
     wanted = ChainSVM(lam=chosen.lam_).fit(*data)
     np.testing.assert_array_equal(chosen.coef_, wanted.coef_)
     assert chosen.predict(data[0]) == wanted.predict(data[0])
+
+
+def test_folds_given_by_indices_count_empty_sequences(data):
+    X, y = [[], *data[0][:4], [], *data[0][4:]], [[], *data[1][:4], [], *data[1][4:]]
+    folds = [(np.arange(7), np.arange(7, 14)), (tuple(range(5, 14)), [0, 1, 2, 3, 4])]
+    without = [(np.arange(5), np.arange(5, 12)), (np.arange(4, 12), np.arange(4))]
+    with_empty = ChainSVMCV(lams=[0.1], cv=folds).fit(X, y).cv_results_
+    for name, values in ChainSVMCV(lams=[0.1], cv=without).fit(*data).cv_results_.items():
+        np.testing.assert_array_equal(with_empty[name], values)
+    with pytest.raises(
+        ParameterError, match="cv must leave a sequence with a position in every part of a split, got a part without"
+    ):
+        ChainSVMCV(lams=[0.1], cv=[([1, 2, 3], [0, 5])]).fit(X, y)
+
+
+def test_the_warning_names_parameters_that_act(data):
+    with pytest.warns(ConvergenceWarning) as caught:
+        ChainSVMCV(lams=[0.001], cv=2, tol=1e-6, max_passes=1).fit(*data)
+    assert str(caught[-1].message).endswith("> tol=1e-06; raise max_passes or tol")
+    with pytest.warns(ConvergenceWarning, match=r"raise max_passes or tol, or lower C, for instance to C=\S+$"):
+        ChainSVM(C=10.0, tol=1e-3, max_passes=1).fit(*data)
 
 
 def test_values_of_lam_are_spread(data):

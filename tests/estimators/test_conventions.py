@@ -69,3 +69,11 @@ def test_checks_fail_only_where_inputs_are_refused(cls, passed, refused):
     failed = {one["check_name"]: reasons(one["exception"]) for one in outcomes if one["status"] == "failed"}
     assert {name for name, said in failed.items() if not re.search(refused, said)} <= ONE_PREDICTION
     assert sum(one["status"] == "passed" for one in outcomes) >= passed
+
+
+def test_docstrings_have_defaults():
+    for cls, lines in (
+        (ChainSVM, ['lam : float or "1/n", default 0.0001', 'loss : {"errors", "share"}, default "errors"', "C : float, optional"]),
+        (MatchingSVM, ['lam : float or "1/n", default 0.01', "precision_cost, recall_cost : float, default 1.0 and 3.0"]),
+    ):
+        assert set(lines) <= set(cls.__doc__.splitlines())

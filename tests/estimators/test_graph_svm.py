@@ -210,3 +210,12 @@ def test_graphs_may_be_lists():
     with pytest.raises(ParameterError, match=r"^X\[0\] must be an array for an image, or a tuple for a graph, got a list"):
         GraphSVM().fit([[np.ones((3, 2)), [[0, 1], [1, 2], [2, 0]]]], [[0, 1, 1]])
     assert GraphSVM().fit([[[[1.0], [0.0]], [[0.0], [1.0]]]], [[[1, 0], [0, 1]]]).coef_.shape == (2, 1)  # an image
+
+
+@pytest.mark.parametrize("pairwise", ["potts", "full"])
+def test_weighted_fits_are_warm_starts(pairwise):
+    graphs, labels = [(np.eye(3), np.array([[0, 1], [1, 2]])), (np.eye(3)[::-1], np.array([[0, 2]]))], [[0, 1, 1], [1, 0, 0]]
+    model = GraphSVM(lam=0.1, pairwise=pairwise, iterate="last", warm_start=True, max_passes=500).fit(graphs, labels, [1, 2])
+    model.fit(graphs, labels, [1, 2])  # a start from zero warns, and warnings are errors here
+    with pytest.warns(UserWarning, match="the data or their weights are not those of the last one"):
+        model.fit(graphs, labels, [2, 1])
