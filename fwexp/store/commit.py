@@ -19,14 +19,18 @@ from fwexp.files import atomic, locks
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.store import records
 from fwexp.store.records import Damaged
+from fwexp.store.schema import KEY
 
 CONFIG, TRACE, MODEL, RECORD = FILES = ("config.yaml", "trace.parquet", "model.npz", "run.json")
 PATIENCE = 2 * locks.STALE  # seconds for another process that writes the same run
 
 
 def digest_of(record: Mapping, name: str) -> str:
-    """Return the sha256 that a ``run.json`` has of a file."""
-    return record["files"][name]["sha256"]
+    """Return the sha256 that a ``run.json`` has of a file; `Damaged` if it is none."""
+    digest = record["files"][name]["sha256"]
+    if not (isinstance(digest, str) and KEY.fullmatch(digest)):
+        raise Damaged(f"its record has a checksum of {name} of another kind")
+    return digest
 
 
 def written_path(folder: Path, name: str, digest: str) -> Path:

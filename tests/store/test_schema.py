@@ -200,6 +200,19 @@ def test_arbitrary_values_at_arbitrary_places_never_end_in_a_traceback(forged, c
     shutil.rmtree(results_dir)
 
 
+@pytest.mark.parametrize("digest", [5, None, [1], {"a": 1}, "", "\0", "/../../../v", "x" * 64])
+def test_runs_replace_records_whose_checksums_are_none(tmp_path, config, make_result, digest):
+    folder = store.save(make_result(), config, tmp_path)
+    record = records.read(folder / "run.json")
+    record["files"]["config.yaml"]["sha256"] = digest
+    records.write(folder / "run.json", record)
+    with pytest.warns(UserWarning, match=r"its record has a checksum of config\.yaml of another kind"):
+        store.load_results(tmp_path)
+    store.tidy(tmp_path)
+    store.save(make_result(), config, tmp_path)
+    assert store.is_stored(tmp_path, config)
+
+
 def test_what_fwexp_writes_fits(tmp_path, config, make_result):
     folder = store.save(make_result(), config, tmp_path)
     record = records.read(folder / "run.json")
