@@ -55,8 +55,8 @@ def test_version_is_the_same_everywhere():
     version = PYPROJECT["project"]["version"]
     assert fwexp.__version__ == version
     assert re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1] == version
-    # The newest heading of the changelog is either open or this version.
-    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] in ("Unreleased", version)
+    # The newest heading of the changelog is this version.
+    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == version
 
 
 def test_license_is_the_same_everywhere():
