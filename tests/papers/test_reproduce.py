@@ -221,7 +221,8 @@ def test_what_is_not_published_is_not_replaced(tmp_path, place):
     (tmp_path / "other" / "mine.txt").write_text("mine")
     holds_store = r"^published=.* holds the store, which would be replaced; accepted: "
     with pytest.raises(
-        (OptionError, ParameterError), match=rf"{holds_store}|mine.txt must be a file that fwexp wrote, got another one"
+        (OptionError, ParameterError),
+        match=rf"{holds_store}|other must be a folder that fwexp wrote, got another one with mine.txt",
     ):
         publish.publish(tmp_path / "results", tmp_path / place)
     assert (tmp_path / "results" / "runs").is_dir()
