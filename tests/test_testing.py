@@ -395,8 +395,8 @@ class Careless(BCFW):
     def start(self, seed, iterates, order, warm_start):
         super().start(seed, iterates, order, warm_start)
         if warm_start is not None:
-            self.state.iterate = self.state.iterate._replace(losses=warm_start.state.iterate.losses)
-            self.state.dual = warm_start.state.dual
+            shared = warm_start.state.iterate
+            self.state.iterate = self.state.iterate._replace(losses=shared.losses, dual=shared.dual)
 
 
 class Hides(FW):
