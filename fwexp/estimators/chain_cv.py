@@ -102,7 +102,7 @@ class ChainSVMCV(ChainModel):
         far = self.cv_results_["gap"] > self.tol
         if far.any():
             message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
-            message += f'{far.sum()} of {len(lams)} values of lam, the largest {lams[far].max():.2g}; see cv_results_["gap"]'
+            message += f'{far.sum()} of {len(lams)} values of lam, up to lam={lams[far].max():.2g}; see cv_results_["gap"]'
             warn(message, ConvergenceWarning)
         self._train(self._learn_from(X, y), weights, lam=self.lam_)
         return self

@@ -95,6 +95,8 @@ def _claimed(folder: Path, patience: float = 0.0) -> Iterator[bool]:
 
 def remove(folder: Path) -> None:
     """Remove the run in a folder, and the folder if nothing else is in it, as far as that can be done."""
+    if not os.path.lexists(folder):  # The claim would make it for a moment, and readers would find it.
+        return
     with contextlib.suppress(OSError), _claimed(folder) as mine:
         if mine and not folder.is_symlink():
             _settle(folder)

@@ -8,6 +8,7 @@ written, or was when its process died. Nor are files of others that were in the 
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -74,11 +75,19 @@ def _below(folder: Path, place: tuple[str, ...]) -> Iterator[Entry]:
         if len(place) < 2 or (len(place) == 2 and path.name == FAILED):
             yield from _below(path, (*place, path.name))
         elif len(place) == 2:
-            trouble = "" if path.is_dir() else "is no folder of a run"
+            trouble = "is no folder of a run" if _is_file(path) else ""
             yield Entry(path, *place, path.name.removesuffix(PARTIAL), trouble)
         else:
             trouble = "" if path.suffix == ".json" else "is no record of a failure"
             yield Entry(path, *place[:2], path.stem, trouble)
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether something that is no folder is there; not if another process has just removed it."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return path.is_symlink()
 
 
 def _inside(folder: Path) -> list[Path]:
