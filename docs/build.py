@@ -1,4 +1,4 @@
-"""How `make docs` builds the pages: in a new folder, which takes the place of ``docs/_build/html`` if all went well."""
+"""Build the pages for `make docs`, in a new folder that replaces ``docs/_build/html`` if the build succeeds."""
 
 import sys
 import tempfile

@@ -59,7 +59,7 @@ def check() -> None:
 
 
 def write(tables: Mapping[Path, pd.DataFrame | bytes]) -> None:
-    """Write tables, and other files as they are, into the folder of benchmarks, in place of those that fwexp wrote before."""
+    """Write tables, and other files as they are, into the folder of benchmarks; they replace those that fwexp wrote before."""
     csv = {path: table for path, table in tables.items() if isinstance(table, pd.DataFrame)}
     owned.write({**tables, **{path: t.to_csv(index=False, float_format="%.4g").encode() for path, t in csv.items()}}, KIND)
 

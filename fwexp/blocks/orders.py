@@ -137,7 +137,7 @@ class GapOrder(Order):
         gap_tree.fill(self.tree, gaps**2 / self.curvature if len(self.curvature) else gaps)
 
     def begin_pass(self, step: int) -> None:
-        """Visit all examples once, whatever their gaps are."""
+        """Visit all examples once, regardless of their gaps."""
         self.ordered, self.ordered_since = self.passes.take(len(self.ordered)), step
 
     def note_new_centre(self, step):

@@ -98,7 +98,7 @@ class View(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """How far f(x) can be above the minimum."""
+        """Upper bound on f(x) minus the minimum."""
         return max(self.gap, 0.0) + self.rounding
 
     @property
@@ -307,7 +307,7 @@ class Method(Iteration):
 
     @property
     def _is_idle(self) -> bool:
-        """Whether neither values nor gaps have shown progress for long."""
+        """Return whether neither values nor gaps have shown progress for long."""
         return self.state.idle > max(IDLE, self.state.step // 2)
 
 

@@ -231,7 +231,7 @@ class Quadratic(Function):
 
     @property
     def doubtful(self):
-        """Whether its eigenvalues are unknown."""
+        """Return whether its eigenvalues are unknown."""
         return self.dim > self.largest_decomposed
 
     def __init__(self, Q, c=None) -> None:

@@ -83,9 +83,8 @@ class ChainSVMCV(ChainModel):
         """
         X, y, weights, full = self._examples(X, y, sample_weight)
         lowest, place = self._lowest(), np.cumsum(full) - 1
-        given = [
-            np.asarray(part) for split in check_cv(self.cv).split(full) for part in split
-        ]  # of all sequences, the empty ones too
+        # The indices of the splits count empty sequences, too.
+        given = [np.asarray(part) for split in check_cv(self.cv).split(full) for part in split]
         parts = [place[part][full[part]] for part in given]
         if not all(map(len, parts)):
             raise ParameterError("cv must leave a sequence with a position in every part of a split, got a part without one")

@@ -272,7 +272,7 @@ class CertifiedSVM(BaseEstimator):
         return "wavg" if averages and "wavg" in method.available_iterates(check_options(method, options)) else "best"
 
     def _too_far(self, result: Result) -> bool:
-        """Whether a run ended with a gap above the tolerance."""
+        """Return whether a run ended with a gap above the tolerance."""
         return result.status in ("max_passes", "stalled") and result.gap > self.tol
 
     def _not_converged(self, result: Result) -> str:

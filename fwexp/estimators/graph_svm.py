@@ -195,7 +195,7 @@ def _graphs(X, directed: bool) -> list[tuple]:
 
 
 def _is_graph(name: str, x) -> bool:
-    """Whether an input is a tuple, or a list of a matrix and parts of other shapes, as rows of images are not."""
+    """Return whether an input is a tuple, or a list of a matrix and parts of other shapes, as rows of images are not."""
     if not isinstance(x, list) or len(x) not in (2, 3):
         return isinstance(x, tuple)
     try:

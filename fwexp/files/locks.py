@@ -47,7 +47,7 @@ class Claim:
         older = [path for path in _claims(self._path) if _number(path) < _number(self._path)]
         for path in [*older, self._path]:
             with contextlib.suppress(OSError):
-                if stat.S_ISREG(path.lstat().st_mode):  # links, folders and pipes are somebody else's
+                if stat.S_ISREG(path.lstat().st_mode):  # Others wrote links, folders and pipes.
                     path.unlink()
 
 

@@ -61,7 +61,7 @@ def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
 
 
 def seal(path: Path, arrays: Mapping[str, np.ndarray], about: bytes = b"") -> None:
-    """Replace a file by one that `unseal` reads; an OSError leaves it as it was, and is raised for a file of somebody else."""
+    """Replace a file by one that `unseal` reads; an OSError leaves it as it was, and is raised for a file that is not sealed."""
 
     def fill(file: BinaryIO) -> None:
         file.write(bytes(SEAL))

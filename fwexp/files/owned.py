@@ -1,7 +1,7 @@
 """Files that fwexp may replace and remove: those that it wrote, as they are recorded in their folder.
 
 The record, ``.fwexp``, names the files of a folder with their checksums, as ``sha256sum --check .fwexp`` reads them, and what they
-are. A file that is not recorded there, that was changed since, or that is a link or a folder, is somebody's own: a command that
+are. A file that is not recorded there, that was changed since, or that is a link or a folder, belongs to the user: a command that
 would have to replace it raises `ParameterError` before it changes anything. A folder may be a link to another disk; the rule
 holds for the folder that it names.
 """
@@ -41,7 +41,7 @@ def check(paths: Iterable[Path], kind: str) -> None:
     Raises
     ------
     ParameterError
-        A file, folder or link of somebody else is in the place of one.
+        A file, folder or link that fwexp did not write has the name of one.
     """
     by_folder: dict[Path, list[str]] = {}
     for path in paths:
@@ -51,7 +51,7 @@ def check(paths: Iterable[Path], kind: str) -> None:
 
 
 def write(contents: Mapping[Path, bytes], kind: str) -> None:
-    """Write files of one folder that belong together, in place of those that fwexp wrote before, as `atomic.write` does.
+    """Write files of one folder that belong together, as `atomic.write` does; they replace those that fwexp wrote before.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Side:
 
 
 def _equal(column: pd.Series, value) -> pd.Series:
-    """Whether options, of which whole numbers are floats where some runs have none, are ``value``, perhaps as text."""
+    """Return whether options equal ``value``, which may be text; whole numbers are floats if some runs have none."""
     number = pd.to_numeric(value, errors="coerce") if not isinstance(value, bool) else np.nan
     return (column.astype(str) == str(value)) | (pd.to_numeric(column, errors="coerce") == number)
 

@@ -38,7 +38,7 @@ def sealed(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> dict[P
 
 
 def write(stem: Path, contents: Mapping[str, bytes], record: Mapping) -> list[Path]:
-    """Write the files of a figure, as `sealed` has them, in place of those that fwexp wrote before, and return their paths."""
+    """Write the files of a figure, as `sealed` has them, over those that fwexp wrote before, and return their paths."""
     files = sealed(stem, contents, record)
     owned.write(files, KIND)
     return list(files)

@@ -161,7 +161,7 @@ class BCFW(Solver):
 
     @property
     def _is_direct(self) -> bool:
-        """Whether neither the step nor averages nor constraints need the change of a step as a vector of parts."""
+        """Return whether neither the step nor averages nor constraints need the change of a step as a vector of parts."""
         constrained = isinstance(self.state.iterate.constraint, projections.Nonnegative)
         return not (self.setting.step in OF_PARTS or constrained or len(self.state.averages.kinds))
 

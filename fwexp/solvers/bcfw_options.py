@@ -50,17 +50,17 @@ class Setting(NamedTuple):
 
     @property
     def keeps_parts(self) -> bool:
-        """Whether blocks are vectors of parts."""
+        """Return whether blocks are vectors of parts."""
         return self.step in OF_PARTS and not self.keeps_labelings
 
     @property
     def stores_labelings(self) -> bool:
-        """Whether labelings are stored, in the blocks or in a cache."""
+        """Return whether labelings are stored, in the blocks or in a cache."""
         return not self.keeps_parts or self.cache is not None
 
     @property
     def needs_gaps(self) -> bool:
-        """Whether the last known block gaps steer the run."""
+        """Return whether the last known block gaps steer the run."""
         return self.sampling in BY_GAPS or self.cache is not None
 
 
