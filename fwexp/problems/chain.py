@@ -285,7 +285,7 @@ def _(problem, i, theta, y, scratch):
     viterbi(theta[size:], theta[:size], problem.num_states, problem.width, y[:length], scratch)
 
 
-@protocol.tilt.register(ChainProblem)
+@protocol.loss_augmented_scores.register(ChainProblem)
 def _(problem, i, theta, c, potentials):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]

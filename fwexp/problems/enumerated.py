@@ -161,7 +161,7 @@ def _(problem, i, theta, y, scratch):
             y[0] = k
 
 
-@protocol.tilt.register(EnumeratedProblem)
+@protocol.loss_augmented_scores.register(EnumeratedProblem)
 def _(problem, i, theta, c, potentials):
     start = problem.part_ptr[i]
     for k in range(problem.part_ptr[i + 1] - start):

@@ -177,7 +177,7 @@ def _(problem, i, theta, y, scratch):
     y[0] = best
 
 
-@protocol.tilt.register(MulticlassProblem)
+@protocol.loss_augmented_scores.register(MulticlassProblem)
 def _(problem, i, theta, c, potentials):
     truth = problem.labels[i]
     for k in range(problem.num_classes):

@@ -25,6 +25,7 @@ from fwexp.problems.protocol import (
     kernel_view,
     largest_losses,
     loss,
+    loss_augmented_scores,
     max_oracle,
     maximise_block,
     norm_sq,
@@ -37,7 +38,6 @@ from fwexp.problems.protocol import (
     scatter_labelings,
     scatter_psi,
     score_labelings,
-    tilt,
     with_inputs,
 )
 from fwexp.problems.subsets import Examples, sliceable
@@ -208,9 +208,9 @@ def _(problem):
     return None if losses is None else problem.c * losses
 
 
-@tilt.register(*WEIGHTED_FAMILIES)
+@loss_augmented_scores.register(*WEIGHTED_FAMILIES)
 def _(problem, i, theta, c, potentials):
-    tilt(problem.unweighted, i, theta, c * problem.c[i], potentials)
+    loss_augmented_scores(problem.unweighted, i, theta, c * problem.c[i], potentials)
 
 
 @expectation_oracle.register(*WEIGHTED_FAMILIES)

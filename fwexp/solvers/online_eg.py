@@ -35,13 +35,13 @@ from fwexp.problems.protocol import (
     dot,
     expectation_oracle,
     expectation_scratch,
+    loss_augmented_scores,
     new_weights,
     norm_sq,
     product,
     scatter,
     scores,
     set_dense,
-    tilt,
     workspace,
 )
 from fwexp.solvers.base import Point, Solver
@@ -114,7 +114,7 @@ def _steps(problem, iterate, averages, work, trial, order, lam, max_calls):
             # a_i(y) exp(eta_i H_i(y; w)) / Z_i
             for j in range(size):
                 trial.potentials[j] = potentials[j]
-            tilt(problem, i, work.theta, iterate.eta[i], trial.potentials)
+            loss_augmented_scores(problem, i, work.theta, iterate.eta[i], trial.potentials)
             loss = expectation_oracle(problem, i, trial.potentials, trial.mean, trial.scratch)[1]
             counts[ORACLE_CALLS] += 1
             # n (D(new a) - D(a))

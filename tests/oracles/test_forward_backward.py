@@ -171,7 +171,7 @@ def test_expectations_after_two_updates(tp, problem):
         for c in (0.7, 2.0):
             w = rng.normal(size=tp.d)
             protocol.scores(problem, i, protocol.from_public(problem, w), work.theta)
-            protocol.tilt(problem, i, work.theta, c, potentials)
+            protocol.loss_augmented_scores(problem, i, work.theta, c, potentials)
             log_a += c * tp.scores(i, w)
         a = np.exp(log_a - np.logaddexp.reduce(log_a))
         _, loss = protocol.expectation_oracle(problem, i, potentials, mean, scratch)

@@ -324,7 +324,7 @@ NOT_FOR = {  # wrappers, by how their names begin: functions that are not called
             "has_best_block",
             "best_block",
             "maximise_block",
-            "tilt",
+            "loss_augmented_scores",
             "expectation_oracle",
             "expectation_scratch",
             "set_dense",
@@ -550,7 +550,7 @@ def expectations(case):
     base, scratch = case.d.base, protocol.expectation_scratch(problem)
     for i in range(case.d.n):
         potentials, mean = np.zeros_like(case.work.theta), np.zeros_like(case.work.theta)
-        protocol.tilt(problem, i, case.theta(i, w), c, potentials)
+        protocol.loss_augmented_scores(problem, i, case.theta(i, w), c, potentials)
         given = potentials.copy()
         log_z, mean_loss = protocol.expectation_oracle(problem, i, potentials, mean, scratch)
         shares = np.exp(c * case.values(i, w))
@@ -687,7 +687,7 @@ EXPECTED = {  # of every function of the protocol
     "all_labelings": all_labelings,
     "best_block": blocks_are_maximised,
     "maximise_block": lambda case: blocks_are_maximised(case, moves=True),
-    **dict.fromkeys(("tilt", "expectation_oracle", "expectation_scratch", "set_dense"), expectations),
+    **dict.fromkeys(("loss_augmented_scores", "expectation_oracle", "expectation_scratch", "set_dense"), expectations),
     "with_inputs": with_inputs,
     "inner": inner,
     "max_oracle": max_oracle,

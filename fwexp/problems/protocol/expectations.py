@@ -7,8 +7,11 @@ from fwexp.jit.compilation import dispatched
 
 
 @dispatched
-def tilt(problem, i, theta, c, potentials):
-    """Add c H_i(y; w), up to a constant, to the log-potential of every labeling y of example i, in ``potentials``."""
+def loss_augmented_scores(problem, i, theta, c, potentials):
+    """Add c times the loss-augmented score of every labeling y of example i, up to a constant, to its log-potential.
+
+    The loss-augmented score is L_i(y) - <w, psi_i(y)>, whose maximum is H_i(w); ``theta`` are the part scores at w.
+    """
 
 
 @dispatched(on_request=True)
