@@ -2,16 +2,16 @@
 
 # They register their functions, and those that follow for all families.
 from fwexp.problems import (  # noqa: F401
-    callback_parts,
-    chain_parts,
+    callback_protocol,
+    chain_protocol,
     dense_parts,
     enumerated,
-    graph_parts,
+    graph_protocol,
     labelings,
-    matching_parts,
+    matching_protocol,
     multiclass,
-    multilabel_parts,
-    pose_parts,
-    segmentation_parts,
+    multilabel_protocol,
+    pose_protocol,
+    segmentation_protocol,
     weighted,
 )

@@ -1,6 +1,6 @@
 """Problems given by Python functions: the interface of the published code (BCFWstruct), for people with an oracle of theirs.
 
-Solvers run the same steps uncompiled (``callback_parts``). Features may be dense vectors or scipy.sparse rows; sparse ones cost
+Solvers run the same steps uncompiled (``callback_protocol``). Features may be dense vectors or scipy.sparse rows; sparse ones cost
 what they hold.
 
 Functions of other people may use their arrays again, change what they are given, or err. So what they return is copied,

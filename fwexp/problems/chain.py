@@ -7,7 +7,7 @@ positions, divided by the length unless ``loss="errors"``.
 
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
 rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
-of parts is in ``chain_parts``.
+of parts is in ``chain_protocol``.
 
 Memory follows the sum of the lengths: beside the inputs a problem holds 12 bytes per position, 32 per sequence, and what
 makes the norm of a direction cheap. That is the Gram matrix of the inputs of a sequence, T (T + 1)/2 numbers, where
@@ -19,12 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.errors import ParameterError, shown
+from fwexp.errors import ParameterError
 from fwexp.jit.compilation import inlined
 from fwexp.memory import check_room
 from fwexp.options import check_choice
-from fwexp.oracles.forward_backward import exponentials, forward_backward, scratch_size
-from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_costs, check_labels, check_num_labels
@@ -36,9 +34,8 @@ from fwexp.problems.features import (
     SparseFeatures,
     as_features,
     padded_width,
-    row_entries,
 )
-from fwexp.problems.rows import packed_gram, renumbered, row_scores
+from fwexp.problems.rows import packed_gram, renumbered
 from fwexp.problems.subsets import EACH, sliceable
 
 LOSSES = ("share", "errors")
@@ -225,169 +222,3 @@ def as_matrices(X) -> list:
 def divisor(problem, i):
     """Return by what the sum of the costs of sequence i is divided in its loss."""
     return (problem.label_ptr[i + 1] - problem.label_ptr[i]) / problem.counts[i]
-
-
-@inlined
-def add_to(row, other):
-    """Add a row of ``width`` numbers to another one."""
-    for k in range(len(row)):
-        row[k] += other[k]
-
-
-@inlined
-def position_scores(problem, i, t, w, out):
-    """Set ``out`` (width,) to the scores of the labels at position t of sequence i."""
-    width, first = problem.width, problem.num_features * problem.width
-    row_scores(problem.x, problem.label_ptr[i] + t, w, width, out)
-    if t == 0:
-        add_to(out, w[first : first + width])
-    if t == problem.label_ptr[i + 1] - problem.label_ptr[i] - 1:
-        add_to(out, w[first + width : first + 2 * width])
-
-
-@protocol.scores.register(ChainProblem)
-def _(problem, i, w, theta):
-    width, size = problem.width, problem.num_states * problem.width
-    transitions = w[(problem.num_features + 2) * width :]
-    for j in range(size):
-        theta[j] = transitions[j]
-    for t in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
-        position_scores(problem, i, t, w, theta[size + t * width : size + (t + 1) * width])
-
-
-@protocol.max_oracle.register(ChainProblem, calls=[viterbi])
-def _(problem, i, theta, y, scratch):
-    width, size = problem.width, problem.num_states * problem.width
-    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    per_error = 1.0 / divisor(problem, i)
-    # The augmented scores are a copy: theta stays the scores without loss.
-    augmented = scratch[length * width : 2 * length * width]
-    truth = 0.0
-    for j in range(length * width):
-        augmented[j] = theta[size + j] + per_error
-    for t in range(length):
-        label = problem.labels[start + t]
-        augmented[t * width + label] -= per_error
-        truth += theta[size + t * width + label]
-        if t > 0:
-            truth += theta[problem.labels[start + t - 1] * width + label]
-    if problem.excess.shape[0] > 0:
-        for t in range(length):
-            label = problem.labels[start + t]
-            for k in range(width):
-                augmented[t * width + k] += per_error * problem.excess[label, k]
-    return viterbi(augmented, theta[:size], problem.num_states, width, y[:length], scratch) - truth
-
-
-@protocol.decode.register(ChainProblem, calls=[viterbi])
-def _(problem, i, theta, y, scratch):
-    size, length = problem.num_states * problem.width, problem.label_ptr[i + 1] - problem.label_ptr[i]
-    viterbi(theta[size:], theta[:size], problem.num_states, problem.width, y[:length], scratch)
-
-
-@protocol.loss_augmented_scores.register(ChainProblem)
-def _(problem, i, theta, c, potentials):
-    width, size = problem.width, problem.num_states * problem.width
-    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    for j in range(size + length * width):
-        potentials[j] += c * theta[j]
-    per_error = c / divisor(problem, i)
-    for t in range(length):  # up to a constant, a wrong label adds as much as the true one takes away
-        label = problem.labels[start + t]
-        potentials[size + t * width + label] -= per_error
-        if problem.excess.shape[0] > 0:
-            for k in range(width):
-                potentials[size + t * width + k] += per_error * problem.excess[label, k]
-
-
-@protocol.expectation_oracle.register(ChainProblem, calls=[exponentials, forward_backward])
-def _(problem, i, potentials, mean, scratch):
-    width, size = problem.width, problem.num_states * problem.width
-    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    end = size + length * width
-    pairs, marginals = mean[:size], mean[size:end]
-    log_z = forward_backward(potentials[size:end], potentials[:size], problem.num_states, width, marginals, pairs, scratch)
-    for j in range(end):
-        mean[j] = -mean[j]
-    mean_loss, divided_by = 0.0, divisor(problem, i)
-    for t in range(length):
-        label = problem.labels[start + t]
-        mean[size + t * width + label] += 1.0
-        mean_loss += mean[size + t * width + label] / divided_by
-        if problem.excess.shape[0] > 0:
-            for k in range(width):  # 0 at the true label, and the others have minus their probabilities
-                mean_loss -= problem.excess[label, k] * mean[size + t * width + k] / divided_by
-        if t > 0:
-            mean[problem.labels[start + t - 1] * width + label] += 1.0
-    return log_z, mean_loss
-
-
-@protocol.expectation_scratch.register(ChainProblem)
-def _(problem):
-    return np.zeros(scratch_size(int(np.diff(problem.label_ptr).max()), problem.num_states, problem.width))
-
-
-@protocol.loss.register(ChainProblem)
-def _(problem, i, y):
-    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    errors, excess = 0, 0.0
-    for t in range(length):
-        label = problem.labels[start + t]
-        errors += y[t] != label
-        if problem.excess.shape[0] > 0 and label >= 0:
-            excess += problem.excess[label, y[t]]
-    return (errors + excess) / divisor(problem, i)
-
-
-@protocol.as_labeling.register(ChainProblem)
-def _(problem, i, y):
-    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
-    labeling = as_labels("y", y, f"hold {length} integers for example {i}")
-    if labeling.shape != (length,):
-        raise ParameterError(f"y must hold {length} integers for example {i}, got shape {labeling.shape}")
-    if labeling.min() < 0 or labeling.max() >= problem.num_states:
-        raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {shown(labeling.tolist())}")
-    return labeling.astype(np.int32)
-
-
-@protocol.all_labelings.register(ChainProblem)
-def _(problem, i, limit):
-    K, length = problem.num_states, int(problem.label_ptr[i + 1] - problem.label_ptr[i])
-    if K**length > limit:
-        raise ParameterError(f"example {i} has {K}^{length} labelings, more than the {limit} that can be written out")
-    # the first position fastest: Viterbi breaks ties from the last one backwards
-    return np.indices((K,) * length, dtype=np.int32)[::-1].reshape(length, -1).T.copy()
-
-
-@protocol.public_labeling.register(ChainProblem)
-def _(problem, i, y):
-    return np.array(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]], dtype=np.int64)
-
-
-@protocol.to_public.register(ChainProblem)
-def _(problem, w):
-    return w.reshape(-1, problem.width)[:, : problem.num_states].flatten()  # a copy, also where nothing is padded
-
-
-@protocol.from_public.register(ChainProblem)
-def _(problem, w):
-    rows = np.zeros((problem.num_weights // problem.width, problem.width))
-    rows[:, : problem.num_states] = np.reshape(w, (-1, problem.num_states))
-    return rows.ravel()
-
-
-@protocol.joint_feature.register(ChainProblem)
-def _(problem, i, y):
-    K, last = problem.num_states, problem.num_features + 1
-    y = np.asarray(y, dtype=np.int64)
-    columns, values = [], []
-    for t, label in enumerate(y):
-        indices, entries = row_entries(problem.x, problem.label_ptr[i] + t)
-        columns.append(indices * K + label)
-        values.append(entries)
-    columns.append((last - 1) * K + y[:1])
-    columns.append(last * K + y[-1:])
-    columns.append((last + 1 + y[:-1]) * K + y[1:])
-    values.append(np.ones(len(y) + 1))
-    columns = np.concatenate(columns)
-    return sp.csr_array((np.concatenate(values), (np.zeros_like(columns), columns)), shape=(1, problem.d))

@@ -12,7 +12,7 @@ A labeling is kept as one integer per row: 0 for no link, else 1 + the column. P
 Test sets may have two sets of true links instead, sure ones and possible ones (Och and Ney 2000); their loss is the
 alignment error rate. Such links need not be matchings, and nothing can be trained on them.
 
-What solvers do with such problems is in ``matching_parts``.
+What solvers do with such problems is in ``matching_protocol``.
 """
 
 from typing import NamedTuple

@@ -15,7 +15,7 @@ is a lower bound on the optimum; but the primal objective may be too low, and no
 The parts of an example are its nodes with their labels, then the q edge features: theta holds the score of every label at
 every node, in rows of a padded width, then u. Internal weights are rows of that width for W, then u.
 
-What solvers do with such problems is in ``multilabel_parts``.
+What solvers do with such problems is in ``multilabel_protocol``.
 """
 
 from typing import NamedTuple

@@ -8,7 +8,7 @@ The first and third weight of every v_c must not be negative, as in the paper, u
 is exact for any sign. The loss of a pose is the mean over the annotated parts of min(1, distance / reach).
 
 A labeling is the cell of every part, counted row by row. The vector of parts of an example is psi itself: it is short, and
-an oracle call costs many times as much. What solvers do with such problems is in ``pose_parts``. Source: Felzenszwalb and
+an oracle call costs many times as much. What solvers do with such problems is in ``pose_protocol``. Source: Felzenszwalb and
 Huttenlocher, "Pictorial structures for object recognition", IJCV 61 (2005).
 """
 

@@ -17,7 +17,7 @@ With more labels the constructor returns a problem of ``multilabel_graph``, whos
 The parts of an example are its nodes, then the q edge features: theta holds the score of label 1 against label 0 for every
 node, then u. Internal weights are W of label 0 (unless that has none), W of label 1, u.
 
-What solvers do with such problems is in ``segmentation_parts``.
+What solvers do with such problems is in ``segmentation_protocol``.
 """
 
 from typing import NamedTuple

@@ -48,7 +48,7 @@ PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": 
         ("fwexp.solvers.one_slack", set()),
         ("fwexp.solvers", set()),
         ("fwexp.oracles.viterbi", ALL),
-        ("fwexp.problems.chain_parts", ALL),
+        ("fwexp.problems.chain_protocol", ALL),
         ("fwexp.driver.loop", ALL),
         ("fwexp.driver.progress", set()),
         ("fwexp.files.atomic", set()),

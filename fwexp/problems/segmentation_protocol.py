@@ -1,7 +1,7 @@
 """Protocol of segmentations: the oracle, the losses, and vectors of parts.
 
 A vector of parts holds a number per node, the expected true label minus the expected one, then for every edge feature how
-much more of it is cut than by the truth (``graph_parts``). Labelings are kept as their vectors of parts p_i(y): to walk along
+much more of it is cut than by the truth (``graph_protocol``). Labelings are kept as their vectors of parts p_i(y): to walk along
 the edges of an example takes so long that it is done once per labeling. Where edge features are 0 or 1 these are whole numbers,
 and kept as such in a quarter of the memory, which is what steps with stored labelings wait for. Examples have many nodes, so
 inner products of node features go through R^p.
@@ -16,7 +16,7 @@ from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, row_entries
-from fwexp.problems.graph_parts import add_cuts, cuts, graph, product_bounds
+from fwexp.problems.graph_protocol import add_cuts, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.rows import prefetch_rows, row_dot, row_product, row_scatter_label
 from fwexp.problems.segmentation import SegmentationProblem

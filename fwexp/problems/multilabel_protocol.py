@@ -1,7 +1,7 @@
 """Protocol of segmentations into more than two classes: the oracle, the losses, and vectors of parts.
 
 A vector of parts holds, per node, 1 at the true label less the share of every label, then for every edge feature how much
-more of it is cut than by the truth (``graph_parts``). Inner products of node features go through R^{p x L}, as examples
+more of it is cut than by the truth (``graph_protocol``). Inner products of node features go through R^{p x L}, as examples
 have many nodes.
 """
 
@@ -13,7 +13,7 @@ from fwexp.oracles.max_flow import min_cut
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries
-from fwexp.problems.graph_parts import add_cuts, cut_change, cuts, graph, product_bounds
+from fwexp.problems.graph_protocol import add_cuts, cut_change, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.multilabel_graph import MultiLabelProblem
 from fwexp.problems.rows import row_dot, row_product, row_scatter, row_scatter_label, row_scores
