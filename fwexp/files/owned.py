@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from fwexp.errors import ParameterError, exit_code
@@ -50,13 +50,14 @@ def check(paths: Iterable[Path], kind: str) -> None:
         _check_files(folder, names, kind)
 
 
-def write(contents: Mapping[Path, bytes], kind: str) -> None:
+def write(contents: Mapping[Path, bytes | Callable[[], bytes]], kind: str) -> None:
     """Write files of one folder that belong together, as `atomic.write` does; they replace those that fwexp wrote before.
 
     Parameters
     ----------
     contents : mapping
-        What each file will hold.
+        The content of each file, or a function that returns the content. The function is called while no other process can
+        write to the folder, so it may read the file that it changes.
     kind : str
         As in `check`.
 
@@ -68,11 +69,13 @@ def write(contents: Mapping[Path, bytes], kind: str) -> None:
         On a full disk, for instance.
     """
     (folder,) = {path.parent for path in contents}
-    sums = {path.name: {sha256(content)} for path, content in contents.items()}
-    _check_files(folder, sums, kind)
+    names = [path.name for path in contents]
+    _check_files(folder, names, kind)
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder, folder / RECORD):
-        written = _check_files(folder, sums, kind)
+        written = _check_files(folder, names, kind)
+        contents = {path: content() if callable(content) else content for path, content in contents.items()}
+        sums = {path.name: {sha256(content)} for path, content in contents.items()}
         others = {name: of_name for name, of_name in written.items() if name not in sums}
         both = {name: written.get(name, set()) | of_name for name, of_name in sums.items()}
         # A writer that is killed leaves old or new files: both are recorded meanwhile.
@@ -194,15 +197,21 @@ def _put_back(before: Path, folder: Path, kind: str) -> None:
 
 
 def _check_files(folder: Path, names: Iterable[str], kind: str) -> Written:
-    """Return what is recorded in a folder; raise `ParameterError` if one of these files is there, and not as recorded."""
+    """Return the record of a folder; raise `ParameterError` if one of these files exists and differs from its record."""
     above = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not above.is_dir():
         raise ParameterError(f"{above} must be a folder, got something else; move it away")
-    written = _read_record(folder, kind)
-    for name in names:
-        if os.path.lexists(folder / name):
-            _check_file(folder / name, written.get(name))
-    return written
+    while True:
+        written = _read_record(folder, kind)
+        try:
+            for name in names:
+                if os.path.lexists(folder / name):
+                    _check_file(folder / name, written.get(name))
+            return written
+        except ParameterError:
+            # Writers record a file before they replace it, so an older record does not describe a file replaced meanwhile.
+            if _read_record(folder, kind) == written:
+                raise
 
 
 def _check_file(path: Path, recorded: set[str] | None) -> None:

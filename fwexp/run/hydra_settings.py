@@ -50,9 +50,8 @@ def check_hydra(config: DictConfig) -> None:
 
 def _check_launcher(config: DictConfig) -> None:
     """Refuse what a launcher would ignore, or stumble on when its first run is due."""
-    target = OmegaConf.select(config, "hydra.launcher._target_")
-    name = next((name for name, called in LAUNCHERS.items() if called == target), None)
-    if name is None:
+    target, name = OmegaConf.select(config, "hydra.launcher._target_"), config.hydra.runtime.choices.get("hydra/launcher")
+    if target != LAUNCHERS.get(name):  # A file or an argument sets it, beside the choice that the other keys come from.
         raise ParameterError(f"hydra.launcher cannot be set, got {shown(target)}; hydra/launcher takes {', '.join(LAUNCHERS)}")
     given, known = config.hydra.launcher, ConfigStore.instance().load(f"hydra/launcher/{name}.yaml").node
     for key in given:

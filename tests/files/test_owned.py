@@ -76,6 +76,26 @@ def test_writers_take_turns_and_wait_only_so_long(tmp_path, monkeypatch):
     assert contents(tmp_path / "there") == {"file": "old", "same": "old"}
 
 
+def test_a_file_that_another_process_replaces_meanwhile_is_no_foreign_one(tmp_path, monkeypatch):
+    """The other process writes between the two looks of a check, at the record and at the file."""
+    path, check_file = tmp_path / "a", owned._check_file
+    owned.write({path: b"1"}, "figures")
+    later = [b"3", b"2"]
+
+    def check_late(*arguments):
+        if later:
+            owned.write({path: later.pop()}, "figures")
+        check_file(*arguments)
+
+    monkeypatch.setattr(owned, "_check_file", check_late)
+    owned.check([path], "figures")
+    assert path.read_bytes() == b"2"
+    monkeypatch.setattr(owned, "_check_file", check_file)
+    path.write_bytes(b"4")
+    with pytest.raises(ParameterError, match="one that was changed since"):
+        owned.check([path], "figures")
+
+
 def test_a_link_is_followed_and_a_file_is_not_replaced(tmp_path):
     (tmp_path / "link").symlink_to("there")
     replace(tmp_path / "link", "new")

@@ -5,6 +5,7 @@ import pytest
 
 from fwexp.cli import main
 from fwexp.commands.claims import changes, line
+from fwexp.files import owned
 from fwexp.papers.claims import of_paper
 from fwexp.papers.claims.verdict_records import check_all, claims_path, read, save, summary
 
@@ -38,6 +39,20 @@ def test_one_claim_leaves_the_others_as_they_were_stored(tmp_path, capsys):
         "L-5",
     }
     assert "1 claim: " in capsys.readouterr().out
+
+
+def test_two_commands_at_once_keep_the_verdicts_of_both(tmp_path, monkeypatch):
+    """The second command saves after the first one began to save, and before it has the folder for itself."""
+    check, others = owned._check_files, [records(L_2="holds"), records(L_3="holds")]
+
+    def check_late(*arguments):
+        if others:
+            save({id: record | {"paper": "L"} for id, record in others.pop().items()}, tmp_path)
+        return check(*arguments)
+
+    monkeypatch.setattr(owned, "_check_files", check_late)
+    save({id: record | {"paper": "L"} for id, record in records(L_1="holds").items()}, tmp_path)
+    assert list(read(claims_path(tmp_path, "L"))) == ["L-1", "L-2", "L-3"]
 
 
 @pytest.mark.slow

@@ -348,7 +348,7 @@ def conf(tmp_path, monkeypatch):
             "experiment/new.yaml",
             "# @package _global_\nhydra: {launcher: {_target_: hydra._internal.core_plugins.basic_launcher.BasicLauncher}}",
             ["+experiment=new", "hydra/launcher=joblib"],
-            r"unknown key of hydra.launcher \(basic\) '\w+'; accepted: none|done with hydra/launcher=\w+ on the command line",
+            r"hydra.launcher cannot be set, got 'hydra._internal.core_plugins.basic_launcher.BasicLauncher';",
         ),
         (
             "experiment/new.yaml",

@@ -3,7 +3,7 @@
 import functools
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
@@ -150,21 +150,29 @@ def tally(records: Mapping[str, Mapping]) -> str:
     return "; ".join(", ".join(f"{counts[verdict]} {verdict}" for verdict in group) for group in groups if group)
 
 
-def verdicts(records: Mapping[str, Mapping], folder, preset: str = "full") -> dict[Path, bytes]:
-    """Return the files of verdicts below a folder, one for each paper; verdicts there on claims that are not among them stay."""
+def verdicts(records: Mapping[str, Mapping], folder, preset: str = "full") -> dict[Path, Callable[[], bytes]]:
+    """Return the files of verdicts below a folder, one for each paper, as functions of what the files hold when they are called.
+
+    The functions keep verdicts in the file on claims that are not among the records.
+    """
     contents = {}
     for paper in papers_by_id():
         here = {id: record for id, record in records.items() if record["paper"] == paper}
         if here:
             path = claims_path(folder, paper, preset)
-            kept = {id: record for id, record in read(path).items() if id in all_claims()} | here
-            content = {id: kept[id] for id in sorted(kept, key=lambda id: int(id.rpartition("-")[2]))}
-            contents[path] = f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
+            contents[path] = functools.partial(_merged, path, here)
     return contents
 
 
+def _merged(path: Path, records: Mapping[str, Mapping]) -> bytes:
+    """Return the content of a file of verdicts with these records in it."""
+    kept = {id: record for id, record in read(path).items() if id in all_claims()} | records
+    content = {id: kept[id] for id in sorted(kept, key=lambda id: int(id.rpartition("-")[2]))}
+    return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
+
+
 def save(records: Mapping[str, Mapping], results_dir, preset: str = "full") -> list[Path]:
-    """Keep verdicts in the store, as `verdicts` has them."""
+    """Save verdicts in the store, as `verdicts` merges them; processes that save at the same time keep each other's verdicts."""
     if contents := verdicts(records, results_dir, preset):
         owned.write(contents, KIND)
     return list(contents)

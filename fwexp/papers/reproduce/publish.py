@@ -87,7 +87,8 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
     about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
     with owned.replacing_folder(folder, KIND) as temporary:
         before = _keep(folder, temporary, wanted) if chosen else None
-        contents = verdicts({id: short(record) for id, record in records.items()}, temporary)
+        files = verdicts({id: short(record) for id, record in records.items()}, temporary)
+        contents = {path: content() for path, content in files.items()}
         for drawing in figures:
             contents |= small_figure(drawing, temporary / "figures" / drawing.figure.name)
         for name, of_comparison in compared.items():
