@@ -126,9 +126,10 @@ FAMILIES = {
     "sparse functions": lambda: chain("sparse functions", 2, n=4)[1],
 }
 
+FORWARD_BACKWARD = {"exponentials", "forward_backward", "scaled_forward_backward", "log_forward_backward"}
 ARRAY_KERNELS = {  # what evaluation and solvers with expectations load for a family; the rest is not compiled for it
-    "chain": ({"viterbi"}, {"exponentials", "forward_backward"}),
-    "wide chain": ({"viterbi"}, {"exponentials", "forward_backward"}),
+    "chain": ({"viterbi"}, FORWARD_BACKWARD),
+    "wide chain": ({"viterbi"}, FORWARD_BACKWARD),
     "multiclass": (set(), {"softmax"}),
     "matching": ({"max_matching"}, set()),
     "segmentation": ({"min_cut"}, set()),

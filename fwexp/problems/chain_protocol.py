@@ -13,7 +13,7 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import inlined, register_jitable
 from fwexp.jit.prefetch import prefetch
-from fwexp.oracles.forward_backward import exponentials, forward_backward, scratch_size
+from fwexp.oracles.forward_backward import KERNELS, forward_backward, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
@@ -112,7 +112,7 @@ def _(problem, i, theta, c, potentials):
                 potentials[size + t * width + k] += per_error * problem.excess[label, k]
 
 
-@protocol.expectation_oracle.register(ChainProblem, calls=[exponentials, forward_backward])
+@protocol.expectation_oracle.register(ChainProblem, calls=KERNELS)
 def _(problem, i, potentials, mean, scratch):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]

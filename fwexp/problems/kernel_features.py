@@ -20,7 +20,7 @@ import numpy as np
 from fwexp.errors import OptionError
 from fwexp.jit.compilation import njit, register_jitable
 from fwexp.jit.threads import parallel_for
-from fwexp.oracles.forward_backward import exponentials
+from fwexp.oracles.exponentials import exponentials
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem

@@ -1,5 +1,6 @@
 """Forward-backward and the expectation oracles against sums over all labelings."""
 
+import math
 from itertools import product
 
 import numpy as np
@@ -8,13 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fwexp
-from fwexp.oracles.forward_backward import exponentials, forward_backward, scratch_size
+from fwexp.oracles.exponentials import exponentials
+from fwexp.oracles.forward_backward import SPREAD, forward_backward, scaled_forward_backward, scratch_size
+from fwexp.oracles.log_forward_backward import log_forward_backward
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import protocol
 from fwexp.problems.features import padded_width
 from tests import reference as ref
 
-KERNELS = {"compiled": forward_backward, "python": forward_backward.py_func}
+KERNELS = {
+    "compiled": forward_backward,
+    "python": forward_backward.py_func,
+    "scaled python": lambda *args: scaled_or_log(*args),
+    "log": log_forward_backward,
+    "log python": log_forward_backward.py_func,
+}
+
+
+def scaled_or_log(*args):
+    """`forward_backward` with its first kernel as plain Python."""
+    log_z, valid = scaled_forward_backward.py_func(*args)
+    return log_z if valid else log_forward_backward(*args)
 
 
 def padded(rows, width):
@@ -91,15 +106,100 @@ def test_transitions_may_forbid_the_best_beginning(kernel):
     check(unary, transitions, kernel)
 
 
-def test_a_long_chain():
-    T, K = 300, 26
-    rng = np.random.default_rng(1)
-    unary, transitions = 50.0 * rng.normal(size=(T, K)), 10.0 * rng.normal(size=(K, K))
-    log_z, marginals, pairs = run(unary, transitions)
-    before = unary[0]
+def reference(unary, transitions):
+    """Log Z, marginals and sums of pair marginals in the log domain, by numpy."""
+    T, K = unary.shape
+    forward, backward, scale = unary.copy(), np.zeros((T, K)), np.empty(T)
+    for t in range(T):  # Rows are normalised, because their rounding errors would grow with T otherwise.
+        if t > 0:
+            forward[t] += np.logaddexp.reduce(forward[t - 1][:, None] + transitions, axis=0)
+        scale[t] = np.logaddexp.reduce(forward[t])
+        forward[t] -= scale[t]
+    for t in range(T - 2, -1, -1):
+        backward[t] = np.logaddexp.reduce(transitions + unary[t + 1] + backward[t + 1], axis=1) - scale[t + 1]
+    pairs = np.zeros((K, K))
     for t in range(1, T):
-        before = unary[t] + np.logaddexp.reduce(before[:, None] + transitions, axis=0)
-    assert log_z == pytest.approx(np.logaddexp.reduce(before), rel=1e-13)
+        pairs += np.exp(forward[t - 1][:, None] + transitions + unary[t] + backward[t] - scale[t])
+    return math.fsum(scale), np.exp(forward + backward), pairs
+
+
+def check_against_reference(unary, transitions, kernel="compiled"):
+    T, K = unary.shape
+    size = 1.0 + np.log(K) + np.abs(unary).max() + np.abs(transitions).max()
+    log_z, marginals, pairs = run(unary, transitions, kernel)
+    wanted = reference(unary, transitions)
+    assert log_z == pytest.approx(wanted[0], abs=1e-14 * T * size)
+    # The reference itself knows probabilities up to the rounding of log Z.
+    np.testing.assert_allclose(marginals, wanted[1], atol=1e-14 * T * size)
+    np.testing.assert_allclose(pairs, wanted[2], atol=1e-14 * T * size * T)
+
+
+@given(
+    T=st.one_of(st.integers(1, 40), st.integers(1, 2000)),
+    K=st.integers(1, 33),
+    sizes=st.tuples(st.floats(-300, 3), st.floats(-300, 3)),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_any_size_against_the_log_domain(T, K, sizes, seed):
+    rng, (unary, pair) = np.random.default_rng(seed), 10.0 ** np.array(sizes)
+    check_against_reference(unary * rng.uniform(-1, 1, (T, K)), pair * rng.uniform(-1, 1, (K, K)))
+
+
+@pytest.mark.parametrize(("T", "K"), [(1, 1), (2000, 1), (2000, 33), (300, 26), (1, 33), (2, 8), (7, 9)])
+@pytest.mark.parametrize("size", [1e-300, 1.0, SPREAD / 2.001, 1e3])
+def test_long_and_wide_chains(T, K, size):
+    rng = np.random.default_rng(T + K)
+    check_against_reference(size * rng.uniform(-1, 1, (T, K)), size * rng.uniform(-1, 1, (K, K)))
+
+
+def is_scaled(unary, transitions):
+    """Return whether the kernel in the domain of exponentials says that its results are right."""
+    T, K = unary.shape
+    width = padded_width(K)
+    out = np.empty(T * width), np.empty(K * width), np.empty(scratch_size(T, K, width))
+    return scaled_forward_backward(padded(unary, width), padded(transitions, width), K, width, *out)[1]
+
+
+def test_the_domain_is_chosen_by_the_example():
+    rng = np.random.default_rng(7)
+    unary, transitions = rng.uniform(-99, 99, (50, 5)), rng.uniform(-99, 99, (5, 5))
+    assert is_scaled(unary, transitions)
+    # Excluded transitions cost nothing as long as no labeling needs them.
+    transitions[0, 1:3] = unary[3, 0] = -1e30
+    assert is_scaled(unary, transitions)
+    _, marginals, pairs = run(unary, transitions)
+    assert marginals[3, 0] == pairs[0, 1] == 0.0  # exactly, because entropies multiply them by such scores
+    # Every labeling has to take one transition that is much worse than others.
+    transitions[:, 3] = -5000.0
+    unary[25] = [-1e4, -1e4, -1e4, 0.0, -1e4]
+    assert not is_scaled(unary, transitions)
+    check(unary[23:27], transitions, "compiled")
+
+
+@given(gap=st.floats(SPREAD - 50.0, SPREAD + 50.0), seed=st.integers(0, 1000))
+def test_raised_factors_change_nothing(gap, seed):
+    # Scores about as far apart as the kernel can represent, of which labelings have to take some.
+    rng = np.random.default_rng(seed)
+    unary, transitions = rng.normal(size=(4, 3)), rng.normal(size=(3, 3))
+    unary[rng.random((4, 3)) < 0.4] -= gap
+    transitions[rng.random((3, 3)) < 0.4] -= gap
+    check(unary, transitions, "compiled")
+
+
+def test_marginals_are_the_gradient_of_log_z():
+    rng = np.random.default_rng(8)
+    unary, transitions = rng.normal(size=(9, 5)), rng.normal(size=(5, 5))
+    _, marginals, pairs = run(unary, transitions)
+    for _ in range(5):
+        u, v, h = rng.normal(size=(9, 5)), rng.normal(size=(5, 5)), 1e-5
+        rise = run(unary + h * u, transitions + h * v)[0] - run(unary - h * u, transitions - h * v)[0]
+        assert rise / (2 * h) == pytest.approx((u * marginals).sum() + (v * pairs).sum(), abs=1e-8)
+
+
+def test_reversed_chains():
+    rng = np.random.default_rng(1)
+    unary, transitions = 50.0 * rng.normal(size=(300, 26)), 10.0 * rng.normal(size=(26, 26))
+    log_z, marginals, pairs = run(unary, transitions)
     np.testing.assert_allclose(marginals.sum(axis=1), 1.0, atol=1e-12)
     np.testing.assert_allclose(pairs.sum(axis=0), marginals[1:].sum(axis=0), atol=1e-9)
     np.testing.assert_allclose(pairs.sum(axis=1), marginals[:-1].sum(axis=0), atol=1e-9)
