@@ -9,11 +9,12 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.decoding import decode, padded_weights
+from fwexp.estimators.decoding import FREE, decode, decode_several, padded_weights
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
 from fwexp.estimators.feature_matrices import FORMS, Vectorizer
 from fwexp.estimators.labels import as_sequences, check_counted, classes_of, costs_of, names_of, numbers_of, weights_of
 from fwexp.estimators.named_weights import NamedWeights
+from fwexp.options import check_integer
 from fwexp.problems.arrays import as_list, check_costs
 from fwexp.problems.chain import chain_from_arrays, with_costs
 from fwexp.problems.constraints import constrained
@@ -73,22 +74,39 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     averages = True
 
-    def predict(self, X):
+    def predict(self, X, *, n_best=None, partial=None):
         """Return the labels of sequences, a list of lists.
 
         Parameters
         ----------
         X : list of sequences
             As for `fit`.
+        n_best : int, optional
+            Return this many labelings of each sequence, best first, as pairs (labels, score); fewer where there are no more.
+        partial : list of lists, optional
+            Labels that are known, and None elsewhere: the other positions get the labels of highest score next to them.
 
         Returns
         -------
-        list of lists of labels
+        list of lists of labels, or of lists of pairs
         """
-        numbers, ptr = self._decode(X)
-        names = names_of(self.classes_)
-        labels = [names[k] for k in numbers.tolist()]
-        return [labels[start:end] for start, end in zip(ptr[:-1].tolist(), ptr[1:].tolist())]
+        vectorizer, weights = self._ready()
+        X = self._features(X)
+        if not X:
+            return []
+        x, ptr = vectorizer.encode(X)
+        given = FREE if partial is None else self._given(partial, ptr)
+        K, names = len(self.classes_), names_of(self.classes_)
+        ends = list(pairwise(ptr.tolist()))
+        if n_best is None:
+            labels = [names[k] for k in decode(x, ptr, weights, K, given).tolist()]
+            return [labels[start:end] for start, end in ends]
+        numbers, scores = decode_several(x, ptr, weights, K, check_integer("n_best", n_best, 1), given)
+        labels = [[names[k] for k in labeling] for labeling in numbers.tolist()]
+        return [
+            [(labels[r][start:end], score) for r, score in enumerate(of_one) if score > -np.inf]
+            for (start, end), of_one in zip(ends, scores.tolist())
+        ]
 
     def predict_one(self, x):
         """Return the labels of one sequence, a list: in microseconds, for use one by one.
@@ -237,17 +255,26 @@ class ChainModel(PartsScore, CertifiedSVM):
         K, p = len(self.classes_), self.vectorizer_.num_features
         return np.split(self.result_.w.reshape(-1, K), [p, p + 2])
 
-    def _decode(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of the labels of all positions, and where sequences begin and end."""
-        of, vectorizer, weights = self.__dict__.get("_prepared", (None, None, None))
+    def _ready(self) -> tuple[Vectorizer, np.ndarray]:
+        """Return what encodes inputs, and the weights as `decode` takes them; they are kept while the weights are the same."""
         check_is_fitted(self)
-        if of is not self.result_.w:
-            self._prepared = _, vectorizer, weights = self.result_.w, *self._without_zeros()
-        X = self._features(X)
-        if not X:
-            return np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-        x, ptr = vectorizer.encode(X)
-        return decode(x, ptr, weights, len(self.classes_)), ptr
+        if self.__dict__.get("_prepared", (None,))[0] is not self.result_.w:
+            self._prepared = self.result_.w, *self._without_zeros()
+        return self._prepared[1:]
+
+    def _given(self, partial, ptr: np.ndarray) -> np.ndarray:
+        """Return the numbers of labels that are given for positions, -1 where none is."""
+        partial = as_list("partial", partial, "lists of labels and None")
+        sequences = [as_list(f"partial[{i}]", labels, "labels and None") for i, labels in enumerate(partial)]
+        lengths = [len(labels) for labels in sequences]
+        if lengths != np.diff(ptr).tolist():
+            raise ParameterError(f"partial must have one label or None per position of X, got lengths {shown(lengths)}")
+        labels = list(chain.from_iterable(sequences))
+        numbers = numbers_of(labels, self.classes_)
+        for k in np.flatnonzero(numbers < 0):
+            if labels[k] is not None:
+                raise ParameterError(f"partial must hold labels in classes_ and None, got {shown(labels[k])}")
+        return numbers.astype(np.int32)
 
     def _without_zeros(self) -> tuple[Vectorizer, np.ndarray]:
         """Return the features by name that have weights, and the weights as `decode` takes them, after those of no feature."""
@@ -255,6 +282,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         if vectorizer.names is not None:
             has = weights.any(axis=1)
             has[vectorizer.num_features :] = True
+            has[: vectorizer.num_features] |= [name.endswith("]") for name in vectorizer.names]  # Vectors stay whole.
             names = [*compress(vectorizer.names, has.tolist())]
             weights, vectorizer = np.vstack((np.zeros(len(self.classes_)), weights[has])), Vectorizer()
             vectorizer.restore(names, len(names))

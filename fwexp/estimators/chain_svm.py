@@ -32,9 +32,10 @@ class ChainSVM(ChainModel):
     X is a list of sequences, y a list of as many lists of labels, of any type that can be hashed. A sequence is an array or
     sparse matrix (T, p); or has the features of every position by name: a string, a list of strings, or a dict, in which a
     number v of key k is the feature k of value v (False and True are 0 and 1), a string v is the feature "k=v", and so is each of
-    a list of strings. A DataFrame is such an array, or with text in it a dict per row. No constant is added. Features that are
-    unknown when predicting are left out. Empty sequences have no labels, and do not count in training. Missing labels are rejected:
-    None, NaN, masked entries and "", and where labels are 0, 1, ... also -1 and -100.
+    a list of strings. A vector v of numbers, such as an embedding, is the features "k[0]", "k[1]", ... of a dict's key k. A
+    DataFrame is such an array, or with text in it a dict per row. No constant is added. Features that are unknown when predicting
+    are left out. Empty sequences have no labels, and do not count in training. Missing labels are rejected: None, NaN, masked
+    entries and "", and where labels are 0, 1, ... also -1 and -100.
 
     Examples
     --------

@@ -4,12 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fwexp.jit.compilation import njit, specialise
+from fwexp.jit.compilation import njit, register_jitable, specialise
+from fwexp.oracles.k_best_viterbi import k_best_viterbi
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems.features import padded_width
 from fwexp.problems.rows import row_scores
 
-_kernels: dict[type, Callable] = {}  # of rows of each class, as they are looked up once only
+FREE = np.empty(0, dtype=np.int32)  # No position has a given label.
+
+_kernels: dict[tuple, Callable] = {}  # of rows of each class, as they are looked up once only
 
 
 def padded_weights(rows: np.ndarray) -> np.ndarray:
@@ -18,33 +21,79 @@ def padded_weights(rows: np.ndarray) -> np.ndarray:
     return np.pad(rows, ((0, 0), (0, padded_width(num_states) - num_states))).ravel()
 
 
-def decode(x, ptr: np.ndarray, weights: np.ndarray, num_states: int) -> np.ndarray:
-    """Return the labels of highest score of all positions: rows of features x, with `padded_weights`."""
+def decode(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE) -> np.ndarray:
+    """Return the labels of highest score of all positions: rows of features x, with `padded_weights`.
+
+    Labels that are ``given`` for positions, (N,) with -1 elsewhere, are kept.
+    """
     labels = np.empty(ptr[-1], dtype=np.int32)
-    kind = type(x)
-    if kind not in _kernels:
-        _kernels[kind] = specialise(_decode_chains, x)
-    _kernels[kind](x, ptr, weights, num_states, padded_width(num_states), labels)
+    _kernel(_decode_chains, x)(x, ptr, weights, num_states, padded_width(num_states), given, labels)
     return labels
 
 
+def decode_several(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, n_best: int, given: np.ndarray = FREE):
+    """Return the ``n_best`` labelings (n_best, N) of highest score of every chain, and their scores (n, n_best)."""
+    labels = np.empty((n_best, ptr[-1]), dtype=np.int32)
+    values = np.full((len(ptr) - 1, n_best), -np.inf)
+    _kernel(_decode_chains_several, x)(x, ptr, weights, num_states, padded_width(num_states), given, labels, values)
+    return labels, values
+
+
+def _kernel(function: Callable, x) -> Callable:
+    if (function, type(x)) not in _kernels:
+        _kernels[function, type(x)] = specialise(function, x)
+    return _kernels[function, type(x)]
+
+
 @njit
-def _decode_chains(x, ptr, w, num_states, width, y):
+def _decode_chains(x, ptr, w, num_states, width, given, y):
     """Write the labels of highest score of all positions to y; w and width are as in ``fwexp.problems.chain``."""
-    first = len(w) - (2 + num_states) * width
-    transitions = w[first + 2 * width :]
+    longest = _longest(ptr)
+    unary, messages = np.empty(longest * width), np.empty(longest * width)
+    for i in range(len(ptr) - 1):
+        if ptr[i + 1] > ptr[i]:
+            scores = unary[: (ptr[i + 1] - ptr[i]) * width]
+            transitions = _chain_scores(x, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            viterbi(scores, transitions, num_states, width, y[ptr[i] : ptr[i + 1]], messages)
+
+
+@njit
+def _decode_chains_several(x, ptr, w, num_states, width, given, y, values):
+    """Write the labelings of highest score of every chain to y, and their scores to values."""
+    longest, several = _longest(ptr), len(y)
+    unary = np.empty(longest * width)
+    for i in range(len(ptr) - 1):
+        length = ptr[i + 1] - ptr[i]
+        if length > 0:
+            scores, labelings = unary[: length * width], np.empty((several, length), dtype=np.int32)
+            transitions = _chain_scores(x, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            k_best_viterbi(scores, transitions, num_states, width, labelings, values[i])
+            y[:, ptr[i] : ptr[i + 1]] = labelings
+        else:
+            values[i, 0] = 0.0
+
+
+@register_jitable
+def _longest(ptr):
     longest = 0
     for i in range(len(ptr) - 1):
         longest = max(longest, ptr[i + 1] - ptr[i])
-    unary, messages = np.empty(longest * width), np.empty(longest * width)
-    for i in range(len(ptr) - 1):
-        start, length = ptr[i], ptr[i + 1] - ptr[i]
-        if length == 0:
-            continue
-        for t in range(length):
-            row_scores(x, start + t, w, width, unary[t * width : (t + 1) * width])
-        last = (length - 1) * width
-        for k in range(width):
-            unary[k] += w[first + k]
-            unary[last + k] += w[first + width + k]
-        viterbi(unary[: length * width], transitions, num_states, width, y[start : start + length], messages)
+    return longest
+
+
+@register_jitable
+def _chain_scores(x, start, end, w, num_states, width, given, unary):
+    """Write the scores of the labels of a chain's positions; return those of transitions."""
+    first = len(w) - (2 + num_states) * width
+    for t in range(end - start):
+        row_scores(x, start + t, w, width, unary[t * width : (t + 1) * width])
+    last = (end - start - 1) * width
+    for k in range(num_states):
+        unary[k] += w[first + k]
+        unary[last + k] += w[first + width + k]
+    if len(given):
+        for t in range(end - start):
+            for k in range(num_states):
+                if given[start + t] >= 0 and k != given[start + t]:
+                    unary[t * width + k] = -np.inf
+    return w[first + 2 * width :]

@@ -13,13 +13,14 @@ import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_integer
-from fwexp.problems.arrays import as_list
+from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.chain import as_matrices
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.graphs import stack
 
 FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or list of strings per position"
 BY_NAME = "a dict, a string or a list of strings"
+VALUES = "a number, a string, a list of strings or a vector of numbers"
 MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # what is common is looked at faster
 NONE = 0  # the column of a name to be left out; others are counted from 1
 MOST_TABLES = 1000  # of keys, which are few where they are those of a template; names themselves as keys are many
@@ -30,7 +31,8 @@ class Vectorizer:
 
     A sequence is a matrix, one row per position, or has the features of every position by name: a string, a list of strings,
     or a dict, in which a number v of key k is the feature k of value v (False and True are 0 and 1), a string v is the feature
-    "k=v" of value 1, and so is each of a list of strings.
+    "k=v" of value 1, and so is each of a list of strings. A vector v of numbers is the features "k[0]", "k[1]", ... of values v[0],
+    v[1], ...; all vectors of a key have one length.
 
     Parameters
     ----------
@@ -170,11 +172,17 @@ class _Table(dict):
 class _Learning(dict):
     """A table for every key; names get their columns as they come."""
 
-    __slots__ = ("column_of", "columns")
+    __slots__ = ("column_of", "columns", "vectors")
 
     def __init__(self) -> None:
-        self.columns = defaultdict(count(1).__next__)
+        self.columns, self.vectors = defaultdict(count(1).__next__), {}
         self.column_of = self.columns.__getitem__
+
+    def columns_of(self, key: str, size: int) -> array:
+        """Return the columns of the entries of a vector."""
+        if key not in self.vectors:
+            self.vectors[key] = _columns(key, size, self.column_of)
+        return _of_length(key, size, self.vectors[key])
 
     def __missing__(self, key):
         if not isinstance(key, str) or len(self) == MOST_TABLES:
@@ -190,10 +198,18 @@ class _Learning(dict):
 class _Known(dict):
     """A table for every key without "=", of the names that have it; filled when it is first used."""
 
-    __slots__ = ("columns", "filled", "room")
+    __slots__ = ("columns", "filled", "room", "vectors")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self.columns, self.filled, self.room = dict(zip(names, count(1))), False, MOST_TABLES
+        self.columns, self.filled, self.room, self.vectors = dict(zip(names, count(1))), False, MOST_TABLES, {}
+
+    def columns_of(self, key: str, size: int) -> array:
+        """Return the columns of the entries of a vector; none where the key is not known."""
+        if key not in self.vectors:
+            length = next(j for j in count() if f"{key}[{j}]" not in self.columns)
+            self.vectors[key] = _columns(key, length, self.column_of)
+        known = self.vectors[key]
+        return _of_length(key, size, known) if known else known
 
     def column_of(self, name: str) -> int:
         """Return the column of a name."""
@@ -236,6 +252,18 @@ class _Known(dict):
         return map(dict.get, tables, values, repeat(NONE))
 
 
+def _columns(key: str, size: int, column_of: Callable) -> array:
+    """Return the columns of the entries of the vectors of a key."""
+    return array("i", [column_of(f"{key}[{j}]") for j in range(size)])
+
+
+def _of_length(key: str, size: int, columns: array) -> array:
+    """Return the columns of a vector after a check of its length."""
+    if size != len(columns):
+        raise ParameterError(f"feature {key!r} in X must be a vector of {len(columns)} numbers, as in others, got {size}")
+    return columns
+
+
 class _NotInTablesError(Exception):
     """A sequence is to be read feature by feature."""
 
@@ -251,6 +279,7 @@ def _values(x: list[dict]) -> Iterable:
 def _encoded(X: list, tables: _Learning | _Known) -> tuple[SparseFeatures | BinaryFeatures, np.ndarray]:
     """Return rows of named features without zeros, columns counted from 1, and where sequences begin and end."""
     columns, lengths, ptr, others = array("i"), array("q"), array("q", [0]), {}
+    vectors: list[tuple[int, np.ndarray]] = []
     for i, x in enumerate(X):
         if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
             raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
@@ -266,25 +295,33 @@ def _encoded(X: list, tables: _Learning | _Known) -> tuple[SparseFeatures | Bina
             for position in x:
                 before = len(columns)
                 if isinstance(position, MAPPINGS):
-                    _read(position, tables.column_of, columns, others)
+                    _read(position, tables, columns, others, vectors)
                 else:
                     columns.extend(map(tables.column_of, (position,) if isinstance(position, str) else _strings(position)))
                 lengths.append(len(columns) - before)
         ptr.append(len(lengths))
     columns, ends = np.asarray(columns), np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=ends[1:])
-    if not others:
+    if not others and not vectors:
         return BinaryFeatures(ends, columns), np.asarray(ptr)
     values = np.ones(len(columns))
     values[list(others)] = list(others.values())
+    for place, vector in vectors:
+        values[place : place + len(vector)] = vector
     return SparseFeatures(ends, columns, values), np.asarray(ptr)
 
 
-def _read(position: Mapping, column_of: Callable, columns: array, others: dict[int, float]) -> None:
-    """Add the columns of the features of a position, and to ``others``, by place, their values that are not 1."""
+def _read(position: Mapping, tables: _Learning | _Known, columns: array, others: dict[int, float], vectors: list) -> None:
+    """Add the columns of the features of a position; note the places of values that are not 1, and of vectors."""
+    column_of = tables.column_of
     for key, value in position.items():
         if isinstance(value, str):
             columns.append(column_of(f"{key}=" + value))
+        elif isinstance(key, str) and (vector := _vector(key, value)) is not None:
+            found = tables.columns_of(key, len(vector))
+            if found:
+                vectors.append((len(columns), vector))
+                columns.extend(found)
         elif not isinstance(value, NUMBERS):
             columns.extend(column_of(f"{key}=" + text) for text in _strings(value, key))
         elif not isinstance(key, str):
@@ -298,10 +335,20 @@ def _read(position: Mapping, column_of: Callable, columns: array, others: dict[i
             columns.append(column)
 
 
+def _vector(key: str, value) -> np.ndarray | None:
+    """Return a vector of numbers as an array, or None if a value is something else."""
+    if not (isinstance(value, np.ndarray) or (isinstance(value, list | tuple) and value and isinstance(value[0], NUMBERS))):
+        return None
+    vector = as_floats(f"feature {key!r} in X", value, f"be {VALUES}")
+    if vector.ndim != 1 or not len(vector):
+        raise ParameterError(f"feature {key!r} in X must be {VALUES}, got an array of shape {vector.shape}")
+    return vector
+
+
 def _strings(value, key=None) -> Collection[str]:
     """Return strings that stand together."""
     several = isinstance(value, list | tuple | set | frozenset)
     if several and ({*map(type, value)} <= {str} or all(isinstance(text, str) for text in value)):  # the first is faster
         return value
-    what = f"a position in X must be {BY_NAME}" if key is None else f"feature {key!r} in X must be a number or text, or texts"
+    what = f"a position in X must be {BY_NAME}" if key is None else f"feature {key!r} in X must be {VALUES}"
     raise ParameterError(f"{what}, got {type(value).__name__} {shown(value)}")

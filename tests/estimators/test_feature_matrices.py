@@ -82,6 +82,26 @@ def test_zeros_are_no_features_and_ones_need_no_values():
     assert isinstance(vectorizer.encode([[{"a": 1, "z": 0.5}]])[0], BinaryFeatures)
 
 
+def test_a_vector_is_as_many_features_as_it_has_numbers():
+    rng = np.random.default_rng(0)
+    vectors, vectorizer = rng.normal(size=(3, 4)), Vectorizer()
+    vectors[1, 2] = 0.0
+    one_by_one = [{"w": word, "s": 0.5} | {f"v[{j}]": v for j, v in enumerate(vector)} for word, vector in zip("abc", vectors)]
+    expected, ptr = vectorizer.fit_transform([one_by_one[:2], one_by_one[2:]])
+    names = vectorizer.names
+
+    as_vectors = [{"w": word, "s": 0.5, "v": vector} for word, vector in zip("abc", [vectors[0], vectors[1], vectors[2].tolist()])]
+    rows, again = vectorizer.fit_transform([as_vectors[:2], as_vectors[2:]])
+    assert (vectorizer.names, again.tolist()) == (names, ptr.tolist())
+    assert (rows.toarray() == expected.toarray()).all()
+    assert (vectorizer.transform([as_vectors])[0].toarray() == expected.toarray()).all()
+    unknown, _ = vectorizer.transform([[{"other": np.ones(7), "v": np.ones(4)}]])
+    assert (unknown.toarray()[0, [names.index(f"v[{j}]") for j in range(4)]] == 1.0).all()
+    assert unknown.nnz == 4
+    with pytest.raises(ParameterError, match="feature 'v' in X must be a vector of 4 numbers, as in others, got 5"):
+        vectorizer.transform([[{"v": np.ones(5)}]])
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -90,7 +110,16 @@ def test_zeros_are_no_features_and_ones_need_no_values():
         (["abc"], r"X\[0\] must be a list of positions, each a dict, .*, got str 'abc'"),
         ([["a", 3]], "a position in X must be a dict, a string or a list of strings, got int 3"),
         ([[["a", 3]]], "a position in X must be a dict, a string or a list of strings, got list"),
-        ([[{"a": None}]], "feature 'a' in X must be a number or text, or texts, got NoneType None"),
+        (
+            [[{"a": None}]],
+            "feature 'a' in X must be a number, a string, a list of strings or a vector of numbers, got NoneType None",
+        ),
+        ([[{"a": [1.0, "b"]}]], "feature 'a' in X must be a number, a string, a list of strings or a vector of numbers, got"),
+        ([[{"a": np.eye(2)}]], r"feature 'a' in X must be .* a vector of numbers, got an array of shape \(2, 2\)"),
+        ([[{"a": np.ones(0)}]], r"feature 'a' in X must be .*, got an array of shape \(0,\)"),
+        ([[{"a": np.ones(2)}, {"a": np.ones(3)}]], "feature 'a' in X must be a vector of 2 numbers, as in others, got 3"),
+        ([[{"a": [1.0, np.inf]}]], "feature 'a' in X must be finite, got NaN or infinity"),
+        ([[{3: np.ones(2)}]], "feature 3 in X must be a number, a string, a list of strings or a vector of numbers, got ndarray"),
         ([[{"a": "x"}, {"a": np.nan}]], "feature 'a' in X must be finite, got nan"),
         ([[{3: 1.0}]], "names of features in X must be strings, got int 3"),
         ([np.eye(2), np.eye(3)], r"X\[1\] must have shape \(T, 2\), got \(3, 3\)"),
