@@ -25,7 +25,7 @@ _HOME = {
     "predict": "fwexp.api",
     "regularization_path": "fwexp.tasks.path",
     "segmentation_problem": "fwexp.problems.segmentation",
-    "solve": "fwexp.tasks.train",
+    "solve": "fwexp.api",
     "weighted_problem": "fwexp.problems.weighted",
 }
 

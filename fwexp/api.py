@@ -1,9 +1,11 @@
 """The functions that people call: train, predict, evaluate."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import is_integer
 from fwexp.problems import protocol
@@ -11,6 +13,123 @@ from fwexp.problems.evaluation import Evaluation, Evaluator, evaluator
 from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
+from fwexp.tasks.train import train
+from fwexp.tasks.training_settings import Settings
+
+
+def solve(
+    problem,
+    solver: str = Settings.solver,
+    *,
+    lam: float | str | None = Settings.lam,
+    max_passes: float = Settings.max_passes,
+    gap_tol: float = Settings.gap_tol,
+    time_limit: float | None = Settings.time_limit,
+    seed: int = Settings.seed,
+    test=Settings.test,
+    metrics: Callable | None = Settings.metrics,
+    iterates: Sequence[str] | None = Settings.iterates,
+    iterate: str = Settings.iterate,
+    schedule=Settings.schedule,
+    train_error: bool = Settings.train_error,
+    check: bool = Settings.check,
+    order: Sequence[int] | None = Settings.order,
+    warm_start: Result | None = Settings.warm_start,
+    callback: Callable | None = Settings.callback,
+    verbose: bool = Settings.verbose,
+    checkpoint: Checkpoint | None = Settings.checkpoint,
+    **options: Any,
+) -> Result:
+    """Train a structural SVM: minimise lam/2 ||w||^2 + 1/n sum_i H_i(w).
+
+    Parameters
+    ----------
+    problem : problem
+        Training set, from a constructor such as ``fwexp.chain_problem``.
+    solver : str
+        ``auto`` (the setting that measures best), or the name of a solver or of a method in ``conf/solver``, such as
+        ``bcpfw_gap_cache``; options take the place of those that a method states.
+    lam : float or "1/n"
+        Regularisation; must be given. Where other software has C, in C sum_i H_i(w) beside 1/2 ||w||^2, lam is 1/(C n).
+    max_passes : float
+        Bound on oracle calls / n.
+    gap_tol : float
+        Stop at a logged point where the certified gap, in units of the objective, is at most this; 0 runs to
+        ``max_passes``. Ignored by methods without a dual point, and where the oracle is not exact, which certifies nothing.
+    time_limit : float, optional
+        Solver seconds. Evaluation for the log may take as long again: rows of the schedule are left out while it takes longer than
+        the steps. Where the oracle is in Python (``CallbackProblem``) wall seconds, evaluation for the log included.
+    seed : int
+        Seed of the random choices.
+    test : problem, optional
+        Test set, whose error is logged.
+    metrics : callable, optional
+        ``metrics(predictions) -> {name: number}``, more to log of the predictions for ``test``, in columns of these names.
+    iterates : sequence of str
+        Iterates to log, of ``last``, ``wavg``, ``tavg``, ``avg``; by default ``last`` and, where the solver has it,
+        ``wavg``.
+    iterate : str
+        Which iterate to return: the ``best`` logged one (lowest primal), or the final ``last``, ``wavg``, ...
+    schedule : "default", float or sequence of float
+        When to log, in passes; logging does not change a run. Logging calls the oracle of every example for each iterate
+        (and ``decode`` for errors), which the column ``evaluation_calls`` of the trace counts; ``gap_tol`` is tested
+        there only. ``"default"``: at 2^-7 .. 2^-1 of a pass, every pass to 50, then every pass count growing by 1.1.
+        Where the oracle is in Python, only those of these points at which evaluation makes up to a quarter of the
+        solver's calls (the start and the end come on top), so a run may go a few passes beyond ``gap_tol``; and for
+        nothing, the last iterate wherever the solver's own calls show its objective (at a refresh of ``bcfw``, after
+        every pass of ``one_slack``). With ``sampling`` shrinking, whose passes take little longer than an evaluation, after
+        every tenth pass, and where the gaps that steps have met promise ``gap_tol``. Any other schedule is kept as given.
+        Steps that a cache answers are logged after every n of them; between points that are given one by one, after n, 2n,
+        4n ... since the last.
+    train_error : bool
+        Whether to log the training error.
+    check : bool
+        Whether to compare, at every logged point, what the oracle returns for some examples with their true labelings, those
+        of other examples and random ones. A better one ends the run with a ``CertificateError``, which names it (oracles that
+        are declared inexact only have to be as good as the truth). Its calls are in ``evaluation_calls``.
+        ``CallbackProblem`` has a few answers at w = 0 compared in any case.
+    order : sequence of int, optional
+        Block indices from 0, one per step, instead of a sampling rule; with a cache, whose hits are steps as well, over and
+        over.
+    warm_start : Result, optional
+        Start from the dual variables of this result of the same solver on the same problem, at any lam.
+    callback : callable, optional
+        Called with every row of the trace, a dict; if it returns True the run ends, ``interrupted``, with what it has.
+    verbose : bool
+        Whether to show progress on standard error, and that kernels are compiled, where the first run with a kind of problem
+        waits for that.
+    checkpoint : Checkpoint, optional
+        The file (`fwexp.driver.checkpoint.Checkpoint`) in which the run is saved at intervals and where it is interrupted,
+        and from which it goes on, bit for bit but for times. The runs of ``fwexp run`` have one each.
+    **options
+        The solver's own options.
+
+    Returns
+    -------
+    Result
+        With weights ``w``, a certified ``gap`` and the ``trace``.
+
+    Raises
+    ------
+    ValueError
+        A value outside what a parameter accepts.
+    TypeError
+        An option that the solver does not have, or that cannot be combined.
+    MemoryError
+        More memory is needed than there is, as far as can be said before a run: what is needed, and what is available.
+    KeyboardInterrupt
+        The second Ctrl-C. The first one ends the run, ``interrupted``, with a warning and the result so far. The second one
+        raises also if it comes in a later run of the same script or cell.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> train, test = fwexp.load_dataset("digits")
+    >>> result = fwexp.solve(train, lam=0.01, max_passes=20, test=test)
+    >>> result.gap < 0.05
+    True
+    """
+    return train(Settings(**locals()))
 
 
 def with_weights(problem, w) -> tuple[Any, np.ndarray]:

@@ -191,9 +191,8 @@ def _results(results_dir: str) -> Found:
 def _training() -> Found:
     import numba
 
-    from fwexp.api import evaluate
+    from fwexp.api import evaluate, solve
     from fwexp.data import load_dataset
-    from fwexp.tasks.train import solve
 
     if numba.config.DISABLE_JIT:
         return  # it would take minutes

@@ -322,7 +322,7 @@ class Evaluation(Objective):
         method, view = self.method, self.method.certificate()
         value = method.f.value(method.state.x, method.state.z)
         terms = abs(value) + float(np.abs(view.g) @ np.abs(method.state.x))
-        return Value(value, scale=max(abs(value), terms * SCALE * method.f.epsilon))
+        return Value(value, magnitude=max(abs(value), terms * SCALE * method.f.epsilon))
 
     def exact(self, point: Point, value: Value) -> float:
         """Return f at a point, recomputed."""

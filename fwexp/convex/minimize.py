@@ -14,12 +14,13 @@ from fwexp.convex.objectives import as_function
 from fwexp.convex.saddle import SaddleMethod, WorstCase
 from fwexp.driver import settings
 from fwexp.driver.log import Log
-from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress
+from fwexp.driver.settings import RunSettings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError, shown
 from fwexp.methods import ALIASES
-from fwexp.options import check_choice, check_flag, check_function, check_positive, make_options
+from fwexp.options import check_choice, check_positive, make_options
 from fwexp.plugins import CONVEX, SADDLE, takes_options
 from fwexp.solvers import of_kind
 
@@ -318,12 +319,20 @@ def new_saddle_method(game, method: str, gap_tol: float, options) -> SaddleMetho
 
 
 def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose, checkpoint) -> tuple[Log, Status]:
-    check_function("callback", callback, optional=True)
-    bounds = Bounds(check_positive("max_iter", max_iter), iteration.gap_tol, settings.check("time_limit", time_limit))
-    progress = Progress(bounds.max_passes, check_flag("verbose", verbose), iteration.name)
-    told = None if callback is None else lambda row: callback(_meant(row))
-    log = Log(iteration, objective, callback=told, progress=progress)
-    status = drive(iteration, log, bounds, settings.check("schedule", schedule), progress, checkpoint)
+    """Run a method to one of its ends; return its log and how it ended."""
+    settings = RunSettings(
+        max_passes=check_positive("max_iter", max_iter),
+        gap_tol=iteration.gap_tol,
+        time_limit=time_limit,
+        schedule=schedule,
+        callback=callback,
+        verbose=verbose,
+        checkpoint=checkpoint,
+    )
+    progress = Progress(settings.max_passes, settings.verbose, iteration.name)
+    on_row = None if callback is None else lambda row: callback(_meant(row))
+    log = Log(iteration, objective, callback=on_row, progress=progress)
+    status = drive(iteration, log, settings, settings.schedule, progress, checkpoint)
     progress.close(str(status))
     return log, status
 

@@ -132,7 +132,7 @@ class WorstCase(Objective):
         game = self.game
         gy = game.gradient_y(point.w)
         value = game.Y.atom(-gy).dot(gy) + float(game.p @ point.w) + game.constant
-        return Value(value, scale=abs(value) + float(np.abs(game.p) @ np.abs(point.w)))
+        return Value(value, magnitude=abs(value) + float(np.abs(game.p) @ np.abs(point.w)))
 
     def explain_negative_gap(self, best, last):
         """Return what a negative gap means."""

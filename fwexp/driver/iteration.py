@@ -44,8 +44,8 @@ class Value:
         The objective, which is minimised.
     columns : dict
         More columns of the row.
-    scale : float
-        The size of the terms that ``primal`` is a sum of: what rounding errors are relative to.
+    magnitude : float
+        Size of the terms that ``primal`` is a sum of, to which rounding errors are relative.
     complete : bool
         Whether this is all that there is to say; else the point may be evaluated again.
     certifies : bool
@@ -56,7 +56,7 @@ class Value:
 
     primal: float
     columns: dict[str, float] = field(default_factory=dict)
-    scale: float = 0.0
+    magnitude: float = 0.0
     complete: bool = True
     certifies: bool = True
     rest: Any = None
@@ -197,9 +197,12 @@ class Iteration(ABC):
 
 
 class Objective(ABC):
-    """Evaluates points for the log."""
+    """Evaluate points for the log."""
 
-    calls: int = 0  # oracle calls made for the log so far
+    #: Number by which primal, dual and gap are divided wherever a run shows or tests them.
+    scale: float = 1.0
+    #: Oracle calls made for the log so far.
+    calls: int = 0
 
     @property
     def state(self):

@@ -6,14 +6,14 @@ from collections.abc import Callable
 import numpy as np
 
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
-from fwexp.driver.trace import TRACE_COLUMNS, Status
+from fwexp.driver.trace import OBJECTIVES, TRACE_COLUMNS, Status
 from fwexp.errors import CertificateError, Stopped
 from fwexp.options import plain
 
 EVALUATION_SHARE = 0.25  # of the iteration's oracle calls, by default and where these are costly: the most that the log may make
 BRIEF_SHARE = 0.1  # where passes are brief, whose steps say when an evaluation is worth more
 # What changes while a log is written.
-CHANGES = ("rows", "best", "dual", "dual_is_last", "_scale", "_extra_calls", "_calls_at_start", "_place", "_written")
+CHANGES = ("rows", "best", "dual", "dual_is_last", "_magnitude", "_extra_calls", "_calls_at_start", "_place", "_written")
 ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
 
 
@@ -51,7 +51,7 @@ class Log:
         self.dual, self.dual_is_last = -math.inf, False
         self.stop: Callable[[], bool] | None = None  # says when there is no time for more than the iterate that is wanted
         self.told_to_end = False  # by the callback
-        self._scale = 0.0  # of the objective
+        self._magnitude = 0.0  # of the objective
         self._extra_calls = self._calls_at_start = 0
         self._place, self._written = None, []  # where the iteration was last, and the iterates that were logged there
 
@@ -74,8 +74,8 @@ class Log:
 
     @property
     def primal(self) -> float:
-        """Primal of what is wanted in the end."""
-        return self.best[2].primal if self.best else math.inf
+        """Primal objective of the iterate to return."""
+        return self.best[2].primal / self.objective.scale if self.best else math.inf
 
     @property
     def gap(self) -> float:
@@ -153,19 +153,21 @@ class Log:
 
     def _append(self, name: str, point: Point, value: Value, seconds: float) -> None:
         """Append a row and keep the certificate if it is the best."""
-        iteration, primal, extras = self.iteration, value.primal, self.iteration.extras()
+        iteration, scale = self.iteration, self.objective.scale
+        primal, dual = value.primal / scale, point.dual / scale
+        extras = {name: one / scale if name in OBJECTIVES else one for name, one in iteration.extras().items()}
         self._extra_calls += iteration.calls_for_extras
         with quiet():
-            gap = primal - point.dual if iteration.certifies and value.certifies else math.nan
+            gap = primal - dual if iteration.certifies and value.certifies else math.nan
         row = {"iterate": name, "step": iteration.step, "oracle_calls": iteration.oracle_calls}
         row |= {"passes": iteration.oracle_calls / iteration.size, "evaluation_calls": self.calls, "time": seconds}
-        row |= {"primal": primal, "dual": point.dual, "gap": gap}
+        row |= {"primal": primal, "dual": dual, "gap": gap}
         row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | extras | value.columns
         row = {name: plain(value) for name, value in row.items()}
         self.rows.append(row)
-        self._keep_best(name, point, value)
+        self._keep_best(name, point, dual, value)
         if math.isfinite(primal):
-            self._scale = max(self._scale, abs(primal), value.scale)
+            self._magnitude = max(self._magnitude, abs(primal), value.magnitude / scale)
             if iteration.certifies:
                 self.check(self.primal - self.dual)
         if self._callback is not None and plain(self._callback(dict(row))) is True:
@@ -173,12 +175,13 @@ class Log:
         if name == self.iterates[0] and self._progress is not None:
             self._progress.row(row | ({"gap": self.gap} if iteration.certifies else {}))
 
-    def _keep_best(self, name: str, point: Point, value: Value) -> None:
-        if point.dual > self.dual:
-            self.dual, self.dual_is_last = point.dual, name == "last"
+    def _keep_best(self, name: str, point: Point, dual: float, value: Value) -> None:
+        """Keep the highest dual objective, and the point if it is the one to return so far."""
+        if dual > self.dual:
+            self.dual, self.dual_is_last = dual, name == "last"
         elif name == "last":
             self.dual_is_last = False
-        wanted = value.primal < self.primal if self.iterate == "best" else name == self.iterate
+        wanted = value.primal / self.objective.scale < self.primal if self.iterate == "best" else name == self.iterate
         if wanted or self.best is None:
             self.best = name, point._replace(w=np.array(point.w)), value
 
@@ -195,7 +198,7 @@ class Log:
         CertificateError
             An oracle did not do what it promises.
         """
-        if gap < -ROUNDING * self._scale:
+        if gap < -ROUNDING * self._magnitude:
             reason = self.objective.explain_negative_gap(self.best[1].w, np.array(self.iteration.point("last").w))
             raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}")
 
@@ -237,7 +240,7 @@ class Log:
         logged = getattr(self, name)
         if not (math.isfinite(logged) and math.isfinite(exact)):
             return ""
-        if abs(logged - exact) <= ROUNDING * max(1.0, abs(exact), self._scale):
+        if abs(logged - exact) <= ROUNDING * max(1.0, abs(exact), self._magnitude):
             return ""
         return f"the {name} objective was logged as {logged:.9g}, and recomputed it is {exact:.9g}"
 
@@ -255,11 +258,11 @@ class Log:
             The primal lies below the dual one.
         """
         _, point, value = self.best
-        primal = float(self.objective.exact(point, value))
+        primal = float(self.objective.exact(point, value)) / self.objective.scale
         if not self.iteration.has_dual:
             return primal, math.nan
         # A dual value from an earlier iterate or an average cannot be computed again; that of the last iterate can.
-        dual = float(self.iteration.exact_dual() if self.dual_is_last else self.dual)
+        dual = float(self.iteration.exact_dual()) / self.objective.scale if self.dual_is_last else float(self.dual)
         if self.iteration.certifies and math.isfinite(primal):
             self.check(primal - dual)
         return primal, dual

@@ -21,6 +21,7 @@ from fwexp.driver.iteration import NO_AIM, Iteration
 from fwexp.driver.log import BRIEF_SHARE, Log, quiet
 from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
+from fwexp.driver.settings import Bounds
 from fwexp.driver.trace import Status
 from fwexp.jit.compilation import warn_if_interpreted
 
@@ -28,25 +29,6 @@ PROMISE = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth 
 LESS = 0.9  # of an estimate that was worth one: what is worth the next
 HEAD_START = 0.1  # of the time limit, by which evaluation may take longer than steps before rows are left out
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Where a run ends, whatever it is a run of.
-
-    Attributes
-    ----------
-    max_passes : float
-        Oracle calls divided by the size of the iteration; steps without oracle calls are capped at 100 times as many.
-    gap_tol : float
-        The certified gap that is small enough; 0 for none.
-    time_limit : float, optional
-        Solver seconds; wall seconds where oracles are costly. Elsewhere rows are left out while evaluation takes longer than steps.
-    """
-
-    max_passes: float
-    gap_tol: float = 0.0
-    time_limit: float | None = None
 
 
 class TimeLimit:
@@ -161,7 +143,7 @@ def drive(
     if not iteration.costly:  # else there is nothing to compile, and iterations would call the oracle to do so
         iteration.advance(0, 0)
     saved = checkpoint.load() if checkpoint is not None else None
-    place = saved["place"] if saved else Place(row_hits=n, aim=PROMISE * bounds.gap_tol if aims else NO_AIM)
+    place = saved["place"] if saved else Place(row_hits=n, aim=PROMISE * bounds.gap_tol * log.objective.scale if aims else NO_AIM)
     iteration.aim = place.aim
     limit = TimeLimit(bounds.time_limit, clock, log, place.spent)
     log.stop = limit.met
@@ -234,7 +216,7 @@ def drive(
                     place.row_hits = iteration.cache_hits + (iteration.cache_hits - place.hits if chosen else n)
                 if saves and checkpoint.due:
                     save()
-            promising = iteration.pauses and iteration.estimated_gap() <= bounds.gap_tol
+            promising = iteration.pauses and iteration.estimated_gap() <= bounds.gap_tol * log.objective.scale
             if affordable() or promising or target == max_calls or ended() is not None:
                 write()
             if (status := ended()) is not None:

@@ -3,10 +3,9 @@
 import contextlib
 import sys
 from collections.abc import Iterator
-from contextvars import ContextVar
 
 from fwexp.driver.clock import noticing
-from fwexp.driver.trace import OBJECTIVES, TRACE_COLUMNS, ending, is_known
+from fwexp.driver.trace import TRACE_COLUMNS, ending, is_known
 
 ERASE = "\r\x1b[K"
 _kept_below = False  # a line on a terminal that the next one takes the place of
@@ -46,24 +45,6 @@ def without_summaries() -> Iterator[None]:
         _summaries = True
 
 
-_divisor: ContextVar[float] = ContextVar("_divisor", default=1.0)  # of objectives
-
-
-@contextlib.contextmanager
-def showing_divided(by: float) -> Iterator[None]:
-    """Let runs show lam and their objective divided by a number, for a caller whose users think in these units."""
-    before = _divisor.set(by)
-    try:
-        yield
-    finally:
-        _divisor.reset(before)
-
-
-def shown_lam(lam: float) -> str:
-    """Return lam as runs show it."""
-    return f"lam={lam / _divisor.get():.3g}"
-
-
 class Progress:
     """Display of a run on standard error.
 
@@ -81,7 +62,7 @@ class Progress:
         self._enabled = enabled
         self._prefix = f"{label}: " if label else ""
         self._last = (0.0, None, 0.0)
-        self._bar, self._divisor = None, _divisor.get()
+        self._bar = None
         if enabled and max_passes is not None and sys.stderr.isatty():
             with contextlib.suppress(ModuleNotFoundError):  # lines do where the extra is not installed
                 from tqdm import tqdm
@@ -106,14 +87,13 @@ class Progress:
         self._last = (passes, gap, seconds)
         if self._bar is not None:
             if is_known(gap):
-                self._bar.set_postfix_str(f"gap {gap / self._divisor:.2e}", refresh=False)
+                self._bar.set_postfix_str(f"gap {gap:.2e}", refresh=False)
             self._bar.update(passes - self._bar.n)
 
     def row(self, row: dict) -> None:
         """Report a logged row of the last iterate at a whole pass."""
         self._last = (row["passes"], row["gap"], row["time"])
         if self._enabled and self._bar is None:
-            row = row | {name: row[name] / self._divisor for name in OBJECTIVES if is_known(row.get(name))}
             names = ["primal", "dual", "gap", "train_error", "test_error", *(name for name in row if name not in TRACE_COLUMNS)]
             values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if is_known(row.get(name)))
             seconds = f"  time {row['time']:.2f} s" if is_known(row["time"]) else ""
@@ -125,5 +105,4 @@ class Progress:
             self._bar.close()
         if self._enabled and _summaries:
             passes, gap, seconds = self._last
-            gap = gap / self._divisor if is_known(gap) else None
             print_line(self._prefix + ending(status, passes, gap, seconds))

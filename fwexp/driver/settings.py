@@ -1,14 +1,26 @@
-"""The settings of a run that every solver shares: their accepted values, stated once."""
+"""The settings of a run that every iteration shares, and their accepted values."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import ParameterError, shown
-from fwexp.options import as_real, check_choice, check_flag, check_integer, check_number, check_positive, check_scale
+from fwexp.options import (
+    as_real,
+    check_choice,
+    check_flag,
+    check_function,
+    check_integer,
+    check_number,
+    check_positive,
+    check_scale,
+)
 
 ITERATES = ("last", "wavg", "tavg", "avg")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
@@ -85,8 +97,75 @@ CHECKS = {
 
 
 def check(name: str, value):
-    """Return the value of a setting, checked."""
+    """Return the checked value of a setting."""
     return CHECKS[name](name, value)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where a run ends.
+
+    Attributes
+    ----------
+    max_passes : float
+        Bound on oracle calls divided by the size of the iteration. Steps without an oracle call are capped at 100 times as many.
+    gap_tol : float, default 0
+        Certified gap at which the run ends; 0 for none.
+    time_limit : float, optional
+        Solver seconds, or wall seconds if the oracle is costly. Otherwise rows are left out while evaluation takes longer than
+        the steps.
+    """
+
+    max_passes: float
+    gap_tol: float = 0.0
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunSettings(Bounds):
+    """Bounds of a run and how to watch it, checked when the object is constructed.
+
+    Attributes
+    ----------
+    max_passes, gap_tol, time_limit
+        See `Bounds`.
+    seed : int, default 0
+        Seed of the random choices.
+    schedule : "default", float or sequence of float
+        When to log, in passes (`fwexp.driver.schedule`).
+    callback : callable, optional
+        Function that receives every row; the run ends if it returns True.
+    verbose : bool, default False
+        Whether to show progress on standard error.
+    checkpoint : Checkpoint, optional
+        Where the run is saved, and from where it goes on.
+
+    Raises
+    ------
+    ParameterError
+        If a value is not accepted.
+    """
+
+    max_passes: float = 50
+    gap_tol: float = 1e-3
+    time_limit: float | None = None
+    seed: int = 0
+    schedule: Any = "default"
+    callback: Callable | None = None
+    verbose: bool = False
+    checkpoint: Checkpoint | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_passes", "gap_tol", "time_limit", "seed", "schedule"):
+            self._set(name, check(name, getattr(self, name)))
+        check_function("callback", self.callback, optional=True)
+        self._set("verbose", check_flag("verbose", self.verbose))
+        if self.checkpoint is not None and not isinstance(self.checkpoint, Checkpoint):
+            raise ParameterError(f"checkpoint must be a fwexp.driver.checkpoint.Checkpoint, got {shown(self.checkpoint)}")
+
+    def _set(self, name: str, value) -> None:
+        """Replace a value while the object is constructed."""
+        object.__setattr__(self, name, value)
 
 
 def _is_list(value) -> bool:

@@ -13,8 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.driver.clock import on_interrupt
-from fwexp.driver.progress import showing_divided
-from fwexp.driver.settings import check_gap_tol, check_lam
+from fwexp.driver.settings import check_gap_tol
 from fwexp.errors import OptionError, ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.inherited import completed
 from fwexp.jit import threads
@@ -25,7 +24,8 @@ from fwexp.problems.weighted import weighted_problem
 from fwexp.solvers import check_options, get_method
 from fwexp.tasks import saving
 from fwexp.tasks.result import Result
-from fwexp.tasks.train import solve
+from fwexp.tasks.train import train
+from fwexp.tasks.training_settings import Settings
 
 LAST = ("solver", "iterate", "tol", "max_passes", "nonnegative", "warm_start", "early_stopping", "validation_fraction", "n_jobs")
 """Parameters that stand behind those of the model, in this order; what tells nothing about training comes after them."""
@@ -251,17 +251,24 @@ class CertifiedSVM(BaseEstimator):
         self.result_ = result
 
     def _solve(self, problem, lam, **more) -> Result:
-        """Return the result of a run, in units of the estimator: this alone converts them to those of `fwexp.solve`, and back."""
+        """Return the result of a run; lam, tol and the objective count positions where `fwexp.solve` counts examples."""
         if get_method(self.solver, {})[0].refers_to_inputs:
             raise ParameterError(f"solver must be one whose weights are of features, got {self.solver!r}")
         per = positions_per_example(problem)
-        lam, tol = check_lam("lam", lam, problem.n * per), check_gap_tol("tol", self.tol)
-        settings = {"max_passes": self.max_passes, "seed": as_seed(self.random_state), "iterate": self._iterate(problem)}
-        with showing_divided(per):
-            result = solve(problem, self.solver, lam=lam * per, gap_tol=tol * per, verbose=bool(self.verbose), **settings, **more)
-        result.divide_objective(per)
-        result.lam = lam  # without rounding
-        return result
+        return train(
+            Settings(
+                problem=problem,
+                solver=self.solver,
+                lam=lam,
+                objective_scale=per,
+                max_passes=self.max_passes,
+                gap_tol=check_gap_tol("tol", self.tol),
+                seed=as_seed(self.random_state),
+                iterate=self._iterate(problem),
+                verbose=bool(self.verbose),
+                **more,
+            )
+        )
 
     def _iterate(self, problem) -> str:
         """Return the iterate that has the weights after training on a problem."""

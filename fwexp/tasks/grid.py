@@ -6,10 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fwexp.driver import settings
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_flag, check_names, check_positive, check_positive_scale, choice, option
-from fwexp.tasks.lam_sequence import OPTIONS, GridSequence, as_frame, check_bounds, check_sequence, run_sequence, sequence_result
+from fwexp.tasks.lam_sequence import (
+    OPTIONS,
+    GridSequence,
+    as_frame,
+    check_sequence,
+    run_sequence,
+    sequence_result,
+    sequence_settings,
+)
 from fwexp.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -59,8 +66,9 @@ def grid_search(
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
     eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
-    sequence = GridSequence(problem, options, settings.check("seed", seed), eps, lams, warm)
-    status, rows = run_sequence(sequence, check_bounds(max_passes, time_limit), "grid", check_flag("verbose", verbose))
+    settings = sequence_settings(max_passes=max_passes, time_limit=time_limit, seed=seed, verbose=verbose)
+    sequence = GridSequence(problem, options, settings.seed, eps, lams, warm)
+    status, rows = run_sequence(sequence, settings, "grid")
     frame = as_frame(rows)
     frame.attrs["status"] = str(status)
     return frame
@@ -117,5 +125,6 @@ class Grid(Task):
         check_sequence(problem, options)
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
-        sequence = GridSequence(problem, dict(options), self.given["seed"], self.options.eps, self.options.lams, self.options.warm)
-        return sequence_result(sequence, solver, self.given, f"grid to lam={self.options.lams[-1]:.3g}", verbose, checkpoint)
+        settings = sequence_settings(**self.given, verbose=verbose, checkpoint=checkpoint)
+        sequence = GridSequence(problem, dict(options), settings.seed, self.options.eps, self.options.lams, self.options.warm)
+        return sequence_result(sequence, solver, settings, f"grid to lam={self.options.lams[-1]:.3g}")

@@ -4,16 +4,14 @@ Theorem 2 of Osokin et al. (ICML 2016) bounds the suboptimality of BCFW with exa
 with the curvature C divided by chi(gap)^3/chi(C_1 .. C_n), where chi measures how uneven nonnegative numbers are.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fwexp.blocks.acceleration import total_gap
-from fwexp.driver import settings
 from fwexp.driver.iteration import Objective, Value
 from fwexp.driver.log import Log
-from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError
@@ -21,11 +19,9 @@ from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_integer
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, to_public, workspace
-from fwexp.problems.signature import check_problem_type
-from fwexp.solvers import check_needs, check_options, get_solver
-from fwexp.solvers.base import start
 from fwexp.solvers.bcfw import BCFW
 from fwexp.tasks.task import Task, result_of_rows
+from fwexp.tasks.training_settings import Settings
 
 COLUMNS = ("gap", "gap_estimate", "chi_gaps", "chi_curvature", "improvement")
 
@@ -94,25 +90,26 @@ def improvement_along_run(
     """
     import pandas as pd
 
-    every = settings.check("schedule", every)
-    solver = start_solver(problem, "bcfw", lam, seed, options)
-    log, _ = run_with_block_gaps(solver, Bounds(settings.check("max_passes", max_passes)), every)
+    settings = Settings(
+        problem=problem,
+        solver="bcfw",
+        lam=lam,
+        seed=seed,
+        max_passes=max_passes,
+        gap_tol=0.0,
+        schedule=every,
+        iterates=["last"],
+        iterate="last",
+        options=options,
+    )
+    log, _ = run_with_block_gaps(settings.new_solver(), settings)
     return pd.DataFrame(log.rows, columns=["passes", *COLUMNS])
 
 
-def start_solver(problem, solver: str, lam: float | str, seed: int, options: Mapping) -> BCFW:
-    """Return bcfw, or auto, at its start."""
-    check_problem_type(problem)
-    cls = get_solver(solver)
-    checked = check_options(cls, options)
-    check_needs(cls, problem, checked)
-    return start(cls, problem, settings.check_lam("lam", lam, problem.n), checked, settings.check("seed", seed))
-
-
-def run_with_block_gaps(solver: BCFW, bounds: Bounds, schedule, progress=None, checkpoint=None) -> tuple[Log, Status]:
-    """Run bcfw, with its exact block gaps wherever the schedule has it; return the log and how the run ended."""
+def run_with_block_gaps(solver: BCFW, settings: Settings, progress=None) -> tuple[Log, Status]:
+    """Run bcfw and log its exact block gaps; return the log and how the run ended."""
     log = Log(solver, BlockGaps(solver), iterate="last", progress=progress)
-    return log, drive(solver, log, bounds, schedule, progress, checkpoint)
+    return log, drive(solver, log, settings, settings.schedule, progress, settings.checkpoint)
 
 
 class Improvement(Task):
@@ -123,13 +120,14 @@ class Improvement(Task):
     reads: ClassVar = {"lam": None, "seed": 0, "max_passes": 50, "gap_tol": 0.0, "time_limit": None, "schedule": 1.0}
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
-        running = start_solver(problem, solver, self.given["lam"], self.given["seed"], options)
-        progress = Progress(self.given["max_passes"], verbose, f"{self.name} lam={running.lam:.3g}")
-        bounds = Bounds(self.given["max_passes"], self.given["gap_tol"], self.given["time_limit"])
-        log, status = run_with_block_gaps(running, bounds, self.given["schedule"], progress, checkpoint)
+        arguments = self.given | {"iterates": ["last"], "iterate": "last", "verbose": verbose, "checkpoint": checkpoint}
+        settings = Settings(problem=problem, solver=solver, options=options, **arguments)
+        running = settings.new_solver()
+        progress = Progress(settings.max_passes, verbose, f"{self.name} lam={running.lam:.3g}")
+        log, status = run_with_block_gaps(running, settings, progress)
         progress.close(str(status))
         w = to_public(problem, log.best[1].w)
-        return result_of_rows(log.rows, w, status, running.lam, solver, vars(running.options), self.given["seed"])
+        return result_of_rows(log.rows, w, status, running.lam, solver, vars(running.options), settings.seed)
 
 
 class BlockGaps(Objective):

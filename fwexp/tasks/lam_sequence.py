@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fwexp.driver import settings
 from fwexp.driver.iteration import Iteration, Objective, Point, Value
 from fwexp.driver.log import Log
-from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress, telling_of_compilation
+from fwexp.driver.settings import RunSettings
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
@@ -271,19 +271,19 @@ class SequenceObjective(Objective):
         return Value(primal, {"gap": sequence.gap, "certified": sequence.exact and believed(sequence.problem, primal)})
 
 
-def run_sequence(sequence: LamSequence, bounds: Bounds, label: str, verbose: bool, checkpoint=None) -> tuple[Status, list[dict]]:
-    """Drive a sequence to one of its ends; return how it ended and its rows."""
-    progress = Progress(None, verbose, label)
+def run_sequence(sequence: LamSequence, settings: RunSettings, label: str) -> tuple[Status, list[dict]]:
+    """Run a sequence to one of its ends; return how it ended and its rows."""
+    progress = Progress(None, settings.verbose, label)
     log = Log(sequence, SequenceObjective(sequence), progress=progress)
-    with telling_of_compilation(verbose):
-        status = drive(sequence, log, bounds, (), progress, checkpoint)
+    with telling_of_compilation(settings.verbose):
+        status = drive(sequence, log, settings, settings.schedule, progress, settings.checkpoint)
     progress.close(str(status))
     return status, log.rows
 
 
-def check_bounds(max_passes, time_limit) -> Bounds:
-    """Return the bounds of a sequence."""
-    return Bounds(settings.check("max_passes", max_passes), 0.0, settings.check("time_limit", time_limit))
+def sequence_settings(**given) -> RunSettings:
+    """Return the checked settings of a sequence, which has gaps and rows of its own."""
+    return RunSettings(gap_tol=0.0, schedule=(), **given)
 
 
 def as_frame(rows: list[dict]) -> "pd.DataFrame":
@@ -293,15 +293,15 @@ def as_frame(rows: list[dict]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def sequence_result(sequence: LamSequence, solver: str, given: Mapping, label: str, verbose: bool, checkpoint=None) -> Result:
-    """Drive a sequence and return what is stored of it: its rows, and the last weights with the lam that they are for."""
-    status, rows = run_sequence(sequence, Bounds(given["max_passes"], 0.0, given["time_limit"]), label, verbose, checkpoint)
+def sequence_result(sequence: LamSequence, solver: str, settings: RunSettings, label: str) -> Result:
+    """Run a sequence and return its rows, and the last weights with their lam."""
+    status, rows = run_sequence(sequence, settings, label)
     lam = rows[-1]["lam"] if rows else math.nan
     for row in rows:
         row["at_lam"] = row.pop("lam")
         if not row.pop("certified"):  # what a heuristic path knows are estimates
             row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
     w = sequence.weights[-1] if rows else np.zeros(sequence.problem.d)
-    result = result_of_rows(rows, w, status, lam, solver, vars(sequence.options), given["seed"])
+    result = result_of_rows(rows, w, status, lam, solver, vars(sequence.options), settings.seed)
     result.structure = signature(sequence.problem)
     return result

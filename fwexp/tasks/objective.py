@@ -43,12 +43,20 @@ class SVMObjective(Objective):
         Whether to log the training error.
     check : bool
         Whether to compare the oracle with random labelings at every point.
+    scale : float, default 1
+        Number by which the run divides primal, dual and gap before it shows or tests them.
     """
 
     def __init__(
-        self, solver: Solver, test=None, metrics: Callable | None = None, train_error: bool = False, check: bool = False
+        self,
+        solver: Solver,
+        test=None,
+        metrics: Callable | None = None,
+        train_error: bool = False,
+        check: bool = False,
+        scale: float = 1.0,
     ) -> None:
-        self.solver, self._metrics, self._train_error = solver, metrics, train_error
+        self.solver, self._metrics, self._train_error, self.scale = solver, metrics, train_error, scale
         self._evaluate = evaluator(solver.problem)
         self._evaluate_test = None if test is None else evaluator(solver.view(test))
         self._reorders = test is not None and _order(self._evaluate_test.problem) != _order(solver.problem)

@@ -21,11 +21,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fwexp.driver import settings
 from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
-from fwexp.options import check_flag, check_names, check_number, check_positive, check_positive_scale, choice, option
-from fwexp.tasks.lam_sequence import OPTIONS, PathSequence, as_frame, check_bounds, check_sequence, run_sequence, sequence_result
+from fwexp.options import check_flag, check_integer, check_names, check_number, check_positive, check_positive_scale, choice, option
+from fwexp.tasks.lam_sequence import (
+    OPTIONS,
+    PathSequence,
+    as_frame,
+    check_sequence,
+    run_sequence,
+    sequence_result,
+    sequence_settings,
+)
 from fwexp.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -156,8 +163,9 @@ def regularization_path(
     eps, lam_min, exact = check_positive("eps", eps), check_positive_scale("lam_min", lam_min), check_flag("exact", exact)
     kappa = DEFAULT_KAPPA[exact] if kappa is None else check_kappa("kappa", kappa)
     options = ({} if exact else {"refresh": 0}) | options
-    sequence = PathSequence(problem, options, settings.check("seed", seed), exact, eps, lam_min, kappa)
-    status, rows = run_sequence(sequence, check_bounds(max_passes, time_limit), "path", check_flag("verbose", verbose))
+    settings = sequence_settings(max_passes=max_passes, time_limit=time_limit, seed=seed, verbose=verbose)
+    sequence = PathSequence(problem, options, settings.seed, exact, eps, lam_min, kappa)
+    status, rows = run_sequence(sequence, settings, "path")
     frame = as_frame(rows)
     return RegularizationPath(
         lam=frame["lam"].to_numpy(copy=True),
@@ -174,7 +182,7 @@ def regularization_path(
 
 def largest_lam(problem, eps: float, seed: int) -> float:
     """Return lam_inf, where a path begins: above it w = 0 has a gap of little more than eps."""
-    sequence = PathSequence(problem, {}, settings.check("seed", seed), True, eps, 0.0, DEFAULT_KAPPA[True])
+    sequence = PathSequence(problem, {}, check_integer("seed", seed, 0), True, eps, 0.0, DEFAULT_KAPPA[True])
     sequence.next_lam()
     return sequence.solver.lam
 
@@ -221,5 +229,6 @@ class Path(Task):
         eps, lam_min, exact, kappa = vars(self.options).values()
         if not exact and options.get("refresh") is None:
             options = {**options, "refresh": 0}
-        sequence = PathSequence(problem, dict(options), self.given["seed"], exact, eps, lam_min, kappa)
-        return sequence_result(sequence, solver, self.given, f"path to lam={lam_min:.3g}", verbose, checkpoint)
+        settings = sequence_settings(**self.given, verbose=verbose, checkpoint=checkpoint)
+        sequence = PathSequence(problem, dict(options), settings.seed, exact, eps, lam_min, kappa)
+        return sequence_result(sequence, solver, settings, f"path to lam={lam_min:.3g}")

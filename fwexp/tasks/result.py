@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fwexp.driver.trace import OBJECTIVES, TRACE_COLUMNS, ending
+from fwexp.driver.trace import TRACE_COLUMNS, ending
 from fwexp.tasks import saving
 
 if TYPE_CHECKING:
@@ -92,16 +92,6 @@ class Result:
     @property
     def seconds(self) -> float:
         return float(self.trace["time"].iloc[-1]) if len(self.trace) else math.nan
-
-    def divide_objective(self, by: float) -> None:
-        """State lam and all values of the objective as if the objective had been divided by a number."""
-        for name in ("lam", *OBJECTIVES[:3]):
-            setattr(self, name, getattr(self, name) / by)
-        rows = self.__dict__.get("_rows")
-        if rows is None:
-            self.trace[list(OBJECTIVES)] /= by
-        else:
-            self._rows = [row | {name: row[name] / by for name in OBJECTIVES} for row in rows]
 
     def predict(self, problem, **inputs) -> list:
         """Return the predicted labeling of every example, of a problem or of inputs alone: see `fwexp.predict`."""

@@ -11,8 +11,7 @@ import numpy as np
 
 from fwexp import record
 from fwexp.driver.clock import on_interrupt
-from fwexp.driver.loop import Bounds
-from fwexp.driver.settings import ITERATES
+from fwexp.driver.settings import ITERATES, RunSettings
 from fwexp.errors import OptionError
 from fwexp.problems import protocol, tiers
 from fwexp.problems.callback import CallbackProblem
@@ -86,8 +85,8 @@ class SolverProbe:
 
     def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:
         """Run the solver as ``fwexp.solve`` does; the class need not be registered."""
-        bounds = Bounds(max_passes, gap_tol, time_limit)
-        return run_solver(self.new(), bounds, iterates=self.iterates, schedule=1.0, callback=callback)
+        bounds = {"max_passes": max_passes, "gap_tol": gap_tol, "time_limit": time_limit}
+        return run_solver(self.new(), RunSettings(**bounds, schedule=1.0, callback=callback), self.iterates)
 
     def plain(self, **arguments) -> Solver | None:
         """Return a solver on the same problem given by Python functions, or None if it needs more than these."""

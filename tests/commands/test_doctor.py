@@ -12,7 +12,6 @@ from fwexp.errors import install
 from fwexp.jit import disk_cache
 from fwexp.problems.evaluation import Evaluation
 from fwexp.store import provenance
-from fwexp.tasks import train
 
 
 @pytest.fixture
@@ -157,7 +156,7 @@ def test_wrong_numbers_are_found(monkeypatch, primal, gap, status, error, condit
         w = None
 
     Result.primal, Result.gap, Result.status = primal, gap, status
-    monkeypatch.setattr(train, "solve", lambda *_, **__: Result)
+    monkeypatch.setattr(api, "solve", lambda *_, **__: Result)
     monkeypatch.setattr(api, "evaluate", lambda *_: Evaluation(0.0, 0.0, error))
     wrong = [text for is_right, text in doctor._training() if not is_right]
     assert bool(wrong) == bool(condition)

@@ -210,3 +210,13 @@ def test_c2_of_crfsuite_is_half_of_lam_times_the_positions(tmp_path):
         return lam / 2 * w @ w + np.mean(np.logaddexp(scores[:, 0], scores[:, 1]) - scores[np.arange(N), labels])
 
     np.testing.assert_allclose(found, minimize(objective, np.zeros(2), tol=1e-12).x, atol=1e-3)
+
+
+def test_rows_in_the_callback_and_the_result_are_in_the_same_units():
+    """Every value follows from the scale that the run knows, so that each gap is a primal minus a dual objective, to the bit."""
+    rows, model = [], ChainSVM(lam=0.05, max_passes=3, iterate="last")
+    result = model._solve(model._learn(ROWS, LABELS), 0.05, callback=rows.append)
+    assert result.gap == result.primal - result.dual
+    for name in ("primal", "dual", "gap"):
+        np.testing.assert_array_equal([row[name] for row in rows], result.trace[name])
+    np.testing.assert_array_equal(result.trace["gap"], result.trace["primal"] - result.trace["dual"])

@@ -1,0 +1,154 @@
+"""The settings of one training run, checked before anything is compiled."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from fwexp.blocks.sampling import check_order
+from fwexp.driver import settings
+from fwexp.driver.settings import RunSettings
+from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.options import check_flag, check_function, check_names
+from fwexp.plugins import STRUCTURED, takes_options
+from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
+from fwexp.solvers import check_needs, check_options, get_method
+from fwexp.solvers.base import Solver
+from fwexp.tasks.objective import SVMObjective
+from fwexp.tasks.result import Result
+
+
+@takes_options(STRUCTURED)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settings(RunSettings):
+    """Everything that one training run depends on: `fwexp.solve` describes the arguments.
+
+    The constructor checks all of them. Afterwards ``method`` is the solver class that runs, ``options`` is an object of its
+    ``Options``, ``lam`` and ``iterates`` have their values, and ``name`` and ``title`` are those of the requested solver.
+
+    Attributes
+    ----------
+    objective_scale : float, default 1
+        ``lam``, ``gap_tol`` and all values that the run shows are those of the problem's objective divided by this number, such
+        as the mean number of positions per example if users count the loss per position.
+    """
+
+    problem: Any
+    solver: str = "auto"
+    lam: float | str | None = None
+    test: Any = None
+    metrics: Callable | None = None
+    iterates: Sequence[str] | None = None
+    iterate: str = "best"
+    train_error: bool = False
+    check: bool = False
+    order: Sequence[int] | None = None
+    warm_start: Result | None = None
+    options: Mapping | Any = field(default_factory=dict)
+    objective_scale: float = 1.0
+    method: type[Solver] = field(init=False)
+    name: str = field(init=False)
+    title: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_problem_type(self.problem)
+        requested, options = self._requested()
+        if self.lam is None:
+            raise OptionError('solve needs lam, a positive finite number or "1/n"')
+        self._set("lam", settings.check_lam("lam", self.lam, self.problem.n * self.objective_scale))
+        self._choose(requested, options)
+        check_labels(self.problem)
+        super().__post_init__()
+        self._set("iterates", check_iterates(self.method, self.options, self.iterates, self.iterate, self.name))
+        for name in ("train_error", "check"):
+            self._set(name, check_flag(name, getattr(self, name)))
+        self._check_test()
+        if self.order is not None:
+            steps = settings.max_calls(self.max_passes, self.problem.n)
+            self._set("order", check_order(self.order, self.problem.n, steps))
+        if self.warm_start is not None:
+            check_warm_start(self.problem, self.warm_start)
+
+    def _requested(self) -> tuple[type[Solver], Mapping]:
+        """Return the class that ``solver`` names, and the options that were given or that the name implies."""
+        # A problem that is spread over workers chooses the solver itself.
+        find = self.problem.method if hasattr(self.problem, "method") else get_method
+        cls, options = find(self.solver, self.options)
+        check_names(f"solver {self.solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
+        return cls, options
+
+    def _choose(self, requested: type[Solver], options: Mapping) -> None:
+        """Set the class that runs and its options: those that a solver such as ``auto`` chooses for the problem."""
+        iterates = settings.check("iterates", self.iterates)
+        if not isinstance(self.iterate, str):
+            raise ParameterError(unknown("iterate", self.iterate, ("best", *settings.ITERATES)))
+        if self.order is not None and ("sampling" in options or not requested.takes_order):
+            clash = "sampling" if requested.takes_order else f"solver {self.solver}, which visits no examples one by one"
+            raise OptionError(f"order excludes {clash}")
+        wanted = iterates if self.iterate in ("best", "last") else [self.iterate]
+        checked = check_options(requested, options)
+        method, checked = requested.choose(checked, self.problem, self.solver_lam, wanted, self.order)
+        check_needs(method, self.problem, checked, requested.name)
+        for name, value in (("method", method), ("options", checked), ("name", requested.name), ("title", requested.title)):
+            self._set(name, value)
+
+    def _check_test(self) -> None:
+        """Check the test set, and that there is one if metrics are computed of it."""
+        check_function("metrics", self.metrics, optional=True)
+        if self.test is not None:
+            check_problem_type(self.test, "test")
+            check_signature("test", signature(self.test), "problem", signature(self.problem))
+        elif self.metrics is not None:
+            raise ParameterError("metrics are computed of a test set: test must be given, got None")
+
+    @property
+    def solver_lam(self) -> float:
+        """The lam of the problem's own objective."""
+        return self.lam * self.objective_scale
+
+    @property
+    def memory(self) -> int:
+        """The bytes that the run takes at least."""
+        return self.method.memory(self.problem, self.options, self.iterates)
+
+    def new_solver(self) -> Solver:
+        """Return the solver at its start."""
+        start = None if self.warm_start is None else self.warm_start.state
+        solver = self.method(self.problem, self.solver_lam, self.options, self.seed, self.iterates, self.order, start)
+        solver.name, solver.title = self.name, self.title
+        return solver
+
+    def new_objective(self, solver: Solver) -> SVMObjective:
+        """Return the objective that evaluates the iterates of the solver."""
+        return SVMObjective(solver, self.test, self.metrics, self.train_error, self.check, self.objective_scale)
+
+
+ARGUMENTS = frozenset(field.name for field in fields(Settings) if field.init) - {"problem", "options", "objective_scale"}
+
+
+def check_iterates(cls, options, iterates, iterate: str, name: str | None = None) -> tuple[str, ...]:
+    """Return the iterates to log: those given, or by default ``last`` and, if the solver has it, ``wavg``."""
+    available = cls.available_iterates(options)
+    if iterates is None:
+        iterates = [name for name in ("last", "wavg") if name in available]
+        if iterate in available and iterate not in iterates:
+            iterates.append(iterate)
+    names = settings.check("iterates", iterates)
+    for wanted in names:
+        if wanted not in available:
+            raise ParameterError(f"solver {name or cls.name} has no iterate {wanted!r} here; accepted: {', '.join(available)}")
+    if iterate != "best" and iterate not in names:
+        raise ParameterError(unknown("iterate", iterate, ["best", *names]))
+    return names
+
+
+def check_warm_start(problem, result) -> None:
+    """Check that a result has dual variables of this problem."""
+    if not isinstance(result, Result):
+        got = f"got {type(result).__name__} (bare weights are not dual feasible)"
+        raise ParameterError(f"warm_start must be a Result on the same problem, {got}")
+    if result.state is None:
+        got = "got one that was loaded, unpickled or copied, which has no dual variables"
+        raise ParameterError(f"warm_start must be a Result on the same problem, {got}")
+    if result.state.user_problem is not problem:
+        check_signature("warm_start", result.structure, "problem", signature(problem))
+        raise ParameterError("warm_start must be a Result on the same problem, got one on another (though of the same structure)")
