@@ -22,7 +22,7 @@
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
 ## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
-## make lint                check the style, and that layers import downwards only; make format mends the style
+## make lint                check the style, the types of the public API, and that layers import downwards only; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
 ## make clean               remove the environments, pages and caches of these targets; results and files of others stay
 ##
@@ -115,6 +115,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/mypy
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
@@ -147,7 +148,7 @@ clean:
 	@for folder in $(VENV) .venv-*; do \
 	    if [ -f $$folder/$(notdir $(MADE)) ] && [ ! -L $$folder ]; then echo "removing $$folder"; rm -rf $$folder; \
 	    elif [ -e $$folder ]; then echo "kept $$folder, which has no mark of make; remove it yourself"; fi; done
-	@for folder in .pytest_cache .ruff_cache; do \
+	@for folder in .mypy_cache .pytest_cache .ruff_cache; do \
 	    if [ -f $$folder/CACHEDIR.TAG ] && [ ! -L $$folder ]; then rm -rf $$folder; fi; done
 	@find conf docs experiments fwexp plots tests -path '*/__pycache__/*.pyc' -type f -delete
 	@find conf docs experiments fwexp plots tests -name __pycache__ -type d -empty -delete

@@ -1,9 +1,10 @@
 """The functions that people call: train, predict, evaluate."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import OptionError, ParameterError, shown
@@ -15,27 +16,31 @@ from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
+from fwexp.types import Callback, Iterate, Lam, Metrics, Problem, Schedule
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 
 def solve(
-    problem,
+    problem: Problem,
     solver: str = Settings.solver,
     *,
-    lam: float | str | None = Settings.lam,
+    lam: Lam | None = Settings.lam,
     max_passes: float = Settings.max_passes,
     gap_tol: float = Settings.gap_tol,
     time_limit: float | None = Settings.time_limit,
     seed: int = Settings.seed,
-    test=Settings.test,
-    metrics: Callable | None = Settings.metrics,
-    iterates: Sequence[str] | None = Settings.iterates,
-    iterate: str = Settings.iterate,
-    schedule=Settings.schedule,
+    test: Problem | None = Settings.test,
+    metrics: Metrics | None = Settings.metrics,
+    iterates: Sequence[Iterate] | None = Settings.iterates,
+    iterate: Iterate | Literal["best"] = Settings.iterate,
+    schedule: Schedule = Settings.schedule,
     train_error: bool = Settings.train_error,
     check: bool = Settings.check,
     order: Sequence[int] | None = Settings.order,
     warm_start: Result | None = Settings.warm_start,
-    callback: Callable | None = Settings.callback,
+    callback: Callback | None = Settings.callback,
     verbose: bool = Settings.verbose,
     checkpoint: Checkpoint | None = Settings.checkpoint,
     **options: Any,
@@ -148,7 +153,7 @@ def check_index(problem, i) -> int:
     return int(i)
 
 
-def joint_feature(problem, i: int, y):
+def joint_feature(problem: Problem, i: int, y: Any) -> "scipy.sparse.csr_array":
     """Return phi(x_i, y), the joint features of a labeling.
 
     Parameters
@@ -180,7 +185,7 @@ def joint_feature(problem, i: int, y):
     return protocol.joint_feature(problem, i, protocol.as_labeling(problem, i, y))
 
 
-def loss(problem, i: int, y) -> float:
+def loss(problem: Problem, i: int, y: Any) -> float:
     """Return L_i(y), the task loss of a labeling.
 
     Parameters
@@ -213,7 +218,7 @@ def loss(problem, i: int, y) -> float:
     return float(protocol.loss(problem, i, protocol.as_labeling(problem, i, y)))
 
 
-def max_oracle(problem, i: int, w) -> tuple[Any, float]:
+def max_oracle(problem: Problem, i: int, w: Result | ArrayLike) -> tuple[Any, float]:
     """Return a labeling that maximises L_i(y) - <w, psi_i(y)>, the loss-augmented decoding, and that maximum.
 
     Parameters
@@ -252,7 +257,7 @@ def max_oracle(problem, i: int, w) -> tuple[Any, float]:
     return protocol.public_labeling(problem, i, protocol.stored_labeling(problem, i, evaluator.labelings)), value
 
 
-def predict(problem, w, **inputs) -> list:
+def predict(problem: Any, w: Result | ArrayLike, **inputs: Any) -> list[Any]:
     """Return the predicted labeling of every example: a highest-scoring one, without loss.
 
     Parameters
@@ -292,7 +297,7 @@ def predict(problem, w, **inputs) -> list:
     return evaluator(problem).predict(weights)
 
 
-def evaluate(problem, w) -> Evaluation:
+def evaluate(problem: Problem, w: Result | ArrayLike) -> Evaluation:
     """Return what the objective and the error at w are made of.
 
     Parameters

@@ -6,6 +6,7 @@ import reprlib
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
 
 
 class UserError(Exception):
@@ -67,7 +68,8 @@ def shown(value: object) -> str:
 
 def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
     """Warn, and name the line outside of the package that led here."""
-    frame, level = sys._getframe(1), 2
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("fwexp", "contextlib"):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

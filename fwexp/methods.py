@@ -55,7 +55,7 @@ def read_method(path: Path) -> Method:
 @functools.cache
 def methods() -> Mapping[str, Method]:
     """Return all methods by name, ours first; a file that cannot be read is left out with one line."""
-    found = {}
+    found: dict[str, Method] = {}
     for folder in (conf_dir(), *plugins.configurations()):
         for path in sorted((folder / "solver").glob("*.yaml")):
             try:

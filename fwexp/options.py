@@ -30,7 +30,7 @@ def plain(value):
 
 def flat(options: Mapping, prefix: str = "") -> dict[str, Any]:
     """Return nested options by their keys, joined by dots; lists as JSON, because tables have single values."""
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in options.items():
         if isinstance(value, Mapping):
             found |= flat(value, f"{prefix}{key}.")
@@ -237,7 +237,7 @@ def choice(*values, function: bool = False):
     return dataclasses.field(default=values[0], metadata={"choices": values, "function": function})
 
 
-def left_open(field: dataclasses.Field) -> dataclasses.Field:
+def left_open(field: dataclasses.Field) -> Any:
     """Return the field of an option that, unless it is given, is None: chosen later. It is `option`'s ``added_later``."""
     return dataclasses.field(default=None, metadata={**field.metadata, "left_open": True, "added_later": True})
 

@@ -12,11 +12,12 @@ import pkgutil
 import re
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 from fwexp.errors import ParameterError, shown, unknown
 
@@ -24,6 +25,7 @@ GROUPS = {kind: f"fwexp.{kind}s" for kind in ("solver", "dataset", "task", "pape
 STRUCTURED, CONVEX, SADDLE = "structured", "convex", "saddle"  # kinds of problem: a data set gives one, solvers and tasks take some
 KINDS = {STRUCTURED: "structured SVMs", CONVEX: "convex problems", SADDLE: "saddle points"}
 NAME = re.compile(r"[A-Za-z]\w*")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Definition(NamedTuple):
@@ -31,7 +33,7 @@ class Definition(NamedTuple):
 
     module: str
     described: str
-    load: Callable[[], object]
+    load: Callable[[], Any]
 
 
 class Named(Mapping):
@@ -47,7 +49,7 @@ class Named(Mapping):
             return False
         return True
 
-    def find(self, name: str, *others: str):
+    def find(self, name: str, *others: str) -> Any:
         """Return what has that name; refuse a name that nothing has, nor is one of ``others``."""
         if not isinstance(name, str) or name not in self:
             raise ParameterError(unknown(self._kind, name, [*self, *others]))
@@ -76,11 +78,20 @@ class Catalogue(Named):
         Returns what ``own`` yields for a name if that can be told without the others, else None.
     """
 
-    def __init__(self, kind: str, own, check, *, lazy=False, pattern=NAME, at_hand=None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        own: Callable[[], Iterable[tuple[str, Definition]]],
+        check: Callable[[Any], None],
+        *,
+        lazy: bool = False,
+        pattern: re.Pattern[str] = NAME,
+        at_hand: Callable[[str], Definition | None] | None = None,
+    ) -> None:
         self._kind, self._own, self._check = kind, own, check
         self._lazy, self._pattern, self._at_hand = lazy, pattern, at_hand
         self._definitions: dict[str, Definition] | None = None
-        self.loaded: dict[str, object] = {}
+        self.loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str):
         if name not in self.loaded:
@@ -174,10 +185,10 @@ class Selection(Named):
 _TAKEN: dict[str, set[str]] = {kind: set() for kind in KINDS}
 
 
-def takes_options(kind: str) -> Callable[[Callable], Callable]:
+def takes_options(kind: str) -> Callable[[F], F]:
     """Register the function below as one that takes options of methods for a kind of problem next to its own parameters."""
 
-    def register(function: Callable) -> Callable:
+    def register(function: F) -> F:
         _TAKEN[kind].update(inspect.signature(function).parameters.keys() - {"options"})
         return function
 
@@ -214,14 +225,14 @@ def warn_left_out(what: str, error: BaseException) -> None:
     logging.getLogger("fwexp").warning("fwexp: left out %s: %s", what, reason)
 
 
-def modules(package: str) -> Iterator:
+def modules(package: str) -> Iterator[ModuleType]:
     """Import the modules of a package of ours, one after the other, but for those that do not import."""
     for info in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
         if (module := imported(info.name)) is not None:
             yield module
 
 
-def imported(name: str):
+def imported(name: str) -> ModuleType | None:
     """Import a module and return it; if it does not import, print a line that says why, and return None."""
     try:
         return importlib.import_module(name)
@@ -234,10 +245,10 @@ def of_modules(package: str, objects: Callable[[object], Iterable]) -> Iterator[
     """Yield what a `Catalogue` needs of the objects in the modules of a package, each of which has a ``name``."""
     for module in modules(package):
         for value in objects(module):
-            yield value.name, Definition(module.__name__, module.__name__, lambda value=value: value)
+            yield value.name, Definition(module.__name__, module.__name__, partial(_itself, value))
 
 
-def of_module_called(package: str, name, objects: Callable[[object], Iterable]) -> Definition | None:
+def of_module_called(package: str, name: object, objects: Callable[[object], Iterable]) -> Definition | None:
     """Return what `of_modules` yields for a name, where the module of that name has it and works; None if not."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return None
@@ -246,10 +257,10 @@ def of_module_called(package: str, name, objects: Callable[[object], Iterable]) 
         value = next((value for value in objects(module) if value.name == name), None)
     except (Exception, SystemExit):  # of no such module, or of one that whoever asks for all names hears of
         return None
-    return None if value is None else Definition(module.__name__, module.__name__, lambda: value)
+    return None if value is None else Definition(module.__name__, module.__name__, partial(_itself, value))
 
 
-def defined_classes(module, base: type) -> list[type]:
+def defined_classes(module: ModuleType, base: type) -> list[type]:
     """Return the classes derived from ``base`` that a module defines and gives a name of their own."""
     classes = dict.fromkeys(cls for cls in vars(module).values() if inspect.isclass(cls) and issubclass(cls, base))
     return [cls for cls in classes if cls.__module__ == module.__name__ and "name" in vars(cls)]
@@ -267,6 +278,10 @@ def configurations() -> tuple[Path, ...]:
             continue
         folders += [Path(folder) / "conf" for folder in (spec and spec.submodule_search_locations) or ()]
     return tuple(folder for folder in folders if folder.is_dir())
+
+
+def _itself(value):
+    return value
 
 
 def _described(point: EntryPoint) -> str:

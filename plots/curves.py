@@ -14,6 +14,7 @@ from fwexp.plots.frames import Panel
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 REFERENCE = "bccfw_accelerated"
 """The method of the run that presets name to bound the optimum from below."""
@@ -76,7 +77,7 @@ class Chart:
         results = results[~(names.isin(self.hidden) | variants.isin(self.hidden))]
         return frames.joined(frame for panel in self.panels for frame in frames.curves_of(results, panel))
 
-    def draw(self, frame: "pd.DataFrame"):
+    def draw(self, frame: "pd.DataFrame") -> "Figure":
         """Draw all panels with one legend for all; return the matplotlib Figure."""
         from matplotlib.figure import Figure
 

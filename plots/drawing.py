@@ -9,9 +9,12 @@ from fwexp.plots.frames import AXES, FLOOR, MEASURES, Panel
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 
-def draw_panel(frame: "pd.DataFrame", panel: Panel, ax=None):
+def draw_panel(frame: "pd.DataFrame", panel: Panel, ax: "Axes | None" = None) -> "Axes":
     """Draw one panel and return its axes; without `ax`, on a new figure of its own, one column wide, with a legend."""
     from matplotlib.figure import Figure
 
@@ -28,7 +31,7 @@ def draw_panel(frame: "pd.DataFrame", panel: Panel, ax=None):
     return ax
 
 
-def share_labels(grid) -> None:
+def share_labels(grid: "np.ndarray") -> None:
     """Say once what all panels of a row, or of a column, have in common."""
     for row in grid:
         if len({ax.get_ylabel() for ax in row}) == 1:
@@ -83,18 +86,18 @@ def _draw_curves(frame, panel, ax, lines):
         note.set_path_effects(_halo())
 
 
-def label_log(axis, plain: bool = False) -> None:
+def label_log(axis: "Axis", plain: bool = False) -> None:
     """Put ticks on a log axis: powers of ten if three are in view, else plain numbers between them; ``plain``: never as powers."""
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
     low, high = sorted(axis.get_view_interval())
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     several = (np.outer(decades, steps).ravel() for steps in ([1], [1, 3], [1, 2, 5]))
-    for ticks in (*several, MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)):
+    for ticks in (*several, np.asarray(MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high))):
         ticks = ticks[(ticks >= low) & (ticks <= high)]
         if len(ticks) >= 3:
             break
-    axis.set_major_locator(FixedLocator(ticks[:: -(-len(ticks) // 6)]))
+    axis.set_major_locator(FixedLocator(ticks[:: -(-len(ticks) // 6)].tolist()))
     axis.set_minor_locator(NullLocator())
     if plain or not np.isin(ticks, decades).all():
         axis.set_major_formatter("{x:g}")
@@ -113,7 +116,8 @@ def _limits(frame, panel, yscale):
     shown = frame[frame["x"] >= min([panel.full, frame["x"].max(), *ends])]  # every curve has a point in view
     values = shown[["best", "median", "worst"]]
     values = values[np.isfinite(values) & ((values > 0) | (yscale == "linear"))]
-    low, high, above = values.min(axis=None), values.max(axis=None), []
+    low, high = values.min(axis=None), values.max(axis=None)
+    above: list[str] = []
     if not np.isfinite(low):
         return FLOOR, 1.0, above
     tops = values["median"].groupby(shown["variant"]).max().dropna().sort_values()
@@ -152,22 +156,22 @@ def _halo():
     return [withStroke(linewidth=2, foreground="white")]
 
 
-def legend(figure, frame, width, lines=None):
+def legend(figure: "Figure", frame: "pd.DataFrame", width: float, lines: "dict[str, style.Line] | None" = None) -> None:
     """One legend below a figure `width` inches wide, in the order of the table; it says what line and band are."""
     from matplotlib.lines import Line2D
 
-    lines = lines or style.lines(frame["variant"])
-    lines = [lines[variant] for variant in style.in_table_order(frame["variant"])]
-    if not lines:
+    looks = lines or style.lines(frame["variant"])
+    entries = [looks[variant] for variant in style.in_table_order(frame["variant"])]
+    if not entries:
         return
-    widest = 0.062 * max(len(line.label) for line in lines) + 0.72  # inches: letters, the line before, space behind
-    rows = -(-len(lines) // max(1, int((width + 0.15) / widest)))
+    widest = 0.062 * max(len(line.label) for line in entries) + 0.72  # inches: letters, the line before, space behind
+    rows = -(-len(entries) // max(1, int((width + 0.15) / widest)))
     runs = int(frame["runs"].max())
     figure.legend(
-        handles=[Line2D([], [], label=line.label, **line.properties()) for line in lines],
+        handles=[Line2D([], [], label=line.label, **line.properties()) for line in entries],
         title=f"random methods: median of {runs} runs, band from best to worst" if runs > 1 else None,
         loc="outside lower center",
-        ncols=-(-len(lines) // rows),
+        ncols=-(-len(entries) // rows),
         handlelength=4.2,  # shows the dashes on both sides of the marker
         columnspacing=1.4,
         borderaxespad=0.2,

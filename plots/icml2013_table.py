@@ -5,7 +5,7 @@ objective at w = 0, and the exponent p of the growth of these calls with the num
 bounds is 1, and 0 for the two methods whose bounds are free of n.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def data(results: "pd.DataFrame") -> "pd.DataFrame":
     reached = pd.DataFrame([_reached(run) for _, run in _with_bound(results[names.isin(list(METHODS))]).groupby("key")])
     rows = []
     for name, facts in METHODS.items():
-        row = {"method": name, **dict(zip(FACTS, facts, strict=True))}
+        row: dict[str, Any] = {"method": name, **dict(zip(FACTS, facts, strict=True))}
         runs = reached[reached["solver"] == name] if len(reached) else reached
         if len(runs):
             by_size = runs.groupby("n")[[*LEVELS, "longest"]].median()

@@ -15,7 +15,8 @@ from fwexp.plots import drawing, frames, style
 from fwexp.plots.curves import Chart, Panel
 
 if TYPE_CHECKING:
-    pass
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 LAM = 0.001
 """Of the figures at one lam: the paper's middle one on OCR."""
@@ -28,7 +29,7 @@ class Place(NamedTuple):
     lams: tuple[float, float, float]
     options: Mapping[str, str] = {}
 
-    def among(self, results):
+    def among(self, results: "pd.DataFrame") -> "pd.DataFrame":
         """Return the rows of results that are on this data."""
         return frames.on_data(results, self.dataset, self.options)
 
@@ -53,7 +54,7 @@ LAM_MIN = {"synth. HorseSeg-small": 0.01, "OCR-small": 1e-4, "synth. HorseSeg-me
 """Where paths and grids end."""
 
 
-def ways(results):
+def ways(results: "pd.DataFrame") -> "pd.Series":
     """The name in `style.LINES` of each row's way to smaller lam."""
     import pandas as pd
 
@@ -62,7 +63,7 @@ def ways(results):
     return pd.Series(np.where(results["task"] == "path", path, grid), index=results.index)
 
 
-def with_gap_ratio(results):
+def with_gap_ratio(results: "pd.DataFrame") -> "pd.DataFrame":
     """`results` with true over estimated gap, both totals over all examples.
 
     The paper's caption has the ratio upside down; this is the way of its prose.
@@ -79,7 +80,7 @@ FIG2_A = {
 FIG2_B = Chart([Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")], split_by=("cache.F", "cache.nu"))
 
 
-def fig2_data(results):
+def fig2_data(results: "pd.DataFrame") -> "pd.DataFrame":
     """Shares of steps that the cache answered, and that each criterion let through, by F and nu (a), and some regimes' gap (b).
 
     In the panels a the variants are the values of F, and the positions those of nu.
@@ -110,7 +111,7 @@ def fig2_data(results):
     return frames.joined([*shares, shown])
 
 
-def fig2_draw(frame):
+def fig2_draw(frame: "pd.DataFrame") -> "Figure":
     """Draw figure 2 from its tidy frame."""
     from matplotlib.figure import Figure
 

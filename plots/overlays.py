@@ -12,6 +12,7 @@ from fwexp.plots import style
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 COLUMNS = ["panel", "dataset", "lam", "variant", "image", "measure", "value", "keys"]
 OVERALL = "all"
@@ -48,7 +49,7 @@ class Shown(NamedTuple):
 
     scores: "pd.DataFrame"  # columns keys, variant, image, measure, value
     pictures: Sequence[Segmentation | Pose]
-    count: int  # of test images
+    num_images: int  # of test images
 
 
 def data(results: "pd.DataFrame", shown: Shown) -> "pd.DataFrame":
@@ -60,7 +61,7 @@ def data(results: "pd.DataFrame", shown: Shown) -> "pd.DataFrame":
     return frame.assign(lam=lam)[COLUMNS]
 
 
-def draw_segmentations(frame: "pd.DataFrame", shown: Shown):
+def draw_segmentations(frame: "pd.DataFrame", shown: Shown) -> "Figure":
     """Draw photos: the true figure cut out, and beside it what was found, in colours by whether that is right."""
     from matplotlib.patches import Patch
 
@@ -77,7 +78,7 @@ def draw_segmentations(frame: "pd.DataFrame", shown: Shown):
     return _draw(frame, shown, ("iou", "pixel_accuracy"), (truth, found), keys, 0.74)
 
 
-def draw_poses(frame: "pd.DataFrame", shown: Shown):
+def draw_poses(frame: "pd.DataFrame", shown: Shown) -> "Figure":
     """Draw the scores of the most likely joint at every cell, with the true pose on it, and beside it the one found."""
     from matplotlib.lines import Line2D
 
@@ -130,7 +131,7 @@ def _draw(frame, shown, measures, painters, keys, aspect, about=""):
                 ax.set_title(title, loc=place, fontsize=7)
         overall = frame[frame["panel"] == OVERALL].groupby("variant", sort=False)
         lines = [
-            f"At equal ranks by {SCORES[measures[0]]}, from the best to the worst of {shown.count} test images.{about}",
+            f"At equal ranks by {SCORES[measures[0]]}, from the best to the worst of {shown.num_images} test images.{about}",
             "Means, with the range over seeds:",
             *(f"{variant}: {_means(runs, measures)}" for variant, runs in overall),
         ]

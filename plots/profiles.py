@@ -10,6 +10,7 @@ from fwexp.plots.frames import AXES, MEASURES
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 COSTS = {"passes": "effective passes", "time": "solver time"}
 COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "problems", "keys"]
@@ -49,7 +50,7 @@ def data(costs: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat(rows, ignore_index=True)[COLUMNS]
 
 
-def draw(frame: "pd.DataFrame"):
+def draw(frame: "pd.DataFrame") -> "Figure":
     """Draw the profiles by passes and by time; return the matplotlib Figure."""
     from matplotlib.figure import Figure
 

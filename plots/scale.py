@@ -1,12 +1,13 @@
 """How training grows with workers: measured points on simulated curves, a panel for each regime."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fwexp.plots import style
 from fwexp.plots.drawing import label_log
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 COLUMNS = ["panel", "regime", "variant", "axis", "measure", "x", "median", "bottleneck", "keys"]
 CALLS, PROGRESS = ", calls", ", progress"
@@ -22,7 +23,7 @@ BOTTLENECKS = {
     "rounds": "waiting for rounds",
 }
 # Which series is drawn how: this machine's is what its measurements are compared with.
-STYLES = {
+STYLES: dict[str, dict[str, Any]] = {
     "cluster": {"linestyle": "-", "label": "simulated, a core for every process"},
     "machine": {"linestyle": ":", "label": "simulated, this machine"},
     "measured": {"linestyle": "", "marker": "o", "markersize": 4, "label": "measured, this machine"},
@@ -30,7 +31,7 @@ STYLES = {
 NAMES = {CALLS: "oracle calls per second", PROGRESS: "the same over how many more passes a gap takes"}
 
 
-def data(_, table: "pd.DataFrame") -> "pd.DataFrame":
+def data(_: object, table: "pd.DataFrame") -> "pd.DataFrame":
     """The tidy frame: calls per second, and these over the passes that a gap takes relative to one worker."""
     import pandas as pd
 
@@ -45,7 +46,7 @@ def data(_, table: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat(frames, ignore_index=True)[COLUMNS]
 
 
-def draw(frame: "pd.DataFrame", _):
+def draw(frame: "pd.DataFrame", _: object) -> "Figure":
     """Draw a panel for each regime; its title names what is the bottleneck of most workers."""
     from matplotlib.figure import Figure
 
@@ -59,7 +60,7 @@ def draw(frame: "pd.DataFrame", _):
             ax.text(0.03, 0.96, f"bottleneck: {BOTTLENECKS[largest]}", transform=ax.transAxes, va="top", fontsize=6.5)
             for variant, curve in rows.groupby("variant", sort=False):
                 calls, series = variant.endswith(CALLS), variant.partition(",")[0]
-                look = {"color": BLUE, "linewidth": 2.4} if calls else {"color": ORANGE, "linewidth": 1.1}
+                look: dict[str, Any] = {"color": BLUE, "linewidth": 2.4} if calls else {"color": ORANGE, "linewidth": 1.1}
                 ax.plot(curve["x"], curve["median"], **look | STYLES[series] | {"label": ""}, fillstyle="none")
             low, high = ax.get_ylim()
             ax.set_ylim(low, high * 4)

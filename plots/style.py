@@ -5,7 +5,7 @@ looked at. The hue says the method and the dashes say the iterate: ``bcfw`` and 
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -147,7 +147,8 @@ def lines(variants: Iterable[str]) -> dict[str, Line]:
     A method that is not in the table gets a spare style that depends on its name, and the next one where another such
     method of the figure has that: no two lines of a figure look alike, as long as there are spare styles.
     """
-    found, given = {}, {}
+    found: dict[str, Line] = {}
+    given: dict[str, tuple[str, str, Any]] = {}
     for variant in in_table_order(variants):
         if variant in LINES:
             found[variant] = LINES[variant]
@@ -178,13 +179,13 @@ def marker_offset(variant: str) -> float:
     return 0.02 + 0.025 * (zlib.crc32(variant.encode()) % 7)
 
 
-def in_table_order(variants) -> list[str]:
+def in_table_order(variants: Iterable[str]) -> list[str]:
     """Variants in the order of the table, unknown ones by name behind them: the order of legends and of drawing."""
     rank = {name: position for position, name in enumerate(LINES)}
     return sorted(set(variants), key=lambda name: (rank.get(name, len(rank)), name))
 
 
-_RC = {
+_RC: Any = {
     "font.family": ["DejaVu Sans", "sans-serif"],  # comes with matplotlib; an SVG is shown with the fonts that are there
     "font.size": 7.5,
     "axes.titlesize": 8,
@@ -225,7 +226,7 @@ _RC = {
 
 
 @contextmanager
-def context():
+def context() -> Iterator[None]:
     """The style of all figures, for the time of a ``with`` block; the settings of the caller come back behind it."""
     import matplotlib
 

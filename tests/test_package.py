@@ -161,14 +161,14 @@ def wheel(tmp_path_factory):
 
 @pytest.mark.slow
 def test_wheel_holds_all_modules_configurations_and_data(wheel):
-    kinds = {".py", ".yaml", ".npz", ".css", ".html", ".js"}
+    kinds = {".py", ".pyi", ".typed", ".yaml", ".npz", ".css", ".html", ".js"}
     expected = {
         f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
         for folder, target in INSTALLED_AS.items()
         for path in (ROOT / folder).rglob("*")
         if path.suffix in kinds
     }
-    assert {"fwexp/conf/config.yaml", "fwexp/data/digits.npz", "fwexp/experiments/__init__.py"} <= expected
+    assert {"fwexp/conf/config.yaml", "fwexp/data/digits.npz", "fwexp/experiments/__init__.py", "fwexp/py.typed"} <= expected
     names = zipfile.ZipFile(wheel).namelist()
     assert {name for name in names if ".dist-info/" not in name} == expected
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class LpBall(Sized):
         if not self.p >= 1.0:
             raise ParameterError(f"p must be a number >= 1 or inf, got {shown(p)}")
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         size = np.abs(g)
         j = int(np.argmax(size))
         if self.p == 1.0:
@@ -49,16 +50,16 @@ class LpBall(Sized):
         with np.errstate(under="ignore"):
             return float(largest * np.linalg.norm(x / (largest or 1.0), self.p))
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         return x is not None and self._norm(x) <= self.radius * (1.0 + ROUNDING)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         direction = rng.standard_normal(self.dim)
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / self._norm(direction))
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return 2.0 * self.radius * self.dim ** max(0.5 - 1.0 / self.p, 0.0)
 
 
@@ -86,7 +87,7 @@ class GroupBall(ConvexSet):
     def _norms(self, x: np.ndarray) -> np.ndarray:
         return np.sqrt(np.bincount(self._group, x * x))
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         g = g / (np.abs(g).max() or 1.0)
         norms, s = self._norms(g), np.zeros(self.dim)
         k = int(np.argmax(norms))
@@ -97,19 +98,19 @@ class GroupBall(ConvexSet):
             s[group[0]] = self.radius
         return Atom(None, s)
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         return x is not None and bool(self._norms(x).sum() <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         x, shares = rng.standard_normal(self.dim), rng.dirichlet(np.ones(len(self.groups) + 1))[:-1]
         return x * (self.radius * shares / self._norms(x))[self._group]
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return 2.0 * self.radius
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         norms = self._norms(x)
         return x * (euclidean_projections.onto_l1_ball(norms, self.radius) / np.where(norms > 0.0, norms, 1.0))[self._group]
 
@@ -119,11 +120,11 @@ class Sorted(ConvexSet):
 
     ordered: np.ndarray
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         return sum(weight * rng.permutation(self.ordered) for weight in rng.dirichlet(np.ones(5)))
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return float(np.linalg.norm(self.ordered - self.ordered[::-1]))  # all atoms are equally long
 
 
@@ -139,12 +140,12 @@ class Permutahedron(Sorted):
         self.ordered = np.sort(vector("values", values))[::-1].copy()
         self.dim = check_integer("the number of values", len(self.ordered), 1)
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         s = np.empty(self.dim)
         s[np.argsort(g, kind="stable")] = self.ordered
         return Atom(None, s)
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         if x is None:
             return False
@@ -152,7 +153,7 @@ class Permutahedron(Sorted):
         slack = ROUNDING * self.dim * np.abs(self.ordered).max()
         return bool(excess.max() <= slack and abs(excess[-1]) <= slack)
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         from scipy.optimize import isotonic_regression  # Blondel, Teboul, Berthet & Djolonga 2020, proposition 3
 
         order, p = np.argsort(-x, kind="stable"), np.empty(self.dim)
@@ -183,19 +184,19 @@ class CappedSimplex(Sorted):
         self.ordered[: self._support] = self.cap
         self.ordered[self._support - 1] = min(max(self.k - self.cap * (self._support - 1), 0.0), self.cap)
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         chosen = np.argsort(g, kind="stable")[: self._support]
         order = np.argsort(chosen)
         return Atom(chosen[order], self.ordered[: self._support][order])
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         slack = ROUNDING * self.cap
         return x is not None and bool(
             x.min() >= -slack and x.max() <= self.cap + slack and abs(x.sum() - self.k) <= ROUNDING * self.dim * self.cap
         )
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         x, d = x - x.max(), self.dim  # as for the simplex
         ends = np.concatenate((x - self.cap, x))  # where a coordinate of clip(x - tau, 0, cap) begins to move, and where it ends
         order = np.argsort(ends)

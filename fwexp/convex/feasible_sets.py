@@ -14,8 +14,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.convex import euclidean_projections
 from fwexp.convex.atoms import Atom, single
@@ -73,7 +75,7 @@ class ConvexSet(ABC):
         """Return a minimiser of <g, s> over the set."""
 
     @abstractmethod
-    def contains(self, x) -> bool:
+    def contains(self, x: Any) -> bool:
         """Whether x lies in the set, up to rounding."""
 
     @abstractmethod
@@ -120,7 +122,7 @@ class ConvexSet(ABC):
         new._shape = lengths
         return new
 
-    def lmo(self, g) -> np.ndarray:
+    def lmo(self, g: ArrayLike) -> np.ndarray:
         """Return a minimiser of <g, s> over the set."""
         return self.atom(vector("g", g, self.dim, self.shape)).dense(self.dim).reshape(self.shape)
 
@@ -139,7 +141,7 @@ class ConvexSet(ABC):
         """Return argmax <theta, x> + entropy(x), the entropic projection."""
         raise OptionError(f"{type(self).__name__} has no entropic projection; sets that have one: {', '.join(SOFTENED)}")
 
-    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         """Return the indices and the values, one row each, of numbered atoms."""
         raise OptionError(f"the atoms of {type(self).__name__} are not numbered; those of {', '.join(NUMBERED)} are")
 
@@ -178,40 +180,40 @@ class Simplex(Sized):
     """
 
     @property
-    def num_atoms(self) -> int:
+    def num_atoms(self) -> int:  # type: ignore[override]
         """One for each coordinate."""
         return self.dim
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         return single(int(np.argmin(g)), self.radius)
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         slack = ROUNDING * self.radius
         return x is not None and bool(x.min() >= -slack and abs(x.sum() - self.radius) <= slack)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         return self.radius * rng.dirichlet(np.ones(self.dim))
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return math.sqrt(2.0) * self.radius if self.dim > 1 else 0.0
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         return euclidean_projections.onto_simplex(x, self.radius)
 
     softens = True
 
     @property
-    def mass(self):
+    def mass(self) -> float:  # type: ignore[override]
         """The radius (Pinsker)."""
         return self.radius
 
-    def soften(self, theta):
+    def soften(self, theta: np.ndarray) -> np.ndarray:
         weights = np.exp(theta - theta.max())
         return weights * (self.radius / weights.sum())
 
-    def atoms(self, numbers):
+    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         return numbers[:, None], np.full((len(numbers), 1), self.radius)
 
 
@@ -225,31 +227,31 @@ class L1Ball(Sized):
     """
 
     @property
-    def num_atoms(self) -> int:
+    def num_atoms(self) -> int:  # type: ignore[override]
         """Two for each coordinate."""
         return 2 * self.dim
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         high, low = int(np.argmax(g)), int(np.argmin(g))  # without |g|, a vector of its own
         j = high if (g[high], low) > (-g[low], high) else low
         return single(j, -self.radius if g[j] > 0.0 else self.radius)
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         return x is not None and bool(np.abs(x).sum() <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         size = rng.dirichlet(np.ones(self.dim + 1))[:-1]  # the last one is what is left of the radius
         return self.radius * size * rng.choice([-1.0, 1.0], self.dim)
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return 2.0 * self.radius
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         return euclidean_projections.onto_l1_ball(x, self.radius)
 
-    def atoms(self, numbers):
+    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         return (numbers % self.dim)[:, None], np.where(numbers < self.dim, self.radius, -self.radius)[:, None]
 
 
@@ -262,23 +264,23 @@ class L2Ball(Sized):
     radius : float
     """
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         norm = np.linalg.norm(g)
         return Atom(None, g * (-self.radius / norm)) if norm > 0.0 else Atom(None, single(0, self.radius).dense(self.dim))
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         return x is not None and bool(np.linalg.norm(x) <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         direction = rng.standard_normal(self.dim)
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / np.linalg.norm(direction))
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return 2.0 * self.radius
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         return euclidean_projections.onto_l2_ball(x, self.radius)
 
 
@@ -291,7 +293,7 @@ class Box(ConvexSet):
         One for each coordinate.
     """
 
-    def __init__(self, lower: Sequence[float], upper: Sequence[float]) -> None:
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         self.lower = vector("lower", lower)
         self.upper = vector("upper", upper, len(self.lower))
         self.dim = check_integer("dim", len(self.lower), 1)
@@ -299,22 +301,22 @@ class Box(ConvexSet):
             j = int(np.argmax(self.lower > self.upper))
             raise ParameterError(f"lower must be <= upper, got {self.lower[j]:g} > {self.upper[j]:g} at index {j}")
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         return Atom(None, np.where(g > 0.0, self.lower, self.upper))
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         slack = ROUNDING * max(np.abs(self.lower).max(), np.abs(self.upper).max())
         return x is not None and bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         return rng.uniform(self.lower, self.upper)
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return float(np.linalg.norm(self.upper - self.lower))
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         return np.clip(x, self.lower, self.upper)
 
 
@@ -351,53 +353,55 @@ class Product(ConvexSet):
         self.blocks = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.dim = int(ends[-1])
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         return self.join([factor.atom(g[block]) for factor, block in zip(self.factors, self.blocks, strict=True)])
 
     def join(self, pieces: Sequence[Atom]) -> Atom:
         """Return the atom that has these in the factors."""
-        if any(piece.indices is None for piece in pieces):
+        places = zip(pieces, self.blocks, strict=True)
+        indices = [piece.indices + block.start for piece, block in places if piece.indices is not None]
+        if len(indices) < len(pieces):
             pairs = zip(pieces, self.factors, strict=True)
             return Atom(None, np.concatenate([piece.dense(factor.dim) for piece, factor in pairs]))
-        indices = [piece.indices + block.start for piece, block in zip(pieces, self.blocks, strict=True)]
         return Atom(np.concatenate(indices), np.concatenate([piece.values for piece in pieces]))
 
-    def lmo_error(self, g):
+    def lmo_error(self, g: np.ndarray) -> float:
         return max(factor.lmo_error(g) for factor in self.factors)
 
     def _pieces(self, x):
         return [(factor, x[block]) for factor, block in zip(self.factors, self.blocks, strict=True)]
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         return x is not None and all(factor.contains(piece) for factor, piece in self._pieces(x))
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         return np.concatenate([factor.random(rng) for factor in self.factors])
 
     @property
-    def inspected(self):
+    def inspected(self) -> int | None:
         counts = [factor.inspected for factor in self.factors]
-        return None if None in counts else sum(counts)
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return math.hypot(*(factor.diameter for factor in self.factors))
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         return np.concatenate([factor.project(piece) for factor, piece in self._pieces(x)])
 
     @property
-    def softens(self):
+    def softens(self) -> bool:  # type: ignore[override]
         """Whether all factors can."""
         return all(factor.softens for factor in self.factors)
 
     @property
-    def mass(self):
+    def mass(self) -> float:  # type: ignore[override]
         """The sum of those of the factors."""
         return sum(factor.mass for factor in self.factors)
 
-    def soften(self, theta):
+    def soften(self, theta: np.ndarray) -> np.ndarray:
         return np.concatenate([factor.soften(piece) for factor, piece in self._pieces(theta)])
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -58,14 +59,14 @@ class UnitFlow(ConvexSet):
             distance = best
         raise ParameterError("g must have no cycle of negative cost, got one: negative costs need edges without cycles")
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         last, node, s = self._distances(g)[1], self._sink, np.zeros(self.dim)
         while node != self._source:
             s[last[node]] = 1.0
             node = self._tail[last[node]]
         return Atom(None, s)
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         slack = ROUNDING * self.dim
         if x is None or x.min() < -slack or x.max() > 1.0 + slack:
@@ -75,10 +76,10 @@ class UnitFlow(ConvexSet):
         net[self._sink] += 1.0
         return bool(np.abs(net).max() <= slack)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         return sum(weight * self.atom(rng.random(self.dim)).values for weight in rng.dirichlet(np.ones(5)))
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         """An upper bound: that of the cube."""
         return math.sqrt(self.dim)

@@ -7,9 +7,10 @@ Sought are min over x in X and max over y in Y of
 and a pair is as good as max_y' L(x, y') - min_x' L(x', y) is small: two linear minimisations.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.convex.feasible_sets import ConvexSet, vector
 from fwexp.convex.matrix import Matrix
@@ -30,7 +31,15 @@ class Bilinear:
     constant : float
     """
 
-    def __init__(self, M, X: ConvexSet, Y: ConvexSet, p=None, q=None, constant: float = 0.0) -> None:
+    def __init__(
+        self,
+        M: Any,
+        X: ConvexSet,
+        Y: ConvexSet,
+        p: ArrayLike | None = None,
+        q: ArrayLike | None = None,
+        constant: float = 0.0,
+    ) -> None:
         for name, side in (("X", X), ("Y", Y)):
             if not isinstance(side, ConvexSet):
                 raise ParameterError(f"{name} must be a convex set of fwexp.convex, got {shown(side)}")

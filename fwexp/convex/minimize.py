@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.convex.feasible_sets import ConvexSet
 from fwexp.convex.games import Bilinear
 from fwexp.convex.method import Evaluation, Method
-from fwexp.convex.objectives import as_function
+from fwexp.convex.objectives import Function, as_function
 from fwexp.convex.saddle import SaddleMethod, WorstCase
 from fwexp.driver import settings
+from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.log import Log
 from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress
@@ -23,6 +25,7 @@ from fwexp.methods import ALIASES
 from fwexp.options import check_choice, check_positive, make_options
 from fwexp.plugins import CONVEX, SADDLE, takes_options
 from fwexp.solvers import of_kind
+from fwexp.types import Callback, Schedule
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,19 +85,19 @@ class Minimum:
 
 @takes_options(CONVEX)
 def minimize(
-    f,
+    f: Function | Callable[[np.ndarray], tuple[float, ArrayLike]],
     set: ConvexSet,
     *,
     method: str = "pairwise",
-    x0=None,
+    x0: ArrayLike | None = None,
     gap_tol: float = 1e-6,
     max_iter: float = 1000,
     time_limit: float | None = None,
     seed: int = 0,
-    schedule="default",
-    callback: Callable | None = None,
+    schedule: Schedule = "default",
+    callback: Callback | None = None,
     verbose: bool = False,
-    checkpoint=None,
+    checkpoint: Checkpoint | None = None,
     **options: Any,
 ) -> Minimum:
     """Minimise a smooth convex function over a compact convex set, with a certificate.
@@ -247,10 +250,10 @@ def saddle_point(
     gap_tol: float = 1e-6,
     max_iter: float = 1000,
     time_limit: float | None = None,
-    schedule="default",
-    callback: Callable | None = None,
+    schedule: Schedule = "default",
+    callback: Callback | None = None,
     verbose: bool = False,
-    checkpoint=None,
+    checkpoint: Checkpoint | None = None,
     **options: Any,
 ) -> SaddlePoint:
     """Find a saddle point of a bilinear function, with a certificate.

@@ -7,15 +7,17 @@ z by A d, which costs O(rows) where the atoms are sparse, and the one product of
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import EPSILON, ConvexSet, epsilon, vector
 from fwexp.convex.matrix import Matrix
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_function, check_integer, plain
+from fwexp.types import Weights
 
 EVERYWHERE = slice(None)
 SHORT = {11: float(np.finfo(np.float16).eps), 24: float(np.finfo(np.float32).eps)}  # precisions by the bits of their numbers
@@ -74,7 +76,7 @@ class Function(ABC):
     def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Return the gradient at x."""
 
-    def partial(self, x: np.ndarray, z: np.ndarray, where) -> np.ndarray:
+    def partial(self, x: np.ndarray, z: np.ndarray, where: Weights) -> np.ndarray:
         """Return some coordinates of the gradient: those of a slice or of an array of indices."""
         return self.gradient(x, z)[where]
 
@@ -121,29 +123,29 @@ class _Linear(Function):
     matrix: Matrix
     reads_point = False
 
-    def image(self, x):
+    def image(self, x: np.ndarray) -> np.ndarray:
         return self.matrix.times(x)
 
-    def image_of(self, atom):
+    def image_of(self, atom: Atom) -> np.ndarray:
         return self.matrix.times_atom(atom)
 
-    def image_at(self, d, block):
+    def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
         columns = self.matrix.columns(block)
         return super().image_at(d, block) if columns is None else columns @ d
 
-    def gradient(self, x, z):
+    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         return self.matrix.transposed_times(self.inner_gradient(z))
 
-    def partial(self, x, z, where):
+    def partial(self, x: np.ndarray, z: np.ndarray, where: Weights) -> np.ndarray:
         columns = self.matrix.columns(where)
         return self.gradient(x, z)[where] if columns is None else columns.T @ self.inner_gradient(z)
 
     @property
-    def terms(self):
+    def terms(self) -> int:  # type: ignore[override]
         """One for each row."""
         return self.matrix.shape[0]
 
-    def sampled(self, x, z, terms):
+    def sampled(self, x: np.ndarray, z: np.ndarray, terms: np.ndarray) -> np.ndarray:
         return self.matrix.transposed_rows_times(terms, self.inner_gradient(z)[terms] * (self.terms / len(terms)))
 
     @abstractmethod
@@ -162,25 +164,25 @@ class LeastSquares(_Linear):
 
     quadratic = True
 
-    def __init__(self, A, b) -> None:
+    def __init__(self, A: Any, b: ArrayLike) -> None:
         self.matrix = Matrix(A)
         self.b = vector("b", b, self.matrix.shape[0])
         self.dim = self.matrix.shape[1]
 
-    def value(self, x, z):
+    def value(self, x: np.ndarray, z: np.ndarray) -> float:
         r = z - self.b
         return 0.5 * float(r @ r)
 
-    def inner_gradient(self, z):
+    def inner_gradient(self, z: np.ndarray) -> np.ndarray:
         return z - self.b
 
-    def curvature(self, d, dz, block=EVERYWHERE):
+    def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
         return float(dz @ dz)
 
-    def hessian_times(self, dz):
+    def hessian_times(self, dz: np.ndarray) -> np.ndarray:
         return self.matrix.transposed_times(dz)
 
-    def lipschitz(self, block):
+    def lipschitz(self, block: slice) -> float:
         return float(np.linalg.norm(self._columns(block), 2)) ** 2
 
 
@@ -194,22 +196,22 @@ class Logistic(_Linear):
     y : sequence of -1 and 1
     """
 
-    def __init__(self, A, y) -> None:
+    def __init__(self, A: Any, y: ArrayLike) -> None:
         self.matrix = Matrix(A)
         self.y = vector("y", y, self.matrix.shape[0])
         if (wrong := self.y[np.abs(self.y) != 1.0]).size:
             raise ParameterError(f"y must hold the labels -1 and 1, got {wrong[0]:g}")
         self.dim = self.matrix.shape[1]
 
-    def value(self, x, z):
+    def value(self, x: np.ndarray, z: np.ndarray) -> float:
         return float(np.logaddexp(0.0, -self.y * z).mean())
 
-    def inner_gradient(self, z):
+    def inner_gradient(self, z: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
         return -self.y * expit(-self.y * z) / len(z)
 
-    def lipschitz(self, block):
+    def lipschitz(self, block: slice) -> float:
         return float(np.linalg.norm(self._columns(block), 2)) ** 2 / (4 * len(self.y))
 
 
@@ -230,11 +232,11 @@ class Quadratic(Function):
     largest_decomposed = 300
 
     @property
-    def doubtful(self):
+    def doubtful(self) -> bool:  # type: ignore[override]
         """Return whether its eigenvalues are unknown."""
         return self.dim > self.largest_decomposed
 
-    def __init__(self, Q, c=None) -> None:
+    def __init__(self, Q: Any, c: ArrayLike | None = None) -> None:
         self.matrix = Matrix(Q, "Q")
         self.dim = self.matrix.shape[1]
         if self.matrix.shape[0] != self.dim:
@@ -256,34 +258,35 @@ class Quadratic(Function):
         if np.abs(forth - back).max() > 1e-8 * max(np.abs(forth).max(), 1e-300):
             raise ParameterError("Q must be symmetric, got a matrix that is not")
 
-    def image(self, x):
+    def image(self, x: np.ndarray) -> np.ndarray:
         return self.matrix.times(x)
 
-    def image_of(self, atom):
+    def image_of(self, atom: Atom) -> np.ndarray:
         return self.matrix.times_atom(atom)
 
-    def image_at(self, d, block):
+    def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
         columns = self.matrix.columns(block)
         return super().image_at(d, block) if columns is None else columns @ d
 
-    def value(self, x, z):
+    def value(self, x: np.ndarray, z: np.ndarray) -> float:
         return float(x @ (0.5 * z + self.c))
 
-    def gradient(self, x, z):
+    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         return z + self.c
 
-    def partial(self, x, z, where):
+    def partial(self, x: np.ndarray, z: np.ndarray, where: Weights) -> np.ndarray:
         return z[where] + self.c[where]
 
-    def curvature(self, d, dz, block=EVERYWHERE):
+    def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
+        assert d is not None  # as needs_direction says
         curvature = float(d @ dz[block])
-        self._check_curvature(curvature, np.linalg.norm(d) * np.linalg.norm(dz[block]))
+        self._check_curvature(curvature, float(np.linalg.norm(d) * np.linalg.norm(dz[block])))
         return curvature
 
-    def hessian_times(self, dz):
+    def hessian_times(self, dz: np.ndarray) -> np.ndarray:
         return dz
 
-    def lipschitz(self, block):
+    def lipschitz(self, block: slice) -> float:
         return float(np.linalg.norm(self._columns(block)[block], 2))
 
 
@@ -302,22 +305,22 @@ class UserFunction(Function):
     reads_point = False
     doubtful = gradient_is_free = True
 
-    def __init__(self, fun: Callable, dim: int, shape: tuple[int, ...] | None = None) -> None:
+    def __init__(self, fun: Callable[..., Any], dim: int, shape: tuple[int, ...] | None = None) -> None:
         self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
         self._shape = shape or (dim,)
         self._at: np.ndarray | None = None
         self.precision = EPSILON, 0, *(0 for _ in SHORT)  # of the types, bits of numbers, long numbers of each precision
 
-    def image(self, x):
+    def image(self, x: np.ndarray) -> np.ndarray:
         return x.copy()
 
-    def image_of(self, atom):
+    def image_of(self, atom: Atom) -> np.ndarray:
         return atom.dense(self.dim)
 
-    def value(self, x, z):
+    def value(self, x: np.ndarray, z: np.ndarray) -> float:
         return self._both(z)[0]
 
-    def gradient(self, x, z):
+    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         return self._both(z)[1]
 
     def _both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -343,7 +346,7 @@ class UserFunction(Function):
         return value, g
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:  # type: ignore[override]
         """That of the types of numbers; if numbers so far are as short as those of a lower precision, that."""
         declared, most, *long = self.precision
         if declared > EPSILON:
@@ -388,14 +391,15 @@ class FiniteSum(UserFunction):
     'converged'
     """
 
-    def __init__(self, fun: Callable, terms: int, dim: int, shape: tuple[int, ...] | None = None) -> None:
+    def __init__(self, fun: Callable[..., Any], terms: int, dim: int, shape: tuple[int, ...] | None = None) -> None:
         super().__init__(fun, dim, shape)
         self.terms = check_integer("terms", terms, 1)
+        self._all = np.arange(self.terms)
 
     def _asked(self, x, *more):
-        return super()._asked(x, *(more or (np.arange(self.terms),)))
+        return super()._asked(x, *(more or (self._all,)))
 
-    def sampled(self, x, z, terms):
+    def sampled(self, x: np.ndarray, z: np.ndarray, terms: np.ndarray) -> np.ndarray:
         return self._asked(z, terms)[1]
 
 

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import REAL, ROUNDING, ConvexSet, Sized, epsilon, vector
@@ -27,7 +29,7 @@ class KSparse(Sized):
         if k > dim:
             raise ParameterError(f"k must be an integer <= dim = {dim}, got {k}")
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         size = np.abs(g)
         # Of equal entries argpartition takes any; the k-th largest size says which are in for sure.
         border = np.partition(size, self.dim - self.k)[self.dim - self.k]
@@ -35,19 +37,19 @@ class KSparse(Sized):
         chosen = np.sort(np.concatenate((above, ties[: self.k - len(above)])))
         return Atom(chosen, np.where(g[chosen] > 0.0, -self.radius, self.radius))
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         most = self.radius * (1.0 + ROUNDING)
         return x is not None and bool(np.abs(x).max() <= most and np.abs(x).sum() <= self.k * most)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         weights, x = rng.dirichlet(np.ones(5)), np.zeros(self.dim)
         for weight in weights:
             self.atom(rng.standard_normal(self.dim)).add_to(x, weight)
         return x
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return 2.0 * self.radius * math.sqrt(self.k)
 
 
@@ -63,27 +65,27 @@ class Birkhoff(ConvexSet):
         self.n = check_integer("n", n, 1)
         self.dim = n * n
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         from scipy.optimize import linear_sum_assignment
 
         rows, columns = linear_sum_assignment(g.reshape(self.n, self.n))
         return Atom(rows * self.n + columns, np.ones(self.n))
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         if x is None or x.min() < -ROUNDING:
             return False
         X = x.reshape(self.n, self.n)
         return bool(max(np.abs(X.sum(axis=0) - 1.0).max(), np.abs(X.sum(axis=1) - 1.0).max()) <= ROUNDING * self.n)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         x = np.zeros((self.n, self.n))
         for weight in rng.dirichlet(np.ones(5)):
             x[np.arange(self.n), rng.permutation(self.n)] += weight
         return x.ravel()
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return math.sqrt(2.0 * self.n) if self.n > 1 else 0.0
 
 
@@ -96,7 +98,7 @@ class Hull(ConvexSet):
         One row each.
     """
 
-    def __init__(self, points) -> None:
+    def __init__(self, points: Any) -> None:
         self.points = as_array("points", points, REAL, "be a matrix of real numbers").astype(np.float64)
         if self.points.ndim != 2 or 0 in self.points.shape:
             raise ParameterError(f"points must be a matrix with one row per point, got an array of shape {self.points.shape}")
@@ -104,10 +106,10 @@ class Hull(ConvexSet):
             raise ParameterError("points must hold finite numbers, got one that is not")
         self.num_atoms, self.dim = self.points.shape
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         return Atom(None, self.points[int(np.argmin(self.points @ g))])
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         from scipy.optimize import nnls
 
         x = self._in(x)
@@ -115,17 +117,17 @@ class Hull(ConvexSet):
             return False
         scale = max(np.abs(self.points).max(), 1e-300)
         # weights >= 0 with points' weights = x and sum 1, as a least squares problem
-        rows = np.vstack((self.points.T / scale, np.ones(self.num_atoms)))
+        rows = np.vstack((self.points.T / scale, np.ones(len(self.points))))
         return bool(nnls(rows, np.append(x / scale, 1.0))[1] <= 10 * ROUNDING)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         return rng.dirichlet(np.ones(self.num_atoms)) @ self.points
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return float(max(np.linalg.norm(self.points - point, axis=1).max() for point in self.points))
 
-    def atoms(self, numbers):
+    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         return None, self.points[numbers]
 
 
@@ -141,14 +143,16 @@ class Oracle(ConvexSet):
         ``contains(x)`` says whether x lies in the set; then everything that ``lmo`` returns is tested.
     """
 
-    def __init__(self, lmo: Callable, dim: int, contains: Callable | None = None) -> None:
+    def __init__(
+        self, lmo: Callable[[np.ndarray], ArrayLike], dim: int, contains: Callable[[np.ndarray], bool] | None = None
+    ) -> None:
         self._lmo = check_function("lmo", lmo)
         self.dim = check_integer("dim", dim, 1)
         self._contains = check_function("contains", contains, optional=True)
 
     epsilon = 0.0  # the precision of the least precise answer so far
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         answer = self._lmo(g.reshape(self.shape).copy())
         s = vector("what lmo(g) returns", answer, self.dim, self.shape).copy()
         self.epsilon = max(self.epsilon, epsilon(answer))
@@ -156,16 +160,16 @@ class Oracle(ConvexSet):
             raise ParameterError(f"what lmo(g) returns must lie in the set, got {shown(s.tolist())}")
         return Atom(None, s)
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         return x is not None and (self._contains is None or bool(self._contains(x.reshape(self.shape))))
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         corners = [self.atom(rng.standard_normal(self.dim)).values for _ in range(5)]
         return rng.dirichlet(np.ones(5)) @ np.array(corners)
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         """Of the box around the set: an upper bound."""
         eye = np.eye(self.dim)
         return float(np.linalg.norm([self.atom(-e).values @ e - self.atom(e).values @ e for e in eye]))

@@ -1,6 +1,7 @@
 """Sets of matrices, row after row, whose linear minimisation is an extreme eigenvector or singular pair (Lanczos, from scipy)."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Spectrahedron(ConvexSet):
         self.n, self.radius = check_integer("n", n, 1), check_positive("radius", radius)
         self.dim = n * n
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         G = g.reshape(self.n, self.n)
         G = 0.5 * (G + G.T)
         if self.n <= DENSE or not G.any():
@@ -41,7 +42,7 @@ class Spectrahedron(ConvexSet):
             v = eigsh(G, k=1, which="SA", v0=_start(self.n), tol=1e-12)[1][:, 0]
         return Atom(None, self.radius * np.outer(v, v).ravel())
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         if x is None:
             return False
@@ -50,16 +51,16 @@ class Spectrahedron(ConvexSet):
             return False
         return bool(np.linalg.eigvalsh(0.5 * (X + X.T))[0] >= -slack)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         factor = rng.standard_normal((self.n, self.n))
         X = factor @ factor.T
         return (X * (self.radius / np.trace(X))).ravel()
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return math.sqrt(2.0) * self.radius if self.n > 1 else 0.0
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         X = x.reshape(self.n, self.n)
         values, vectors = np.linalg.eigh(0.5 * (X + X.T))
         return ((vectors * euclidean_projections.onto_simplex(values, self.radius)) @ vectors.T).ravel()
@@ -79,7 +80,7 @@ class NuclearBall(ConvexSet):
         self.radius = check_positive("radius", radius)
         self.dim = m * n
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         G = g.reshape(self.m, self.n)
         if min(G.shape) <= DENSE or not G.any():
             U, _, V = np.linalg.svd(G, full_matrices=False)
@@ -89,21 +90,21 @@ class NuclearBall(ConvexSet):
             U, _, V = svds(G, k=1, v0=_start(min(G.shape)), tol=1e-12)
         return Atom(None, -self.radius * np.outer(U[:, 0], V[0]).ravel())
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         return x is not None and bool(self._singular(x).sum() <= self.radius * (1.0 + ROUNDING))
 
     def _singular(self, x):
         return np.linalg.svd(x.reshape(self.m, self.n), compute_uv=False)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         x = rng.standard_normal(self.dim)
         return x * (self.radius * rng.random() / self._singular(x).sum())
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return 2.0 * self.radius
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         U, values, V = np.linalg.svd(x.reshape(self.m, self.n), full_matrices=False)
         return ((U * euclidean_projections.onto_l1_ball(values, self.radius)) @ V).ravel()

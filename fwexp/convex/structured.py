@@ -5,6 +5,7 @@ Z is a product of polytopes of parts, one for each example, whose corners are it
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +24,7 @@ from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
 from fwexp.problems.matching import MatchingProblem
 from fwexp.problems.signature import check_labels
+from fwexp.types import Problem
 
 
 class ChainPolytope(ConvexSet):
@@ -42,11 +44,11 @@ class ChainPolytope(ConvexSet):
         self.dim = self._pairs + self.length * self.num_states
 
     @property
-    def mass(self):
+    def mass(self) -> float:  # type: ignore[override]
         """The square of the number of parts of a labeling: the entropy is that of labelings."""
         return float((2 * self.length - 1) ** 2)
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         y = np.zeros(self.length, dtype=np.int32)
         scores = -g
         K = self.num_states
@@ -65,14 +67,14 @@ class ChainPolytope(ConvexSet):
         values[self.length : self.length + len(transitions)] = counts
         return Atom(indices, values)
 
-    def soften(self, theta):
+    def soften(self, theta: np.ndarray) -> np.ndarray:
         K = self.num_states
         unary, pairs = np.zeros(self.length * K), np.zeros(K * K)
         scratch = np.zeros(scratch_size(self.length, K, K))
         forward_backward(theta[self._pairs :].copy(), theta[: self._pairs].copy(), K, K, unary, pairs, scratch)
         return np.concatenate((pairs, unary))
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         from scipy.optimize import linprog
 
         x = self._in(x)
@@ -95,11 +97,11 @@ class ChainPolytope(ConvexSet):
         cost = np.r_[np.zeros(rows.shape[1]), np.ones(2 * len(right))]
         return bool(linprog(cost, A_eq=both, b_eq=right).fun <= 1e-6 * self.length)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         return self.soften(rng.standard_normal(self.dim))
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         """An upper bound: unary parts differ by sqrt(2 T), sums of transitions by at most sqrt(2) (T - 1)."""
         return float(np.sqrt(2.0 * self.length + 2.0 * (self.length - 1) ** 2))
 
@@ -120,11 +122,11 @@ class MatchingPolytope(ConvexSet):
         self.dim = self.rows * self.columns
 
     @property
-    def mass(self):
+    def mass(self) -> float:  # type: ignore[override]
         """The most edges of a matching."""
         return float(min(self.rows, self.columns))
 
-    def atom(self, g):
+    def atom(self, g: np.ndarray) -> Atom:
         match = np.zeros(self.rows, dtype=np.int32)
         max_matching(-g, self.columns, match, np.zeros(matching_scratch(self.rows, self.columns)))
         x = np.zeros(self.dim)
@@ -132,27 +134,27 @@ class MatchingPolytope(ConvexSet):
         x[linked * self.columns + match[linked] - 1] = 1.0
         return Atom(None, x)
 
-    def soften(self, theta):
+    def soften(self, theta: np.ndarray) -> np.ndarray:
         z = np.zeros(self.dim + self.rows + self.columns)
         scale_to_matching(np.ascontiguousarray(theta), self.rows, self.columns, z, self.SWEEPS, self.TOLERANCE)
         return z[: self.dim]
 
-    def contains(self, x):
+    def contains(self, x: Any) -> bool:
         x = self._in(x)
         if x is None or x.min() < -ROUNDING:
             return False
         Z = x.reshape(self.rows, self.columns)
         return bool(max(Z.sum(axis=0).max(), Z.sum(axis=1).max()) <= 1.0 + ROUNDING)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> np.ndarray:
         return sum(weight * self.atom(rng.standard_normal(self.dim)).values for weight in rng.dirichlet(np.ones(5)))
 
     @property
-    def diameter(self):
+    def diameter(self) -> float:
         return float(np.sqrt(2.0 * min(self.rows, self.columns)))
 
 
-def svm_game(problem, radius: float) -> Bilinear:
+def svm_game(problem: Problem, radius: float) -> Bilinear:
     """Return the structural SVM with ||w|| <= radius in place of a regulariser, as a saddle point in (w, z).
 
     Parameters
@@ -225,7 +227,9 @@ def _chain(problem):
 def _matching(problem):
     """Return the features of edges, the true ones, what edges lose, their polytopes, and the loss of no links."""
     edges = int(problem.part_ptr[-1])
-    rows, columns, values = [], [], []
+    rows: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
     for e in range(edges):
         indices, entries = row_entries(problem.x, e)
         rows.extend(indices)

@@ -6,13 +6,14 @@ imported before a data set is read.
 """
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from typing import Any
 
 from fwexp import plugins
 from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.errors import ParameterError, unknown
 from fwexp.options import check_path, make_options
+from fwexp.types import AnyPath, SetOfExamples
 
 __all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "check_options", "load_dataset", "resolve_data_dir"]
 
@@ -35,7 +36,7 @@ DATASETS = plugins.Catalogue(
 )
 
 
-def load_dataset(name: str, *, data_dir: str | Path | None = None, **options):
+def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) -> tuple[SetOfExamples, SetOfExamples]:
     """Load a data set.
 
     Parameters

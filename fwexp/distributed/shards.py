@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from typing import Any
 
 import dask
 import numpy as np
@@ -30,6 +31,7 @@ from fwexp.problems.signature import check_problem_type, check_signature, signat
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.problems.weighted import share
 from fwexp.solvers import get_method
+from fwexp.types import Problem
 
 PATIENCE = 300.0  # seconds
 ATTEMPTS = 8  # at one question
@@ -56,7 +58,13 @@ class Shards(CallbackProblem):
     begins_single = True
 
     def __init__(
-        self, client: Client, read: Callable, sources: Sequence, index=None, patience: float = PATIENCE, setting="patience"
+        self,
+        client: Client,
+        read: Callable,
+        sources: Sequence,
+        index: "np.ndarray | None" = None,
+        patience: float = PATIENCE,
+        setting: str = "patience",
     ) -> None:
         if not isinstance(client, Client) or client.asynchronous:
             raise ParameterError(f"client must be a dask.distributed.Client that is not asynchronous, got {shown(client)}")
@@ -127,7 +135,7 @@ class Shards(CallbackProblem):
         self._parts.pop(k).release()
         self._load(k)
 
-    def ask(self, k: int, name: str, *args) -> Future:
+    def ask(self, k: int, name: str, *args: Any) -> Future:
         """Ask a part; return the future of its answer."""
         answer = self._answer_or_fault(self._answer(k, self._parts[k], self._places[k], name, args))
         return asyncio.run_coroutine_threadsafe(answer, self.client.loop.asyncio_loop)
@@ -164,7 +172,7 @@ class Shards(CallbackProblem):
                 self._places[k] = place
         return answer
 
-    def submit(self, k: int, name: str, *args):
+    def submit(self, k: int, name: str, *args: Any) -> Any:
         """Ask a part by a task; return its Dask future, which other tasks can take."""
         return self._send(k, worker.call, self._parts[k], name, *args)
 
@@ -173,7 +181,9 @@ class Shards(CallbackProblem):
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):  # examples and w have to be sent
             return self.client.submit(function, *args, workers=[self._places[k]], allow_other_workers=True, pure=False)
 
-    def gather(self, name: str, args: Callable[[int], tuple], parts: Iterable[int] | None = None, stop=None) -> dict:
+    def gather(
+        self, name: str, args: Callable[[int], tuple], parts: Iterable[int] | None = None, stop: Callable[[], bool] | None = None
+    ) -> dict:
         """Ask parts; return the answers by part, but for those whose dual blocks are lost.
 
         Parameters
@@ -208,7 +218,7 @@ class Shards(CallbackProblem):
                 break
         return {k: answer for k, answer in answers.items() if not isinstance(answer, worker.Lost)}
 
-    def result(self, k: int, future, stop=None):
+    def result(self, k: int, future: Future, stop: Callable[[], bool] | None = None) -> Any:
         """Return an answer of a part, a TimeoutError after patience."""
         end = time.monotonic() + self.patience
         while True:
@@ -254,23 +264,23 @@ class Shards(CallbackProblem):
         """Refuse: they would have to move."""
         raise ParameterError("problem must be in this process to choose examples of it, got Shards")
 
-    def phi(self, i, y):
+    def phi(self, i: int, y: Any) -> Any:
         """Refuse: features stay where the examples are."""
         raise ParameterError("problem must be in this process to tell features and losses of a labeling, got Shards")
 
-    def known(self, i, y):
+    def known(self, i: int, y: Any) -> Any:
         """Return an answer, which has L_i(y) and psi_i(y)."""
         return y if isinstance(y, worker.Answer) else self.phi(i, y)
 
-    def psi(self, i, y):
+    def psi(self, i: int, y: Any) -> Any:
         """Return psi_i(y) of an answer."""
         return self.known(i, y).psi
 
-    def task_loss(self, i, y):
+    def task_loss(self, i: int, y: Any) -> float:
         """Return L_i(y) of an answer."""
         return self.known(i, y).loss
 
-    def augmented(self, i, w):
+    def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
         """Return an answer for example i: one that is queued, or else the one at w, and its value at w.
 
         When a second example is asked for at the same w, so will be all.
@@ -366,7 +376,7 @@ def _same(source):
     return source
 
 
-def shard(problem, client: Client, k: int, *, patience: float = PATIENCE, setting: str = "patience") -> Shards:
+def shard(problem: Problem, client: Client, k: int, *, patience: float = PATIENCE, setting: str = "patience") -> Shards:
     """Deal out the examples of a problem to the workers of a Dask cluster.
 
     Parameters

@@ -1,9 +1,10 @@
 """Sequence labelling with lam chosen by cross-validation, with a certified gap at every lam in every fold."""
 
 import threading
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
@@ -69,7 +70,7 @@ class ChainSVMCV(ChainModel):
     cv: Any = None
 
     @on_interrupt("raise")
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Choose lam, and train on all sequences with it.
 
         Parameters

@@ -1,11 +1,12 @@
 """A tagger once it is trained: its predictions, its weights with their names, and its files."""
 
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from itertools import chain, compress, pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
@@ -18,6 +19,7 @@ from fwexp.options import check_integer
 from fwexp.problems.arrays import as_list, check_costs
 from fwexp.problems.chain import chain_from_arrays, with_costs
 from fwexp.problems.constraints import constrained
+from fwexp.types import Loss, Weights
 
 VOID = (-100, -1)  # for positions without a label
 
@@ -66,15 +68,15 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     features: Any = "auto"
     min_count: int = 1
-    loss: str = "errors"
-    costs: Any = None
+    loss: Loss = "errors"
+    costs: ArrayLike | None = None
     class_weight: Any = None
-    nonnegative: Any = None
+    nonnegative: Weights | None = None
     n_jobs: int | None = None
 
     averages = True
 
-    def predict(self, X, *, n_best=None, partial=None):
+    def predict(self, X: Any, *, n_best: int | None = None, partial: Sequence[Any] | None = None) -> list[list[Any]]:
         """Return the labels of sequences, a list of lists.
 
         Parameters
@@ -108,7 +110,7 @@ class ChainModel(PartsScore, CertifiedSVM):
             for (start, end), of_one in zip(ends, scores.tolist())
         ]
 
-    def predict_one(self, x):
+    def predict_one(self, x: Any) -> list[Any]:
         """Return the labels of one sequence, a list: in microseconds, for use one by one.
 
         Parameters
@@ -122,7 +124,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         """
         return self.predict([x])[0]
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> list[np.ndarray]:
         """Return for every position and label the score of the best labels of the sequence that have it there.
 
         Parameters

@@ -2,14 +2,17 @@
 
 import math
 from dataclasses import field
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.estimator import as_seed
 from fwexp.options import check_number
 from fwexp.store.models import load_run
+from fwexp.types import AnyPath, Lam
 
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
 
@@ -46,13 +49,13 @@ class ChainSVM(ChainModel):
     [['DET', 'NOUN']]
     """
 
-    lam: float | str = field(default=1e-4, kw_only=False)
+    lam: Lam = field(default=1e-4, kw_only=False)
     C: float | None = None
     warm_start: bool = False
     early_stopping: bool = False
     validation_fraction: float = 0.1
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled sequences.
 
         Parameters
@@ -85,7 +88,7 @@ class ChainSVM(ChainModel):
         return self
 
     @classmethod
-    def from_run(cls, key=None, results_dir="results", **filters):
+    def from_run(cls, key: str | None = None, results_dir: AnyPath = "results", **filters: Any) -> Self:
         """Return the tagger of a stored run on chains, for matrices as its data set has them; labels are numbers.
 
         Parameters

@@ -3,11 +3,12 @@
 import inspect
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, dataclass_transform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
 from fwexp.errors import OptionError, ParameterError, WarmStartError, shown, warn
+from fwexp.estimators.base_classes import BaseEstimator
 from fwexp.estimators.inherited import completed
 from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
@@ -26,6 +28,10 @@ from fwexp.tasks import saving
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
+from fwexp.types import AnyPath, Iterate, SetOfExamples
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LAST = ("solver", "iterate", "tol", "max_passes", "nonnegative", "warm_start", "early_stopping", "validation_fraction", "n_jobs")
 """Parameters that stand behind those of the model, in this order; what tells nothing about training comes after them."""
@@ -46,7 +52,7 @@ def positions_per_example(problem) -> float:
 class PartsScore:
     """Score of estimators whose predictions have parts that are right or wrong."""
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of parts, such as positions, nodes or examples, that are predicted right.
 
         Parameters
@@ -124,7 +130,7 @@ class CertifiedSVM(BaseEstimator):
     """
 
     solver: str = "auto"
-    iterate: str | None = None
+    iterate: Iterate | Literal["best"] | None = None
     tol: float = 1e-2
     max_passes: float = 50
     random_state: Any = 0
@@ -146,7 +152,7 @@ class CertifiedSVM(BaseEstimator):
         texts = [vars(base)["_text"] for base in cls.__mro__ if "_text" in vars(base)]
         cls.__doc__ = completed(texts, parameters)
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled examples.
 
         Parameters
@@ -166,7 +172,7 @@ class CertifiedSVM(BaseEstimator):
         self._train(problem, self._weights(X, y, sample_weight))
         return self
 
-    def to_problem(self, X, y, sample_weight=None):
+    def to_problem(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SetOfExamples:
         """Return labelled examples as a problem for `fwexp.solve` and all else, with what was learned of features and labels.
 
         Parameters
@@ -183,7 +189,7 @@ class CertifiedSVM(BaseEstimator):
         return problem if sample_weight is None else weighted_problem(problem, sample_weight)
 
     @abstractmethod
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Return the labelings of highest score.
 
         Parameters
@@ -196,7 +202,7 @@ class CertifiedSVM(BaseEstimator):
         sequence of labelings
         """
 
-    def predict_one(self, x):
+    def predict_one(self, x: Any) -> Any:
         """Return the labeling of highest score of one input.
 
         Parameters
@@ -210,13 +216,13 @@ class CertifiedSVM(BaseEstimator):
         """
         return self.predict([x])[0]
 
-    @abstractmethod
     def _learn(self, X, y):
-        """Return the training problem; learn what there is to learn of features and labels."""
+        """Learn the features and the labels, and return the training problem."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _problem(self, X, y):
-        """Return a problem with the features and labels that are known."""
+        """Return a problem with the features and labels of training."""
+        raise NotImplementedError
 
     def _weights(self, X, y, sample_weight):
         """Return the weights of examples in training, of those that were given."""
@@ -326,11 +332,11 @@ class CertifiedSVM(BaseEstimator):
         return self.result_.status
 
     @property
-    def trace_(self):
+    def trace_(self) -> "pd.DataFrame":
         """The log of training, a DataFrame."""
         return self.result_.trace
 
-    def save(self, path):
+    def save(self, path: AnyPath) -> Path:
         """Write the fitted estimator to a file without pickle, from which `load` returns it; return its path.
 
         Parameters
@@ -348,7 +354,7 @@ class CertifiedSVM(BaseEstimator):
         return saving.save(self.result_, path, {"name": type(self).__name__, "params": params, "learned": learned})
 
     @classmethod
-    def load(cls, path, **params):
+    def load(cls, path: AnyPath, **params: Any) -> Self:
         """Return an estimator that `save` wrote; nothing in the file is executed.
 
         Parameters

@@ -13,6 +13,7 @@ from fwexp.options import check_choice
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
 from fwexp.problems.segmentation import segmentation_problem
+from fwexp.types import Lam
 
 VOID = (-100, -1, 255)  # of images and graphs, for nodes without a label
 PAIRWISE = ("potts", "full")
@@ -80,7 +81,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
     True
     """
 
-    lam: float | str = field(default=1e-4, kw_only=False)
+    lam: Lam = field(default=1e-4, kw_only=False)
     C: float | None = None
     pairwise: str = "potts"
     loss: str = "errors"
@@ -89,7 +90,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     averages = True
 
-    def predict(self, X) -> list:
+    def predict(self, X: Any) -> list[Any]:
         """Return the labels of all nodes of every graph, arrays (H, W) or (V,).
 
         Parameters

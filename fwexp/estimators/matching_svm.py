@@ -4,6 +4,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
@@ -11,6 +12,7 @@ from fwexp.errors import ParameterError
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
+from fwexp.types import Lam, Weights
 
 LINKS = "arrays (R, C, p), one per example"
 
@@ -47,14 +49,14 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     [[0, 0], [1, 2]]
     """
 
-    lam: float | str = field(default=0.01, kw_only=False)
+    lam: Lam = field(default=0.01, kw_only=False)
     C: float | None = None
     precision_cost: float = 1.0
     recall_cost: float = 3.0
-    nonnegative: Any = None
+    nonnegative: Weights | None = None
     warm_start: bool = False
 
-    def predict(self, X) -> list:
+    def predict(self, X: Any) -> list[Any]:
         """Return the best matchings.
 
         Parameters
@@ -71,7 +73,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         X = as_list("X", X, LINKS)
         return self.result_.predict(X) if X else []
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return 1 minus the mean loss of the predictions, which is between 0 and 1: see `fwexp.matching_problem`.
 
         Parameters

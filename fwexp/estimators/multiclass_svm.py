@@ -4,14 +4,16 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from numpy.typing import ArrayLike
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.base_classes import ClassifierMixin
 from fwexp.estimators.examples import ExampleModel
 from fwexp.estimators.labels import example_labels, names_of, numbers_of
 from fwexp.problems.multiclass import multiclass_problem
+from fwexp.types import Lam, Rescaling, Weights
 
 
 class MulticlassSVM(ClassifierMixin, ExampleModel):
@@ -50,15 +52,15 @@ class MulticlassSVM(ClassifierMixin, ExampleModel):
     ['lime']
     """
 
-    lam: float | str = field(default=0.01, kw_only=False)
+    lam: Lam = field(default=0.01, kw_only=False)
     C: float | None = None
-    costs: Any = None
-    rescaling: str = "margin"
+    costs: ArrayLike | None = None
+    rescaling: Rescaling = "margin"
     class_weight: Any = None
-    nonnegative: Any = None
+    nonnegative: Weights | None = None
     warm_start: bool = False
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of the classes.
 
         Parameters
@@ -74,7 +76,7 @@ class MulticlassSVM(ClassifierMixin, ExampleModel):
         scores = self._rows(X) @ self.coef_.T + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Return the class of highest score of every example.
 
         Parameters

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
+from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.base_classes import ClassifierMixin
 from fwexp.estimators.estimator import as_array_of
 from fwexp.estimators.examples import ExampleModel
 from fwexp.options import check_choice
@@ -15,6 +16,7 @@ from fwexp.problems.chain import LOSSES
 from fwexp.problems.features import as_features
 from fwexp.problems.graphs import check_edges
 from fwexp.problems.segmentation import segmentation_from_arrays
+from fwexp.types import Lam
 
 
 class MultiLabelSVM(ClassifierMixin, ExampleModel):
@@ -64,7 +66,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     [[1, 1, 0], [0, 0, 1]]
     """
 
-    lam: float | str = field(default=1e-4, kw_only=False)
+    lam: Lam = field(default=1e-4, kw_only=False)
     C: float | None = None
     edges: Any = "full"
     loss: str = "errors"
@@ -72,7 +74,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     averages = True
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Return the best set of labels of every example.
 
         Parameters
@@ -112,7 +114,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     def _problem(self, X, y):
         return self._from_rows(self._rows(X), _indicators(self._same_columns(y)))
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of examples whose set of labels is predicted right as a whole.
 
         Parameters

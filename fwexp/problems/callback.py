@@ -25,6 +25,7 @@ from fwexp.problems.python_labelings import can_be_kept, equal_labelings, same_f
 from fwexp.problems.python_oracles import Oracles, short
 from fwexp.problems.sparse_vector import SparseVector, difference, fits_single, values_of
 from fwexp.problems.subsets import Examples
+from fwexp.types import Weights
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
 # single precision.
@@ -122,7 +123,7 @@ class CallbackProblem(Oracles, Examples):
         max_oracle_batch: Callable[[np.ndarray, np.ndarray], Sequence[Any]] | None = None,
         inference: Callable[[Any, np.ndarray], Any] | None = None,
         n_jobs: int | None = None,
-        nonnegative=None,
+        nonnegative: Weights | None = None,
     ) -> None:
         super().__init__()
         if len(y) == 0:
@@ -179,7 +180,7 @@ class CallbackProblem(Oracles, Examples):
         """
         return f"{name}({i}, {y if name in ('features', 'loss') else 'w'})"
 
-    def phi(self, i: int, y: Any):
+    def phi(self, i: int, y: Any) -> Any:
         """Return phi(x_i, y), checked; the caller may keep it.
 
         Parameters
@@ -211,7 +212,7 @@ class CallbackProblem(Oracles, Examples):
             return np.ascontiguousarray((phi.toarray() if sp.issparse(phi) else phi).reshape(self.d))
         return SparseVector.from_row(phi if sp.issparse(phi) else phi.reshape(1, self.d))
 
-    def psi(self, i: int, y: Any):
+    def psi(self, i: int, y: Any) -> Any:
         """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y), computed once for a labeling that is kept.
 
         Parameters

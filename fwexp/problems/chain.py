@@ -15,9 +15,11 @@ T <= LONGEST_GRAM, so at most 4 (LONGEST_GRAM + 1) bytes per position; longer se
 inputs instead, and their norms go through F_i' direction, at about the cost of two rounds of scores.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import inlined
@@ -37,6 +39,7 @@ from fwexp.problems.features import (
 )
 from fwexp.problems.rows import packed_gram, renumbered
 from fwexp.problems.subsets import EACH, sliceable
+from fwexp.types import Loss, SetOfExamples, Weights
 
 LOSSES = ("share", "errors")
 
@@ -140,7 +143,15 @@ def _(problem, x, num_features):
     )
 
 
-def chain_problem(X, y, num_states: int | None = None, *, costs=None, nonnegative=None, loss: str = "share") -> ChainProblem:
+def chain_problem(
+    X: Sequence[Any],
+    y: Sequence[Any],
+    num_states: int | None = None,
+    *,
+    costs: ArrayLike | None = None,
+    nonnegative: Weights | None = None,
+    loss: Loss = "share",
+) -> SetOfExamples:
     """Build a sequence-labelling problem from your own arrays.
 
     Parameters

@@ -4,7 +4,8 @@ Small enough for textbook examples, constructed counterexamples, and to write an
 are its outputs themselves: F_i' has the columns psi_i(y), and a dual block is kept as its weights on the simplex.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from fwexp.problems.constraints import constrained
 from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.multiclass import RESCALING
 from fwexp.problems.subsets import EACH, sliceable
+from fwexp.types import Rescaling, SetOfExamples, Weights
 
 MOST_OUTPUTS = 64  # of an example whose block is maximised at once
 ROUNDING = 1e-15  # of the largest linear term: a gap there is 0
@@ -45,7 +47,9 @@ class EnumeratedProblem(NamedTuple):
         return f"EnumeratedProblem(n={self.n}, d={self.d}, outputs={len(self.losses)})"
 
 
-def enumerated_problem(psi, losses, *, rescaling: str = "margin", nonnegative=None) -> EnumeratedProblem:
+def enumerated_problem(
+    psi: Sequence[Any], losses: Sequence[Any], *, rescaling: Rescaling = "margin", nonnegative: Weights | None = None
+) -> SetOfExamples:
     """Build a problem from explicit outputs.
 
     Parameters

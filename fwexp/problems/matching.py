@@ -15,7 +15,8 @@ alignment error rate. Such links need not be matchings, and nothing can be train
 What solvers do with such problems is in ``matching_protocol``.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.protocol import UNCONSTRAINED
 from fwexp.problems.subsets import EACH, sliceable
+from fwexp.types import SetOfExamples, Weights
 
 POSSIBLE, SURE = 1, 2  # marks of edges in test sets
 
@@ -55,7 +57,16 @@ class MatchingProblem(NamedTuple):
         return f"MatchingProblem(n={self.n}, d={self.d}, edges={self.part_ptr[-1]})"
 
 
-def matching_problem(X, y, *, shapes=None, possible=None, precision_cost: float = 1.0, recall_cost: float = 3.0, nonnegative=None):
+def matching_problem(
+    X: Sequence[Any],
+    y: Sequence[Any],
+    *,
+    shapes: Sequence[tuple[int, int]] | None = None,
+    possible: Sequence[Any] | None = None,
+    precision_cost: float = 1.0,
+    recall_cost: float = 3.0,
+    nonnegative: Weights | None = None,
+) -> SetOfExamples:
     """Build a matching problem from your own arrays.
 
     Parameters

@@ -8,9 +8,10 @@ With two classes this is the binary SVM: its weights are u = w_1 - w_0, and sinc
 lam/2 ||w||^2 is (lam/2)/2 ||u||^2.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import oracle_part
@@ -26,6 +27,7 @@ from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeature
 from fwexp.problems.rows import prefetch_rows, row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
 from fwexp.problems.subsets import EACH, sliceable
+from fwexp.types import Rescaling, SetOfExamples, Weights
 
 RESCALING = ("margin", "slack")
 ROUNDING = 1e-15  # of scores: a smaller gap of a block is none
@@ -56,7 +58,15 @@ class MulticlassProblem(NamedTuple):
         return f"MulticlassProblem(n={self.n}, d={self.d}, K={self.num_classes})"
 
 
-def multiclass_problem(X, y, num_classes: int | None = None, *, costs=None, rescaling: str = "margin", nonnegative=None):
+def multiclass_problem(
+    X: Any,
+    y: ArrayLike,
+    num_classes: int | None = None,
+    *,
+    costs: ArrayLike | None = None,
+    rescaling: Rescaling = "margin",
+    nonnegative: Weights | None = None,
+) -> SetOfExamples:
     """Build a multiclass problem from your own arrays.
 
     Parameters

@@ -12,10 +12,12 @@ an oracle call costs many times as much. What solvers do with such problems is i
 Huttenlocher, "Pictorial structures for object recognition", IJCV 61 (2005).
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_positive_scale, check_scale
@@ -23,6 +25,7 @@ from fwexp.problems import protocol
 from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
 from fwexp.problems.subsets import EACH, sliceable
+from fwexp.types import SetOfExamples, Weights
 
 DEFORMATIONS = 4  # weights of an edge: of r^2, r, s^2, s
 ROOT, UNKNOWN = -1, -1
@@ -59,7 +62,17 @@ class PoseProblem(NamedTuple):
         return f"PoseProblem(n={self.n}, d={self.d}, parts={self.num_labels})"
 
 
-def pose_problem(X, y, parents, *, offsets=None, features=None, reach=5.0, unit=1.0, nonnegative=None) -> PoseProblem:
+def pose_problem(
+    X: Sequence[Any],
+    y: Sequence[Any],
+    parents: Sequence[int],
+    *,
+    offsets: ArrayLike | None = None,
+    features: Sequence[Any] | None = None,
+    reach: ArrayLike = 5.0,
+    unit: float = 1.0,
+    nonnegative: Weights | None = None,
+) -> SetOfExamples:
     """Build a problem of poses from your own arrays.
 
     Parameters

@@ -20,7 +20,8 @@ node, then u. Internal weights are W of label 0 (unless that has none), W of lab
 What solvers do with such problems is in ``segmentation_protocol``.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -39,8 +40,9 @@ from fwexp.problems.graphs import (
     node_features,
     stack,
 )
-from fwexp.problems.multilabel_graph import MultiLabelProblem, multilabel_from_arrays
+from fwexp.problems.multilabel_graph import multilabel_from_arrays
 from fwexp.problems.subsets import sliceable
+from fwexp.types import Loss, SetOfExamples
 
 
 @sliceable(**GRAPH_ROWS)
@@ -74,8 +76,16 @@ class SegmentationProblem(NamedTuple):
 
 
 def segmentation_problem(
-    X, edges, Z, y, node_weight=None, num_labels: int = 2, *, loss: str = "share", foreground_only: bool = False
-) -> SegmentationProblem | MultiLabelProblem:
+    X: Sequence[Any],
+    edges: Sequence[Any],
+    Z: Sequence[Any],
+    y: Sequence[Any],
+    node_weight: Sequence[Any] | None = None,
+    num_labels: int = 2,
+    *,
+    loss: Loss | Literal["balanced"] = "share",
+    foreground_only: bool = False,
+) -> SetOfExamples:
     """Build a segmentation problem from your own arrays.
 
     Parameters

@@ -7,6 +7,7 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.options import is_integer
 from fwexp.problems.arrays import as_array
+from fwexp.types import SetOfExamples, Weights
 
 EACH = "each"  # of a field with one row per example
 
@@ -42,7 +43,7 @@ def as_indices(n: int, indices) -> np.ndarray:
 class Examples:
     """What all problems have that are sets of examples."""
 
-    def subset(self, indices):
+    def subset(self, indices: Weights) -> SetOfExamples:
         """Return the problem of some of the examples, with the same weights.
 
         Parameters
@@ -65,7 +66,7 @@ class Examples:
         """Return n."""
         return self.n
 
-    def __getitem__(self, indices):
+    def __getitem__(self, indices: int | Weights) -> SetOfExamples:
         """Return ``subset(indices)``; a number is one example."""
         return self.subset([indices] if is_integer(indices) else indices)
 

@@ -9,6 +9,7 @@ F_i', are multiplied by c_i.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
@@ -41,6 +42,7 @@ from fwexp.problems.protocol import (
     with_inputs,
 )
 from fwexp.problems.subsets import Examples, sliceable
+from fwexp.types import Problem, SetOfExamples
 
 
 @sliceable()
@@ -73,7 +75,7 @@ class WeightedFunctions(Examples):
         return f"Weighted({self.unweighted!r})"
 
 
-def weighted_problem(problem, weights):
+def weighted_problem(problem: Problem, weights: ArrayLike) -> SetOfExamples:
     """Give every example of a problem a weight: minimise lam/2 ||w||^2 + 1/n sum_i c_i H_i(w).
 
     Parameters

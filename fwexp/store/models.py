@@ -1,5 +1,7 @@
 """Stored runs as results that predict."""
 
+from typing import TYPE_CHECKING, Any
+
 from fwexp.errors import DataError, ParameterError, shown
 from fwexp.options import check_path
 from fwexp.store import traces
@@ -8,8 +10,12 @@ from fwexp.store.records import Damaged
 from fwexp.store.run_store import find_runs
 from fwexp.store.stored_run import StoredRun, verified_trace
 
+if TYPE_CHECKING:
+    from fwexp.tasks.result import Result
+    from fwexp.types import AnyPath
 
-def load_run(key: str | None = None, *, results_dir="results", **filters):
+
+def load_run(key: str | None = None, *, results_dir: "AnyPath" = "results", **filters: Any) -> "Result":
     """Return a stored run as a result, to predict with.
 
     Parameters

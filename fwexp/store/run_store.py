@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from fwexp.errors import OptionError, ParameterError, needing, unknown
 from fwexp.files import folders, locks
@@ -29,6 +30,11 @@ from fwexp.store.keys import STALE, key_of
 from fwexp.store.provenance import provenance
 from fwexp.store.records import Damaged
 from fwexp.store.stored_run import PATH_COLUMNS, RUN_COLUMNS, StoredRun, read, verified_trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fwexp.types import AnyPath
 
 LONGEST_ERROR = 2**14  # characters
 
@@ -232,7 +238,7 @@ def find_runs(results_dir="results", *, include: Collection[str] = (), **filters
     return [run for run in runs if all(_matches(run, name, values) for name, values in filters.items())]
 
 
-def load_results(results_dir="results", *, partial: bool = False, **filters):
+def load_results(results_dir: "AnyPath" = "results", *, partial: bool = False, **filters: Any) -> "pd.DataFrame":
     """Return the traces of stored runs as one long DataFrame; nothing is run.
 
     Parameters

@@ -18,6 +18,7 @@ from fwexp.tasks.lam_sequence import (
     sequence_settings,
 )
 from fwexp.tasks.task import Task
+from fwexp.types import Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ GRID = tuple(2.0**exponent for exponent in range(15, -16, -1))
 
 
 def grid_search(
-    problem,
+    problem: Problem,
     eps: float = 0.1,
     *,
     lams: Sequence[float] = GRID,

@@ -34,6 +34,7 @@ from fwexp.tasks.lam_sequence import (
     sequence_settings,
 )
 from fwexp.tasks.task import Task
+from fwexp.types import Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +104,7 @@ class RegularizationPath:
 
 
 def regularization_path(
-    problem,
+    problem: Problem,
     eps: float = 0.1,
     *,
     lam_min: float,

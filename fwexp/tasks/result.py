@@ -9,6 +9,7 @@ import numpy as np
 
 from fwexp.driver.trace import TRACE_COLUMNS, ending
 from fwexp.tasks import saving
+from fwexp.types import AnyPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,28 +79,31 @@ class Result:
         if isinstance(self.trace, list):
             self._rows = self.__dict__.pop("trace")
 
-    def __getattr__(self, name: str):
-        """Return the trace, made of its rows the first time."""
-        if name != "trace" or "_rows" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        import pandas as pd
+    if not TYPE_CHECKING:  # for type checkers, there are no attributes but the above
 
-        rows = self._rows
-        self.trace = pd.DataFrame(rows, columns=list(dict.fromkeys([*TRACE_COLUMNS, *(column for row in rows for column in row)])))
-        del self._rows
-        return self.trace
+        def __getattr__(self, name: str):
+            """Return the trace, made of its rows the first time."""
+            if name != "trace" or "_rows" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            import pandas as pd
+
+            rows = self._rows
+            names = dict.fromkeys([*TRACE_COLUMNS, *(column for row in rows for column in row)])
+            self.trace = pd.DataFrame(rows, columns=list(names))
+            del self._rows
+            return self.trace
 
     @property
     def seconds(self) -> float:
         return float(self.trace["time"].iloc[-1]) if len(self.trace) else math.nan
 
-    def predict(self, problem, **inputs) -> list:
+    def predict(self, problem: Any, **inputs: Any) -> list[Any]:
         """Return the predicted labeling of every example, of a problem or of inputs alone: see `fwexp.predict`."""
         from fwexp.tasks.prediction import predict
 
         return predict(self, problem, inputs)
 
-    def save(self, path) -> Path:
+    def save(self, path: AnyPath) -> Path:
         """Write all but the training data to a file, from which `fwexp.load` returns a result; return its path.
 
         Parameters
@@ -126,7 +130,7 @@ class Result:
         return f"Result({self.solver}, lam={self.lam:.6g}: {numbers}, {end})"
 
 
-def load(path) -> Result:
+def load(path: AnyPath) -> Result:
     """Return a result that `Result.save` wrote, to predict with: ``state`` is missing, so it cannot be a warm start.
 
     Parameters

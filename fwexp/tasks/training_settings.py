@@ -1,8 +1,8 @@
 """The settings of one training run, checked before anything is compiled."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 from fwexp.blocks.sampling import check_order
 from fwexp.driver import settings
@@ -15,6 +15,7 @@ from fwexp.solvers import check_needs, check_options, get_method
 from fwexp.solvers.base import Solver
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
+from fwexp.types import Iterate, Lam, Metrics, Problem
 
 
 @takes_options(STRUCTURED)
@@ -34,11 +35,11 @@ class Settings(RunSettings):
 
     problem: Any
     solver: str = "auto"
-    lam: float | str | None = None
-    test: Any = None
-    metrics: Callable | None = None
-    iterates: Sequence[str] | None = None
-    iterate: str = "best"
+    lam: Lam | None = None
+    test: Problem | None = None
+    metrics: Metrics | None = None
+    iterates: Sequence[Iterate] | None = None
+    iterate: Iterate | Literal["best"] = "best"
     train_error: bool = False
     check: bool = False
     order: Sequence[int] | None = None

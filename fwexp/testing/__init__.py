@@ -13,6 +13,7 @@ What is checked stands in ``problems`` and ``solvers``, one short function per p
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from fwexp.solvers import Solver, check_needs, check_options, get_solver
 from fwexp.testing.probe import CheckFailed, ProblemProbe
 from fwexp.testing.problems import PROBLEM_CHECKS
 from fwexp.testing.solvers import SOLVER_CHECKS, SolverProbe
+from fwexp.types import Lam, Problem
 
 __all__ = ["Check", "CheckFailed", "check_problem", "check_solver", "problem_checks", "solver_checks"]
 
@@ -61,7 +63,7 @@ class Check:
         return self.name
 
 
-def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> list[Check]:
+def problem_checks(problem: Problem, *, seed: int = 0, examples: int = 5) -> list[Check]:
     """Return the checks of a training problem: oracles, losses, features and all arithmetic on vectors of parts.
 
     Parameters
@@ -95,7 +97,7 @@ def problem_checks(problem, *, seed: int = 0, examples: int = 5) -> list[Check]:
     return _checks(PROBLEM_CHECKS, ProblemProbe(problem, seed, examples))
 
 
-def check_problem(problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ...]:
+def check_problem(problem: Problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ...]:
     """Run ``problem_checks``, and say which tiers of the protocol the family of the problem has.
 
     Parameters
@@ -129,7 +131,7 @@ def check_problem(problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ..
     return tiers.tiers_of(problem)
 
 
-def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> list[Check]:
+def solver_checks(solver: str | type[Solver], problem: Problem | None = None, *, lam: Lam = 0.1, **options: Any) -> list[Check]:
     """Return the checks of a solver: bounds, seeds, averages, dual points, progress and endings.
 
     Parameters
@@ -165,10 +167,10 @@ def solver_checks(solver: str | type[Solver], problem=None, *, lam: float = 0.1,
     check_problem_type(problem)
     if callable(cls.needs) and all(tier in tiers.TIERS for tier in cls.needs(checked)):  # else a check will say so
         check_needs(cls, problem, checked)
-    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, check_lam("lam", lam, problem.n), checked))
+    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, float(check_lam("lam", lam, problem.n)), checked))
 
 
-def check_solver(solver: str | type[Solver], problem=None, *, lam: float = 0.1, **options) -> None:
+def check_solver(solver: str | type[Solver], problem: Problem | None = None, *, lam: Lam = 0.1, **options: Any) -> None:
     """Run ``solver_checks``.
 
     Parameters

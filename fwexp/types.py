@@ -1,0 +1,49 @@
+"""Types of the public API, for annotations in fwexp and in your code."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+AnyPath: TypeAlias = str | PathLike[str]
+Lam: TypeAlias = float | Literal["1/n"]
+Schedule: TypeAlias = Literal["default"] | float | Sequence[float]
+Iterate: TypeAlias = Literal["last", "wavg", "tavg", "avg"]
+Loss: TypeAlias = Literal["share", "errors"]
+Rescaling: TypeAlias = Literal["margin", "slack"]
+Weights: TypeAlias = slice | Sequence[int] | np.ndarray
+"""Some of the weights: a slice, indices or a mask."""
+Row: TypeAlias = dict[str, Any]
+"""A row of the trace, by column."""
+Callback: TypeAlias = Callable[[Row], object]
+Metrics: TypeAlias = Callable[[Sequence[Any]], Mapping[str, float]]
+
+
+class Problem(Protocol):
+    """A set of examples to train or evaluate on.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples.
+    d : int
+        Length of w.
+    """
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def d(self) -> int: ...
+
+
+class SetOfExamples(Problem, Protocol):
+    """A problem as constructors such as `fwexp.chain_problem` return it: subsets of its examples are problems, too."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, indices: int | Weights, /) -> "SetOfExamples": ...
+
+    def subset(self, indices: Weights) -> "SetOfExamples":
+        """Return the problem of some of the examples, with the same weights."""
