@@ -79,18 +79,18 @@ class Chains:
         self.size_joint_feature = self.num_states * (self.num_features + self.num_states)
 
     def joint_feature(self, x, y):
-        """The joint features."""
+        """Return the joint features."""
         unary, pairs = np.zeros((self.num_states, self.num_features)), np.zeros((self.num_states, self.num_states))
         np.add.at(unary, y, x)
         np.add.at(pairs, (y[:-1], y[1:]), 1.0)
         return np.concatenate((unary.ravel(), pairs.ravel()))
 
     def loss(self, y, y_hat):
-        """How many labels are wrong."""
+        """Return the number of wrong labels."""
         return np.sum(y != y_hat)
 
     def inference(self, x, w, extra=0.0):
-        """The chain of highest score."""
+        """Return the chain of highest score."""
         cut = self.num_states * self.num_features
         unary, pairs = x @ w[:cut].reshape(self.num_states, -1).T + extra, w[cut:].reshape(self.num_states, -1)
         score, back = unary[0], []
@@ -104,7 +104,7 @@ class Chains:
         return np.array(y[::-1])
 
     def loss_augmented_inference(self, x, y, w):
-        """The chain of highest score plus loss."""
+        """Return the chain of highest score plus loss."""
         return self.inference(x, w, np.arange(self.num_states) != y[:, None])
 
 

@@ -67,7 +67,7 @@ class Stop(NamedTuple):
 
 
 def race(name: str, gap: Callable[[np.ndarray], float], contenders: dict[str, Callable[..., Stop]]) -> None:
-    """Let ours and theirs, the last one, run in turn; print the time of steps and of runs to one gap, and ratios of both."""
+    """Time our solver and the other one in turn: print seconds per step and per run to one gap, and ratios."""
     level = max(gap(run(0.0, ITERATIONS).x) for run in contenders.values())
     per_step, whole, steps = ({who: [] for who in contenders} for _ in range(3))
     for _ in range(ROUNDS):

@@ -17,13 +17,13 @@ NONZEROS = 10  # of a sparse input
 
 
 def chains(n, T, K, p, rng):
-    """Labels by the largest of K linear functions."""
+    """Return chains whose labels are those of the largest of K linear functions."""
     x, y = _classes(n * T, K, p, rng)
     return fwexp.chain_problem(np.split(x, n), np.split(y, n), K)
 
 
 def sparse_chains(n, T, K, p, rng):
-    """Labels by the first of the words at a position, of which there are p."""
+    """Return chains whose labels are decided by the first of the words at a position; there are p words."""
     from fwexp.problems.chain import chain_from_arrays
 
     words = np.sort(rng.integers(p, size=(n * T, NONZEROS), dtype=np.int32), axis=1)
@@ -34,12 +34,12 @@ def sparse_chains(n, T, K, p, rng):
 
 
 def classes(n, K, p, rng):
-    """Likewise of single inputs."""
+    """Return single inputs whose classes are those of the largest of K linear functions."""
     return fwexp.multiclass_problem(*_classes(n, K, p, rng), K)
 
 
 def matchings(n, T, p, rng):
-    """The true links stand out in one feature."""
+    """Return matchings whose true links have a larger first feature."""
     links = [np.column_stack([np.arange(T), rng.permutation(T)]) for _ in range(n)]
     X = NOISE * rng.normal(size=(n, T, T, p))
     for x, y in zip(X, links, strict=True):
@@ -48,17 +48,17 @@ def matchings(n, T, p, rng):
 
 
 def segmentations(n, T, p, rng):
-    """Cycles of nodes of two labels."""
+    """Return cycles of nodes with two labels."""
     return _graphs(n, T, 2, p, rng)
 
 
 def multilabels(n, T, K, p, rng):
-    """Cycles of nodes of K labels."""
+    """Return cycles of nodes with K labels."""
     return _graphs(n, T, K, p, rng)
 
 
 def poses(n, T, K, p, rng):
-    """Images of T x T cells, a chain of K parts."""
+    """Return images of T x T cells, with poses that are chains of K parts."""
     y = np.clip(rng.integers(T, size=(n, 1, 2)) + rng.integers(-1, 2, size=(n, K, 2)), 0, T - 1)
     X = NOISE * rng.normal(size=(n, T, T, p))
     for x, pose in zip(X, y, strict=True):
@@ -67,7 +67,7 @@ def poses(n, T, K, p, rng):
 
 
 def functions(n, K, p, rng):
-    """Single inputs, by functions in Python."""
+    """Return single inputs with oracles in Python."""
     X, truth = _classes(n, K, p, rng)
 
     def features(i, label):
@@ -105,7 +105,7 @@ class Family(NamedTuple):
 
 
 def chain_work(T, K, p, per_entry=2, entry=8):
-    """``per_entry`` operations for every entry of the inputs, of which p are not 0 at a position, and ``entry`` bytes."""
+    """Return operations, bytes read and bytes written of a call on a chain with p nonzeros per position."""
     return T * K * (per_entry * p + 2 * K), entry * T * p, 8 * (T * p * K + T * K * (K + 4))
 
 

@@ -45,7 +45,7 @@ def _sample(tree, uniforms):
 
 
 def advance(solver, passes: float) -> None:
-    """Let a solver make so many passes of oracle calls."""
+    """Advance a solver by so many passes of oracle calls."""
     solver.advance(solver.oracle_calls + int(passes * solver.problem.n), sys.maxsize)
 
 
@@ -96,7 +96,7 @@ def _profiled(solver) -> tuple[float, float]:
 
 
 def _is_kernel(code) -> bool:
-    """Whether code is that of a function which is compiled."""
+    """Return whether code is that of a function which is compiled."""
     modules = (module for name, module in [*sys.modules.items()] if name.startswith("fwexp."))
     home = next((module for module in modules if getattr(module, "__file__", None) == code.co_filename), None)
     return hasattr(getattr(home, code.co_name, None), "py_func")

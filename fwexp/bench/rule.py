@@ -123,7 +123,7 @@ def run(problem, lam: float, setting: str, fastest: dict[float, float]) -> Run:
 
 
 def again(problem, lam: float, setting: str, found: Run) -> None:
-    """Do the same again, without evaluations, and keep the lesser times."""
+    """Repeat a run without evaluations, and keep the shorter times."""
     solver = solver_of(problem, lam, setting)
     solver.advance(0, 0)
     for k, passes in enumerate(found.passes):

@@ -121,7 +121,7 @@ class Run:
         self.solver = start(cls, shards, regime.lam, check_options(cls, options))
 
     def advance(self, calls: float) -> int:
-        """Go on by so many calls, and return how many were made."""
+        """Advance by so many calls; return how many were made."""
         before = self.solver.oracle_calls
         self.solver.advance(before + int(np.ceil(calls)), sys.maxsize)
         return self.solver.oracle_calls - before

@@ -79,7 +79,7 @@ class Lazy(Active):
         return self.state.more.get("phi", math.inf)
 
     def _step_inside(self) -> bool:
-        """Go on with active atoms, where these gain enough."""
+        """Take a step with active atoms only, if these gain enough; return whether one was taken."""
         state, f, active = self.state, self.f, self.state.active
         if active.size == 1 or self._is_idle:  # whether there is progress a linear minimisation shows
             return False

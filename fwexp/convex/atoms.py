@@ -144,7 +144,7 @@ class ActiveSet:
                 self.drop(k)
 
     def alone(self, k: int) -> bool:
-        """Whether an atom has all the weight, up to rounding: then there is no way to go away from it."""
+        """Return whether an atom has all the weight, up to rounding: no step leads away from it then."""
         return self.size == 1 or self.weights[k] >= 1.0
 
     def dots(self, g: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ class ActiveSet:
         return x
 
     def normalise(self) -> None:
-        """Let the weights sum to 1 again, after rounding errors."""
+        """Scale the weights to the sum 1, which rounding errors change."""
         self.weights[: self.size] /= self.weights[: self.size].sum()
 
     def mix(self, k: int, gamma: float) -> None:

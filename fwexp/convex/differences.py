@@ -15,7 +15,7 @@ CONVEX = 1e-9  # by how much a value may lie below a tangent, relative to the te
 
 
 def contradict(change: Callable[[float], float], slope: float, scale: float, epsilon: float) -> bool:
-    """Whether the changes of a function contradict its derivative at 0.
+    """Return whether the changes of a function contradict its derivative at 0.
 
     Over a step h it changes by h times the derivative and O(h^2). So what is left when that is taken away falls with h^2 for the
     right derivative, and with h for another one, until all is rounding. How much that is the function shows by its size, its

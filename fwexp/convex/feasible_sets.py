@@ -76,7 +76,7 @@ class ConvexSet(ABC):
 
     @abstractmethod
     def contains(self, x: Any) -> bool:
-        """Whether x lies in the set, up to rounding."""
+        """Return whether x lies in the set, up to rounding."""
 
     @abstractmethod
     def random(self, rng: np.random.Generator) -> np.ndarray:

@@ -163,7 +163,7 @@ class Method(Iteration):
         return self.state.calls
 
     def restore(self, state) -> None:
-        """Go on from a state that an equal method had."""
+        """Restore the state of an equal method."""
         self.state, self._view = state, None
         if state.precision:
             self.f.precision = state.precision
@@ -301,7 +301,7 @@ class Method(Iteration):
         return gamma
 
     def _note_gap(self, gap: float) -> None:
-        """Take down the gap at x, which may show progress."""
+        """Record the gap at x, which may show progress."""
         if gap < PROGRESS * self.state.least:
             self.state.least, self.state.idle = gap, 0
 

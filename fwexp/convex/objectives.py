@@ -355,7 +355,7 @@ class UserFunction(Function):
         return next(fitting, EPSILON)
 
     def _see_precision(self, answer: tuple) -> None:
-        """Take down the precision of an answer: that of its types, and how many bits its numbers have."""
+        """Record the precision of an answer: that of its types, and how many bits its numbers have."""
         declared, most, *long = self.precision
         declared = max(declared, epsilon(*answer))
         if declared == EPSILON and most <= max(SHORT):

@@ -60,7 +60,7 @@ class SaddleMethod(Iteration):
         return self.state.calls
 
     def advance(self, calls, max_steps):
-        """Take steps, up to the first gap that may be small enough, and on from there if that is not the end."""
+        """Take steps, up to the first gap that may be small enough; after such a gap, take further steps."""
         state = self.state
         gap_tol, self.event = -np.inf if self.event else self.gap_tol, False
         while state.calls + self.calls_per_step <= calls and state.step + 1 <= max_steps:
@@ -312,7 +312,7 @@ class SaddleFrankWolfe(SaddleMethod):
         self.state.arrays = {"x": x, "y": y, "gx": game.gradient_x(y), "gy": game.gradient_y(x)}
 
     def _begin(self, x, y) -> None:
-        """Take the atoms that the start is made of."""
+        """Keep the atoms of the starting point."""
 
     def _corners(self):
         """Return the atoms of s, and the gap."""

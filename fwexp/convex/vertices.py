@@ -54,7 +54,7 @@ class LinearMinimisation(Method):
     # -- the three directions
 
     def _towards(self, atom: Atom, slope: float, view: View, most: float = 1.0) -> float:
-        """Go towards an atom; return the step."""
+        """Step towards an atom; return the length of the step."""
         image = self.f.image_of(atom)
         gamma = self._gamma(slope, most, lambda: atom.direction_from(self.state.x), image - self.state.z, view)
         self._mix(atom, image, gamma)
@@ -94,7 +94,7 @@ class Active(LinearMinimisation):
         return k, float(dots[k])
 
     def _step_towards(self, view: View) -> None:
-        """Go towards s, which becomes active."""
+        """Step towards s, which becomes active."""
         active, before = self.state.active, self.state.active.size
         gamma = self._towards(view.atom, view.gap, view)
         if gamma > 0.0:
@@ -102,7 +102,7 @@ class Active(LinearMinimisation):
             self.state.drops += gamma == 1.0 and before > 1
 
     def _step_away(self, k: int, gv: float, view: View) -> None:
-        """Go away from atom k; where the step is the longest one, drop it."""
+        """Step away from atom k, and drop it if the step is the longest one."""
         active, state = self.state.active, self.state
         weight, atom = active.weights[k], active.atom(k)
         most, image = weight / (1.0 - weight), self.f.image_of(atom)

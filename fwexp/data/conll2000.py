@@ -293,7 +293,7 @@ def _look_up(code: np.ndarray, values: np.ndarray, ids: np.ndarray) -> np.ndarra
 
 
 def _describe(line: bytes) -> str:
-    """Say what is wrong with a line that `read_text` refused."""
+    """Return what is wrong with a line that `read_text` rejected."""
     bad = re.search(rb"[^ -~]", line)
     if bad:
         return f"byte {_show(bad.group())} at column {bad.start() + 1}, expected printable ASCII"

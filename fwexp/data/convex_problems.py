@@ -180,7 +180,7 @@ def _chains(o):
 
 
 def _chain_dual(o):
-    """The dual of the structural SVM with every labeling enumerated: lam/2 ||A a||^2 - b'a over a product of simplices."""
+    """Return the dual of the structural SVM over all labelings: lam/2 ||A a||^2 - b'a on a product of simplices."""
     from fwexp.convex.feasible_sets import Product, Simplex
     from fwexp.convex.objectives import Minimisation, Quadratic
     from fwexp.convex.structured import svm_game

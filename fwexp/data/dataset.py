@@ -56,7 +56,7 @@ class DataFile:
         return next((path for path in candidates if path.is_file()), None)
 
     def cure(self, dataset: str) -> str:
-        """Say what people can do where the file of a data set is missing or damaged."""
+        """Return how to get the file of a data set that is missing or damaged."""
         if self.url:
             return f"get it with `fwexp data fetch {dataset}`"
         if self.home:

@@ -163,7 +163,7 @@ def content_sha256(letters: Letters) -> str:
 
 
 def _describe(line: bytes) -> str:
-    """Say what is wrong with a line that `read_letters` refused."""
+    """Return what is wrong with a line that `read_letters` rejected."""
     columns = line.split(b"\t")
     if len(columns) != len(COLUMNS):
         found = f"{len(columns)} column{'s' * (len(columns) > 1)}" if line else "an empty line"

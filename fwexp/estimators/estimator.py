@@ -391,7 +391,7 @@ class CertifiedSVM(BaseEstimator):
 
     @abstractmethod
     def _restore(self, **learned) -> None:
-        """Take what `_learned` returned."""
+        """Restore what `_learned` returned."""
 
 
 class _Object(str):
@@ -465,7 +465,7 @@ def _cold(reason) -> None:
 
 
 def _same(one, other) -> bool:
-    """Whether two problems made of arrays are equal."""
+    """Return whether two problems made of arrays are equal."""
     one, other = getattr(one, "arrays", one), getattr(other, "arrays", other)
     if isinstance(one, tuple):
         return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))

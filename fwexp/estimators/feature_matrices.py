@@ -52,7 +52,7 @@ class Vectorizer:
         self.restore(None, 0)
 
     def restore(self, names: list[str] | None, num_features: int) -> None:
-        """Take columns that were learned before."""
+        """Restore columns that were learned before."""
         self.names, self.num_features = names, num_features
         self._tables = _Known(names or ())
 
@@ -111,7 +111,7 @@ class Vectorizer:
 
 
 def by_name(X: list) -> bool:
-    """Whether sequences have features by name, as the first position that has a feature tells."""
+    """Return whether sequences have features by name; the first position that has a feature decides."""
     for x in X:
         if sp.issparse(x) or (isinstance(x, np.ndarray) and x.dtype.kind in "fiub"):
             return False

@@ -76,7 +76,7 @@ def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None
 
 
 def tidy(folder: Path) -> None:
-    """Give the files of a run their names, and remove what else was left by who was killed while he wrote here."""
+    """Rename the files of a run to their final names, and remove what a killed process left there."""
     with _claimed(folder) as mine:
         if mine:
             _settle(folder)
@@ -84,7 +84,7 @@ def tidy(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _claimed(folder: Path, patience: float = 0.0) -> Iterator[bool]:
-    """Hold the right to write to the folder of a run, as `locks.claimed` does; if it is empty in the end it goes."""
+    """Hold the right to write to the folder of a run, as `locks.claimed` does; remove the folder if it is empty at the end."""
     try:
         with locks.claimed(folder / RECORD, patience) as mine:
             yield mine

@@ -46,7 +46,7 @@ def run_dir(results_dir, config: Mapping) -> Path:
 
 
 def is_stored(results_dir, config: Mapping) -> bool:
-    """Say whether the finished run of a configuration is there, with a record that fits and files of the right sizes."""
+    """Return whether a configuration has a finished run, with a record that fits and files of the right sizes."""
     return stored(results_dir, config) is not None
 
 
@@ -75,7 +75,7 @@ def failure(results_dir, config: Mapping) -> StoredRun | None:
 
 
 def _is_failure(path: Path) -> bool:
-    """Say whether a file is the record of a failure, as fwexp wrote it."""
+    """Return whether a file is the record of a failure that fwexp wrote."""
     return not path.is_symlink() and read(paths.Entry(path, *path.parts[-4:-2], path.stem)).status == "failed"
 
 
@@ -106,7 +106,7 @@ def _tidy(solver: Path) -> None:
 
 
 def is_due(run: StoredRun | None, force) -> bool:
-    """Say whether what is `stored` of a configuration, or nothing, has to be run (again)."""
+    """Return whether a configuration must be run (again), given its stored run or None."""
     return run is None or force is True or (force == STALE and run.stale)
 
 

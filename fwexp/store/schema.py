@@ -32,7 +32,7 @@ class Misfit(ValueError):
 
 
 def is_name(text) -> bool:
-    """Say whether this can be the name of a data set, solver or task."""
+    """Return whether a text can be the name of a data set, solver or task."""
     return isinstance(text, str) and len(text) <= LONGEST_NAME and NAME.fullmatch(text) is not None
 
 
@@ -130,7 +130,7 @@ def _or_none(fits: Check) -> Check:
 
 
 def _of(fits: Check) -> Check:
-    """A mapping whose values are of a kind."""
+    """Return the check for a mapping whose values all pass a check."""
     return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
 
 
@@ -151,7 +151,7 @@ def _are_modules(value) -> bool:
 
 
 def _is_axis(value) -> bool:
-    """Say whether this is the scale of an axis and its ends."""
+    """Return whether a value is the scale of an axis with its ends."""
     if not isinstance(value, list) or len(value) != 3:
         return False
     return value[0] in ("linear", "log", "symlog", "logit") and all(map(_or_none(_number), value[1:]))

@@ -24,7 +24,7 @@ def made_by(modules: Iterable[str]) -> dict:
 
 
 def is_stale(record: Mapping) -> bool:
-    """Say whether a ``run.json`` is of other sources than those that are here, or does not say of which."""
+    """Return whether a ``run.json`` names other sources than the present ones, or none."""
     sources = record.get("sources") or {}
     return not sources or sources["sha256"] != current(tuple(sources["modules"]))
 

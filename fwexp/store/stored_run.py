@@ -172,7 +172,7 @@ def _read(entry: paths.Entry) -> StoredRun:
 
 
 def _has_files(folder: Path) -> bool:
-    """Say whether there is more in the folder of a run than what is hidden while its first version is being written."""
+    """Return whether the folder of a run contains files that are not hidden, as those of a first version in progress are."""
     try:
         return not all(path.name.startswith(".") for path in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -25,7 +25,7 @@ def require(condition, message: str) -> None:
 
 
 def close(a, b, scale: float = 1.0) -> bool:
-    """Whether two numbers or vectors are equal up to rounding of sums whose terms are of size ``scale``."""
+    """Return whether two numbers or vectors are equal up to rounding of sums whose terms are of size ``scale``."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     size = max(scale, np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
     return bool(np.isfinite(size)) and a.shape == b.shape and bool(np.abs(a - b).max(initial=0.0) <= TOL * size)
@@ -148,7 +148,7 @@ class ProblemProbe:
         return labelings
 
     def is_labeling(self, i: int, y) -> bool:
-        """Whether the family accepts y."""
+        """Return whether the family accepts y."""
         try:
             self.raw(i, y)
         except ParameterError:

@@ -17,7 +17,7 @@ from fwexp.testing.probe import TOL, close, require
 
 
 def has_the_protocol(probe):
-    """All functions of the tiers that the family states are there, sizes are positive, arrays are contiguous."""
+    """Check that the functions of all stated tiers exist, sizes are positive and arrays are contiguous."""
     problem = probe.problem
     family, stated = type(protocol.original(problem)).__name__, tiers.stated(problem)
     unknown = [tier for tier in stated if tier not in tiers.TIERS]
@@ -39,7 +39,7 @@ def has_the_protocol(probe):
 
 
 def weights_survive_the_round_trip(probe):
-    """``to_public`` undoes ``from_public``, and both keep the norm."""
+    """Check that ``to_public`` inverts ``from_public``, and that both keep the norm."""
     for w in probe.weights:
         internal = protocol.from_public(probe.problem, w)
         require(internal.shape == (probe.problem.num_weights,), f"from_public must have shape (num_weights,), got {internal.shape}")
@@ -48,7 +48,7 @@ def weights_survive_the_round_trip(probe):
 
 
 def truth_costs_nothing(probe):
-    """L_i(y_i) = 0 and psi_i(y_i) = 0."""
+    """Check that L_i(y_i) = 0 and psi_i(y_i) = 0."""
     for i in probe.examples:
         truth = probe.truth(i)
         require(probe.loss(i, truth) == 0, f"the loss of the true labeling of example {i} must be 0, got {probe.loss(i, truth)}")
@@ -60,13 +60,13 @@ def truth_costs_nothing(probe):
 
 
 def losses_are_nonnegative(probe):
-    """L_i(y) >= 0 and finite."""
+    """Check that L_i(y) is >= 0 and finite."""
     for i, y in probe.pairs():
         require(0 <= probe.loss(i, y) < np.inf, f"loss({i}, y) must be finite and >= 0, got {probe.loss(i, y)}")
 
 
 def joint_features_give_psi(probe):
-    """psi_i(y) = phi(x_i, y_i) - phi(x_i, y), or L_i(y) times that (slack rescaling)."""
+    """Check that psi_i(y) is phi(x_i, y_i) - phi(x_i, y), or L_i(y) times that (slack rescaling)."""
     margin = slack = True
     for i, y in probe.pairs():
         phi = [protocol.joint_feature(probe.problem, i, probe.raw(i, z)) for z in (probe.truth(i), y)]
@@ -78,7 +78,7 @@ def joint_features_give_psi(probe):
 
 
 def oracle_returns_its_value(probe):
-    """``max_oracle`` returns H_i(w) = L_i(y) - <w, psi_i(y)> >= 0 of the labeling that it writes."""
+    """Check that ``max_oracle`` returns H_i(w) = L_i(y) - <w, psi_i(y)> >= 0 of the labeling that it writes."""
     for i in probe.examples:
         for w in probe.weights:
             y, value = probe.oracle(i, w)
@@ -88,7 +88,7 @@ def oracle_returns_its_value(probe):
 
 
 def oracle_finds_the_maximum(probe):
-    """No labeling has a higher L_i(y) - <w, psi_i(y)> than that of ``max_oracle``, unless it is declared inexact."""
+    """Check that no labeling has a higher L_i(y) - <w, psi_i(y)> than that of an exact ``max_oracle``."""
     for i in probe.examples if probe.exact else ():
         for w in probe.weights:
             best = probe.oracle(i, w)[1]
@@ -98,7 +98,7 @@ def oracle_finds_the_maximum(probe):
 
 
 def decoding_finds_the_maximum(probe):
-    """No labeling has a higher score than the prediction, unless the oracle is declared inexact."""
+    """Check that no labeling has a higher score than the prediction of an exact oracle."""
     for i in probe.examples if probe.decodes and probe.exact else ():
         phi = [protocol.joint_feature(probe.problem, i, probe.raw(i, y)) for y in probe.labelings[i]]
         for w in probe.weights:
@@ -110,7 +110,7 @@ def decoding_finds_the_maximum(probe):
 
 
 def oracles_leave_their_inputs_alone(probe):
-    """Oracles change neither w nor theta, and answer the same when asked again."""
+    """Check that oracles change neither w nor theta, and return the same when called again."""
     for i in probe.examples:
         for w in probe.weights:
             internal = protocol.from_public(probe.problem, w)
@@ -129,7 +129,7 @@ def oracles_leave_their_inputs_alone(probe):
 
 
 def functions_return_new_objects(probe):
-    """Objects that functions have returned do not change when these are called again, with other arguments."""
+    """Check that later calls with other arguments do not change objects that functions returned."""
     for name in probe.functions and ["features", *probe.functions]:
         function, held = getattr(probe.problem, name), []
         for k, (i, y) in enumerate(probe.pairs()):
@@ -140,7 +140,7 @@ def functions_return_new_objects(probe):
 
 
 def labelings_are_stored(probe):
-    """Labelings come back as ``store_labeling`` was given them."""
+    """Check that stored labelings are those that ``store_labeling`` was given."""
     storage = protocol.new_labelings(probe.problem)
     for _ in range(2):
         for i in probe.examples:
@@ -153,7 +153,7 @@ def labelings_are_stored(probe):
 
 
 def labelings_are_told_apart(probe):
-    """``same_labeling`` knows a labeling again in the storage of active sets, and no other, where the family has sets."""
+    """Check that ``same_labeling`` recognises a stored labeling, and no other, if the family has sets."""
     if not tiers.has(probe.problem, "sets"):
         return
     lengths = np.diff(protocol.labeling_ptr(probe.problem))
@@ -171,7 +171,7 @@ def labelings_are_told_apart(probe):
 
 
 def parts_have_the_inner_products_of_features(probe):
-    """psi_score, dot, norm_sq, rescale, gram_scores and scatter agree with psi_i(y) written out."""
+    """Check that psi_score, dot, norm_sq, rescale, gram_scores and scatter agree with psi_i(y) written out."""
     problem = probe.problem
     has_sets = tiers.has(problem, "sets")
     for k, (i, y) in enumerate(probe.pairs()):
@@ -195,7 +195,7 @@ def parts_have_the_inner_products_of_features(probe):
 
 
 def blocks_move_towards_corners(probe):
-    """Blocks start at 0 and follow ``add_to_block``; directions and weights from blocks agree with vectors in R^d."""
+    """Check that blocks start at 0 and follow ``add_to_block``, as vectors in R^d do."""
     problem, rng = probe.problem, np.random.default_rng(probe.seed)
     blocks = protocol.new_blocks(problem)
     rows = {i: np.zeros(problem.d) for i in probe.examples}
@@ -223,7 +223,7 @@ def blocks_move_towards_corners(probe):
 
 
 def sums_keep_what_is_added(probe):
-    """``scatter_sum`` gives back the sum of what was accumulated."""
+    """Check that ``scatter_sum`` returns the sum of what was accumulated."""
     problem, rng = probe.problem, np.random.default_rng(probe.seed)
     sums, wanted = protocol.new_sums(problem, 2), np.zeros((2, problem.d))
     for i, y in probe.pairs():
@@ -240,7 +240,7 @@ def sums_keep_what_is_added(probe):
 
 
 def radii_bound_the_features(probe):
-    """``radii_sq`` is at least ||psi_i(y)||^2, where the family has it."""
+    """Check that ``radii_sq``, if the family has it, is at least ||psi_i(y)||^2."""
     if tiers.has(probe.problem, "bounds"):
         radii = protocol.radii_sq(probe.problem)
         for i, y in probe.pairs():
@@ -249,7 +249,7 @@ def radii_bound_the_features(probe):
 
 
 def best_blocks_have_no_gap(probe):
-    """At the best block no labeling has a higher L_i(y) - <w, psi_i(y)> than those of the block on average, where it is known."""
+    """Check that no labeling has a higher L_i(y) - <w, psi_i(y)> at the best block than the block on average."""
     problem, work = probe.problem, probe.work
     if not tiers.has(problem, "exact") or not protocol.has_best_block(problem):
         return
@@ -265,7 +265,7 @@ def best_blocks_have_no_gap(probe):
 
 
 def evaluation_agrees_with_single_calls(probe):
-    """The evaluation of all examples (compiled where the family is) agrees with calls one by one in plain Python."""
+    """Check that the evaluation of all examples agrees with single calls in plain Python."""
     evaluator = Evaluator(probe.problem)
     for k, w in enumerate(probe.weights):
         errors = np.empty(probe.problem.n if probe.decodes else 0)

@@ -55,7 +55,7 @@ class SolverProbe:
         return solver
 
     def go_on(self, solver: Solver, calls: int) -> None:
-        """Let a solver take oracle calls up to ``calls`` in all, as the driver does."""
+        """Advance a solver to ``calls`` oracle calls, as the driver does."""
         before = -1
         while before < solver.oracle_calls < calls and solver.step < 100 * calls:
             before = solver.oracle_calls
@@ -147,7 +147,7 @@ def declares_what_it_is(probe):
 
 
 def refuses_unknown_options(probe):
-    """An option that does not exist is an error."""
+    """Check that an option that does not exist is an error."""
     try:
         check_options(probe.cls, {"no_such_option": 1})
     except OptionError:
@@ -156,7 +156,7 @@ def refuses_unknown_options(probe):
 
 
 def starts_at_step_0(probe):
-    """A new solver has taken no step, compiling takes none, and all iterates are the start."""
+    """Check that a new solver has taken no step, compiling takes none, and all iterates are the start."""
     solver = probe.new()
     before = state_of(solver, probe.iterates)
     solver.advance(0, 0)
@@ -167,7 +167,7 @@ def starts_at_step_0(probe):
 
 
 def keeps_its_bounds(probe):
-    """``advance`` exceeds neither bound, and moves when there is room for ``calls_per_step`` calls."""
+    """Check that ``advance`` exceeds neither bound, and moves when ``calls_per_step`` calls are allowed."""
     solver = probe.new()
     solver.advance(0, 0)
     for _ in range(5 * probe.problem.n):
@@ -180,7 +180,7 @@ def keeps_its_bounds(probe):
 
 
 def portions_do_not_matter(probe):
-    """Many short calls of ``advance``, looking at the iterates in between, give the same bits as one long call."""
+    """Check that many short calls of ``advance``, with looks at the iterates, give the same bits as one long call."""
     whole, portions, calls = probe.ran(), probe.new(), PASSES * probe.problem.n
     while portions.oracle_calls < calls:
         before, target = (portions.step, portions.oracle_calls), portions.oracle_calls + portions.calls_per_step
@@ -194,7 +194,7 @@ def portions_do_not_matter(probe):
 
 
 def continues_from_its_state(probe):
-    """A state that was saved and restored, at any point of a run, goes on to the same bits."""
+    """Check that a solver continues from a saved state to the same bits, at any point of a run."""
     for calls in (0, probe.problem.n // 2, 2 * probe.problem.n + 1, 5 * probe.problem.n):
         first = probe.new()
         first.advance(0, 0)
@@ -211,7 +211,7 @@ def continues_from_its_state(probe):
 
 
 def the_seed_decides(probe):
-    """Runs with the same seed are the same; another seed matters if, and only if, the class says ``stochastic``."""
+    """Check that runs with the same seed are equal, and that another seed matters only if ``stochastic`` is true."""
     runs = [state_of(probe.ran(seed=seed), probe.iterates) for seed in (0, 0, 1)]
     require(runs[0] == runs[1], "two runs with the same seed must be the same")
     options = vars(probe.options)
@@ -222,7 +222,7 @@ def the_seed_decides(probe):
 
 
 def follows_the_order(probe):
-    """A given order decides which examples are visited, whatever the seed."""
+    """Check that a given order decides which examples are visited, for any seed."""
     if not probe.cls.takes_order:
         return
     n, length = probe.problem.n, 200 * PASSES * probe.problem.n
@@ -238,7 +238,7 @@ def follows_the_order(probe):
 
 
 def averages_are_averages(probe):
-    """wavg weighs w_j by j, avg is the mean of w_1 .. w_k, tavg that since the last power of two; so are the duals' b'a."""
+    """Check that wavg weighs w_j by j, and avg and tavg are means of w_j; so are the duals' b'a."""
     if len(public_indices(probe.problem)):
         return  # then they are those of A a, which is not seen from outside
     solver = probe.new()
@@ -272,7 +272,7 @@ def dual_loss(probe, solver: Solver, iterate: str) -> float:
 
 
 def dual_points_are_lower_bounds(probe):
-    """No dual value exceeds the optimum, none is missing, and that of ``last`` can be recomputed from the dual variables."""
+    """Check that no dual value exceeds the optimum or is missing, and that exact_dual agrees with ``last``."""
     solver = probe.new()
     solver.advance(0, 0)
     for passes in range(PASSES + 1):
@@ -289,7 +289,7 @@ def dual_points_are_lower_bounds(probe):
 
 
 def comes_near_the_optimum(probe):
-    """After 100 passes primal and dual values are less than a quarter of their distance at the start from the optimum."""
+    """Check that 100 passes bring primal and dual values to a quarter of their first distance from the optimum."""
     start, solver = probe.new(), probe.ran(LONG)
     where = [(start, "last"), *((solver, name) for name in probe.iterates)]
     distances = {"P(w)": [probe.primal(*place) - probe.optimum for place in where]}
@@ -301,7 +301,7 @@ def comes_near_the_optimum(probe):
 
 
 def leaves_the_problem_alone(probe):
-    """No array of the problem is changed."""
+    """Check that no array of the problem is changed."""
 
     def arrays(value):
         return [a for v in value for a in arrays(v)] if isinstance(value, tuple) else [np.array(value)]
@@ -313,7 +313,7 @@ def leaves_the_problem_alone(probe):
 
 
 def runs_in_plain_python(probe):
-    """On the same problem given by Python functions the solver takes the same steps."""
+    """Check that the solver takes the same steps on the same problem given by Python functions."""
     plain = probe.plain()
     if plain is None:
         return
@@ -326,7 +326,7 @@ def runs_in_plain_python(probe):
 
 
 def starts_from_a_result(probe):
-    """A warm start has the dual variables of the other run, at any lam, or is refused with an ``OptionError``."""
+    """Check that a warm start keeps the dual variables at any lam, or is rejected with an ``OptionError``."""
     first, duals, scales = probe.ran(), [], (1.0, 2.0, 4.0)
     before, dual = state_of(first, probe.iterates), first.exact_dual()
     for scale in scales:
@@ -349,7 +349,7 @@ def starts_from_a_result(probe):
 
 @on_interrupt("keep")
 def ends_in_every_status(probe):
-    """Runs end as max_passes, time_limit, converged (with a dual) and, in the main thread, interrupted."""
+    """Check that runs end as max_passes, time_limit, converged (with a dual) and, in the main thread, interrupted."""
     result = probe.solve()
     require(result.status == "max_passes", f"status must be max_passes, got {result.status}")
     passes = result.trace["passes"].iloc[-1]
