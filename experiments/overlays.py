@@ -15,7 +15,7 @@ SHOWN = 6
 
 
 def horses(runs, data_dir) -> Shown:
-    """What runs on ``horses`` found in the test images, and six of these."""
+    """Return what runs on ``horses`` predict for the test images, and six of these images."""
     from fwexp.data import horses as data
     from fwexp.data.metrics import segmentation_scores
 
@@ -36,7 +36,7 @@ def horses(runs, data_dir) -> Shown:
 
 
 def poses(runs, data_dir) -> Shown:
-    """What runs on ``synthetic_lsp`` found in the test images, and six of these, as maps of what was learned."""
+    """Return what runs on ``synthetic_lsp`` predict for the test images, and six of these as maps of part scores."""
     from fwexp.data.lsp_joints import JOINTS
     from fwexp.data.metrics import pose_scores
     from fwexp.problems.pose import part_maps
@@ -60,7 +60,7 @@ def poses(runs, data_dir) -> Shown:
 
 
 def _predictions(run, data_dir) -> list:
-    """What the weights of a run predict for the test problem."""
+    """Return the predictions of a run for the test problem."""
     import fwexp
     from fwexp.run.runner import load
 

@@ -91,7 +91,7 @@ CALLED = {"hydra": "hydra-core", "PIL": "pillow", "skimage": "scikit-image", "sk
 
 @contextlib.contextmanager
 def needing(what: str) -> Iterator[None]:
-    """Say in a line which extra has a package that what is imported inside needs, where it is not installed.
+    """Raise a one-line error that names the extra, if an import inside finds no package.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def method_of(solver: str, options: Mapping[str, Any], split_by: Iterable[str] =
 
 
 def is_method(name: str, solver: str, options: Mapping[str, Any]) -> bool:
-    """Say whether a solver with these options is the method ``name``: whether it has all options that the method states."""
+    """Return whether a solver with these options is the method ``name``: it has all options that the method states."""
     return method_of(solver, options, stated(name)) == name
 
 

@@ -40,7 +40,7 @@ def flat(options: Mapping, prefix: str = "") -> dict[str, Any]:
 
 
 def is_integer(value) -> bool:
-    """Whether ``value`` is an integer."""
+    """Return whether ``value`` is an integer."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

@@ -42,7 +42,7 @@ class Named(Mapping):
     _kind: str
 
     def __contains__(self, name: object) -> bool:
-        """Say whether there is something of that name that works."""
+        """Return whether there is a working object of that name."""
         try:
             self[name]
         except (KeyError, TypeError):
@@ -218,7 +218,7 @@ def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
 
 
 def warn_left_out(what: str, error: BaseException) -> None:
-    """Say in one line that something was left out, and why."""
+    """Log a one-line warning about what was left out, and why."""
     reason = " ".join(str(error).split())
     if not isinstance(error, ParameterError):
         reason = f"{type(error).__name__}: {reason}{_line(error)}"

@@ -55,7 +55,7 @@ def copy(record):
 
 
 def same(a, b) -> bool:
-    """Whether two records are equal, bit for bit."""
+    """Return whether two records are equal, bit for bit."""
     first, second = to_arrays(a), to_arrays(b)
     return first.keys() == second.keys() and all(
         x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()

@@ -7,6 +7,6 @@ if TYPE_CHECKING:
 
 
 def measured(results: "pd.DataFrame") -> "pd.DataFrame":
-    """`results` with what is drawn of them; the gap is the best so far, which is what is certified."""
+    """Return `results` with the columns that are drawn; the gap is the smallest certified so far."""
     best = results.groupby("key")["primal"].cummin() - results.groupby("key")["dual"].cummax()
     return results.assign(gap=best, value=results["primal"], calls=results["passes"])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def describe(frame: "pd.DataFrame", titles: dict[str, str]) -> str:
-    """Say of every panel what is drawn against what, and where each curve ends, the lowest first; against a parameter, from where.
+    """Describe what every panel shows, and where each curve ends, the lowest first.
 
     Parameters
     ----------
@@ -40,18 +40,18 @@ def describe(frame: "pd.DataFrame", titles: dict[str, str]) -> str:
 
 
 def _first(curve):
-    """The value where the curve begins."""
+    """Return the value at the start of a curve."""
     return float(curve.loc[curve["x"].idxmin(), "median"])
 
 
 def _end(curve):
-    """The value where the curve ends; curves against lambda run to smaller ones."""
+    """Return the value at the end of a curve; curves against lambda run towards smaller values."""
     place = curve["x"].idxmin() if curve["axis"].iloc[0] == "at_lam" else curve["x"].idxmax()
     return float(curve.loc[place, "median"])
 
 
 def _scores(frame, titles):
-    """Say of every picture what was scored, in the median over the runs."""
+    """Describe what was scored in every picture, as the median over the runs."""
     sentences = []
     for key, panel in frame.groupby("panel", sort=False):
         values = panel.groupby(["measure", "variant"], sort=False)["value"].median()

@@ -32,7 +32,7 @@ def draw_panel(frame: "pd.DataFrame", panel: Panel, ax: "Axes | None" = None) ->
 
 
 def share_labels(grid: "np.ndarray") -> None:
-    """Say once what all panels of a row, or of a column, have in common."""
+    """Label axes only once where all panels of a row, or of a column, have the same label."""
     for row in grid:
         if len({ax.get_ylabel() for ax in row}) == 1:
             for ax in row[1:]:
@@ -104,14 +104,14 @@ def label_log(axis: "Axis", plain: bool = False) -> None:
 
 
 def _marked(x, panel, right, offset):
-    """Indices of the points that get a marker: about five of them, evenly spread over the width of the panel."""
+    """Return the points that get a marker: about five, evenly spread over the width of the panel."""
     places = offset + np.arange(0.0, 1.0, 0.2)
     targets = panel.left * (right / panel.left) ** places if panel.left else right * places
     return sorted({int(abs(x - target).argmin()) for target in targets if x[0] <= target <= x[-1]})
 
 
 def _limits(frame, panel, yscale):
-    """The range of the measure over the positions that the panel promises to show, with a little air, and what is above it."""
+    """Return the range of the measure, with a small margin, where the panel promises to show it, and curves above it."""
     ends = frame[frame["diverged"] == 0].groupby("variant")["x"].max()
     shown = frame[frame["x"] >= min([panel.full, frame["x"].max(), *ends])]  # every curve has a point in view
     values = shown[["best", "median", "worst"]]
@@ -137,7 +137,7 @@ def _limits(frame, panel, yscale):
 
 
 def _mark_end(curve, line, ax, middle):
-    """A cross where runs diverged, a bar where they were stopped: these curves do not end like the others."""
+    """Mark curves that end early: a cross where runs diverged, a bar where they were stopped."""
     finite = curve[np.isfinite(curve["median"])]
     runs, diverged, stopped = (int(curve[column].iloc[0]) for column in ("runs", "diverged", "stopped"))
     for count, word, marker in ((diverged, "diverged", "x"), (stopped, "stopped early", "|")):
@@ -157,7 +157,7 @@ def _halo():
 
 
 def legend(figure: "Figure", frame: "pd.DataFrame", width: float, lines: "dict[str, style.Line] | None" = None) -> None:
-    """One legend below a figure `width` inches wide, in the order of the table; it says what line and band are."""
+    """Add one legend below a figure `width` inches wide, in the order of the table; it explains line and band."""
     from matplotlib.lines import Line2D
 
     looks = lines or style.lines(frame["variant"])

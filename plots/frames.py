@@ -105,7 +105,7 @@ class Panel:
         return " ".join([self.dataset, *(f"{option}={value}" for option, value in self.options.items())])
 
     def rows(self, results: "pd.DataFrame") -> "pd.DataFrame":
-        """The rows of `results` that belong to this panel."""
+        """Return the rows of `results` that belong to this panel."""
         if self.lam != "":
             results = results[has_lam(results, self.lam)]
         if self.task and "task" in results:
@@ -122,7 +122,7 @@ def has_lam(results: "pd.DataFrame", lam: float | str) -> np.ndarray:
 
 
 def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str]) -> "pd.DataFrame":
-    """The rows of `results` that are on a data set with these options."""
+    """Return the rows of `results` that are on a data set with these options."""
     same = results["dataset"] == dataset
     for option, value in options.items():
         column = option if option == "split" else f"dataset.{option}"
@@ -131,7 +131,7 @@ def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str]) -
 
 
 def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
-    """`results` with the column ``suboptimality``: primal minus the highest dual seen.
+    """Return `results` with the column ``suboptimality``: primal minus the highest dual seen.
 
     That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not; rows of
     runs that go through several lam have it in ``at_lam``. A figure names its runs, a dedicated reference run among them, so runs
@@ -152,13 +152,13 @@ def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def envelope(results: "pd.DataFrame", measure: str, solvers: Iterable[str]) -> "pd.DataFrame":
-    """`results` with `measure` of the given solvers replaced by its lowest value so far, run by run."""
+    """Return `results` with `measure` of the given solvers replaced by its lowest value so far, run by run."""
     lowest = results.groupby(["key", "iterate"])[measure].cummin()
     return results.assign(**{measure: results[measure].where(~results["solver"].isin(list(solvers)), lowest)})
 
 
 def bands(runs: "pd.DataFrame", measure: str, axis: str = "passes") -> "pd.DataFrame":
-    """Median, best and worst of a measure over runs that differ in their seed.
+    """Return the median, best and worst of a measure over runs that differ in their seed.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def bands(runs: "pd.DataFrame", measure: str, axis: str = "passes") -> "pd.DataF
 
 
 def _interpolate(grid, x, y, log):
-    """`y` on the grid; infinite behind the end of the run."""
+    """Return `y` on the grid; infinity after the end of the run."""
     if log:
         y = np.maximum(y, FLOOR)
     if np.array_equal(grid, x):

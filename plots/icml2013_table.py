@@ -41,7 +41,7 @@ Growth: exponent fitted to random samples of the training words. A dash: not run
 
 
 def data(results: "pd.DataFrame") -> "pd.DataFrame":
-    """One row per method: the paper's facts, then ``runs``, ``n``, and ``calls`` and ``growth`` for each of `LEVELS`.
+    """Return one row per method: the paper's facts, ``runs``, ``n``, and ``calls`` and ``growth`` for each of `LEVELS`.
 
     ``calls`` is the median over the seeds on all training words, infinite where it was not reached. ``growth`` is the
     slope of log calls over log n, for sizes at which the level was reached, NaN where these are less than three. ``keys``
@@ -82,14 +82,14 @@ def draw(frame: "pd.DataFrame") -> str:
 
 
 def _with_bound(results):
-    """Results at `LAM` with ``bound``: the highest dual of any run on the same words."""
+    """Return results at `LAM` with ``bound``: the highest dual of any run on the same words."""
     options = [column for column in results if column.startswith("dataset.")]
     bound = results.groupby(["lam", *options], dropna=False)["dual"].transform("max")
     return results.assign(bound=bound)
 
 
 def _reached(run) -> dict:
-    """Oracle calls of a run at which its certificate is at the levels."""
+    """Return the oracle calls of a run at which its certificate reaches the levels."""
     run = run.sort_values("oracle_calls", kind="stable")
     end = run.iloc[-1]
     dual = run["dual"].cummax().ffill() if run["dual"].notna().any() else run["bound"]
@@ -101,7 +101,7 @@ def _reached(run) -> dict:
 
 
 def _first(calls, gap, level):
-    """Where a falling curve gets to `level`, between its points a power law; infinite if it does not."""
+    """Return where a falling curve reaches `level`, a power law between its points; infinity if it does not."""
     below = np.flatnonzero(gap <= level)
     if not below.size:
         return np.inf

@@ -55,7 +55,7 @@ LAM_MIN = {"synth. HorseSeg-small": 0.01, "OCR-small": 1e-4, "synth. HorseSeg-me
 
 
 def ways(results: "pd.DataFrame") -> "pd.Series":
-    """The name in `style.LINES` of each row's way to smaller lam."""
+    """Return, for each row, the name in `style.LINES` of its way to smaller lam."""
     import pandas as pd
 
     path = np.where(results["task.exact"] == True, "path", "heuristic_path")  # noqa: E712 (missing elsewhere)
@@ -64,7 +64,7 @@ def ways(results: "pd.DataFrame") -> "pd.Series":
 
 
 def with_gap_ratio(results: "pd.DataFrame") -> "pd.DataFrame":
-    """`results` with true over estimated gap, both totals over all examples.
+    """Return `results` with true over estimated gap, both totals over all examples.
 
     The paper's caption has the ratio upside down; this is the way of its prose.
     """
@@ -81,7 +81,7 @@ FIG2_B = Chart([Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")], split_by=("c
 
 
 def fig2_data(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Shares of steps that the cache answered, and that each criterion let through, by F and nu (a), and some regimes' gap (b).
+    """Return the shares of steps that the cache answered and each criterion allowed, by F and nu (a), and some gaps (b).
 
     In the panels a the variants are the values of F, and the positions those of nu.
 
@@ -126,7 +126,7 @@ def fig2_draw(frame: "pd.DataFrame") -> "Figure":
 
 
 def _draw_shares(frame, title, ax, figure):
-    """A map of shares, with the regimes of panel b marked as they are there."""
+    """Draw a map of shares, with the regimes of panel b marked by the same signs."""
     frame = frame.assign(F=frame["variant"].str.removeprefix("F = ").astype(float))
     share = frame.pivot(index="F", columns="x", values="median")
     ax.set(xlabel="ν (global criterion)", ylabel="F (local criterion)", title=title)

@@ -47,7 +47,7 @@ SAMPLED, REPEATS = 500, 5
 
 
 def data(results: "pd.DataFrame", costs: "pd.DataFrame") -> "pd.DataFrame":
-    """One row per data set: ``n``, ``d``, seconds of a call (``least``, ``mean``, ``most``), and the shares of `METHODS`.
+    """Return one row per data set: ``n``, ``d``, seconds of a call, and the shares of `METHODS`.
 
     ``costs`` has a row per run, by ``key``: ``n``, ``d`` and the seconds of a call at its weights. ``keys`` names the runs.
     """

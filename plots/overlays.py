@@ -53,7 +53,7 @@ class Shown(NamedTuple):
 
 
 def data(results: "pd.DataFrame", shown: Shown) -> "pd.DataFrame":
-    """The tidy frame of a figure: `COLUMNS`, one row per image, run and measure; no key where nothing was run."""
+    """Return the tidy frame of a figure: `COLUMNS`, one row per image, run and measure; no key where nothing was run."""
     panels = {picture.name: chr(ord("a") + k) for k, picture in enumerate(shown.pictures)}
     facts = results.drop_duplicates("key").set_index("key")
     frame = shown.scores.assign(panel=shown.scores["image"].map(panels | {OVERALL: OVERALL}), dataset=results["dataset"].iloc[0])
@@ -104,7 +104,7 @@ def draw_poses(frame: "pd.DataFrame", shown: Shown) -> "Figure":
 
 
 def _blend(image, masks, share):
-    """An image, float (height, width, 3), with a share of a colour where its mask is true."""
+    """Return an image, float (height, width, 3), with a share of a colour where its mask is true."""
     from matplotlib.colors import to_rgb
 
     image = image.copy()
@@ -114,7 +114,7 @@ def _blend(image, masks, share):
 
 
 def _draw(frame, shown, measures, painters, keys, aspect, about=""):
-    """Two axes per picture, two pictures per row: the truth and what was found, with scores; below them those of all images."""
+    """Draw two axes per picture, the truth and the prediction, with scores; below them those of all images."""
     from matplotlib.figure import Figure
 
     rows = -(-len(shown.pictures) // 2)
@@ -140,14 +140,14 @@ def _draw(frame, shown, measures, painters, keys, aspect, about=""):
 
 
 def _title(scores, measure):
-    """The score of the run that is drawn, and those of other variants beside it."""
+    """Return the score of the run that is drawn, and those of other variants."""
     scores = scores[(scores["measure"] == measure) & (scores["keys"] != "")].drop_duplicates("variant")
     (_, drawn), *others = scores[["variant", "value"]].itertuples(index=False)
     return ", ".join([f"{SCORES[measure]} {drawn:.2f}", *(f"{variant} {value:.2f}" for variant, value in others)])
 
 
 def _means(runs, measures):
-    """The mean over runs of every measure, with the lowest and the highest."""
+    """Return the mean over runs of every measure, with the lowest and the highest."""
     found = []
     for measure in measures:
         values = runs["value"][runs["measure"] == measure]

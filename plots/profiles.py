@@ -17,7 +17,7 @@ COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "problems", "ke
 
 
 def data(costs: "pd.DataFrame") -> "pd.DataFrame":
-    """The steps of all profiles.
+    """Return the steps of all profiles.
 
     Parameters
     ----------

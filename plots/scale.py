@@ -32,7 +32,7 @@ NAMES = {CALLS: "oracle calls per second", PROGRESS: "the same over how many mor
 
 
 def data(_: object, table: "pd.DataFrame") -> "pd.DataFrame":
-    """The tidy frame: calls per second, and these over the passes that a gap takes relative to one worker."""
+    """Return calls per second, and these over the passes that a gap takes relative to one worker, as a tidy frame."""
     import pandas as pd
 
     first = table[table["series"] == "measured"].groupby("regime")["passes"].first()
@@ -72,7 +72,7 @@ def draw(frame: "pd.DataFrame", _: object) -> "Figure":
 
 
 def _title(regime):
-    """The name of a regime, in words."""
+    """Return the name of a regime in words."""
     oracle, weights = regime.split(", ")
     return f"{oracle} oracle, {'few' if weights.startswith('small') else 'many'} weights"
 

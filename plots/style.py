@@ -36,7 +36,7 @@ class Line(NamedTuple):
     filled: bool
 
     def properties(self) -> dict[str, Any]:
-        """What to pass to matplotlib's ``plot``."""
+        """Return the arguments for matplotlib's ``plot``."""
         face = self.color if self.filled else "white"
         return {"color": self.color, "linestyle": self.dashes, "marker": self.marker, "markerfacecolor": face}
 
@@ -137,12 +137,12 @@ LINES |= {
 
 
 def line(variant: str) -> Line:
-    """The line of a variant in the company of those of the table; `lines` gives those of a whole figure."""
+    """Return the line of a variant next to those of the table; `lines` returns those of a whole figure."""
     return lines([variant])[variant]
 
 
 def lines(variants: Iterable[str]) -> dict[str, Line]:
-    """The lines of all variants of a figure, in the order of the table.
+    """Return the lines of all variants of a figure, in the order of the table.
 
     A method that is not in the table gets a spare style that depends on its name, and the next one where another such
     method of the figure has that: no two lines of a figure look alike, as long as there are spare styles.
@@ -164,7 +164,7 @@ def lines(variants: Iterable[str]) -> dict[str, Line]:
 
 
 def _spare(name, taken):
-    """Colour, marker and dashes of an unknown method: a new colour if there is one, or else new dashes."""
+    """Return colour, marker and dashes of an unknown method: a new colour if there is one, otherwise new dashes."""
     colors = len(_SPARE_COLORS)
     start = zlib.crc32(name.encode())
     number = colors * len(_SPARE_DASHES)
@@ -175,12 +175,12 @@ def _spare(name, taken):
 
 
 def marker_offset(variant: str) -> float:
-    """Where a curve's first marker sits, as a part of the panel's width: spread, so that markers rarely meet."""
+    """Return the place of a curve's first marker, as a part of the panel's width; spread, so that markers rarely meet."""
     return 0.02 + 0.025 * (zlib.crc32(variant.encode()) % 7)
 
 
 def in_table_order(variants: Iterable[str]) -> list[str]:
-    """Variants in the order of the table, unknown ones by name behind them: the order of legends and of drawing."""
+    """Return variants in the order of the table, then unknown ones by name: the order of legends and of drawing."""
     rank = {name: position for position, name in enumerate(LINES)}
     return sorted(set(variants), key=lambda name: (rank.get(name, len(rank)), name))
 
@@ -227,7 +227,7 @@ _RC: Any = {
 
 @contextmanager
 def context() -> Iterator[None]:
-    """The style of all figures, for the time of a ``with`` block; the settings of the caller come back behind it."""
+    """Apply the style of all figures in a ``with`` block; the caller's settings return afterwards."""
     import matplotlib
 
     with matplotlib.rc_context():

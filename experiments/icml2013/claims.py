@@ -22,7 +22,7 @@ OFTEN = {"share": SHARES, "seeds": SEEDS}
 
 
 def _drawn(runs, method, **where):
-    """The curves of a method as figure 1 draws them: of batch methods the lower envelope."""
+    """Return the curves of a method as figure 1 draws them: for batch methods, the lower envelope."""
     found = runs.curves(method, **where)
     return found.lowest() if method in BATCH else found
 
@@ -122,7 +122,7 @@ def bcfw_dominates(runs, *, first=1 / 12, share=SHARE, seeds=LINES):
 
 
 def _competitors(runs, where):
-    """The methods that figure 1 draws beside BCFW."""
+    """Return the methods that figure 1 draws in addition to BCFW."""
     hidden = {"ssg-tavg", "ssg-avg"}
     found = set(runs.rows(**where)["variant"])
     others = [name for name in runs.variants if name in found - hidden and not name.startswith("bcfw")]
@@ -198,7 +198,7 @@ def averages_generalise(runs, *, panels=ALWAYS, late=0.5, share=SHARE, seeds=LIN
 
 
 def _difference(runs, one, other, low, high, **where):
-    """Mean over a range of the test errors of one variant less those of another, seed by seed."""
+    """Return the mean over a range of the test errors of one variant minus those of another, seed by seed."""
     first = runs.curves(one, "test_error", **where).in_range(low, high).mean(axis=1)
     second = runs.curves(other, "test_error", **where).in_range(low, high).mean(axis=1)
     if len(first) != len(second):
@@ -207,7 +207,7 @@ def _difference(runs, one, other, low, high, **where):
 
 
 def _scaled(rate):
-    """In percent, where two digits behind the point say enough."""
+    """Return a rate in percent, where two decimals are enough."""
     return type(rate)(*(100 * value for value in rate))
 
 
@@ -247,7 +247,7 @@ def line_search_gains(runs, *, factor=FACTOR, most=0.5, early=20.0, seeds=LINES)
 
 
 def _mean(found, low, high):
-    """Geometric mean of a positive measure over a range and the seeds."""
+    """Return the geometric mean of a positive measure over a range and the seeds."""
     return float(np.exp(np.log(np.maximum(found.in_range(low, high), 1e-12)).mean()))
 
 
@@ -361,5 +361,5 @@ def early_minimum(runs, *, early=1 / 3, share=SHARE):
 
 
 def early_low(errors, soon):
-    """The position of the lowest mean over seeds among the first points."""
+    """Return the position of the lowest mean over seeds among the first points."""
     return int(np.where(soon, errors.mean(axis=0), np.inf).argmin())

@@ -15,7 +15,7 @@ def _ocr(full: float) -> list[Panel]:
 
 
 def _all_averages(dataset: str, title: str, error_scale: str = "", **settings) -> Chart:
-    """Every iterate of the stochastic solvers: suboptimality above, test error below, where that of averages is compared."""
+    """Return a chart of all iterates of the stochastic solvers: suboptimality above, test error below."""
     panels = [
         Panel(key, f"{title}, λ = {lam}", dataset, lam, measure, yscale=scale, focus=measure == "test_error", **settings)
         for measure, keys, scale in (("suboptimality", "abc", ""), ("test_error", "def", error_scale))

@@ -152,7 +152,7 @@ THEOREM_2 = {
 
 
 def _errors(outputs, lam, best, solver, steps, seed, **options):
-    """Suboptimality of the dual and gaps after steps 1, 2, ... of a run."""
+    """Return the suboptimality of the dual and the gaps after steps 1, 2, ... of a run."""
     ws, ells = small.iterates(outputs, solver, lam, steps, seed, **options)
     gaps = {"best gap": (ws[1:], ells[1:])}
     if solver in ("bcfw", "fw"):
@@ -234,7 +234,7 @@ def n_times_fewer_calls(runs):
 
 
 def _best_gaps(outputs, lam, solver, steps, seed=0, **options):
-    """The smallest gap so far after steps 1, 2, ... of a run."""
+    """Return the smallest gap so far after steps 1, 2, ... of a run."""
     ws, ells = small.iterates(outputs, solver, lam, steps, seed, **options)
     return np.minimum.accumulate(small.primal(outputs, ws, lam) - small.dual(ws, ells, lam))[1:]
 

@@ -27,14 +27,14 @@ CACHED = (("bcfw", "bcfw_cache"), ("bcfw_gap", "bcfw_gap_cache"), ("bcpfw", "bcp
 
 
 def _where(place, lam=None):
-    """The columns and values that runs on a data set of figures 5 and 6 have."""
+    """Return the columns and values that runs on a data set of figures 5 and 6 have."""
     dataset, _, options = PLACES[place]
     found = {"dataset": dataset, **{name if name == "split" else f"dataset.{name}": value for name, value in options.items()}}
     return found if lam is None else found | {"lam": lam}
 
 
 def _pairs(*pairs):
-    """Every data set, lam and pair of methods of figures 5 and 6."""
+    """Yield every data set, lam and pair of methods of figures 5 and 6."""
     for place in PLACES:
         for lam in PLACES[place].lams:
             for pair in pairs:
@@ -42,7 +42,7 @@ def _pairs(*pairs):
 
 
 def _speedups(runs, place, lam, pair, axis="passes"):
-    """How many times further the plain method is when it first gets to the gap that both reach; one per pair of seeds.
+    """Return how many times longer the plain method takes to the gap that both reach; one factor per pair of seeds.
 
     That gap is the highest of those where the runs end, so that all of them get there.
     """
@@ -353,7 +353,7 @@ def constructed_example(*, factor=FACTOR):
 
 
 def _steps_to_visits(n, m, visits, sampling, steps, seed):
-    """When D* - D falls to what it is after k visits to the hard example, which has m wrong outputs."""
+    """Return the steps at which D* - D falls to its value after k visits to the hard example with m wrong outputs."""
     lam, outputs = 2.0 / n, small.hard_outputs(n, m)
     ws, ells = small.iterates(outputs, "bcfw", lam, steps, seed, sampling=sampling, refresh=0)
     optimum = 1.0 - ((n - 1) + 1.0 / m) / (2.0 * lam * n**2)

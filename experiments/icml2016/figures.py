@@ -17,7 +17,7 @@ _ONE = "one seed where n > 25,000"
 
 
 def _short(name: str) -> str:
-    """A name of `PLACES` as titles have it, with a star instead of a word; a note says what that means."""
+    """Return a name of `PLACES` for titles, with a star for "synth."; a note explains the star."""
     return f"{name.removeprefix('synth. ')}*" if name.startswith("synth. ") else name
 
 
@@ -27,18 +27,18 @@ def _gap(key: str, name: str, lam: float, axis: str) -> Panel:
 
 
 def _gaps(rows: list[list[tuple]]) -> Chart:
-    """Rows of panels, each given as (name, lam, axis); panels are as large in all these figures."""
+    """Return rows of panels, each given as (name, lam, axis); panels are as large in all these figures."""
     panels = [_gap(f"{letter}{k}", *panel) for k, row in enumerate(rows, 1) for letter, panel in zip("abcdef", row)]
     return Chart(panels, columns=len(rows[0]), width=style.TEXT * len(rows[0]) / 3)
 
 
 def _at_all_lam(*names: str) -> Chart:
-    """A row of panels for each data set: three lam against passes, then the same against time."""
+    """Return a row of panels for each data set: three lam against passes, then the same against time."""
     return _gaps([[(name, lam, axis) for axis in FULL for lam in PLACES[name].lams] for name in names])
 
 
 def _ways(*names: str, columns: int) -> Chart:
-    """Passes, then time, to smaller lam with both methods, for one data set after the other."""
+    """Return panels of passes, then time, to smaller lam with both methods, for one data set after the other."""
     shown = [(*pair, method) for name in names for pair in ((name, "passes"), (name, "time")) for method in icml2016.WALKERS]
     panels = [
         Panel(

@@ -48,7 +48,7 @@ def away_is_linear(runs, *, level=1e-8, behind=100.0):
 
 
 def _not_yet(*runs):
-    """What becomes of linear convergence where runs are not at a level: contradicted where a power law explains one better."""
+    """Return the verdict on linear convergence of runs above a level: contradicted if a power law explains one better."""
     slow = (run for run in runs if not is_linear(run["step"].to_numpy(float), run["best"].to_numpy()))
     return False if any(True for _ in slow) else NOT_REACHED
 
@@ -92,7 +92,7 @@ def random_away(runs, *, level=1e-6):
 
 
 def _inspected(run):
-    """Atoms inspected per step."""
+    """Return the number of atoms inspected per step."""
     return run["inspected"].iloc[-1] / run["step"].iloc[-1]
 
 
@@ -157,7 +157,7 @@ claim(
 
 
 def _linear_to(run, level):
-    """Whether the best gap of a run gets to a level linearly in the steps; contradicted where a power law explains it better."""
+    """Return whether the best gap of a run reaches a level linearly in the steps, which a better power law contradicts."""
     linear = is_linear(run["step"].to_numpy(float), run["best"].to_numpy())
     return linear and (True if run["best"].min() <= level else NOT_REACHED)
 

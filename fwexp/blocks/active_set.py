@@ -66,7 +66,7 @@ class ActiveSets(NamedTuple):
 
 @register_jitable
 def _add_place(i, slot, sets):
-    """Give a slot that had no labeling room for one, behind all others."""
+    """Give a slot without a labeling a place for one, behind all others."""
     sets.place[sets.first[i] + slot] = sets.taken[0]
     sets.taken[0] += sets.length[i]
 
@@ -208,7 +208,7 @@ def score_all(problem, i, theta, sets):
 
 @inlined
 def score_at(problem, i, w, work, sets):
-    """Do as `score_all`, from w, without all of the part scores."""
+    """Score all stored labelings from w, without computing every part score."""
     first, count = sets.first[i], sets.count[i]
     score_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count], w, work, sets.score[1:count])
     _begin(i, sets)
@@ -216,7 +216,7 @@ def score_at(problem, i, w, work, sets):
 
 @inlined
 def _begin(i, sets):
-    """Begin steps of example i, with <w, psi_i(a)> in ``score``."""
+    """Start steps of example i, with <w, psi_i(a)> in ``score``."""
     first = sets.first[i]
     sets.score[0] = sets.change[0] = sets.scale[0] = 0.0
     for a in range(1, sets.count[i]):
@@ -242,7 +242,7 @@ TIE = 1e-12
 
 @register_jitable
 def exceeds(score, other, scale):
-    """Whether a score is higher than another by more than rounding; ``scale`` is the largest loss."""
+    """Return whether a score is higher than another by more than rounding; ``scale`` is the largest loss."""
     return score - other > TIE * max(scale, abs(score), abs(other))
 
 
@@ -365,7 +365,7 @@ def store(problem, i, y, loss, theta, size, sets, work):
 
 @register_jitable
 def has_room(i, size, sets):
-    """Whether ``store`` is sure to find room for a labeling of example i."""
+    """Return whether ``store`` is sure to find room for a labeling of example i."""
     first, count = sets.first[i], sets.count[i]
     room = count < sets.first[i + 1] - first
     if not room and count >= size:

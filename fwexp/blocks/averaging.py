@@ -47,7 +47,7 @@ def last_power_of_two(k):
 
 @inlined
 def update_averages(problem, averages, i, direction, c, ell_change, k):
-    """Take note of step k (from 1), which changed w by c F_i' direction and ell by ``ell_change``."""
+    """Update the averages after step k (from 1), which changed w by c F_i' direction and ell by ``ell_change``."""
     for j in range(len(averages.kinds)):
         kind = averages.kinds[j]
         if kind == WAVG:

@@ -111,7 +111,7 @@ class Order:
         """Use block gaps that were computed outside of steps."""
 
     def note_new_centre(self, step: int) -> None:
-        """Take into account that a new centre has changed w."""
+        """Account for a new centre, which has changed w."""
 
     def resume(self, run) -> None:
         """Prepare the next series of steps after this order has ended one."""

@@ -51,7 +51,7 @@ class Draws:
         self.rest = self.rest[count:]
 
     def put_first(self, numbers: np.ndarray) -> None:
-        """Let ``numbers`` come before the rest of the stream."""
+        """Put ``numbers`` before the rest of the stream."""
         self.rest = np.concatenate((numbers, self.rest))
 
     def take(self, count: int) -> np.ndarray:

@@ -68,7 +68,7 @@ def set_change_towards(i, slot, sets):
 
 @register_jitable
 def move(i, slot, gamma, sets):
-    """Go the share ``gamma`` of the way to the corner ``slot``; all of it empties the others exactly."""
+    """Move by the share ``gamma`` towards the corner ``slot``; a full step empties the others exactly."""
     first = sets.first[i]
     for a in range(sets.count[i]):
         sets.weight[first + a] += gamma * ((1.0 if a == slot else 0.0) - sets.weight[first + a])

@@ -71,7 +71,7 @@ def parse(
     keys: Iterable[str] | None = (),
     in_words: str = "",
 ) -> Arguments:
-    """Take the arguments of a command apart.
+    """Parse the arguments of a command.
 
     Parameters
     ----------
@@ -136,5 +136,5 @@ def _names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterab
 
 
 def _all_names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:
-    """What may stand on the command line, for messages."""
+    """Return all accepted arguments, for messages."""
     return [*_names(switches, flags, keys), *(["KEY=VALUE"] if keys is None else [])]

@@ -81,7 +81,7 @@ def main(given: Arguments) -> int:
 
 
 def line(record: dict) -> str:
-    """What the terminal shows of a claim: verdict and reference, what is claimed, and why it does not hold wholly."""
+    """Return the lines that the terminal shows of a claim: verdict, reference, statement and reason."""
     text = f"{record['id']:7} {record['verdict']:14} "
     statement = textwrap.wrap(record["statement"], WIDTH - len(text))
     why = textwrap.wrap(record["why"], WIDTH - len(text), initial_indent="- ", subsequent_indent="  ") if record["why"] else []
@@ -91,7 +91,7 @@ def line(record: dict) -> str:
 
 
 def changes(records: dict, published: dict) -> list[str]:
-    """The lines that say which verdicts are others than the published ones."""
+    """Return one line for each verdict that differs from the published one."""
     told = {id: record["verdict"] for id, record in published.items()}
     return [
         f"{id}: {told.get(id, 'not published')} is published, now it is {record['verdict']}"

@@ -89,7 +89,7 @@ def main(given: Arguments) -> int:
 
 
 def _numbers(flag: str, text: str) -> list[float]:
-    """The positive numbers in a list."""
+    """Return the positive numbers in a list."""
     numbers = []
     for part in text.split(","):
         try:

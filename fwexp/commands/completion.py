@@ -26,12 +26,12 @@ HOW = """eval "$(fwexp run -sc install=bash)" turns it on in bash, and in zsh af
 
 
 def is_asked_for(argument: str) -> bool:
-    """Say whether an argument is Hydra's flag for completion; the long one may be abbreviated."""
+    """Return whether an argument is Hydra's flag for completion; the long flag may be abbreviated."""
     return argument == "-sc" or (argument.startswith("--s") and "--shell-completion".startswith(argument))
 
 
 def main(arguments: list[str], commands: Mapping) -> int:
-    """Do what follows ``--shell-completion``, ``install=bash`` and so on, given all ``commands`` by their names."""
+    """Run what follows ``--shell-completion``, such as ``install=bash``, given all ``commands`` by their names."""
     match arguments:
         case ["install=bash"]:
             print(INSTALL, end="")

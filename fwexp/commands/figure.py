@@ -107,7 +107,7 @@ def print_files(make: Callable[[], Sequence[Path]]) -> None:
 
 
 def attempt(jobs: Sequence[tuple[str, str, Callable[[], object]]]) -> list[str]:
-    """Do jobs, given as (name, what to say before, function), one after the other; return the names of those that failed."""
+    """Run jobs, given as (name, words to print first, function), one after the other; return the names of failed ones."""
     failed = []
     for number, (name, words, do) in enumerate(jobs, 1):
         print_line(f"== {number}/{len(jobs)} {words}")
@@ -129,7 +129,7 @@ def _list_missing(name: str, **places) -> None:
 
 
 def describe(config: dict) -> str:
-    """One line that tells a run of a figure from the others."""
+    """Return one line that identifies a run among those of a figure."""
     chosen = {group: config[group] for group in GROUPS if group in config}
     names = [f"{group}={value['name']}" for group, value in chosen.items()]
     facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes") if key in config]

@@ -121,7 +121,7 @@ class Block(BlockMethod):
 
     @property
     def pairwise(self) -> bool:
-        """Whether steps are pairwise."""
+        """True if steps are pairwise."""
         return self.options.direction == "pairwise"
 
     def _next(self):

@@ -393,7 +393,7 @@ class Product(ConvexSet):
 
     @property
     def softens(self) -> bool:  # type: ignore[override]
-        """Whether all factors can."""
+        """True if all factors have ``soften``."""
         return all(factor.softens for factor in self.factors)
 
     @property

@@ -144,7 +144,7 @@ class Watch:
 
 
 def is_size(text: str) -> bool:
-    """Whether Dask reads a text as so many bytes, such as ``4GB``."""
+    """Return whether Dask reads a text as a number of bytes, such as ``4GB``."""
     try:
         return parse_bytes(text) > 0
     except ValueError:

@@ -104,7 +104,7 @@ class Local(Scheme):
     # --- parts ---
 
     def _begin(self, parts) -> None:
-        """Give parts the copies of their blocks, in a place of a new name: whatever was asked before is of another."""
+        """Send parts the copies of their blocks under a new name, so that earlier answers are recognised as outdated."""
         self._run = uuid.uuid4().hex if len(parts) == self.problem.k else self._run
         options = {"sampling": self.options.sampling, "step": self.options.step}
         self.problem.gather(
@@ -114,7 +114,7 @@ class Local(Scheme):
         )
 
     def _begin_again(self, parts: list[int]) -> None:
-        """Begin parts whose blocks were lost."""
+        """Restart parts whose blocks were lost."""
         state = self.state
         state.lost += len(parts), (state.rounds - state.copied)[parts].sum()
         state.copied[parts] = state.rounds[parts]
@@ -186,7 +186,7 @@ class Local(Scheme):
             self._round(min(state.passes + self.options.round, next_centre / n))
 
     def _round(self, passes: float) -> None:
-        """Have every part go on to so many passes."""
+        """Run a round: advance every part by so many passes."""
         state, iterate, sizes, k = self.state, self.state.iterate, self.problem.sizes, self.problem.k
         # 1, 2
         v = projections.unclipped(state.iterate.constraint, iterate.w).copy()
@@ -213,7 +213,7 @@ class Local(Scheme):
             self._recompute()
 
     def _collect(self, args) -> worker.Round:
-        """Have all parts take a round, and return what they did, summed over a tree; what is lost is left out."""
+        """Run a round on all parts and return its results, summed over a tree; lost ones are left out."""
         shards, found = self.problem, None
         if shards.k > FAN:
             level = [shards.submit(k, "round", *args(k)) for k in range(shards.k)]

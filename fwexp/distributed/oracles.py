@@ -125,7 +125,7 @@ class Oracles(Scheme):
             self._send_again(k, [])
 
     def _send_again(self, k: int, messages: list) -> None:
-        """Have another worker answer all that a part was asked for."""
+        """Send all unanswered messages of a part to another worker."""
         for future in [future for future, message in self._messages.items() if message.k == k]:
             future.cancel()
             messages.append(self._messages.pop(future))
@@ -149,12 +149,12 @@ class Oracles(Scheme):
         return StoringOracle(True, 0.0, 0.0, self.setting.stored, self.sets) if self._replaying else super().corner()
 
     def _replay(self, end: float) -> None:
-        """Take steps of blocks within their stored labelings, up to a time."""
+        """Take steps of blocks within their stored labelings, until a time."""
         while self._may_replay and time.monotonic() < end:
             self._step_among_stored()
 
     def _step_among_stored(self) -> None:
-        """Take one step; the truth stands in for the oracle where none of the stored labelings is better."""
+        """Take one step with stored labelings; if none is better than the truth, the step is towards the truth."""
         state, i = self.state, int(self._rng.integers(self.problem.n))
         counts, queue = state.iterate.counts, self.problem.queued
         calls, kept = int(counts[ORACLE_CALLS]), queue.get(i)

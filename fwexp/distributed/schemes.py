@@ -75,7 +75,7 @@ class Scheme(BCFW):
 
     @classmethod
     def needs(cls, options):
-        """Workers see to what they need."""
+        """Return no tiers, because workers check what they need."""
         return ()
 
     @property

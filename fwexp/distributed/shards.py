@@ -101,7 +101,7 @@ class Shards(CallbackProblem):
     # --- messages ---
 
     def _load(self, k: int) -> None:
-        """Have a part made where there are few."""
+        """Create a part on the worker with the fewest parts per thread."""
         while not (threads := self._threads()):
             self.look(k)
             time.sleep(LOOK)
@@ -118,7 +118,7 @@ class Shards(CallbackProblem):
             return {}
 
     def look(self, k: int) -> None:
-        """See that there are workers, while an answer of a part is waited for."""
+        """Check that there are workers while the answer of a part is awaited."""
         try:
             self._watch.look(self.patience)
         except WorkersLost as lost:
@@ -334,7 +334,7 @@ class ShardsEvaluator(Evaluator):
 
 
 def _of_example(function):
-    """Have a function of the protocol that is about no example of its own work with the example at hand."""
+    """Apply a function of the protocol that concerns no single example to the example of the shards."""
     function.register(Shards)(lambda shards, *args: function(shards.example, *args))
 
 
@@ -421,7 +421,7 @@ def shard(problem: Problem, client: Client, k: int, *, patience: float = PATIENC
 
 
 def from_parts(read: Callable, parts: Sequence, client: Client, *, patience: float = PATIENCE) -> Shards:
-    """Have every worker read and keep a part of the examples, which are never all in one place.
+    """Read and keep parts of the examples on the workers, so that no process holds them all.
 
     Parameters
     ----------

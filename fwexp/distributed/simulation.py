@@ -150,7 +150,7 @@ class Cluster:
     # --- who works ---
 
     def _compute(self, seconds: float):
-        """Work on a core, by turns with others."""
+        """Use a core for so many seconds, in turns with other processes."""
         if self.machine is None:
             yield self.env.timeout(seconds)
             return
@@ -173,14 +173,14 @@ class Cluster:
         )
 
     def _idle(self):
-        """Do what is done where nothing is to be done."""
+        """Use a core for the background work of an idle process."""
         while True:
             next_one = self.env.timeout(10 * SLICE)
             yield from self._compute(10 * SLICE * self.machine.idle)
             yield next_one
 
     def _work(self, calls: float):
-        """Have a worker call the oracle, or take steps."""
+        """Call the oracle on a worker, or take steps there."""
         self.busy["workers"] += calls * (self.costs.call + self.costs.work)
         if self.costs.aside:
             self.env.process(self._compute(calls * self.costs.aside))
@@ -188,7 +188,7 @@ class Cluster:
         yield from self._compute(calls * self.costs.work)
 
     def _in_main(self, **seconds: float):
-        """Have the main process do some things, when it gets to them."""
+        """Use the main process for some tasks, after those that wait already."""
         with self.main.request() as turn:
             yield turn
             for what, needed in seconds.items():
@@ -204,7 +204,7 @@ class Cluster:
     # --- oracles ---
 
     def _answer(self):
-        """Have a worker answer its messages one after the other, for ever."""
+        """Answer the messages of a worker one after the other, for ever."""
         arrived = simpy.Store(self.env)
         for _ in range(self.load.in_flight):
             self.env.process(self._ask(arrived))
@@ -223,7 +223,7 @@ class Cluster:
         arrived.put(True)
 
     def _take(self, arrived):
-        """Take an answer, and ask again."""
+        """Take an answer, and send the next message."""
         costs, load = self.costs, self.load
         yield from self._compute(load.returned * costs.worker_byte)
         yield self.env.timeout(costs.latency / 2)
@@ -233,7 +233,7 @@ class Cluster:
         yield from self._travel(arrived)
 
     def _replay(self):
-        """Take steps with stored labelings by turns, while there is nothing else to do."""
+        """Take steps with stored labelings while the main process has nothing else to do."""
         while True:
             if self.main.count == 0:
                 with self.main.request() as turn:

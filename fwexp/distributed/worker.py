@@ -176,7 +176,7 @@ class Part:
     # --- the scheme ``local`` ---
 
     def start(self, place: tuple, options: dict, seed, blocks) -> None:
-        """Begin a run, or go on with one at ``place``, whose ``blocks`` are what `state` returned then."""
+        """Start a run, or continue one at ``place``, whose ``blocks`` are what `state` returned then."""
         options = check_options(BCFW, options)
         check_needs(BCFW, self.problem, options)
         self._solver, self._latest = BCFW(self.problem, 1.0, options, seed), None

@@ -51,7 +51,7 @@ class Side:
     store: Path | None = None
 
     def rows(self, results: pd.DataFrame) -> pd.DataFrame:
-        """The rows of `results` that belong to it."""
+        """Return the rows of `results` that belong to this side."""
         if self.store is not None:
             return results[results["store"] == str(self.store)]
         if self.method:
@@ -120,7 +120,7 @@ def _as_flag(value: str):
 
 
 def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
-    """All stored runs of `TASKS` that the sides mean, as `comparable` has them, with a column ``store``; no other trace is read."""
+    """Return the stored runs of `TASKS` that the sides name, as `comparable` does, with a column ``store``."""
     from fwexp import store
 
     folders = dict.fromkeys(str(side.store) for side in sides if side.store is not None) or [str(results_dir)]
@@ -141,7 +141,7 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
 
 
 def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.DataFrame:
-    """The runs of some tasks among `results`, with columns ``method``, ``problem`` and ``highest`` (dual)."""
+    """Return the runs of some tasks among `results`, with columns ``method``, ``problem`` and ``highest`` (dual)."""
     if results.empty:
         return results
     if "task" in results:
@@ -152,7 +152,7 @@ def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.D
 
 
 def problems(results: pd.DataFrame) -> pd.Series:
-    """The data set of each row with its options, and lam, if it has one: what has to be the same to be compared."""
+    """Return the problem of each row: the data set with its options, and lam if it has one."""
     options = [name for name in results if name.startswith("dataset.") and name != "dataset.split"]
     names = results["dataset"] + results["split"].map(lambda split: f" {split}" if isinstance(split, str) else "")
     for option in options:
@@ -161,14 +161,14 @@ def problems(results: pd.DataFrame) -> pd.Series:
 
 
 def _said(option: str, value) -> str:
-    """An option of a data set in the name of a problem; data sets that do not have it have NaN or None there."""
+    """Return an option of a data set for the name of a problem; empty for NaN or None, if the data set lacks it."""
     if isinstance(value, str):
         return f", {option}={value}"
     return f", {option}={value:g}" if isinstance(value, int | float) and np.isfinite(value) else ""
 
 
 def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:
-    """The costs of all sides on the problems that all of them have runs of.
+    """Return the costs of all sides on the problems that all of them have runs of.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
 
 
 def by_problem(results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:
-    """The costs, as `compare` returns them, of all methods among `comparable` results, on each problem that two or more have."""
+    """Return the costs, as `compare` does, of all methods on each problem that two or more methods have runs of."""
     parts = [pd.DataFrame(columns=COLUMNS)]
     for problem, rows in results.groupby("problem") if len(results) else ():
         curves = {method: _curves(runs) for method, runs in rows.groupby("method")}
@@ -214,7 +214,7 @@ def by_problem(results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFr
 
 
 def advances(results: pd.DataFrame, method: str, over: str, cost: str) -> pd.DataFrame:
-    """How many times less a method costs than another, to the least gap that all runs of both certify.
+    """Return how many times less a method costs than another, to the least gap that all runs of both certify.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def advances(results: pd.DataFrame, method: str, over: str, cost: str) -> pd.Dat
 
 
 def _costs_of(curves, problems: Sequence[str], gaps: Sequence[float]) -> pd.DataFrame:
-    """The rows of a comparison, given the curves of each side."""
+    """Return the rows of a comparison, given the curves of each side."""
     rows = [
         {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(of_side[problem], gap)}
         for problem in problems
@@ -253,7 +253,7 @@ def _costs_of(curves, problems: Sequence[str], gaps: Sequence[float]) -> pd.Data
 
 
 def _curves(runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
-    """The certified gap against passes and time of one run per seed, by problem and key: the longest, where they differ."""
+    """Return the certified gap against passes and time, by problem and key, of the longest run of each seed."""
     ends = runs.groupby(["problem", "seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
     keys = ends.drop_duplicates(["problem", "seed"], keep="last").sort_values(["problem", "seed"])
     certified = _certified(runs[runs["key"].isin(keys["key"])])
@@ -264,7 +264,7 @@ def _curves(runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
 
 
 def _certified(runs) -> dict[str, dict[str, np.ndarray]]:
-    """By key, passes, time and the gap that is certified so far, as often as the run was logged."""
+    """Return, by key, passes, time and the gap certified so far, at each logged point."""
     which, keys = pd.factorize(runs["key"])
     order = np.lexsort((runs["oracle_calls"], which))
     runs, which = runs.iloc[order].assign(run=which[order]), which[order]
@@ -278,7 +278,7 @@ def _certified(runs) -> dict[str, dict[str, np.ndarray]]:
 
 
 def _costs(curves, gap):
-    """Passes and time to a gap, over the seeds."""
+    """Return passes and time to a gap, over the seeds."""
     reached = {name: [first(run[name], run["gap"], gap) for run in curves.values()] for name in AXES}
     arrived = int(np.isfinite(reached["passes"]).sum())
     costs = {"seeds": len(curves), "reached": arrived, "keys": " ".join(sorted(curves))}
@@ -288,7 +288,7 @@ def _costs(curves, gap):
 
 
 def table(costs: pd.DataFrame) -> str:
-    """The table for the terminal: one block per problem."""
+    """Return the table for the terminal, with one block per problem."""
     head = ("problem", "method", "seeds", "passes", "(least - most)", "time", "(least - most)")
     rows = [head]
     for row in costs.to_dict("records"):
@@ -300,7 +300,7 @@ def table(costs: pd.DataFrame) -> str:
 
 
 def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
-    """How a side stands to the best of the others in ``passes`` or ``time``, problem by problem, in a sentence."""
+    """Return a sentence that compares a side with the best other one in ``passes`` or ``time``, over all problems."""
     medians = costs.pivot(index="problem", columns="side", values=cost)
     own, best = medians[side], medians.drop(columns=side).min(axis=1)
     solved = np.isfinite(medians).any(axis=1)
@@ -314,7 +314,7 @@ def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
 
 
 def fastest(costs: pd.DataFrame) -> list[str]:
-    """Who is the first, in seconds, at the least gap that any side gets to: a sentence for each data set and lam.
+    """Return a sentence for each data set and lam: the fastest side, in seconds, to the least gap that any side reaches.
 
     Nothing is said where all begin there, or none gets there.
     """
@@ -331,7 +331,7 @@ def fastest(costs: pd.DataFrame) -> list[str]:
 
 
 def shown(row, cost: str) -> tuple[str, str]:
-    """The median of a cost and its span, as people read them."""
+    """Return the median of a cost and its range, for the table."""
     median, low, high = (_number(row[name]) for name in (cost, f"{cost}_low", f"{cost}_high"))
     return median, f"({low} - {high})"
 

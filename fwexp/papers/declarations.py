@@ -207,11 +207,11 @@ class Figure(Preset, Declared):
 
     @property
     def has_curves(self) -> bool:
-        """Whether its numbers are curves, with the columns of `fwexp.plots.frames`: not of a table, nor beside images."""
+        """True if the figure's numbers are curves, with the columns of `fwexp.plots.frames`."""
         return self.suffixes == PICTURE and self.shows is None
 
     def launcher(self, preset: str) -> str:
-        """Hydra's launcher for the figure's runs: side by side, where that is installed and disturbs no clock that counts."""
+        """Return Hydra's launcher for the figure's runs: parallel, if that is installed and the figure shows no times."""
         parallel = find_spec("hydra_plugins.hydra_joblib_launcher") if find_spec("hydra_plugins") else None
         return "joblib" if parallel and (preset == "smoke" or not self.timed) else "basic"
 
@@ -241,7 +241,7 @@ def _check(kind: type) -> Callable[[object], None]:
 
 
 def is_ours(module: str) -> bool:
-    """Whether a paper or a figure is of this package, by the module that makes it."""
+    """Return whether a paper or a figure belongs to this package, given the module that makes it."""
     return module.partition(".")[0] == "fwexp"
 
 

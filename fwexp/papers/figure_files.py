@@ -26,7 +26,7 @@ LARGEST = 2**28  # bytes of one of them: ten times what any has
 
 
 def paths(stem: Path, suffixes) -> list[Path]:
-    """The files of a figure, by their path without suffix."""
+    """Return the files of a figure, given their path without suffix."""
     return [stem.with_name(stem.name + suffix) for suffix in suffixes]
 
 
@@ -114,13 +114,13 @@ def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, not
 
 
 def _panels(picture) -> dict:
-    """The title and the axes of every panel, by the key that its title begins with."""
+    """Return the title and the axes of every panel, by the key at the start of its title."""
     titles = [(re.match(r"\((\w+)\) (.*)", ax.get_title(loc="left")), ax) for ax in picture.axes]
     return {title[1]: (title[2], ax) for title, ax in titles if title}
 
 
 def _axis(axis) -> list:
-    """The scale of an axis and its ends, in the order in which they are drawn."""
+    """Return the scale of an axis and its ends, in drawing order."""
     return [axis.get_scale(), *(float(f"{end:.6g}") for end in axis.get_view_interval())]
 
 
@@ -132,7 +132,7 @@ def _describe(panels, frame, origin, note):
 
 
 def _drawn(picture, origin, description, note) -> list[bytes]:
-    """The PNG and the SVG."""
+    """Return the PNG and the SVG."""
     from fwexp.plots import style
 
     about = {"Title": origin.title or origin.figure, "Description": description, "Source": origin.source}
@@ -159,7 +159,7 @@ def _write_note(picture, note):
 
 
 def _accessible(svg, name, title, description):
-    """The SVG as an image with a name and a description, which screen readers say and browsers show."""
+    """Return the SVG with a name and a description for screen readers and browsers."""
     name = re.sub(r"\W+", "-", name)
     svg = re.sub(r"\n *<title>.*?</title>", "", svg, count=1, flags=re.DOTALL)  # matplotlib's has no id
     start = svg.index(">", svg.index("<svg "))

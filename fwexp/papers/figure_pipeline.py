@@ -182,7 +182,7 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
 
 
 def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:
-    """Whether the figure that is there shows what would be drawn and more of what is wanted; then a line says that it stays."""
+    """Return whether the present figure shows more of the wanted runs than a new one would; if so, print that it stays."""
     try:
         shown = set(read_record(plan.stem, plan.figure.suffixes, plan.figure.name, plan.preset).get("runs", {})) & wanted
     except Damaged:  # or there is none
@@ -193,14 +193,14 @@ def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:
 
 
 def configs_of(figure: Figure, preset: str) -> list[dict]:
-    """The configurations of a figure's runs."""
+    """Return the configurations of a figure's runs."""
     from fwexp.run import sweep
 
     return sweep.expand([f"+experiment={figure.preset}"], preset=preset) if figure.has_runs else []
 
 
 def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:
-    """The configurations of a figure whose runs are not stored, and how many runs it has in all."""
+    """Return the configurations of a figure whose runs are not stored, and the number of all its runs."""
     from fwexp import store
 
     configs = configs_of(FIGURES.find(name), preset or "full")
@@ -208,14 +208,14 @@ def missing_runs(name: str, results_dir="results", preset: str | None = None) ->
 
 
 def stored_results(configs: Sequence[dict], results_dir="results"):
-    """The results of exactly these configurations, as far as they are stored."""
+    """Return the results of these configurations, as far as they are stored."""
     from fwexp import store
 
     return store.load_results(results_dir, key=[store.key_of(config) for config in configs])
 
 
 def _runs(configs, results_dir, keys) -> list:
-    """The stored runs with these keys, sorted by key."""
+    """Return the stored runs with these keys, sorted by key."""
     from fwexp import store
 
     runs = [store.read_run(store.run_dir(results_dir, config)) for config in configs]

@@ -42,11 +42,11 @@ class Origin:
         return f"{self.figure}{preset}; commits {self.commits(' '.join(self.runs)) or '-'}; runs {' '.join(self.runs) or '-'}"
 
     def commits(self, keys: str) -> str:
-        """The commits of runs, given and returned with spaces between."""
+        """Return the commits of runs; keys and commits are separated by spaces."""
         return " ".join(sorted({self.runs[key]["commit"] for key in keys.split() if key in self.runs}))
 
     def record(self, **more) -> dict:
-        """What the JSON says, with the entries of `more`."""
+        """Return the content of the JSON file, with the entries of `more`."""
         import matplotlib
 
         drawn = provenance()
@@ -57,13 +57,13 @@ class Origin:
 
 
 def commit_of(record: Mapping) -> str:
-    """The commit that a run or a picture was made at, with the mark of a checkout that had been changed since."""
+    """Return the commit of a run or a picture, marked ``-dirty`` if the checkout had changes."""
     git = record.get("git")
     return git["commit"] + ("-dirty" if git["dirty"] else "") if git else "unknown"
 
 
 def facts(run) -> dict:
-    """What the files of a figure say of one stored run."""
+    """Return the facts of one stored run that the files of a figure record."""
     config, record = run.config, run.record
     return {
         "dataset": config["dataset"]["name"],
@@ -82,7 +82,7 @@ def facts(run) -> dict:
 
 
 def reservations(runs: Iterable[Mapping]) -> list[str]:
-    """What to say of `facts` where one solver's runs on one data set, or any runs and the code, are of different sources.
+    """Return notes on runs whose sources differ: those of one solver on one data set, or those of any run and the code.
 
     Sources of different solvers differ anyway. A run from before sources were recorded is of unknown ones, which are
     not those of a run that has them. Solvers whose runs lost work, and data that are not the published ones, are named as well.

@@ -107,7 +107,7 @@ class SimplexQP:
 
     @property
     def rounds(self) -> bool:
-        """Whether the latest ``solve`` had to accept a larger gap than `tol` says, because of rounding."""
+        """True if rounding forced the latest ``solve`` to accept a larger gap than `tol`."""
         return self.accuracy > self.tol * np.abs(self.b[: self.size]).max()
 
     def _tolerance(self) -> float:

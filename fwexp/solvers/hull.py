@@ -131,7 +131,7 @@ class Hull:
 
     @property
     def rounds(self) -> bool:
-        """Whether rounding keeps the quadratic program from being solved as exactly as it should be."""
+        """True if rounding prevents the quadratic program from being solved to its tolerance."""
         return len(self) > 0 and self.qp.rounds
 
     def violation(self, w_s: np.ndarray, ell_s: float) -> float:

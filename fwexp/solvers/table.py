@@ -35,7 +35,7 @@ def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type]
 
 
 def _runs(solver: type[Solver], needs: Iterable[str], family: type) -> bool:
-    """Whether a family has the tiers, and if all its problems have weights that must not be negative, the solver keeps them so."""
+    """Return whether a solver runs on a family: the family has the tiers, and the solver keeps weights nonnegative if it must."""
     always = "nonnegative" in set(getattr(family, "_fields", ())) - set(getattr(family, "_field_defaults", ()))
     return set(needs) <= set(tiers_of(family)) and (solver.constraints or not always)
 

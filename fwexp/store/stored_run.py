@@ -55,7 +55,7 @@ class StoredRun:
 
     @property
     def is_placed(self) -> bool:
-        """Whether its place has the name of a data set, of a solver and of a run; what else lies in a store is damaged."""
+        """True if the path consists of names of a data set, a solver and a run."""
         return all(map(schema.is_name, self.place)) and schema.KEY.fullmatch(self.key) is not None
 
     @property
@@ -65,7 +65,7 @@ class StoredRun:
 
     @property
     def stale(self) -> bool:
-        """Whether it was made by other sources than those that are here, or by unknown ones."""
+        """True if the run was made by other sources than the present ones, or by unknown ones."""
         return bool(self.record) and staleness.is_stale(self.record)
 
     @property

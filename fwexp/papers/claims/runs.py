@@ -75,7 +75,7 @@ class Curves:
     behind: Sequence[float]
 
     def logged(self, low: float, high: float) -> np.ndarray:
-        """The positions in a range that any seed logged."""
+        """Return the positions in a range that any seed logged."""
         ends = [x[-1] for x, behind in zip(self.x, self.behind, strict=True) if np.isnan(behind)]
         if ends and min(ends) < COVERED * high:
             raise Undecided(f"{self.name} is logged until {min(ends):.3g}, the criterion looks at {low:g} to {high:g}")
@@ -86,7 +86,7 @@ class Curves:
         return points
 
     def at(self, points: np.ndarray) -> np.ndarray:
-        """The values at given positions, one row per seed; between logged points the logarithm is interpolated."""
+        """Return the values at given positions, one row per seed; the logarithm is interpolated between logged points."""
         rows = []
         for x, y, behind in zip(self.x, self.y, self.behind, strict=True):
             positive = bool((y > 0).all())
@@ -95,20 +95,20 @@ class Curves:
         return np.array(rows)
 
     def in_range(self, low: float, high: float) -> np.ndarray:
-        """The values at all logged positions of a range, one row per seed."""
+        """Return the values at all logged positions of a range, one row per seed."""
         return self.at(self.logged(low, high))
 
     def lowest(self) -> "Curves":
-        """The lowest values so far."""
+        """Return the curves of the lowest values so far."""
         low = [np.minimum.accumulate(y) for y in self.y]
         return Curves(self.name, self.x, low, [y[-1] if np.isfinite(b) else b for y, b in zip(low, self.behind, strict=True)])
 
     def until(self, level: float) -> np.ndarray:
-        """The positions where each seed first reaches a level, infinite where it does not; between points a power law."""
+        """Return where each seed first reaches a level, a power law between points; infinity if it does not."""
         return np.array([first(x, y, level) for x, y in zip(self.x, self.y, strict=True)])
 
     def rate(self, low: float, high: float) -> Rate:
-        """The exponent fitted in a range: least squares of the logarithms, seed by seed; the interval is over the seeds."""
+        """Return the exponent in a range: least squares of the logarithms, seed by seed, with the interval over the seeds."""
         points = self.logged(low, high)
         if len(points) < 4:
             raise Undecided(f"{self.name} has {len(points)} logged points from {low:g} to {high:g}, a rate needs 4")
@@ -117,7 +117,7 @@ class Curves:
 
 
 def interval(values: Sequence[float]) -> Rate:
-    """The mean of values, one per seed, with Student's 95 % interval; one value is its own."""
+    """Return the mean of values, one per seed, with Student's 95 % interval; for one value, the interval is that value."""
     from scipy.special import stdtrit
 
     values = np.asarray(values, dtype=float)
@@ -126,7 +126,7 @@ def interval(values: Sequence[float]) -> Rate:
 
 
 def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = LINES) -> Ordering:
-    """How `lower` lies to `upper` at all points of a range that the sparser one of them logged.
+    """Return how `lower` lies relative to `upper` at all points of a range that the sparser one of them logged.
 
     It is below where this quantile of its seeds, 0.5 for the lines and 1 for whole bands, is below the opposite one of `upper`.
     """
@@ -143,12 +143,12 @@ def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = 
 
 
 def quantile(values: np.ndarray, q: float) -> np.ndarray:
-    """The quantile over the seeds; infinite values are very large ones."""
+    """Return the quantile over the seeds; infinite values count as very large ones."""
     return np.quantile(np.clip(values, -HUGE, HUGE), q, axis=0)
 
 
 def first(x, y, level) -> float:
-    """The position where a curve first reaches a level, infinite where it does not; between its points a power law."""
+    """Return where a curve first reaches a level, a power law between its points; infinity if it does not."""
     reached = np.flatnonzero(y <= level)
     if not len(reached):
         return np.inf
@@ -160,19 +160,19 @@ def first(x, y, level) -> float:
 
 
 def reached(run: "pd.DataFrame", level: float, axis: str = "step", measure: str = "best") -> float:
-    """Where a run first logged a measure of at most a level, infinite if it did not."""
+    """Return where a run first logged a measure of at most a level, infinity if it did not."""
     rows = run[run[measure] <= level]
     return float(rows[axis].iloc[0]) if len(rows) else np.inf
 
 
 def examples(rows: "pd.DataFrame") -> int:
-    """The n of a run, by its effective passes."""
+    """Return the n of a run, computed from its passes."""
     end = rows.iloc[-1]
     return round(end["oracle_calls"] / end["passes"])
 
 
 def is_linear(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether y falls, and a line explains its logarithm better (by R^2) over x than over the logarithm of x."""
+    """Return whether y falls, and its logarithm is closer to a line (by R^2) over x than over the logarithm of x."""
     kept = (x >= 1) & (y > 10 * frames.FLOOR)
     if kept.sum() < 6:
         raise Undecided(f"{kept.sum()} logged points, a rate needs 6")
@@ -207,11 +207,11 @@ class Runs:
         return [name for name in style.in_table_order(self._heads["variant"]) if name != REFERENCE]
 
     def rows(self, variant: str = "", **where) -> "pd.DataFrame":
-        """The rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` what the run did."""
+        """Return the rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` the task of the run."""
         return self.results.iloc[self._find(variant, where)]
 
     def _find(self, variant: str, where: dict) -> np.ndarray:
-        """Where the rows stand."""
+        """Return the positions of the rows that have the given values."""
         heads, here = self._heads, np.ones(len(self._heads), dtype=bool)
         task, lam = where.get("task", "train"), where.get("lam")
         if "task" in heads:
@@ -229,20 +229,20 @@ class Runs:
         return np.sort(np.concatenate([self._places[k] for k in np.flatnonzero(here)]))
 
     def each(self, solver: str = "", task: str = "convex", **where) -> "list[pd.DataFrame]":
-        """The runs that have the given values, one frame each by step, with ``best``, the gap that is certified so far."""
+        """Return the runs that have the given values, one frame each by step, with ``best``, the gap certified so far."""
         rows = self.rows(task=task, **where, **({"solver": solver} if solver else {}))
         runs = [run.sort_values("step", kind="stable") for _, run in rows.groupby("key", sort=True)]
         return [run.assign(best=run["primal"].cummin() - run["dual"].cummax()) for run in runs]
 
     def one(self, solver: str, **where) -> "pd.DataFrame":
-        """The only run on convex sets that has the given values."""
+        """Return the only run on convex sets that has the given values."""
         runs = self.each(solver, **where)
         if len(runs) != 1:
             raise Undecided(f"{len(runs)} runs of {solver}, the criterion looks at one")
         return runs[0]
 
     def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", **where) -> Curves:
-        """The curves of a variant, one per seed."""
+        """Return the curves of a variant, one per seed."""
         asked = variant, measure, axis, *sorted(where.items())  # several parts of a criterion ask for the same ones
         if asked not in self._curves:
             self._curves[asked] = self._curves_of(variant, measure, axis, where)

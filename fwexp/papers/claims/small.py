@@ -27,12 +27,12 @@ class Outputs(NamedTuple):
         return float((self.psi**2).sum(axis=2).max())
 
     def worst(self, w: np.ndarray) -> np.ndarray:
-        """The output of largest H_i(w) of each example."""
+        """Return the output of largest H_i(w) of each example."""
         return augmented(self, w).argmax(axis=1)
 
 
 def some_outputs(seed: int, n: int = 4, m: int = 3, d: int = 3) -> Outputs:
-    """Random psi and losses."""
+    """Return random psi and losses."""
     rng = np.random.default_rng(seed)
     psi, losses = rng.standard_normal((n, m, d)), rng.uniform(0.2, 1.0, (n, m))
     psi[:, 0], losses[:, 0] = 0.0, 0.0
@@ -40,12 +40,12 @@ def some_outputs(seed: int, n: int = 4, m: int = 3, d: int = 3) -> Outputs:
 
 
 def mirrored(psi: np.ndarray) -> Outputs:
-    """The problem whose example i has the outputs 0, psi_i and -psi_i."""
+    """Return the problem whose example i has the outputs 0, psi_i and -psi_i."""
     return Outputs(np.stack([0.0 * psi, psi, -psi], axis=1), np.tile([0.0, 1.0, 1.0], (len(psi), 1)))
 
 
 def hard_outputs(n: int, m: int) -> Outputs:
-    """`fwexp.tasks.improvement.one_hard_example`; the wrong output of an easy example is there m times."""
+    """Return `fwexp.tasks.improvement.one_hard_example`, with the wrong output of each easy example repeated m times."""
     from fwexp.tasks.improvement import one_hard_example
 
     problem = one_hard_example(n, m)
@@ -55,7 +55,7 @@ def hard_outputs(n: int, m: int) -> Outputs:
 
 
 def as_problem(outputs: Outputs):
-    """The problem as functions, on which solvers run without compilation."""
+    """Return the problem as Python functions, on which solvers run without compilation."""
     import fwexp
 
     psi, losses = outputs
@@ -68,7 +68,7 @@ def as_problem(outputs: Outputs):
 
 
 def iterates(outputs: Outputs, solver: str, lam: float, steps: int, seed: int = 0, order: Sequence[int] | None = None, **options):
-    """w and b'a after 0, 1, ... steps of a solver of the package."""
+    """Return w and b'a after 0, 1, ... steps of a solver of the package."""
     from fwexp.solvers import SOLVERS, check_options
 
     cls = SOLVERS[solver]
@@ -84,7 +84,7 @@ def iterates(outputs: Outputs, solver: str, lam: float, steps: int, seed: int = 
 
 
 def subgradients(outputs: Outputs, lam: float, steps: Sequence[float], start=0.0) -> np.ndarray:
-    """The iterates of the subgradient method on P, with the given steps."""
+    """Return the iterates of the subgradient method on P, with the given steps."""
     ws = [start + np.zeros(outputs.psi.shape[2])]
     for step in steps:
         w = ws[-1]
@@ -93,7 +93,7 @@ def subgradients(outputs: Outputs, lam: float, steps: Sequence[float], start=0.0
 
 
 def coordinate_descent(X: np.ndarray, y: np.ndarray, C: float, order: Sequence[int]) -> np.ndarray:
-    """The iterates of dual coordinate descent on a binary SVM (Hsieh et al. 2008, algorithm 1)."""
+    """Return the iterates of dual coordinate descent on a binary SVM (Hsieh et al. 2008, algorithm 1)."""
     a, ws = np.zeros(len(y)), [np.zeros(X.shape[1])]
     for i in order:
         gradient = y[i] * (ws[-1] @ X[i]) - 1.0
@@ -104,19 +104,19 @@ def coordinate_descent(X: np.ndarray, y: np.ndarray, C: float, order: Sequence[i
 
 
 def block_curvatures(outputs: Outputs, lam: float) -> np.ndarray:
-    """C_f^(i), the largest ||psi_i(y) - psi_i(y')||^2/(lam n^2): the dual is quadratic."""
+    """Return C_f^(i), the largest ||psi_i(y) - psi_i(y')||^2/(lam n^2), because the dual is quadratic."""
     differences = outputs.psi[:, :, None] - outputs.psi[:, None]
     return (differences**2).sum(axis=3).max(axis=(1, 2)) / (lam * outputs.n**2)
 
 
 def curvature(outputs: Outputs, lam: float) -> float:
-    """C_f, the same for the sum over examples, of all pairs of corners."""
+    """Return C_f: the largest such value for sums over examples, over all pairs of corners."""
     corners = np.array([sum(rows) for rows in product(*outputs.psi)])
     return float(((corners[:, None] - corners[None]) ** 2).sum(axis=2).max() / (lam * outputs.n**2))
 
 
 def optimum(outputs: Outputs, lam: float) -> float:
-    """D* to 1e-9, by pairwise Frank-Wolfe on min lam/2 ||A a||^2 - b'a."""
+    """Return D* to 1e-9, by pairwise Frank-Wolfe on min lam/2 ||A a||^2 - b'a."""
     from fwexp.convex import Product, Quadratic, Simplex, minimize
 
     n, m, d = outputs.psi.shape
@@ -138,18 +138,18 @@ def dual(w: np.ndarray, ell: np.ndarray, lam: float) -> np.ndarray:
 
 
 def negative_dual(outputs: Outputs, lam: float, a: np.ndarray) -> float:
-    """f(a) = lam/2 ||A a||^2 - b'a."""
+    """Return f(a) = lam/2 ||A a||^2 - b'a."""
     w = np.einsum("im,imd->d", a, outputs.psi) / (lam * outputs.n)
     return float(0.5 * lam * w @ w - (a * outputs.losses).sum() / outputs.n)
 
 
 def augmented(outputs: Outputs, w: np.ndarray) -> np.ndarray:
-    """H_i(y; w) = L_i(y) - <w, psi_i(y)> of every output, (n, m)."""
+    """Return H_i(y; w) = L_i(y) - <w, psi_i(y)> of every output, (n, m)."""
     return outputs.losses - outputs.psi @ w
 
 
 def extragradient(F: np.ndarray, b: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """s_t and the mean of u_t after steps 0.1 of dual extragradient on the box [-1, 1]^d (algorithm 6 of the review)."""
+    """Return s_t and the mean of u_t of dual extragradient with step 0.1 on the box [-1, 1]^d (review, algorithm 6)."""
     s, points = np.zeros(len(b)), []
     for _ in range(steps):
         v = np.clip(0.1 * s, -1, 1)
@@ -159,7 +159,7 @@ def extragradient(F: np.ndarray, b: np.ndarray, steps: int) -> tuple[np.ndarray,
 
 
 def game_gap(M: np.ndarray, sign: int, steps: int) -> float:
-    """The gap of min_x max_y x'My on simplices after steps 2/(t+2) of saddle-point Frank-Wolfe with r = sign (My, -M'x)."""
+    """Return the gap of min_x max_y x'My on simplices after saddle-point Frank-Wolfe with steps 2/(t+2), r = sign (My, -M'x)."""
     x, y = np.eye(len(M))[0], np.eye(M.shape[1])[0]
     for t in range(steps):
         corners = np.eye(len(M))[(sign * M @ y).argmin()], np.eye(M.shape[1])[(-sign * M.T @ x).argmin()]
@@ -168,7 +168,7 @@ def game_gap(M: np.ndarray, sign: int, steps: int) -> float:
 
 
 def gaps(outputs: Outputs, lam: float, a: np.ndarray, log_loss: bool = False) -> tuple[float, float]:
-    """The linearisation gap max_s <a - s, grad f(a)> and the Lagrangian gap P(A a) + f(a) at a dual point a (n, m).
+    """Return the linearisation gap max_s <a - s, grad f(a)> and the Lagrangian gap P(A a) + f(a) at a dual point a (n, m).
 
     With the log-loss P has (1/n) sum_i log sum_y exp(-<w, psi_i(y)>), and f the negative entropies of a_i over n for -b'a.
     """
@@ -185,7 +185,7 @@ def gaps(outputs: Outputs, lam: float, a: np.ndarray, log_loss: bool = False) ->
 
 
 def worst_on_path(outputs: Outputs, eps: float, lam_min: float, count: int, seed: int) -> float:
-    """The largest suboptimality of the weights of a regularisation path at random lam, from lam_min to twice lam_inf."""
+    """Return the largest suboptimality on a regularisation path at random lam, from lam_min to twice lam_inf."""
     import fwexp
 
     path = fwexp.regularization_path(as_problem(outputs), eps, lam_min=lam_min)
@@ -194,7 +194,7 @@ def worst_on_path(outputs: Outputs, eps: float, lam_min: float, count: int, seed
 
 
 def averages(values: np.ndarray) -> dict[str, np.ndarray]:
-    """Means of the iterates up to step K = 1, 2, ...: with weights k, and of the second half."""
+    """Return means of the iterates up to step K = 1, 2, ...: with weights k, and of the second half."""
     k = np.arange(1.0, len(values)).reshape(-1, *[1] * (values.ndim - 1))
     weighted = np.cumsum(k * values[1:], axis=0) / np.cumsum(k, axis=0)
     halves = np.array([values[(K + 1) // 2 : K + 1].mean(axis=0) for K in range(1, len(values))])

@@ -65,7 +65,7 @@ class Finding:
 
 
 def for_json(value) -> float | int | str | None:
-    """A measured value as JSON has it: four digits, and words where a number is none."""
+    """Return a measured value for JSON: a number of four digits, or a word if it is not finite."""
     if isinstance(value, str):
         return value
     value = float(value)

@@ -112,7 +112,7 @@ def check_all(claims: Mapping[str, Claim], results_dir="results", preset: str = 
 
 
 def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:
-    """The keys of those of some configurations whose runs are stored."""
+    """Return the keys of the configurations whose runs are stored."""
     from fwexp import store
 
     return {key for key, config in wanted.items() if store.stored(results_dir, config) is not None}
@@ -217,7 +217,7 @@ def _expanded(name: str, preset: str) -> list[dict]:
 
 
 def _equal(config: Mapping, name: str, value) -> bool:
-    """Whether a configuration has a value: ``dataset`` and ``task`` by their names, options as ``solver.step``."""
+    """Return whether a configuration has a value: ``dataset`` and ``task`` by their names, options as ``solver.step``."""
     group, _, option = name.partition(".")
     chosen = config.get(group, "train" if group == "task" else None)
     if isinstance(chosen, Mapping):

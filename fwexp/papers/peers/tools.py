@@ -107,28 +107,28 @@ class PythonOracle:
         return self.num_classes * self.X.shape[1]
 
     def features(self, i: int, label: int) -> np.ndarray:
-        """The joint features of an example and a class."""
+        """Return the joint features of an example and a class."""
         phi = np.zeros((self.num_classes, self.X.shape[1]))
         phi[label] = self.X[i]
         return phi.ravel()
 
     def loss(self, i: int, label: int) -> float:
-        """0 or 1."""
+        """Return the 0/1 loss."""
         return float(label != self.y[i])
 
     def max_oracle(self, i: int, w: np.ndarray) -> int:
-        """The class of largest loss plus score."""
+        """Return the class of largest loss plus score."""
         self.calls += 1
         scores = w.reshape(self.num_classes, -1) @ self.X[i] + 1.0
         scores[self.y[i]] -= 1.0
         return int(scores.argmax())
 
     def problem(self):
-        """It as our problem."""
+        """Return the problem of fwexp with these functions."""
         return fwexp.CallbackProblem(self.y.tolist(), features=self.features, loss=self.loss, max_oracle=self.max_oracle)
 
     def public(self, w: np.ndarray) -> np.ndarray:
-        """Weights in the order of `fwexp.multiclass_problem`."""
+        """Return weights in the order of `fwexp.multiclass_problem`."""
         return np.ascontiguousarray(w.reshape(self.num_classes, -1).T).ravel()
 
 
@@ -213,7 +213,7 @@ class Sequences:
 
     @classmethod
     def of(cls, problem) -> "Sequences":
-        """Those of a problem."""
+        """Return the sequences of a problem."""
         x, ptr = inputs(problem), problem.label_ptr
         names = [str(f) for f in range(x.shape[1])]
         ones = bool((x.data == 1.0).all())
@@ -224,7 +224,7 @@ class Sequences:
         return cls(items, np.split(problem.labels, ptr[1:-1]))
 
     def error(self, predicted: Sequence[Sequence[int]]) -> float:
-        """The mean share of wrong labels of a sequence, which is our test error."""
+        """Return the mean share of wrong labels of a sequence, which is the test error of fwexp."""
         return float(np.mean([np.mean(labels != np.asarray(guess)) for labels, guess in zip(self.labels, predicted, strict=True)]))
 
 

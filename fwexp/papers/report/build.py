@@ -90,7 +90,7 @@ def build(results_dir="results") -> Path:
 
 
 def _by_page(figures: list[Drawn]) -> dict[str, list[Drawn]]:
-    """The figures of each page: one per paper, also where none is drawn, and those of others where there are any."""
+    """Return the figures of each page: one page per paper, and one for other figures if there are any."""
     pages: dict[str, list[Drawn]] = {name: [] for name in PAPERS}
     for figure in figures:
         pages.setdefault(figure.page, []).append(figure)

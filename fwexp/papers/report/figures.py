@@ -83,12 +83,12 @@ class Drawn:
 
     @property
     def yours(self) -> bool:
-        """Whether it is not of this package: of another one, or drawn by ``fwexp compare`` for whoever asked."""
+        """True if the figure belongs to another package or was drawn by ``fwexp compare``."""
         return self.figure.name not in FIGURES or not is_ours(FIGURES.module(self.figure.name))
 
     @property
     def has_curves(self) -> bool:
-        """Whether the page draws its curves itself: not the steps of ``fwexp compare``, nor the few points that are published."""
+        """True if the page draws the curves itself, which it does for figures with all their points."""
         is_whole = self.stem is not None and self.preset != PUBLISHED
         return is_whole and self.figure.has_curves and self.figure.name in FIGURES
 
@@ -125,7 +125,7 @@ class Drawn:
                 raise Damaged(f"{self.stem.name}{suffix} cannot be read ({type(error).__name__})") from error
 
     def read(self, suffix: str) -> bytes:
-        """What one of its files holds.
+        """Return the content of one of the files.
 
         Raises
         ------
@@ -139,13 +139,13 @@ class Drawn:
 
 
 def damage(name: str, error: Damaged, preset: str = "full") -> str:
-    """The line that says what is wrong with the files of a figure, and how to mend it."""
+    """Return the line that says what is wrong with the files of a figure, and how to mend it."""
     again = f"fwexp figure {name}" + (f" --preset {preset}" if preset not in ("full", PUBLISHED) else "")
     return f"figure {name} is damaged: {error}; draw it again with {again}"
 
 
 def drawn(results_dir: Path) -> list[Drawn]:
-    """All figures of the catalogue, each drawn from full runs, else from short ones, else published; damaged ones are none."""
+    """Return all figures of the catalogue: drawn from full runs, otherwise from short ones, otherwise published."""
     FIGURES.load_all()
     return [_files(figure, results_dir) for _, figure in sorted(FIGURES.items())]
 
@@ -171,7 +171,7 @@ def _files(figure, results_dir):
 
 
 def compared(results_dir: Path) -> list[Drawn]:
-    """What ``fwexp compare`` drew."""
+    """Return the figures that ``fwexp compare`` drew."""
     found = []
     for path in sorted(results_dir.glob("figures/compare/*.json")):
         name = f"compare/{path.stem}"
@@ -187,7 +187,7 @@ def compared(results_dir: Path) -> list[Drawn]:
 
 
 def small_picture(content: bytes, width: int) -> bytes:
-    """A PNG as a WebP that is at most so many pixels wide."""
+    """Return a PNG as a WebP of at most this width in pixels."""
     from PIL import Image
 
     picture, small = Image.open(io.BytesIO(content)), io.BytesIO()
@@ -201,7 +201,7 @@ def small_picture(content: bytes, width: int) -> bytes:
 
 
 def curves(pictured: Drawn) -> dict:
-    """The panels of a figure with all curves, from its CSV, as plain data."""
+    """Return the panels of a figure with all curves, from its CSV, as plain data."""
     frame = pd.read_csv(io.BytesIO(pictured.read(".csv")), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ)
     axes = pictured.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
     panels = []
@@ -222,7 +222,7 @@ def curves(pictured: Drawn) -> dict:
 
 
 def looks(variants: Iterable[str]) -> list[dict]:
-    """How the lines of variants look, in the order of legends."""
+    """Return the looks of the lines of variants, in the order of legends."""
     return [
         {
             "name": name,

@@ -31,7 +31,7 @@ IN_THE_PAPERS = {
 
 
 def findings(compared: pd.DataFrame, pages: Mapping[str, Mapping]) -> list[dict]:
-    """What each paper is read for, as measured: how many times less its method costs, in the median over problems."""
+    """Return the main finding of each paper, as measured: the median factor by which its method costs less."""
     papers = [paper for paper in PAPERS.values() if paper.advance]
     papers.sort(key=lambda paper: (not is_ours(PAPERS.module(paper.name)), paper.year or 9999))
     return [_finding(paper, compared, pages) for paper in [*papers[:2], OURS, *papers[2:]]]
@@ -63,7 +63,7 @@ def _times(factor: float) -> str:
 
 
 def _title(method: str) -> str:
-    """What the file of a method says of it, without its paper and what it says of other files."""
+    """Return the title in the file of a method, without its paper and remarks on other files."""
     title = methods()[method].title if method in methods() else ""
     return re.split(r":| \(", title)[0] or method
 
@@ -113,7 +113,7 @@ def compare(compared: pd.DataFrame) -> dict:
 
 
 def _first(rows: pd.DataFrame, cost: str) -> dict | None:
-    """Which side is the first, and how far ahead of the next; None where none gets there, or all begin there."""
+    """Return the first side and its lead over the next; None if no side arrives, or all of them start there."""
     first, *others = rows.sort_values(cost).to_dict("records")
     if not (first[cost] > 0 and np.isfinite(first[cost])):
         return None

@@ -118,14 +118,14 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
 
 
 def _bearing(figure: Figure, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
-    """The claims that bear on a figure, those that it shows and those that are decided by its preset, as they are on its data."""
+    """Return the claims that a figure shows and those that its preset decides, restricted to its data."""
     decided = {id for id, claim in all_claims().items() if figure.name in (need.preset for need in claim.needs)}
     decided.update(shown_by(figure.name))
     return {id: _on(figure.places, record) for id, record in everything.items() if id in decided}
 
 
 def _on(places: Sequence[str], record: Mapping) -> Mapping:
-    """A claim with those of its parts only that name one of some data sets; as it is where none or all do."""
+    """Return a claim with only those parts that name one of some data sets; unchanged if no part or every part does."""
     if not places:
         return record
     parts = {part: held for part, held in record["parts"].items() if any(place in part for place in places)}
@@ -136,7 +136,7 @@ def _on(places: Sequence[str], record: Mapping) -> Mapping:
 
 
 def _looking(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
-    """The claims that look at its runs, among others."""
+    """Return the claims that read runs of this figure, possibly among others."""
     drawn = set(pictured.record.get("runs", ()))
     return {id: record for id, record in everything.items() if drawn & set(record["runs"])}
 
@@ -154,7 +154,7 @@ class State(NamedTuple):
 
 
 def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str, Mapping]) -> State:
-    """What became of the paper's claims that bear on a figure, else of those that look at its runs."""
+    """Return the state of the paper's claims about a figure, otherwise of those that read its runs."""
     name, kind = pictured.figure.name, pictured.figure.kind
     if not pictured.stem:
         return State("", "Not drawn yet.")
@@ -182,7 +182,7 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
 
 
 def _finite(value):
-    """Numbers that JSON has, to five digits; null for others."""
+    """Return numbers for JSON, to five digits; None for those that are not finite."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -193,7 +193,7 @@ def _finite(value):
 
 
 def _markdown(pictured: Drawn) -> dict:
-    """A table of ours, which is Markdown, by its cells, and the words below it."""
+    """Return the cells of a Markdown table that fwexp wrote, and the words below it."""
     lines = pictured.read(".md").decode().splitlines()
     cells = [_cells(line) for line in lines if line.startswith("|")]
     words = [line.replace("**", "").replace("\\*", "*") for line in lines if line and not line.startswith(("|", "<!--"))]

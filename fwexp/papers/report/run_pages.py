@@ -27,7 +27,7 @@ USED = ("claims", "figures")  # behind the cells of a run
 
 
 def script(name: str, content) -> str:
-    """A file of data, for a script tag."""
+    """Return a file of data for a script tag."""
     return f"report.take({json.dumps(name)}, {json.dumps(content, ensure_ascii=False, separators=(',', ':'), allow_nan=False)});\n"
 
 
@@ -74,12 +74,12 @@ def tables(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping],
 
 
 def number(value, digits: int = 4):
-    """A number as JSON has it, to some digits; None where it is none, or missing."""
+    """Return a number for JSON, rounded to some digits; None if it is missing or not finite."""
     return float(f"{value:.{digits}g}") if value is not None and np.isfinite(value) else None
 
 
 def _using(keys: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """By key, the names of what looks at a run."""
+    """Return, by key, the names of the figures and claims that read a run."""
     using = defaultdict(list)
     for name, of_name in keys.items():
         for key in of_name:
@@ -88,14 +88,14 @@ def _using(keys: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _places(runs: Sequence) -> dict[str, str]:
-    """By key, the data set with its options, as far as that is known."""
+    """Return, by key, the data set with its options, as far as that is known."""
     heads = pd.DataFrame([run.columns() for run in runs if run.config])
     known = dict(zip(heads["key"], comparison.problems(heads).str.partition(", lam=")[0], strict=True)) if len(heads) else {}
     return {run.key: known.get(run.key, run.columns()["dataset"]) for run in runs}
 
 
 def _options(runs: Sequence, places: Mapping[str, str]) -> dict[str, str]:
-    """By key, the options in which runs differ that are alike in task, data, lam and method."""
+    """Return, by key, the options that tell apart runs with equal task, data, lam and method."""
     from fwexp.store.run_labels import differing
 
     alike = defaultdict(list)
@@ -109,7 +109,7 @@ def _options(runs: Sequence, places: Mapping[str, str]) -> dict[str, str]:
 
 
 def _traces(results: pd.DataFrame) -> dict[str, dict[str, dict]]:
-    """By key and variant, some of the rows that were logged: the columns that are known."""
+    """Return, by key and variant, some of the logged rows with the known columns."""
     if results.empty:
         return {}
     columns = [name for name in (*POSITIONS, *MEASURES) if name in results]
@@ -125,7 +125,7 @@ def _traces(results: pd.DataFrame) -> dict[str, dict[str, dict]]:
 
 
 def _details(run) -> dict:
-    """What the page of a run says beside its row and its trace."""
+    """Return what the page of a run shows in addition to its row and its trace."""
     record, calls, passes = run.record, run.record.get("oracle_calls"), run.record.get("passes")
     numbers = {name: number(record.get(name), 8) for name in ("primal", "dual", "gap", "lam")}
     words = {name: record.get(name) for name in ("reason", "iterate", "created", "error", "step", "oracle_calls")}
@@ -150,7 +150,7 @@ def _yaml(config) -> str:
 
 
 def _environment(record: Mapping) -> str:
-    """What a run was made with, in a line."""
+    """Return the commit, the versions and the machine of a run in one line."""
     made = record.get("provenance") or {}
     versions = {"Python": made.get("python"), **(made.get("versions") or {})}
     said = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
@@ -158,6 +158,6 @@ def _environment(record: Mapping) -> str:
 
 
 def with_suboptimality(results: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
-    """Results with the distance of the objective to the highest dual of all comparable runs, and with methods."""
+    """Return results with methods and with the distance of the objective to the highest dual of all comparable runs."""
     distance = (compared["primal"] - compared["highest"]) if len(compared) else pd.Series(dtype=float)
     return results.assign(suboptimality=distance.where(distance > FLOOR).reindex(results.index))
