@@ -1,15 +1,16 @@
 """Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, shown
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
-from fwexp.options import check_choice
+from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
 from fwexp.problems.segmentation import segmentation_problem
@@ -17,6 +18,7 @@ from fwexp.types import Lam
 
 VOID = (-100, -1, 255)  # of images and graphs, for nodes without a label
 PAIRWISE = ("potts", "full")
+SIDES = ((0, 1), (1, 0), (1, 1), (1, -1))  # of a pixel: how far the neighbour is down and to the right
 FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
 
 
@@ -35,8 +37,14 @@ class GraphSVM(PartsScore, CertifiedSVM):
     pairwise : {"potts", "full"}
         What edges have weights for: that their labels differ; or every pair of labels, at the beginning and at the end of an edge,
         so that labels may repel each other, and there may be rules of order. Then the best labeling is found, and training
-        certified, where no graph has a cycle, as chains and trees. Else it is sought by a local search, slower, and nothing is
-        certified, which `fit` warns of.
+        certified, where every graph has no cycle, as chains and trees, or at most 65,536 labelings. Otherwise a slower local
+        search looks for it, nothing is certified, and `fit` warns.
+    connectivity : {4, 8}
+        How many neighbours a pixel of an image has: with 8 also those at its corners.
+    contrast : bool
+        Whether every edge of an image has a second set of features, exp(-||x_a - x_b||^2 / (2 m)) times those of the first, where
+        x_a and x_b are the features of its pixels and m is the mean of ||x_a - x_b||^2 in that image: edges between pixels that
+        differ little then cost more to cut.
     loss : {"errors", "share", "balanced"}
         H_i bounds the number of wrong nodes in graph i, and the mean is over the N nodes of all graphs; or the mean is over the
         graphs, and H_i bounds the share of wrong nodes, or the mean of the shares of the labels that graph i has.
@@ -65,7 +73,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
     -----
     X is a list of images, arrays (H, W, p) or (H, W), whose pixels are neighbours of those beside, above and below; or of graphs,
     as tuples (lists) of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. With
-    ``pairwise="full"`` edges of images have two features: that they go to the right, and that they go down. y is a list of arrays
+    ``pairwise="full"`` edges of images have a feature per direction: to the right, down, and with ``connectivity=8`` down to the
+    right and down to the left. y is a list of arrays
     of labels, (H, W) or (V,). No constant is added. Missing labels are rejected: None, NaN, masked entries and "", and where labels
     are 0, 1, ... also -1, -100 and 255.
 
@@ -84,6 +93,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
     lam: Lam = field(default=1e-4, kw_only=False)
     C: float | None = None
     pairwise: str = "potts"
+    connectivity: int = 4
+    contrast: bool = False
     loss: str = "errors"
     class_weight: Any = None
     warm_start: bool = False
@@ -145,7 +156,15 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return self._from_graphs(graphs, _labels(y, graphs))
 
     def _graphs(self, X) -> list[tuple]:
-        return _graphs(X, self.pairwise == "full")
+        if self.connectivity not in (4, 8):
+            raise ParameterError(f"connectivity must be 4 or 8, got {shown(self.connectivity)}")
+        contrast = check_flag("contrast", self.contrast)
+        X = as_list("X", X, FORMS)
+        if not X:
+            raise ParameterError("X must hold at least one example, got n = 0")
+        names = [f"X[{i}]" for i in range(len(X))]
+        directions = SIDES[: self.connectivity // 2], self.pairwise == "full", contrast
+        return [_graph(name, x) if _is_graph(name, x) else _grid(name, x, *directions) for name, x in zip(names, X)]
 
     def _known(self, graphs: list[tuple]) -> list[tuple]:
         """Return graphs, if they have as many features as those in training."""
@@ -169,8 +188,9 @@ class GraphSVM(PartsScore, CertifiedSVM):
                 raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
         features, edges, of_edges, _ = map(list, zip(*graphs))
         if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
-            costs = {"loss": self.loss, "class_weight": self.class_weight_}
-            return full_pairs.FullPairsProblem(features, edges, of_edges, numbers, len(self.classes_), **costs)
+            weights = None if self.class_weight_ is None else [self.class_weight_[of_one] for of_one in numbers]
+            pairs = features, edges, of_edges, numbers, len(self.classes_)
+            return full_pairs.FullPairsProblem(*pairs, loss=self.loss, weights=weights)
         for i, rows in enumerate(of_edges):
             if rows.size and (least := rows.min()) < 0:
                 raise ParameterError(f'edge features in X[{i}] must be >= 0 unless pairwise="full", got {least:g}')
@@ -184,15 +204,6 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     def _restore(self, classes, num_features, class_weight=None):
         self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
-
-
-def _graphs(X, directed: bool) -> list[tuple]:
-    """Return node features, edges, edge features and the shape of the labels of every input."""
-    X = as_list("X", X, FORMS)
-    if not X:
-        raise ParameterError("X must hold at least one example, got n = 0")
-    names = [f"X[{i}]" for i in range(len(X))]
-    return [_graph(name, x) if _is_graph(name, x) else _grid(name, x, directed) for name, x in zip(names, X)]
 
 
 def _is_graph(name: str, x) -> bool:
@@ -222,17 +233,29 @@ def _widened(graphs: list[tuple], q: int) -> list[tuple]:
     return [(features, edges, of_edges if len(edges) else np.ones((0, q)), shape) for features, edges, of_edges, shape in graphs]
 
 
-def _grid(name: str, x, directed: bool) -> tuple:
+def _grid(name: str, x, sides: Sequence[tuple[int, int]], directed: bool, contrast: bool) -> tuple:
+    """Return an image as a graph, whose edges lead from every pixel to those at its ``sides``."""
     x = as_floats(name, x, "be an image, an array (H, W, p) or (H, W), or a tuple for a graph")
     x = x[..., None] if x.ndim == 2 else x
     if x.ndim != 3 or x.size == 0:
         raise ParameterError(f"{name} must be an image, an array (H, W, p) or (H, W), or a tuple for a graph, got shape {x.shape}")
-    places = np.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2])
-    sides = (places[:, :-1], places[:, 1:]), (places[:-1], places[1:])
-    beside, below = (np.column_stack([one.ravel(), other.ravel()]) for one, other in sides)
-    directions = np.repeat(np.eye(2), [len(beside), len(below)], axis=0)
-    edges = np.concatenate([beside, below])
-    return x.reshape(-1, x.shape[2]), edges, directions if directed else np.ones((len(edges), 1)), x.shape[:2]
+    found = [_edges_to(x.shape[:2], *side) for side in sides]
+    features, edges = x.reshape(-1, x.shape[2]), np.concatenate(found)
+    of_edges = np.repeat(np.eye(len(sides)), [len(part) for part in found], axis=0) if directed else np.ones((len(edges), 1))
+    if contrast:
+        differences = np.square(features[edges[:, 0]] - features[edges[:, 1]]).sum(axis=1)
+        mean = differences.mean() if len(edges) else 0.0
+        likeness = np.exp(-0.5 * differences / mean) if mean > 0.0 else np.ones(len(edges))
+        of_edges = np.hstack([of_edges, of_edges * likeness[:, None]])
+    return features, edges, of_edges, x.shape[:2]
+
+
+def _edges_to(shape: tuple[int, int], down: int, right: int) -> np.ndarray:
+    """Return the edges from every pixel to the one so many rows below and columns to the right, where there is one."""
+    places = np.arange(shape[0] * shape[1]).reshape(shape)
+    start = places[: shape[0] - down, max(-right, 0) : shape[1] - max(right, 0)]
+    end = places[down:, max(right, 0) : shape[1] - max(-right, 0)]
+    return np.column_stack([start.ravel(), end.ravel()])
 
 
 def _array(labels) -> np.ndarray:

@@ -11,10 +11,15 @@ from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base_classes import ClassifierMixin
 from fwexp.estimators.estimator import as_array_of
 from fwexp.estimators.examples import ExampleModel
+from fwexp.estimators.graph_svm import PAIRWISE
+from fwexp.estimators.labels import weights_of
 from fwexp.options import check_choice
+from fwexp.oracles.max_flow import incidence, min_cut, scratch_size
+from fwexp.problems import full_pairs
 from fwexp.problems.chain import LOSSES
 from fwexp.problems.features import as_features
 from fwexp.problems.graphs import check_edges
+from fwexp.problems.python_oracles import read_only
 from fwexp.problems.segmentation import segmentation_from_arrays
 from fwexp.types import Lam
 
@@ -23,13 +28,19 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     """Predict sets of labels, trained to a certified gap.
 
     A set of labels has the scores of its labels, minus a weight u_e >= 0 for every edge e with one of its two labels alone: labels
-    may attract each other, not repel. The best set is found exactly, by a minimum cut. Training minimises
+    may attract each other, not repel, unless ``pairwise="full"``. A minimum cut finds the best set exactly. Training minimises
     lam/2 ||w||^2 + 1/N sum_i H_i(w), where H_i bounds the number of wrong labels of example i, and N is n L.
 
     Parameters
     ----------
     edges : "full", None or int array (E, 2)
-        Which labels may attract each other: all, none (each label is a classifier of its own), or these pairs of columns of y.
+        Which labels may influence each other: all, none (each label is a classifier of its own), or these pairs of columns of y.
+    pairwise : {"potts", "full"}
+        What edges have weights for: that one of their labels is absent; or each of the four cases, so that labels may also repel
+        each other. Then training is slower, and it is certified where the edges have no cycle or there are at most 16 labels.
+    class_weight : dict or "balanced", optional
+        By how much errors at a label cost more, by default 1; ``"balanced"``: at every label so that the examples that have it
+        count as much together as those that do not.
     loss : {"errors", "share"}
         H_i bounds the number of wrong labels of example i, and the mean is over all N = n L labels; or H_i bounds the share of
         wrong labels, and the mean is over the examples.
@@ -37,7 +48,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         Which iterate of `fwexp.solve` has the weights, by default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
     solver : str
-        A solver or method of `fwexp.solve` that keeps weights nonnegative.
+        A solver or method of `fwexp.solve` that keeps weights nonnegative, unless ``pairwise="full"``.
 
     Attributes
     ----------
@@ -48,9 +59,11 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     intercept_ : ndarray (L,)
         Weights of the constant feature.
     edges_ : ndarray (E, 2)
-        The pairs of labels that may attract each other.
-    edge_weights_ : ndarray (E,)
-        How much they do.
+        The pairs of labels that may influence each other.
+    edge_weights_ : ndarray (E,) or (E, 2, 2)
+        How much they attract each other; with ``pairwise="full"`` the scores of [absent, present] of both.
+    class_weight_ : ndarray (2, L) or None
+        What errors cost where a label is absent, and where it is present.
 
     Notes
     -----
@@ -69,7 +82,9 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     lam: Lam = field(default=1e-4, kw_only=False)
     C: float | None = None
     edges: Any = "full"
+    pairwise: str = "potts"
     loss: str = "errors"
+    class_weight: Any = None
     warm_start: bool = False
 
     averages = True
@@ -87,13 +102,38 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         ndarray (n, L)
             Of 0 and 1.
         """
-        rows = self._rows(X)
-        unknown = np.zeros((rows.shape[0], len(self.classes_)), dtype=np.int64)
-        return np.array(self.result_.predict(self._from_rows(rows, unknown)))
+        best = np.array([self._best(scores) for scores in self._scores(X)], dtype=np.int64)
+        return best.reshape(-1, len(self.classes_))
+
+    def decision_function(self, X):
+        """Return by how much the best set with a label has a higher score than the best set without it.
+
+        Parameters
+        ----------
+        X : sequence of inputs
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray (n, L)
+            Positive for labels in the predicted set, negative for others.
+        """
+        scores = self._scores(X)
+        if not len(self.edges_):
+            return scores
+        margins = np.empty(scores.shape)
+        for i, of_one in enumerate(scores):
+            enough = np.abs(of_one).sum() + 4.0 * np.abs(self.edge_weights_).sum() + 1.0
+            for label in range(len(of_one)):
+                present, absent = (self._best(of_one + sign * enough * (np.arange(len(of_one)) == label)) for sign in (1.0, -1.0))
+                margins[i, label] = self._value(of_one, present) - self._value(of_one, absent)
+        return margins
 
     @property
     def edge_weights_(self) -> np.ndarray:
-        """How much the labels of every edge attract each other, (E,)."""
+        """How much the labels of every edge attract each other, (E,), or the scores of their four cases, (E, 2, 2)."""
+        if self.pairwise == "full":
+            return self.result_.w[2 * self._size :][: 4 * len(self.edges_)].reshape(-1, 2, 2)
         return self.result_.w[self._size :][: len(self.edges_)]
 
     @property
@@ -102,13 +142,37 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     @property
     def _rows_of_weights(self) -> np.ndarray:
-        return self.result_.w[: self._size].reshape(len(self.classes_), -1)
+        """Weights of features for presence, against those for absence."""
+        if self.pairwise == "full":
+            weights = read_only(np.diff(self.result_.w[: 2 * self._size].reshape(-1, 2))[:, 0])
+        else:
+            weights = self.result_.w[: self._size]
+        return weights.reshape(len(self.classes_), -1)
+
+    def _scores(self, X) -> np.ndarray:
+        """Return the scores of labels of their own, (n, L)."""
+        return np.asarray(self._with_constant(self._rows(X)) @ self._rows_of_weights.T)
+
+    def _best(self, scores: np.ndarray) -> np.ndarray:
+        """Return the best set of labels, (L,)."""
+        if self.pairwise == "full":
+            return full_pairs.label(np.column_stack([np.zeros(len(scores)), scores]), self.edge_weights_, self.edges_)
+        ends, y = self.edges_.astype(np.int32).ravel(), np.empty(len(scores), dtype=np.int32)
+        graph = np.repeat(self.edge_weights_, 2), ends, *incidence(ends, len(y)), y
+        min_cut(np.array(scores), *graph, np.empty(scratch_size(len(y), len(ends))))
+        return y
+
+    def _value(self, scores: np.ndarray, y: np.ndarray) -> float:
+        """Return the score of a set of labels."""
+        a, b = y[self.edges_].T
+        of_edges = self.edge_weights_
+        return float(scores @ y + (of_edges[np.arange(len(a)), a, b].sum() if of_edges.ndim == 3 else -(of_edges @ (a != b))))
 
     def _learn(self, X, y):
         names = _names(y)
         X, y = self._learn_rows(X, _indicators(y), multi_output=True)
         self.classes_ = np.arange(y.shape[1]) if names is None else as_array_of(names)
-        self.edges_ = self._edges(y.shape[1])
+        self.edges_, self.class_weight_ = self._edges(y.shape[1]), self._class_weights(y)
         return self._from_rows(X, y)
 
     def _problem(self, X, y):
@@ -156,8 +220,13 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         places = rows.indices + np.repeat(np.tile(p * np.arange(L), n), np.diff(rows.indptr))
         nodes = sp.csr_array((rows.data, places, rows.indptr), shape=(n * L, L * p))
         q = max(E, 1)  # a feature that no edge has
+        loss, weights = check_choice("loss", self.loss, LOSSES), self.class_weight_
+        costs = None if weights is None else np.where(y == 1, weights[1], weights[0])
+        if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
+            graphs = [nodes[i : i + L] for i in range(0, n * L, L)], [self.edges_] * n, [np.eye(E, q)] * n
+            return full_pairs.FullPairsProblem(*graphs, list(y), 2, loss=loss, weights=None if costs is None else list(costs))
         pairs = sp.csr_array((np.ones(n * E), np.tile(np.arange(E), n), np.arange(n * E + 1)), shape=(n * E, q))
-        return segmentation_from_arrays(
+        problem = segmentation_from_arrays(
             as_features(nodes, copy=False),
             as_features(pairs, copy=False),
             edges=[self.edges_] * n,
@@ -166,15 +235,23 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
             label_ptr=L * np.arange(n + 1),
             num_features=L * p,
             num_pairwise=q,
-            loss=check_choice("loss", self.loss, LOSSES),
+            loss=loss,
             foreground_only=True,
         )
+        return problem if costs is None else problem._replace(node_loss=problem.node_loss * costs.ravel())
+
+    def _class_weights(self, y: np.ndarray) -> np.ndarray | None:
+        """Return by how much more errors cost at the absence and at the presence of every label, (2, L)."""
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            return 0.5 * len(y) / np.maximum([(y == 0).sum(axis=0), (y == 1).sum(axis=0)], 1)
+        weights = weights_of(self.class_weight, self.classes_, [])
+        return None if weights is None else np.stack([weights, weights])
 
     def _learned(self):
-        return super()._learned() | {"edges": self.edges_}
+        return super()._learned() | {"edges": self.edges_, "class_weight": self.class_weight_}
 
-    def _restore(self, edges, **learned):
-        self.edges_ = np.reshape(edges, (-1, 2))
+    def _restore(self, edges, class_weight, **learned):
+        self.edges_, self.class_weight_ = np.reshape(edges, (-1, 2)), class_weight
         super()._restore(**learned)
 
 

@@ -5,15 +5,16 @@
 with edge features z_e of any sign. w holds ``W[f*L + k]`` for node feature f and label k, then ``U[(j*L + k)*L + l]`` for edge
 feature j and labels k, l at the beginning and at the end, so d = L p + q L^2. The loss is that of ``segmentation``.
 
-Where no graph has a cycle, as chains and trees, the best labeling is found (``oracles.tree_max_product``). Else that is NP-hard,
-and the oracle (``oracles.pair_expansion``) is declared inexact: what it finds is never worse than the true labeling, and nothing
-is certified.
+Where a graph has no cycle, as chains and trees, the best labeling is found (``oracles.tree_max_product``), and where it has few
+labelings all are tried (``oracles.every_labeling``). Otherwise that is NP-hard, and the oracle (``oracles.pair_expansion``) is
+declared inexact: it finds a labeling that is never worse than the true one, and nothing is certified.
 """
 
 import numpy as np
 
 from fwexp.errors import ParameterError
 from fwexp.options import check_choice
+from fwexp.oracles.every_labeling import are_few, best_of_all
 from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.pair_expansion import expand_pairs, scratch_size
 from fwexp.oracles.tree_max_product import is_forest, label_forest
@@ -48,14 +49,32 @@ def _tables(x, z, w, num_labels: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def decode(x, edges, z, w, num_labels: int, more=0.0, forest: bool | None = None) -> np.ndarray:
-    """Return a labeling of high score under w, of a ``forest`` of the highest; ``more`` (V, L) is added to the scores of nodes."""
+    """Return a labeling of high score under w, as `label` does; ``more`` (V, L) is added to the scores of nodes."""
     score, pairs = _tables(x, z, w, num_labels)
+    return label(score + more, pairs, edges, forest)
+
+
+def label(score: np.ndarray, pairs: np.ndarray, edges: np.ndarray, forest: bool | None = None) -> np.ndarray:
+    """Return a labeling of high score, of the highest in a ``forest`` and in a small graph.
+
+    Parameters
+    ----------
+    score : float64 array (V, L)
+        Of every label at every node; it may be overwritten.
+    pairs : float64 array (E, L, L)
+        Of the labels at the beginning and at the end of every edge.
+    edges : int array (E, 2)
+    forest : bool, optional
+        Whether the graph has no cycle, where that is known.
+    """
     y, ends = np.empty(len(score), dtype=np.int32), edges.astype(np.int32).ravel()
-    graph = score + more, pairs, ends, *incidence(ends, len(y)), y
+    graph = score, pairs, ends, *incidence(ends, len(y)), y
     if is_forest(edges, len(y)) if forest is None else forest:
         label_forest(*graph, np.empty_like(y), np.empty_like(y))
+    elif are_few(*score.shape):
+        best_of_all(*graph)
     else:
-        expand_pairs(*graph, np.empty((len(ends) + 1, num_labels)), np.empty(scratch_size(len(y), len(edges))))
+        expand_pairs(*graph, np.empty((len(ends) + 1, score.shape[1])), np.empty(scratch_size(len(y), len(edges))))
     return y
 
 
@@ -70,19 +89,20 @@ class FullPairsProblem(CallbackProblem):
         L.
     loss : {"share", "errors", "balanced"}
         As there.
-    class_weight : float array (L,), optional
-        How much a wrong label counts at a node of each true one.
+    weights : list of float arrays (V_i,), optional
+        By how much more a wrong label of every node costs.
     """
 
-    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "share", class_weight=None) -> None:
+    def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "share", weights=None) -> None:
         graphs = list(zip(*checked(X, edges, Z)))
         forests = [is_forest(pairs, x.shape[0]) for x, pairs, _ in graphs]
-        self.is_exact, self.counts_errors = all(forests), check_choice("loss", loss, LOSSES) == "errors"
+        self.is_exact = all(forest or are_few(x.shape[0], num_labels) for forest, (x, *_) in zip(forests, graphs))
+        self.counts_errors = check_choice("loss", loss, LOSSES) == "errors"
         labels = [check_labels(f"y[{i}]", of_one, graphs[i][0].shape[0], num_labels) for i, of_one in enumerate(y)]
         ptr = np.concatenate(([0], np.cumsum([len(of_one) for of_one in labels])))
         truth = np.concatenate(labels)
         cost, _ = node_loss(truth, np.ones(ptr[-1]), ptr, num_labels, loss)
-        costs = np.split(cost if class_weight is None else cost * class_weight[truth], ptr[1:-1])
+        costs = np.split(cost if weights is None else cost * np.concatenate(weights), ptr[1:-1])
         self.arrays = tuple(graphs), tuple(labels), tuple(costs), num_labels  # all that makes the problem
 
         def augmented(i: int, w: np.ndarray) -> np.ndarray:

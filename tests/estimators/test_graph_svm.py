@@ -219,3 +219,51 @@ def test_weighted_fits_are_warm_starts(pairwise):
     model.fit(graphs, labels, [1, 2])  # a start from zero warns, and warnings are errors here
     with pytest.warns(UserWarning, match="the data or their weights are not those of the last one"):
         model.fit(graphs, labels, [2, 1])
+
+
+def test_images_have_edges_to_four_or_eight_neighbours():
+    image = np.arange(12.0).reshape(3, 4)
+    expected = {4: [(0, 1), (1, 0)], 8: [(0, 1), (1, 0), (1, 1), (1, -1)]}
+    for connectivity, sides in expected.items():
+        ((features, edges, of_edges, shape),) = GraphSVM(connectivity=connectivity, pairwise="full")._graphs([image])
+        places = {(i, j): 4 * i + j for i in range(3) for j in range(4)}
+        wanted = [
+            (places[i, j], places[i + down, j + right], k)
+            for k, (down, right) in enumerate(sides)
+            for (i, j) in places
+            if (i + down, j + right) in places
+        ]
+        assert [(a, b, k) for (a, b), k in zip(edges.tolist(), of_edges.argmax(axis=1).tolist())] == wanted
+        assert (of_edges.sum(axis=1) == 1.0).all()
+        assert (features.shape, shape) == ((12, 1), (3, 4))
+
+
+def test_contrast_is_a_second_feature_of_edges():
+    image = np.random.default_rng(0).normal(size=(3, 4, 2))
+    ((features, edges, of_edges, _),) = GraphSVM(contrast=True)._graphs([image])
+    squares = np.array([np.sum((features[a] - features[b]) ** 2) for a, b in edges])
+    np.testing.assert_allclose(of_edges, np.column_stack([np.ones(len(edges)), np.exp(-squares / (2 * squares.mean()))]))
+    ((_, _, alike, _),) = GraphSVM(contrast=True)._graphs([np.ones((2, 2))])
+    assert (alike == 1.0).all()
+    ((_, _, none, _),) = GraphSVM(contrast=True, connectivity=8)._graphs([np.ones((1, 1))])
+    assert none.shape == (0, 2)
+
+
+def test_edges_at_corners_and_contrasts_are_trained_and_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.where(np.add.outer(np.arange(6), np.arange(6)) < 6, "in", "out")
+    image = (labels == "in") + rng.normal(0, 0.6, labels.shape)
+    model = GraphSVM(lam=0.01, connectivity=8, contrast=True, tol=0.05).fit([image], [labels])
+    assert model.edge_weights_.shape == (2,)
+    again = GraphSVM.load(model.save(tmp_path / "model.npz"))
+    assert (again.predict([image])[0] == model.predict([image])[0]).all()
+    with pytest.raises(ParameterError, match="connectivity must be 4 or 8, got 6"):
+        GraphSVM(connectivity=6).fit([image], [labels])
+    with pytest.raises(ParameterError, match="contrast must be"):
+        GraphSVM(contrast="yes").fit([image], [labels])
+
+
+def test_small_graphs_with_cycles_are_certified():
+    image, labels = np.array([[1.0, -1.0], [-0.8, 1.2]]), np.array([["a", "b"], ["b", "a"]])
+    model = GraphSVM(lam=0.01, pairwise="full", tol=0.05, max_passes=200).fit([image], [labels])
+    assert 0.0 <= model.dual_gap_ <= 0.05

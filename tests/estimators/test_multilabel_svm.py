@@ -100,3 +100,61 @@ def test_names_copies_files_and_folds(data, fitted, tmp_path):
 def test_mistakes_are_one_line(params, y, message):
     with pytest.raises(ParameterError, match=message):
         MultiLabelSVM(**params).fit(np.eye(2), y)
+
+
+@pytest.fixture(scope="module")
+def repelling(data):
+    """A model whose labels may repel each other, on examples that have one label each, with weights that are drawn."""
+    X, y = data
+    model = MultiLabelSVM(lam=0.01, pairwise="full", max_passes=2, tol=10.0).fit(X, np.eye(3, dtype=int)[y.argmax(axis=1)])
+    model.result_ = replace(model.result_, w=np.random.default_rng(1).normal(size=len(model.result_.w)))
+    return model
+
+
+def all_scores(model, x):
+    """The score of every set, from the weights as the documentation describes them."""
+    if model.pairwise == "potts":
+        return np.array([scores(model, x, labels) for labels in SETS])
+    own = SETS @ (model.coef_ @ x + model.intercept_)
+    return own + [sum(U[labels[a], labels[b]] for U, (a, b) in zip(model.edge_weights_, model.edges_)) for labels in SETS]
+
+
+@pytest.mark.parametrize("name", ["attracted", "repelling"])
+def test_decisions_are_margins_of_best_sets(data, name, request):
+    model, X = request.getfixturevalue(name), data[0]
+    values = np.array([all_scores(model, x) for x in X])
+    wanted = [[of[SETS[:, k] == 1].max() - of[SETS[:, k] == 0].max() for k in range(3)] for of in values]
+    np.testing.assert_allclose(model.decision_function(X), wanted, atol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), SETS[values.argmax(axis=1)])
+    np.testing.assert_array_equal(model.predict(X), model.decision_function(X) > 0)
+
+
+def test_labels_that_exclude_each_other_are_learned_and_certified():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) * 0.3
+    y = np.eye(3, dtype=int)[rng.integers(3, size=60)]  # features do not tell: only the exclusion is to be learned
+    repelled = MultiLabelSVM(lam=0.001, pairwise="full", tol=0.02, max_passes=300, iterate="best").fit(X, y)
+    assert (repelled.predict(X).sum(axis=1) <= 1).all()
+    assert 0.0 <= repelled.dual_gap_ <= 0.02
+    problem, w = repelled.to_problem(X, y), repelled.result_.w
+    hinge = np.mean([(all_scores(repelled, x) + np.abs(SETS - of).sum(axis=1)).max() for x, of in zip(X, y)])
+    truth = np.mean([all_scores(repelled, x)[(of == SETS).all(axis=1)][0] for x, of in zip(X, y)])
+    assert fwexp.evaluate(problem, w).hinge == pytest.approx(hinge - truth, abs=1e-9)
+
+
+def test_errors_cost_what_class_weight_says(data, tmp_path):
+    X, y = data
+    for pairwise in ("potts", "full"):
+        model = MultiLabelSVM(lam=0.1, class_weight={0: 3.0}, pairwise=pairwise, max_passes=2, tol=10.0).fit(X, y)
+        problem = model.to_problem(X, y)
+        assert fwexp.loss(problem, 0, 1 - y[0]) == pytest.approx(5.0)
+        wrong = y[0].copy()
+        wrong[0] = 1 - wrong[0]
+        assert fwexp.loss(problem, 0, wrong) == pytest.approx(3.0)
+    balanced = MultiLabelSVM(lam=0.1, class_weight="balanced", max_passes=2, tol=10.0).fit(X, y)
+    shares = np.stack([(y == 0).mean(axis=0), y.mean(axis=0)])
+    np.testing.assert_allclose(balanced.class_weight_ * shares, 0.5)
+    again = MultiLabelSVM.load(balanced.save(tmp_path / "model.npz"))
+    np.testing.assert_array_equal(again.class_weight_, balanced.class_weight_)
+    with pytest.raises(ParameterError, match='class_weight must be None, "balanced" or a dict of labels in y, got'):
+        MultiLabelSVM(class_weight={7: 2.0}).fit(X, y)
