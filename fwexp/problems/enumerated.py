@@ -13,11 +13,11 @@ from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, is_integer
 from fwexp.oracles.simplex_qp import maximise
 from fwexp.oracles.softmax import softmax
+from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
-from fwexp.problems import protocol
 from fwexp.problems.arrays import as_floats, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
-from fwexp.problems.dense_parts import register_norm_by_gram
+from fwexp.problems.features import DenseFeatures
 from fwexp.problems.multiclass import RESCALING
 from fwexp.problems.subsets import EACH, sliceable
 from fwexp.types import Rescaling, SetOfExamples, Weights
@@ -119,30 +119,43 @@ def _list(name: str, value) -> list:
     return as_list(name, value, "arrays, one per example")
 
 
-register_norm_by_gram(EnumeratedProblem)
+# --- the walk: each output is a row of its own, of one label -------------------------------------------------------------
+
+dense_parts.register(EnumeratedProblem)
 
 
-@protocol.workspace.register(EnumeratedProblem)
+@walk.parts.register(EnumeratedProblem)
+def _(problem, i, y, c, visitor):
+    return walk.add_row(visitor, y[0], 0, c * problem.scale[problem.part_ptr[i] + y[0]])
+
+
+@walk.inputs.register(EnumeratedProblem)
 def _(problem):
-    size = int(np.diff(problem.part_ptr).max())
-    small = min(size, MOST_OUTPUTS)
-    return protocol.Workspace(
-        theta=np.zeros(size),
-        direction=np.zeros(2 * size),
-        image=np.zeros(size),
-        y=np.zeros(1, dtype=np.int32),
-        scratch=np.zeros((2 * small + 5) * small),
-    )
+    return DenseFeatures(problem.psi)
 
 
-@protocol.scores.register(EnumeratedProblem)
-def _(problem, i, w, theta):
-    start = problem.part_ptr[i]
-    for k in range(problem.part_ptr[i + 1] - start):
-        total = 0.0
-        for j in range(problem.d):
-            total += problem.psi[start + k, j] * w[j]
-        theta[k] = total
+@walk.first_row.register(EnumeratedProblem)
+def _(problem, i):
+    return problem.part_ptr[i]
+
+
+@walk.num_rows.register(EnumeratedProblem)
+def _(problem, i):
+    return problem.part_ptr[i + 1] - problem.part_ptr[i]
+
+
+@walk.row_width.register(EnumeratedProblem)
+def _(problem):
+    return 1
+
+
+@walk.scratch_size.register(EnumeratedProblem)
+def _(problem):
+    small = min(int(np.diff(problem.part_ptr).max()), MOST_OUTPUTS)
+    return (2 * small + 5) * small
+
+
+# --- oracles and losses --------------------------------------------------------------------------------------------------
 
 
 @protocol.max_oracle.register(EnumeratedProblem)
@@ -228,46 +241,6 @@ def _(problem, i, theta, c, blocks, direction, scratch):
 @protocol.loss.register(EnumeratedProblem)
 def _(problem, i, y):
     return problem.losses[problem.part_ptr[i] + y[0]]
-
-
-@protocol.add_psi.register(EnumeratedProblem)
-def _(problem, i, y, c, direction):
-    direction[y[0]] += c * problem.scale[problem.part_ptr[i] + y[0]]
-
-
-@protocol.psi_score.register(EnumeratedProblem)
-def _(problem, i, y, theta):
-    return problem.scale[problem.part_ptr[i] + y[0]] * theta[y[0]]
-
-
-@protocol.gram_scores.register(EnumeratedProblem)
-def _(problem, i, direction, theta):
-    start, size = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
-    for k in range(size):
-        theta[k] = 0.0
-    for j in range(problem.d):
-        total = 0.0
-        for k in range(size):
-            total += direction[k] * problem.psi[start + k, j]
-        for k in range(size):
-            theta[k] += total * problem.psi[start + k, j]
-
-
-@protocol.scatter.register(EnumeratedProblem)
-def _(problem, i, direction, c, w):
-    start = problem.part_ptr[i]
-    for k in range(problem.part_ptr[i + 1] - start):
-        value = c * direction[k]
-        if value != 0.0:
-            for j in range(problem.d):
-                w[j] += value * problem.psi[start + k, j]
-
-
-@protocol.scatter_psi.register(EnumeratedProblem)
-def _(problem, i, y, c, w):
-    row = problem.part_ptr[i] + y[0]
-    for j in range(problem.d):
-        w[j] += c * problem.scale[row] * problem.psi[row, j]
 
 
 @protocol.radii_sq.register(EnumeratedProblem)

@@ -1,37 +1,53 @@
-"""Protocol of matchings: the oracle, the losses, and vectors of parts, which are edges.
-
-d is small and examples have many edges, so inner products go through R^d: no edges x edges matrix is kept.
-"""
+"""Protocol of matchings: the walk through a labeling, whose parts are edges, the oracle and the losses."""
 
 import numpy as np
 
 from fwexp.jit.compilation import njit
 from fwexp.oracles.assignment import max_matching, scratch_size
+from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
-from fwexp.problems import protocol
 from fwexp.problems.features import row_entries
 from fwexp.problems.matching import POSSIBLE, SURE, MatchingProblem, as_matching, check_links
-from fwexp.problems.rows import row_product, row_scatter_label
+from fwexp.problems.rows import row_scatter_label
+
+dense_parts.register(MatchingProblem)
 
 
-@protocol.workspace.register(MatchingProblem)
+# An edge is a row of one label.
+
+
+@walk.parts.register(MatchingProblem)
+def _(problem, i, y, c, visitor):
+    start, columns, total = problem.label_ptr[i], problem.columns[i], 0.0
+    for r in range(problem.label_ptr[i + 1] - start):
+        truth = problem.labels[start + r]
+        if y[r] != truth:
+            if truth > 0:
+                total += walk.add_row(visitor, r * columns + truth - 1, 0, c)
+            if y[r] > 0:
+                total += walk.add_row(visitor, r * columns + y[r] - 1, 0, -c)
+    return total
+
+
+@walk.first_row.register(MatchingProblem)
+def _(problem, i):
+    return problem.part_ptr[i]
+
+
+@walk.num_rows.register(MatchingProblem)
+def _(problem, i):
+    return problem.part_ptr[i + 1] - problem.part_ptr[i]
+
+
+@walk.row_width.register(MatchingProblem)
+def _(problem):
+    return 1
+
+
+@walk.scratch_size.register(MatchingProblem)
 def _(problem):
     size, rows = int(np.diff(problem.part_ptr).max()), int(np.diff(problem.label_ptr).max())
-    return protocol.Workspace(
-        theta=np.zeros(size),
-        # After the vector itself there is room for its image in R^d.
-        direction=np.zeros(size + max(size, problem.d)),
-        image=np.zeros(size),
-        y=np.zeros(rows, dtype=np.int32),
-        scratch=np.zeros(size + scratch_size(rows, int(problem.columns.max()))),
-    )
-
-
-@protocol.scores.register(MatchingProblem)
-def _(problem, i, w, theta):
-    start = problem.part_ptr[i]
-    for j in range(problem.part_ptr[i + 1] - start):
-        theta[j] = row_product(problem.x, start + j, w)
+    return size + scratch_size(rows, int(problem.columns.max()))
 
 
 @protocol.max_oracle.register(MatchingProblem, calls=[max_matching])
@@ -90,73 +106,6 @@ def _(problem, i, y):
     for r in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
         total += y[r] > 0
     return float(total)
-
-
-@protocol.add_psi.register(MatchingProblem)
-def _(problem, i, y, c, direction):
-    start, columns = problem.label_ptr[i], problem.columns[i]
-    for r in range(problem.label_ptr[i + 1] - start):
-        truth = problem.labels[start + r]
-        if y[r] != truth:
-            if truth > 0:
-                direction[r * columns + truth - 1] += c
-            if y[r] > 0:
-                direction[r * columns + y[r] - 1] -= c
-
-
-@protocol.psi_score.register(MatchingProblem)
-def _(problem, i, y, theta):
-    start, columns = problem.label_ptr[i], problem.columns[i]
-    total = 0.0
-    for r in range(problem.label_ptr[i + 1] - start):
-        truth = problem.labels[start + r]
-        if y[r] != truth:
-            if truth > 0:
-                total += theta[r * columns + truth - 1]
-            if y[r] > 0:
-                total -= theta[r * columns + y[r] - 1]
-    return total
-
-
-@protocol.scatter.register(MatchingProblem)
-def _(problem, i, direction, c, w):
-    start = problem.part_ptr[i]
-    for j in range(problem.part_ptr[i + 1] - start):
-        if direction[j] != 0.0:
-            row_scatter_label(problem.x, start + j, 0, c * direction[j], 1, w)
-
-
-@protocol.scatter_psi.register(MatchingProblem)
-def _(problem, i, y, c, w):
-    start, edges, columns = problem.label_ptr[i], problem.part_ptr[i], problem.columns[i]
-    for r in range(problem.label_ptr[i + 1] - start):
-        truth = problem.labels[start + r]
-        if y[r] != truth:
-            if truth > 0:
-                row_scatter_label(problem.x, edges + r * columns + truth - 1, 0, c, 1, w)
-            if y[r] > 0:
-                row_scatter_label(problem.x, edges + r * columns + y[r] - 1, 0, -c, 1, w)
-
-
-@protocol.gram_scores.register(MatchingProblem)
-def _(problem, i, direction, theta):
-    size = problem.part_ptr[i + 1] - problem.part_ptr[i]
-    vector = direction[size : size + problem.d]  # free, see the workspace
-    vector[:] = 0.0
-    protocol.scatter(problem, i, direction, 1.0, vector)
-    protocol.scores(problem, i, vector, theta)
-
-
-@protocol.norm_sq.register(MatchingProblem)
-def _(problem, i, direction):
-    size = problem.part_ptr[i + 1] - problem.part_ptr[i]
-    vector = direction[size : size + problem.d]
-    vector[:] = 0.0
-    protocol.scatter(problem, i, direction, 1.0, vector)
-    total = 0.0
-    for f in range(problem.d):
-        total += vector[f] * vector[f]
-    return total
 
 
 @njit

@@ -17,14 +17,13 @@ from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import oracle_part
 from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
-from fwexp.problems import class_weights, protocol
+from fwexp.problems import class_weights, dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.class_weights import class_scatter, class_scatter_one, class_scores
 from fwexp.problems.constraints import constrained
-from fwexp.problems.dense_parts import register_norm_by_gram
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, padded_width, row_entries
-from fwexp.problems.rows import prefetch_rows, row_norms_sq
+from fwexp.problems.rows import row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
 from fwexp.problems.subsets import EACH, sliceable
 from fwexp.types import Rescaling, SetOfExamples, Weights
@@ -141,7 +140,40 @@ def multiclass_problem(
     return constrained(problem, nonnegative)
 
 
-register_norm_by_gram(MulticlassProblem)
+# --- the walk: an example is a row --------------------------------------------------------------------------------------
+
+dense_parts.register(MulticlassProblem)
+
+
+@walk.parts.register(MulticlassProblem)
+def _(problem, i, y, c, visitor):
+    truth = problem.labels[i]
+    return walk.swap_row(visitor, 0, truth, y[0], c * problem.scale[truth, y[0]])
+
+
+@walk.first_row.register(MulticlassProblem)
+def _(problem, i):
+    return i
+
+
+@walk.num_rows.register(MulticlassProblem)
+def _(problem, i):
+    return 1
+
+
+@walk.scores_at.register(MulticlassProblem)
+def _(problem, i, r, w, out):
+    class_scores(problem.x, i, w, problem.num_classes, problem.width, out)
+
+
+@walk.scatter_at.register(MulticlassProblem)
+def _(problem, i, r, row, c, w):
+    class_scatter(problem.x, i, row, c, problem.num_classes, problem.width, w)
+
+
+@walk.scatter_one.register(MulticlassProblem)
+def _(problem, i, r, label, c, w):
+    class_scatter_one(problem.x, i, label, c, problem.width, w)
 
 
 @protocol.workspace.register(MulticlassProblem)
@@ -149,21 +181,28 @@ def _(problem):
     width = problem.width
     return protocol.Workspace(
         theta=np.zeros(width),
-        direction=np.zeros(2 * width),
+        direction=np.zeros(width),
         image=np.zeros(width),
         y=np.zeros(1, dtype=np.int32),
         scratch=np.zeros(width),
     )
 
 
-@protocol.scores.register(MulticlassProblem)
-def _(problem, i, w, theta):
-    class_scores(problem.x, i, w, problem.num_classes, problem.width, theta)
+@protocol.gram_scores.register(MulticlassProblem)
+def _(problem, i, direction, theta):
+    for k in range(problem.width):
+        theta[k] = problem.norm_sq[i] * direction[k]
 
 
-@protocol.prefetch_example.register(MulticlassProblem)
-def _(problem, i):
-    prefetch_rows(problem.x, i, i + 1)
+@protocol.norm_sq.register(MulticlassProblem)
+def _(problem, i, direction):
+    total = 0.0
+    for k in range(problem.width):
+        total += problem.norm_sq[i] * direction[k] * direction[k]
+    return total
+
+
+# --- oracles and losses --------------------------------------------------------------------------------------------------
 
 
 @protocol.max_oracle.register(MulticlassProblem)
@@ -273,40 +312,6 @@ def _(problem):
 def _(problem, i, y):
     truth = problem.labels[i]
     return problem.costs[truth, y[0]] if truth >= 0 else 1.0
-
-
-@protocol.add_psi.register(MulticlassProblem)
-def _(problem, i, y, c, direction):
-    truth = problem.labels[i]
-    c = c * problem.scale[truth, y[0]]
-    direction[truth] += c
-    direction[y[0]] -= c
-
-
-@protocol.psi_score.register(MulticlassProblem)
-def _(problem, i, y, theta):
-    truth = problem.labels[i]
-    return problem.scale[truth, y[0]] * (theta[truth] - theta[y[0]])
-
-
-@protocol.gram_scores.register(MulticlassProblem)
-def _(problem, i, direction, theta):
-    for k in range(problem.width):
-        theta[k] = problem.norm_sq[i] * direction[k]
-
-
-@protocol.scatter.register(MulticlassProblem)
-def _(problem, i, direction, c, w):
-    class_scatter(problem.x, i, direction, c, problem.num_classes, problem.width, w)
-
-
-@protocol.scatter_psi.register(MulticlassProblem)
-def _(problem, i, y, c, w):
-    truth = problem.labels[i]
-    if y[0] != truth:
-        c = c * problem.scale[truth, y[0]]
-        class_scatter_one(problem.x, i, truth, c, problem.width, w)
-        class_scatter_one(problem.x, i, y[0], -c, problem.width, w)
 
 
 @protocol.radii_sq.register(MulticlassProblem)

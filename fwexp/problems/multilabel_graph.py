@@ -12,8 +12,8 @@ With three labels the best labeling is NP-hard to find. The oracle is alpha expa
 a minimum cut, and declared inexact: what it finds is a labeling, never worse than the true one, so that the dual objective
 is a lower bound on the optimum; but the primal objective may be too low, and nothing is certified, unless there are no edges.
 
-The parts of an example are its nodes with their labels, then the q edge features: theta holds the score of every label at
-every node, in rows of a padded width, then u. Internal weights are rows of that width for W, then u.
+The parts of an example are the q edge features, then its nodes with their labels: theta holds u, then the score of every label
+at every node, in rows of a padded width. Internal weights are rows of that width for W, then u.
 
 What solvers do with such problems is in ``multilabel_protocol``.
 """

@@ -1,51 +1,57 @@
-"""Protocol of segmentations into more than two classes: the oracle, the losses, and vectors of parts.
+"""Protocol of segmentations into more than two classes: the walk through a labeling, the oracle and the losses.
 
-A vector of parts holds, per node, 1 at the true label less the share of every label, then for every edge feature how much
-more of it is cut than by the truth (``graph_protocol``). Inner products of node features go through R^{p x L}, as examples
-have many nodes.
+The shared parts are the edge features, of which a vector holds how much more of each is cut than by the truth. Each node is a row.
 """
 
 import numpy as np
 
-from fwexp.jit.compilation import register_jitable
+from fwexp.jit.compilation import oracle_part, register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.oracles.max_flow import min_cut
+from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
-from fwexp.problems import protocol
 from fwexp.problems.features import row_entries
-from fwexp.problems.graph_protocol import add_cuts, cut_change, cuts, graph, product_bounds
+from fwexp.problems.graph_protocol import cut_change, cuts, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.multilabel_graph import MultiLabelProblem
-from fwexp.problems.rows import row_dot, row_product, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.rows import row_dot, row_product
 from fwexp.problems.simplex_blocks import to_best_shares
 
+dense_parts.register(MultiLabelProblem)
 
-@protocol.workspace.register(MultiLabelProblem)
+
+@walk.parts.register(MultiLabelProblem)
+def _(problem, i, y, c, visitor):
+    start, total = problem.label_ptr[i], 0.0
+    for v in range(problem.label_ptr[i + 1] - start):
+        total += walk.swap_row(visitor, v, problem.labels[start + v], y[v], c)
+    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
+        change = cut_change(problem, i, y, e)
+        if change != 0:
+            total += walk.add_shared_row(visitor, problem.z, e, c * change)
+    return total
+
+
+@walk.num_shared.register(MultiLabelProblem)
 def _(problem):
-    size, nodes, edges = (int(np.diff(ptr).max()) for ptr in (problem.part_ptr, problem.label_ptr, problem.edge_ptr))
-    return protocol.Workspace(
-        theta=np.zeros(size),
-        direction=np.zeros(size + problem.num_features * problem.width),  # after the vector there is room for its image
-        image=np.zeros(size),
-        y=np.zeros(nodes, dtype=np.int32),
-        scratch=np.zeros(nodes * problem.width + edges + scratch_size(nodes, edges)),
-    )
+    return problem.num_pairwise
+
+
+@walk.scratch_size.register(MultiLabelProblem)
+def _(problem):
+    nodes, edges = (int(np.diff(ptr).max()) for ptr in (problem.label_ptr, problem.edge_ptr))
+    return nodes * problem.width + edges + scratch_size(nodes, edges)
+
+
+@oracle_part
+def _cost(problem, v, label):
+    """Return by how much a label of node v, counted over all examples, adds to the loss."""
+    return 0.0 if label == problem.labels[v] else problem.node_loss[v]
 
 
 @protocol.exact_oracle.register(MultiLabelProblem)
 def _(problem):
     return bool(problem.edge_ptr[-1] == 0)
-
-
-@protocol.scores.register(MultiLabelProblem)
-def _(problem, i, w, theta):
-    start, width = problem.label_ptr[i], problem.width
-    own = problem.num_features * width
-    nodes = problem.label_ptr[i + 1] - start
-    for v in range(nodes):
-        row_scores(problem.x, start + v, w[:own], width, theta[v * width : (v + 1) * width])
-    for j in range(problem.num_pairwise):
-        theta[nodes * width + j] = w[own + j]
 
 
 @register_jitable
@@ -54,7 +60,7 @@ def _expand(problem, i, theta, y, scratch):
     nodes, edges = problem.label_ptr[i + 1] - problem.label_ptr[i], problem.edge_ptr[i + 1] - problem.edge_ptr[i]
     start, (ends, first, out) = problem.edge_ptr[i], graph(problem, i)
     size = nodes * problem.width
-    weight, u = scratch[size : size + edges], theta[size : size + problem.num_pairwise]
+    weight, u = scratch[size : size + edges], theta[: problem.num_pairwise]
     for e in range(edges):
         weight[e] = row_product(problem.z, start + e, u)
     rest = scratch[size + edges :]
@@ -63,42 +69,38 @@ def _expand(problem, i, theta, y, scratch):
 
 @protocol.max_oracle.register(MultiLabelProblem, calls=[min_cut, expand_labels])
 def _(problem, i, theta, y, scratch):
-    start, width = problem.label_ptr[i], problem.width
-    nodes = problem.label_ptr[i + 1] - start
-    for v in range(nodes):
+    start, width, rows = problem.label_ptr[i], problem.width, theta[problem.num_pairwise :]
+    for v in range(problem.label_ptr[i + 1] - start):
         for k in range(problem.num_labels):
-            cost = 0.0 if k == problem.labels[start + v] else problem.node_loss[start + v]
-            scratch[v * width + k] = theta[v * width + k] + cost
+            scratch[v * width + k] = rows[v * width + k] + _cost(problem, start + v, k)
     _expand(problem, i, theta, y, scratch)
     value = protocol.loss(problem, i, y) - protocol.psi_score(problem, i, y, theta)
     if value > 0.0:
         return value
-    for v in range(nodes):
-        y[v] = problem.labels[start + v]
+    protocol.true_labeling(problem, i, y)
     return 0.0
 
 
 @protocol.decode.register(MultiLabelProblem, calls=[min_cut, expand_labels])
 def _(problem, i, theta, y, scratch):
     for j in range((problem.label_ptr[i + 1] - problem.label_ptr[i]) * problem.width):
-        scratch[j] = theta[j]
+        scratch[j] = theta[problem.num_pairwise + j]
     _expand(problem, i, theta, y, scratch)
 
 
 @protocol.best_block.register(MultiLabelProblem)
 def _(problem, i, theta, c, blocks, direction, scratch):
     start, first, width, mean_loss = problem.label_ptr[i], problem.part_ptr[i], problem.width, 0.0
-    nodes = problem.label_ptr[i + 1] - start
     direction[: problem.part_ptr[i + 1] - first] = 0.0
-    for v in range(nodes):
-        truth, mass = problem.labels[start + v], c * row_dot(problem.x, start + v, problem.x, start + v)
+    for v in range(start, problem.label_ptr[i + 1]):
+        truth, mass = problem.labels[v], c * row_dot(problem.x, v, problem.x, v)
+        row = problem.num_pairwise + (v - start) * width
         for k in range(problem.num_labels):
-            cost = 0.0 if k == truth else problem.node_loss[start + v]
-            scratch[k] = cost + theta[v * width + k] - mass * blocks[first + v * width + k]
+            scratch[k] = _cost(problem, v, k) + theta[row + k] - mass * blocks[first + row + k]
         to_best_shares(scratch, problem.num_labels, truth, mass)
-        mean_loss += problem.node_loss[start + v] * scratch[truth]
+        mean_loss += problem.node_loss[v] * scratch[truth]
         for k in range(problem.num_labels):
-            direction[v * width + k] = (scratch[k] if k == truth else -scratch[k]) - blocks[first + v * width + k]
+            direction[row + k] = (scratch[k] if k == truth else -scratch[k]) - blocks[first + row + k]
     return mean_loss
 
 
@@ -106,8 +108,7 @@ def _(problem, i, theta, c, blocks, direction, scratch):
 def _(problem, i, y):
     start, total = problem.label_ptr[i], 0.0
     for v in range(problem.label_ptr[i + 1] - start):
-        if y[v] != problem.labels[start + v]:
-            total += problem.node_loss[start + v]
+        total += _cost(problem, start + v, y[v])
     return total
 
 
@@ -119,90 +120,6 @@ def _(problem, i, y):
 @protocol.public_labeling.register(MultiLabelProblem)
 def _(problem, i, y):
     return np.array(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]], dtype=np.int64)
-
-
-@protocol.add_psi.register(MultiLabelProblem)
-def _(problem, i, y, c, direction):
-    start, width = problem.label_ptr[i], problem.width
-    nodes = problem.label_ptr[i + 1] - start
-    for v in range(nodes):
-        direction[v * width + problem.labels[start + v]] += c
-        direction[v * width + y[v]] -= c
-    add_cuts(problem, i, y, c, direction[nodes * width : nodes * width + problem.num_pairwise])
-
-
-@protocol.psi_score.register(MultiLabelProblem)
-def _(problem, i, y, theta):
-    start, width, total = problem.label_ptr[i], problem.width, 0.0
-    nodes = problem.label_ptr[i + 1] - start
-    for v in range(nodes):
-        total += theta[v * width + problem.labels[start + v]] - theta[v * width + y[v]]
-    u = theta[nodes * width : nodes * width + problem.num_pairwise]
-    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
-        change = cut_change(problem, i, y, e)
-        if change != 0:
-            total += change * row_product(problem.z, e, u)
-    return total
-
-
-@register_jitable
-def _scatter_nodes(problem, i, direction, c, weights):
-    """Add c sum_v x_v direction_v' to rows of weights."""
-    start, width = problem.label_ptr[i], problem.width
-    for v in range(problem.label_ptr[i + 1] - start):
-        row = direction[v * width : (v + 1) * width]
-        if np.any(row):
-            row_scatter(problem.x, start + v, row, c, width, weights)
-
-
-@protocol.scatter.register(MultiLabelProblem)
-def _(problem, i, direction, c, w):
-    own, size = problem.num_features * problem.width, (problem.label_ptr[i + 1] - problem.label_ptr[i]) * problem.width
-    _scatter_nodes(problem, i, direction, c, w[:own])
-    for j in range(problem.num_pairwise):
-        w[own + j] += c * direction[size + j]
-
-
-@protocol.scatter_psi.register(MultiLabelProblem)
-def _(problem, i, y, c, w):
-    own, start = problem.num_features * problem.width, problem.label_ptr[i]
-    for v in range(problem.label_ptr[i + 1] - start):
-        truth = problem.labels[start + v]
-        if y[v] != truth:
-            row_scatter_label(problem.x, start + v, truth, c, problem.width, w[:own])
-            row_scatter_label(problem.x, start + v, y[v], -c, problem.width, w[:own])
-    add_cuts(problem, i, y, c, w[own:])
-
-
-@register_jitable
-def _image(problem, i, direction):
-    """Return sum_v x_v direction_v', in the free part of the buffer."""
-    size = problem.part_ptr[i + 1] - problem.part_ptr[i]
-    image = direction[size : size + problem.num_features * problem.width]
-    image[:] = 0.0
-    _scatter_nodes(problem, i, direction, 1.0, image)
-    return image
-
-
-@protocol.gram_scores.register(MultiLabelProblem)
-def _(problem, i, direction, theta):
-    start, width, image = problem.label_ptr[i], problem.width, _image(problem, i, direction)
-    nodes = problem.label_ptr[i + 1] - start
-    for v in range(nodes):
-        row_scores(problem.x, start + v, image, width, theta[v * width : (v + 1) * width])
-    for j in range(nodes * width, nodes * width + problem.num_pairwise):
-        theta[j] = direction[j]
-
-
-@protocol.norm_sq.register(MultiLabelProblem)
-def _(problem, i, direction):
-    size, image = (problem.label_ptr[i + 1] - problem.label_ptr[i]) * problem.width, _image(problem, i, direction)
-    total = 0.0
-    for j in range(len(image)):
-        total += image[j] * image[j]
-    for j in range(size, size + problem.num_pairwise):
-        total += direction[j] * direction[j]
-    return total
 
 
 @protocol.radii_sq.register(MultiLabelProblem)

@@ -1,4 +1,4 @@
-"""Protocol of poses: the oracle, the loss, and vectors of parts, which are vectors in R^d."""
+"""Protocol of poses: the walk through a labeling, the oracle and the loss."""
 
 import numpy as np
 
@@ -6,31 +6,71 @@ from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import register_jitable
 from fwexp.oracles.distance_transform import distance_transform
 from fwexp.oracles.score_maps import score_maps
+from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
-from fwexp.problems import protocol
-from fwexp.problems.dense_parts import register_norm_by_gram
+from fwexp.problems.features import NoFeatures
 from fwexp.problems.pose import UNKNOWN, PoseProblem, check_joints
 
-register_norm_by_gram(PoseProblem)
+dense_parts.register(PoseProblem)
 
 
-@protocol.workspace.register(PoseProblem)
+# All examples share all parts: a vector of parts is psi itself, which is short, and there are no rows.
+
+
+@walk.parts.register(PoseProblem)
+def _(problem, i, y, c, visitor):
+    truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
+    same = True
+    for j in range(problem.num_labels):
+        same = same and y[j] == truth[j]
+    return 0.0 if same else _features(problem, i, truth, c, visitor) + _features(problem, i, y, -c, visitor)
+
+
+@register_jitable
+def _features(problem, i, y, c, visitor):
+    """Take a visitor along c phi(x_i, y)."""
+    start, columns, total = problem.cell_ptr[i], problem.columns[i], 0.0
+    for j in range(problem.num_labels):
+        for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
+            total += walk.add_shared(visitor, k, c * problem.x[start + y[j], problem.features[k]])
+        v, above = problem.edges[j], problem.parents[j]
+        if v >= 0:
+            down = (y[j] // columns - y[above] // columns - problem.offsets[j, 0]) / problem.unit
+            right = (y[j] % columns - y[above] % columns - problem.offsets[j, 1]) / problem.unit
+            total += walk.add_shared(visitor, v, -c * down * down) + walk.add_shared(visitor, v + 1, -c * down)
+            total += walk.add_shared(visitor, v + 2, -c * right * right) + walk.add_shared(visitor, v + 3, -c * right)
+    return total
+
+
+@walk.num_shared.register(PoseProblem)
 def _(problem):
-    cells = int(np.diff(problem.cell_ptr).max())
-    P = problem.num_labels
-    return protocol.Workspace(
-        theta=np.zeros(problem.d),
-        direction=np.zeros(2 * problem.d),
-        image=np.zeros(problem.d),
-        y=np.zeros(P, dtype=np.int32),
-        scratch=np.zeros((3 * P + 4) * cells + P * problem.num_features),
-    )
+    return problem.d
 
 
-@protocol.scores.register(PoseProblem)
-def _(problem, i, w, theta):
-    for k in range(problem.d):
-        theta[k] = w[k]
+@walk.inputs.register(PoseProblem)
+def _(problem):
+    return NoFeatures()
+
+
+@walk.row_width.register(PoseProblem)
+def _(problem):
+    return 1
+
+
+@walk.first_row.register(PoseProblem)
+def _(problem, i):
+    return 0
+
+
+@walk.num_rows.register(PoseProblem)
+def _(problem, i):
+    return 0
+
+
+@walk.scratch_size.register(PoseProblem)
+def _(problem):
+    cells, P = int(np.diff(problem.cell_ptr).max()), problem.num_labels
+    return (3 * P + 4) * cells + P * problem.num_features
 
 
 @register_jitable
@@ -96,24 +136,6 @@ def _best_pose(problem, i, theta, y, scratch):
         y[j] = row * columns + int(best_column[j * cells + row * columns + above % columns])
 
 
-@register_jitable
-def _add_features(problem, i, y, c, direction):
-    """Add c phi(x_i, y)."""
-    start, columns = problem.cell_ptr[i], problem.columns[i]
-    for j in range(problem.num_labels):
-        for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
-            direction[k] += c * problem.x[start + y[j], problem.features[k]]
-        v, above = problem.edges[j], problem.parents[j]
-        if v >= 0:
-            down = y[j] // columns - y[above] // columns - problem.offsets[j, 0]
-            right = y[j] % columns - y[above] % columns - problem.offsets[j, 1]
-            down, right = down / problem.unit, right / problem.unit
-            direction[v] -= c * down * down
-            direction[v + 1] -= c * down
-            direction[v + 2] -= c * right * right
-            direction[v + 3] -= c * right
-
-
 @protocol.max_oracle.register(PoseProblem, calls=[distance_transform, score_maps])
 def _(problem, i, theta, y, scratch):
     cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
@@ -143,52 +165,6 @@ def _(problem, i, y):
     return total
 
 
-@protocol.add_psi.register(PoseProblem)
-def _(problem, i, y, c, direction):
-    truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
-    same = True
-    for j in range(problem.num_labels):
-        same = same and y[j] == truth[j]
-    if not same:
-        _add_features(problem, i, truth, c, direction)
-        _add_features(problem, i, y, -c, direction)
-
-
-@register_jitable
-def _score(problem, i, y, theta):
-    """Return <theta, phi(x_i, y)>."""
-    start, columns = problem.cell_ptr[i], problem.columns[i]
-    total = 0.0
-    for j in range(problem.num_labels):
-        for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):
-            total += theta[k] * problem.x[start + y[j], problem.features[k]]
-        v, above = problem.edges[j], problem.parents[j]
-        if v >= 0:
-            down = y[j] // columns - y[above] // columns - problem.offsets[j, 0]
-            right = y[j] % columns - y[above] % columns - problem.offsets[j, 1]
-            down, right = down / problem.unit, right / problem.unit
-            total -= (theta[v] * down + theta[v + 1]) * down + (theta[v + 2] * right + theta[v + 3]) * right
-    return total
-
-
-@protocol.psi_score.register(PoseProblem)
-def _(problem, i, y, theta):
-    truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
-    return _score(problem, i, truth, theta) - _score(problem, i, y, theta)
-
-
-@protocol.gram_scores.register(PoseProblem)
-def _(problem, i, direction, theta):
-    for k in range(problem.d):
-        theta[k] = direction[k]
-
-
-@protocol.scatter.register(PoseProblem)
-def _(problem, i, direction, c, w):
-    for k in range(problem.d):
-        w[k] += c * direction[k]
-
-
 @protocol.as_labeling.register(PoseProblem)
 def _(problem, i, y):
     rows = int(problem.cell_ptr[i + 1] - problem.cell_ptr[i]) // int(problem.columns[i])
@@ -207,7 +183,7 @@ def _(problem, i, y):
 @protocol.joint_feature.register(PoseProblem)
 def _(problem, i, y):
     phi = np.zeros(problem.d)
-    _add_features(problem, i, y, 1.0, phi)
+    _features(problem, i, y, 1.0, walk.Sums(phi, phi, 1))
     return sp.csr_array(phi[None])
 
 

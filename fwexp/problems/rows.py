@@ -75,8 +75,18 @@ def _(x, t, weights, width, out):
     pass
 
 
+@row_product.register(NoFeatures)
+def _(x, t, w):
+    return 0.0
+
+
 @row_scatter.register(NoFeatures)
 def _(x, t, row, c, width, weights):
+    pass
+
+
+@row_scatter_label.register(NoFeatures)
+def _(x, t, label, c, width, weights):
     pass
 
 
@@ -84,51 +94,51 @@ def _(x, t, row, c, width, weights):
 
 
 @dispatched
-def _span(x, t):
+def entry_span(x, t):
     """Return where the entries of row t begin and end."""
 
 
 @dispatched
-def _column(x, j):
+def entry_column(x, j):
     """Return the column of entry j."""
 
 
 @dispatched
-def _value(x, t, j):
+def entry_value(x, t, j):
     """Return the value of entry j, of row t; a constant to the compiler where all are 1."""
 
 
-@_span.register(DenseFeatures)
+@entry_span.register(DenseFeatures)
 def _(x, t):
     return 0, x.values.shape[1]
 
 
-@_span.register(SparseFeatures, BinaryFeatures)
+@entry_span.register(SparseFeatures, BinaryFeatures)
 def _(x, t):
     return x.indptr[t], x.indptr[t + 1]
 
 
-@_column.register(DenseFeatures)
+@entry_column.register(DenseFeatures)
 def _(x, j):
     return j
 
 
-@_column.register(SparseFeatures, BinaryFeatures)
+@entry_column.register(SparseFeatures, BinaryFeatures)
 def _(x, j):
     return np.uint32(x.indices[np.uint64(j)])
 
 
-@_value.register(DenseFeatures)
+@entry_value.register(DenseFeatures)
 def _(x, t, j):
     return x.values[t, j]
 
 
-@_value.register(SparseFeatures)
+@entry_value.register(SparseFeatures)
 def _(x, t, j):
     return x.values[j]
 
 
-@_value.register(BinaryFeatures)
+@entry_value.register(BinaryFeatures)
 def _(x, t, j):
     return 1.0
 
@@ -136,7 +146,7 @@ def _(x, t, j):
 @register_jitable
 def _place(x, j, width, k):
     """Return where the weight of (column of entry j, k) is; unsigned, for an index with a sign might count from the end."""
-    return np.uint64(_column(x, j)) * np.uint64(width) + np.uint64(k)
+    return np.uint64(entry_column(x, j)) * np.uint64(width) + np.uint64(k)
 
 
 # --- what follows, in sums that do not wait for each other -------------------------------------------------------------
@@ -144,11 +154,11 @@ def _place(x, j, width, k):
 
 @row_scores.register(*ROWS)
 def _(x, t, weights, width, out):
-    (start, end), k = _span(x, t), 0
+    (start, end), k = entry_span(x, t), 0
     while k + 4 * EIGHT <= width:  # as many sums as it takes to keep the processor busy
         a = b = c = d = full8(0.0)
         for j in range(start, end):
-            value = full8(_value(x, t, j))
+            value = full8(entry_value(x, t, j))
             a = a + value * load8(weights, _place(x, j, width, k))
             b = b + value * load8(weights, _place(x, j, width, k + EIGHT))
             c = c + value * load8(weights, _place(x, j, width, k + 2 * EIGHT))
@@ -162,48 +172,48 @@ def _(x, t, weights, width, out):
         a = b = c = d = full8(0.0)
         j = start
         while j + 4 <= end:
-            a = a + full8(_value(x, t, j)) * load8(weights, _place(x, j, width, k))
-            b = b + full8(_value(x, t, j + 1)) * load8(weights, _place(x, j + 1, width, k))
-            c = c + full8(_value(x, t, j + 2)) * load8(weights, _place(x, j + 2, width, k))
-            d = d + full8(_value(x, t, j + 3)) * load8(weights, _place(x, j + 3, width, k))
+            a = a + full8(entry_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            b = b + full8(entry_value(x, t, j + 1)) * load8(weights, _place(x, j + 1, width, k))
+            c = c + full8(entry_value(x, t, j + 2)) * load8(weights, _place(x, j + 2, width, k))
+            d = d + full8(entry_value(x, t, j + 3)) * load8(weights, _place(x, j + 3, width, k))
             j += 4
         while j < end:
-            a = a + full8(_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            a = a + full8(entry_value(x, t, j)) * load8(weights, _place(x, j, width, k))
             j += 1
         store8(out, k, (a + b) + (c + d))
         k += EIGHT
     while k + 2 <= width:
         first, second = 0.0, 0.0
         for j in range(start, end):
-            first += _value(x, t, j) * weights[_place(x, j, width, k)]
-            second += _value(x, t, j) * weights[_place(x, j, width, k + 1)]
+            first += entry_value(x, t, j) * weights[_place(x, j, width, k)]
+            second += entry_value(x, t, j) * weights[_place(x, j, width, k + 1)]
         out[k], out[k + 1] = first, second
         k += 2
     if k < width:
         total = 0.0
         for j in range(start, end):
-            total += _value(x, t, j) * weights[_place(x, j, width, k)]
+            total += entry_value(x, t, j) * weights[_place(x, j, width, k)]
         out[k] = total
 
 
 @row_scatter.register(*ROWS)
 def _(x, t, row, c, width, weights):
-    (start, end), k = _span(x, t), 0
+    (start, end), k = entry_span(x, t), 0
     while k + EIGHT <= width:
         change = full8(c) * load8(row, k)
         if any8(change):
             for j in range(start, end):
                 place = _place(x, j, width, k)
-                store8(weights, place, load8(weights, place) + full8(_value(x, t, j)) * change)
+                store8(weights, place, load8(weights, place) + full8(entry_value(x, t, j)) * change)
         k += EIGHT
     while k + 2 <= width:
         first, second = c * row[k], c * row[k + 1]
         if first != 0.0 or second != 0.0:
             for j in range(start, end):
-                weights[_place(x, j, width, k)] += _value(x, t, j) * first
-                weights[_place(x, j, width, k + 1)] += _value(x, t, j) * second
+                weights[_place(x, j, width, k)] += entry_value(x, t, j) * first
+                weights[_place(x, j, width, k + 1)] += entry_value(x, t, j) * second
         k += 2
-    if k < width:
+    if k < width and c * row[k] != 0.0:
         row_scatter_label(x, t, k, c * row[k], width, weights)
 
 
@@ -215,24 +225,24 @@ def _(x, t, label, c, width, weights):
 
 @row_scatter_label.register(SparseFeatures, BinaryFeatures)
 def _(x, t, label, c, width, weights):
-    start, end = _span(x, t)
+    start, end = entry_span(x, t)
     for j in range(start, end):
-        weights[_place(x, j, width, label)] += c * _value(x, t, j)
+        weights[_place(x, j, width, label)] += c * entry_value(x, t, j)
 
 
 @row_product.register(*ROWS)
 def _(x, t, w):
-    start, end = _span(x, t)
+    start, end = entry_span(x, t)
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     j = start
     while j + 4 <= end:
-        s0 += _value(x, t, j) * w[_column(x, j)]
-        s1 += _value(x, t, j + 1) * w[_column(x, j + 1)]
-        s2 += _value(x, t, j + 2) * w[_column(x, j + 2)]
-        s3 += _value(x, t, j + 3) * w[_column(x, j + 3)]
+        s0 += entry_value(x, t, j) * w[entry_column(x, j)]
+        s1 += entry_value(x, t, j + 1) * w[entry_column(x, j + 1)]
+        s2 += entry_value(x, t, j + 2) * w[entry_column(x, j + 2)]
+        s3 += entry_value(x, t, j + 3) * w[entry_column(x, j + 3)]
         j += 4
     while j < end:
-        s0 += _value(x, t, j) * w[_column(x, j)]
+        s0 += entry_value(x, t, j) * w[entry_column(x, j)]
         j += 1
     return (s0 + s1) + (s2 + s3)
 
