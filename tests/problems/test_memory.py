@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import fwexp
 from fwexp import memory
 from fwexp.blocks.active_set import ActiveSets
-from fwexp.problems import chain, protocol, sparse_parts
+from fwexp.problems import chain, protocol, sparse_blocks
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.testing import check_problem
@@ -115,13 +115,13 @@ def test_problems_and_blocks_take_bytes_per_position(form):
     positions, n = len(problem.labels), problem.n
     assert nbytes(problem) <= 2 * nbytes(problem.x) + 24 * n + (12 + 4 * (chain.LONGEST_GRAM + 1)) * positions
     blocks = protocol.new_blocks(problem)
-    assert nbytes(blocks) <= 24 * (n + 1) + 12 * max(sparse_parts.SMALLEST_POOL, sparse_parts.FIRST_ROOM * positions)
+    assert nbytes(blocks) <= 24 * (n + 1) + 12 * max(sparse_blocks.SMALLEST_POOL, sparse_blocks.FIRST_ROOM * positions)
 
 
 @pytest.mark.slow
 def test_blocks_grow_with_what_is_in_use(monkeypatch):
-    monkeypatch.setattr(sparse_parts, "FIRST_ROOM", 1)
-    monkeypatch.setattr(sparse_parts, "SMALLEST_POOL", 64)
+    monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", 1)
+    monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", 64)
     problem = one_long_one("dense", 300, 200, 20)
     solver = SOLVERS["bcfw"](problem, 1e-3, check_options(SOLVERS["bcfw"], {}), 0, ("last",), None, None)
     solver.advance(30 * problem.n, 10**9)
@@ -147,8 +147,8 @@ def test_active_sets_allocate_no_blocks(options):
 def test_growth_of_blocks_changes_nothing(monkeypatch, options):
     problem = one_long_one("dense", 40, 30, 5)
     wanted = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=20, gap_tol=0, **options)
-    monkeypatch.setattr(sparse_parts, "FIRST_ROOM", 0)
-    monkeypatch.setattr(sparse_parts, "SMALLEST_POOL", 1)
+    monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", 0)
+    monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", 1)
     got = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=20, gap_tol=0, **options)
     np.testing.assert_array_equal(got.w, wanted.w)
     assert got.trace.step.tolist() == wanted.trace.step.tolist()
@@ -160,9 +160,9 @@ def test_growth_of_blocks_changes_nothing(monkeypatch, options):
 
 def test_a_full_step_makes_the_room_it_needs(monkeypatch):
     problem, weights = one_long_one("dense", 40, 30, 5), []
-    for first, fewest in ((sparse_parts.FIRST_ROOM, sparse_parts.SMALLEST_POOL), (0, 1)):
-        monkeypatch.setattr(sparse_parts, "FIRST_ROOM", first)
-        monkeypatch.setattr(sparse_parts, "SMALLEST_POOL", fewest)
+    for first, fewest in ((sparse_blocks.FIRST_ROOM, sparse_blocks.SMALLEST_POOL), (0, 1)):
+        monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", first)
+        monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", fewest)
         solver = SOLVERS["bcfw"](problem, 0.1, check_options(SOLVERS["bcfw"], {}), 0, ("last",), None, None)
         for _ in range(3):
             solver.full_step()
@@ -172,8 +172,8 @@ def test_a_full_step_makes_the_room_it_needs(monkeypatch):
 
 
 def test_full_blocks_are_an_error_not_a_write_past_the_end(monkeypatch):
-    monkeypatch.setattr(sparse_parts, "FIRST_ROOM", 0)
-    monkeypatch.setattr(sparse_parts, "SMALLEST_POOL", 0)
+    monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", 0)
+    monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", 0)
     problem = one_long_one("dense", 5, 3, 3)
     work, blocks = protocol.workspace(problem), protocol.new_blocks(problem)
     i = int(np.argmax(np.diff(problem.label_ptr)))

@@ -16,9 +16,10 @@ from numba.core import event
 
 import fwexp
 from fwexp.errors import OptionError, ParameterError
-from fwexp.problems import protocol, sparse_parts, tiers
+from fwexp.problems import protocol, sparse_blocks, sparse_parts, tiers, walk
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.chain import ChainProblem
+from fwexp.problems.features import DenseFeatures
 from fwexp.problems.multiclass import MulticlassProblem
 from fwexp.solvers import SOLVERS, check_needs, of_kind
 from fwexp.solvers.auto import best_options
@@ -145,27 +146,56 @@ def _(problem, i, y):
     return sp.csr_array(phi.reshape(1, -1))
 
 
-sparse_parts.register_sparse_parts(Sparse)
+sparse_parts.register(Sparse)  # Each bit is a row of one label, with the inputs of its example.
 
 
-@sparse_parts.most_parts.register(Sparse)
-def _(problem, i):
-    return problem.label_ptr[i + 1] - problem.label_ptr[i]
-
-
-@sparse_parts.scatter_part.register(Sparse)
-def _(problem, i, code, c, w):
-    p = problem.x.shape[1]
-    for f in range(p):
-        w[code * p + f] += c * problem.x[i, f]
-
-
-@protocol.add_psi.register(Sparse)
-def _(problem, i, y, c, direction):
-    start = problem.label_ptr[i]
+@walk.parts.register(Sparse)
+def _(problem, i, y, c, visitor):
+    start, total = problem.label_ptr[i], 0.0
     for label in range(problem.label_ptr[i + 1] - start):
         if y[label] != problem.labels[start + label]:
-            sparse_parts.add_entry(direction, label, c * (problem.labels[start + label] - y[label]))
+            total += walk.add_row(visitor, label, 0, c * (problem.labels[start + label] - y[label]))
+    return total
+
+
+@walk.row_width.register(Sparse)
+def _(problem):
+    return 1
+
+
+@walk.inputs.register(Sparse)
+def _(problem):
+    return DenseFeatures(problem.x)
+
+
+@walk.scores_at.register(Sparse)
+def _(problem, i, r, w, out):
+    p, total = problem.x.shape[1], 0.0
+    for f in range(p):
+        total += w[r * p + f] * problem.x[i, f]
+    out[0] = total
+
+
+@walk.scatter_at.register(Sparse)
+def _(problem, i, r, row, c, w):
+    walk.scatter_one(problem, i, r, 0, c * row[0], w)
+
+
+@walk.scatter_one.register(Sparse)
+def _(problem, i, r, label, c, w):
+    p = problem.x.shape[1]
+    for f in range(p):
+        w[r * p + f] += c * problem.x[i, f]
+
+
+@sparse_parts.product_at.register(Sparse)
+def _(problem, i, r, s):
+    return np.sum(problem.x[i] ** 2) if r == s else 0.0
+
+
+@sparse_blocks.most_parts.register(Sparse)
+def _(problem, i):
+    return problem.label_ptr[i + 1] - problem.label_ptr[i]
 
 
 @protocol.psi_score.register(WithSets)
@@ -290,8 +320,8 @@ def train(family, solver, options):
 @pytest.mark.parametrize("options", [{}, {"step": "pairwise"}])
 def test_sparse_vectors_of_parts_change_nothing(monkeypatch, options):
     run_in_plain_python(monkeypatch)
-    monkeypatch.setattr(sparse_parts, "FIRST_ROOM", 0)
-    monkeypatch.setattr(sparse_parts, "SMALLEST_POOL", 1)  # so that blocks have to grow
+    monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", 0)
+    monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", 1)  # so that blocks have to grow
     common = {"lam": LAM, "max_passes": 20, "gap_tol": 0, "iterates": ["last", "wavg", "tavg"]} | options
     sparse, dense = (fwexp.solve(multilabel(family, (1, 4, 2, 3)), "bcfw", **common) for family in (Sparse, Multilabel))
     np.testing.assert_allclose(sparse.w, dense.w, atol=1e-12)
