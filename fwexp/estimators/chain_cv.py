@@ -1,17 +1,20 @@
 """Sequence labelling with lam chosen by cross-validation, with a certified gap at every lam in every fold."""
 
 import threading
+from collections.abc import Callable
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from fwexp.driver.clock import interrupted_by, on_interrupt
-from fwexp.errors import ParameterError, warn
+from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators.chain_model import ChainModel, labels_of
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.estimator import as_seed, positions_per_example
@@ -38,6 +41,9 @@ class ChainSVMCV(ChainModel):
         The least, unless values are given.
     cv : int, splitter or iterable
         Folds, as everywhere in scikit-learn; None is 5.
+    scoring : str or callable, optional
+        What to choose lam by: ``scoring(tagger, X, y)``, larger is better; or one of scikit-learn's names, such as ``"f1_macro"``,
+        for all labels of a fold in one list. By default the share of right labels.
     n_jobs : int, optional
         How many folds at once, in threads, as joblib counts them.
 
@@ -46,8 +52,8 @@ class ChainSVMCV(ChainModel):
     lam_ : float
         The lam chosen: that of highest mean score; of several, the largest.
     cv_results_ : dict of ndarrays
-        ``param_lam``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score`` and ``rank_test_score``, of the share of
-        right labels, and ``gap``: the largest certified gap of a fold, which is above ``tol`` if ``max_passes`` did not suffice.
+        ``param_lam``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score`` and ``rank_test_score``, and
+        ``gap``: the largest certified gap of a fold, which is above ``tol`` if ``max_passes`` did not suffice.
     best_score_ : float
         The highest mean score.
 
@@ -68,6 +74,7 @@ class ChainSVMCV(ChainModel):
     lams: Any = 12
     lam_min: float = 1e-5
     cv: Any = None
+    scoring: Any = None
 
     @on_interrupt("raise")
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -83,6 +90,7 @@ class ChainSVMCV(ChainModel):
         self
         """
         X, y, weights, full = self._examples(X, y, sample_weight)
+        scorer = self._scorer()
         lowest, place = self._lowest(), np.cumsum(full) - 1
         # The indices of the splits count empty sequences, too.
         given = [np.asarray(part) for split in check_cv(self.cv).split(full) for part in split]
@@ -95,7 +103,7 @@ class ChainSVMCV(ChainModel):
         lams = self._values(lowest, [problem for _, problem in learned])
         over = threading.Event()
         try:
-            found = workers(delayed(_scores)(over, *fold, *test, lams) for fold, test in zip(learned, folds[1::2]))
+            found = workers(delayed(_scores)(over, *fold, *test, lams, scorer) for fold, test in zip(learned, folds[1::2]))
         finally:
             over.set()  # threads, which do not hear of Ctrl-C, go no further
         self._note(lams, *map(np.array, zip(*found)))
@@ -106,6 +114,17 @@ class ChainSVMCV(ChainModel):
             warn(message, ConvergenceWarning)
         self._train(self._learn_from(X, y), weights, lam=self.lam_)
         return self
+
+    def _scorer(self) -> Callable | None:
+        """Return what scores a tagger; None for the share of right labels, which needs no names of labels."""
+        if self.scoring is None or callable(self.scoring):
+            return self.scoring
+        try:
+            of_labels = get_scorer(self.scoring)
+        except (ValueError, TypeError) as error:
+            accepted = "None, a function of a tagger, X and y, or a name of scikit-learn's scorers"
+            raise ParameterError(f"scoring must be {accepted}, got {shown(self.scoring)}") from error
+        return lambda tagger, X, y: of_labels(_Labels(tagger), X, list(chain.from_iterable(y)))
 
     def _lowest(self) -> float:
         """Return the least of the values of lam."""
@@ -127,7 +146,7 @@ class ChainSVMCV(ChainModel):
 
     def _learn_fold(self, X, y, weights):
         """Return a tagger that has learned the names of features and the labels of a fold, and the problem there."""
-        tagger = clone(self)
+        tagger = clone(self).set_params(features="auto")  # which these sequences are
         problem = tagger._learn_from(X, y)
         return tagger, problem if weights is None else weighted_problem(problem, weights)
 
@@ -151,18 +170,33 @@ class ChainSVMCV(ChainModel):
         self.lam_, self.best_score_ = self.result_.lam, float(self.cv_results_["mean_test_score"][best])
 
 
-def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndarray) -> tuple[list[float], list[float]]:
-    """Return the share of right labels in the rest of a fold at every lam, and the certified gaps there; stop when it is over."""
+def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndarray, scorer) -> tuple[list[float], list[float]]:
+    """Return the scores in the rest of a fold at every lam, and the certified gaps there; stop when it is over."""
     rows, ptr = tagger.vectorizer_.transform(X)
     x = as_features(rows, copy=False)
     truth, K = numbers_of(labels_of(y, ptr), tagger.classes_), len(tagger.classes_)
     weights, scores, gaps = None if weights is None else np.repeat(weights, np.diff(ptr)), [], []
     with interrupted_by(over.is_set):
         for lam in lams.tolist():
-            result = tagger._solve(problem, lam)
-            labels = decode(x, ptr, padded_weights(result.w.reshape(-1, K)), K)
-            scores.append(float(np.average(labels == truth, weights=weights)))
+            tagger.result_ = result = tagger._solve(problem, lam)
+            if scorer is None:
+                labels = decode(x, ptr, padded_weights(result.w.reshape(-1, K)), K)
+                scores.append(float(np.average(labels == truth, weights=weights)))
+            else:
+                scores.append(float(scorer(tagger, X, y)))
             gaps.append(result.gap)
             if over.is_set():
                 break
     return scores, gaps
+
+
+class _Labels(ClassifierMixin, BaseEstimator):
+    """A tagger as a classifier of single positions, as scikit-learn's scorers take it."""
+
+    def __init__(self, tagger) -> None:
+        self.tagger = tagger
+        self.classes_ = tagger.classes_
+
+    def predict(self, X) -> list:
+        """Return the labels of all positions."""
+        return list(chain.from_iterable(self.tagger.predict(X)))

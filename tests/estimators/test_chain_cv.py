@@ -1,8 +1,10 @@
 import pickle
+from itertools import chain
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score
 from sklearn.model_selection import KFold
 
 from fwexp.errors import ParameterError
@@ -47,6 +49,30 @@ def test_the_best_lam_is_trained_at(data, chosen):
     wanted = ChainSVM(lam=chosen.lam_).fit(*data)
     np.testing.assert_array_equal(chosen.coef_, wanted.coef_)
     assert chosen.predict(data[0]) == wanted.predict(data[0])
+
+
+def test_lam_is_chosen_by_the_scores_that_are_asked_for(data):
+    X, y = data
+    by_name = ChainSVMCV(lams=LAMS, cv=3, scoring="f1_macro").fit(X, y)
+    for fold, (train, test) in enumerate(KFold(3).split(X)):
+        for k, lam in enumerate((10.0, 1.0, 0.1)):
+            tagger = ChainSVM(lam=lam).fit([X[i] for i in train], [y[i] for i in train])
+            true, found = ([*chain(*labels)] for labels in ([y[i] for i in test], tagger.predict([X[i] for i in test])))
+            assert by_name.cv_results_[f"split{fold}_test_score"][k] == pytest.approx(f1_score(true, found, average="macro"))
+
+    def likes_much(tagger, X, y):
+        assert [len(labels) for labels in tagger.predict(X)] == [len(labels) for labels in y]
+        return tagger.result_.lam
+
+    words = [[[str(k) for k in position] for position in x] for x in X]
+    by_function = ChainSVMCV(lams=LAMS, cv=3, scoring=likes_much, features=lambda x: x).fit(words, y)
+    assert (by_function.lam_, by_function.best_score_) == (10.0, 10.0)
+
+
+@pytest.mark.parametrize("scoring", ["f2", 3])
+def test_unknown_scores_are_one_line(data, scoring):
+    with pytest.raises(ParameterError, match=rf"scoring must be None, .* scikit-learn's scorers, got {scoring!r}"):
+        ChainSVMCV(lams=LAMS, cv=3, scoring=scoring).fit(*data)
 
 
 def test_folds_given_by_indices_count_empty_sequences(data):
