@@ -37,6 +37,7 @@ Frank-Wolfe methods for structural SVMs.
   ls        what is stored                     fwexp ls solver=bcfw lam=0.01
   solvers   what solvers and methods are       fwexp solvers [bcpfw_gap]
   options   of a solver, data set or task      fwexp options ocr
+  tag       train a tagger, label sentences    fwexp tag train.txt --test test.txt --save tagger.npz
   data      the data sets                      fwexp data [list|fetch|verify]
   doctor    is this installation sound?        fwexp doctor
 
@@ -182,6 +183,7 @@ COMMANDS = {
     "ls": Command("fwexp.commands.ls:main"),
     "solvers": Command("fwexp.commands.option_help:solvers_main"),
     "options": Command("fwexp.commands.option_help:main"),
+    "tag": Command("fwexp.commands.tag:main"),
     "data": Command("fwexp.commands.data:main"),
     "doctor": Command("fwexp.commands.doctor:main"),
 }

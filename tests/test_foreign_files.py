@@ -119,6 +119,7 @@ REJECTS = {
 READS = {"ls": ["ls"], "solvers": ["solvers"], "options": ["options", "ocr"], "data": ["data", "list"]}
 SEPARATE = {
     "run": "test_runs_keep_what_is_in_their_way",
+    "tag": "test_tag_replaces_the_file_that_is_named_and_no_other",
     "doctor": "test_modules_that_remove_or_replace_files_are_known",
 }
 
@@ -164,6 +165,23 @@ def test_a_report_is_written_through_a_link_and_again(tmp_path):
     assert (tmp_path / "disk" / "report").is_symlink()
     assert (tmp_path / "there" / "index.html").is_file()
     assert (tmp_path / "disk" / "thesis.tex").read_bytes() == MINE
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_tag_replaces_the_file_that_is_named_and_no_other(is_link, tmp_path, capsys):
+    """As `Result.save` does; a link stays, and the file that it names is replaced."""
+    mine(tmp_path, "R/m.npz.old", "R/thesis.tex", "R/.m.npz.tmp")
+    (link if is_link else mine)(tmp_path, "R/m.npz")
+    (tmp_path / "train.txt").write_text("the D\ndog N\n")
+    before = snapshot(tmp_path)
+    arguments = ["tag", str(tmp_path / "train.txt"), f"results_dir={tmp_path}/R"]
+    assert main([*arguments, "--save", str(tmp_path / "R")]) == 2
+    assert main([*arguments, "--save", str(tmp_path / "train.txt")]) == 2
+    assert main([*arguments, "--save", str(tmp_path / "R/m.npz"), "lam=0"]) == 2
+    assert snapshot(tmp_path) == before
+    assert main([*arguments, "--save", str(tmp_path / "R/m.npz")]) == 0
+    changed = {name for name, content in snapshot(tmp_path).items() if before.get(name) != content}
+    assert changed == {"elsewhere/m.npz" if is_link else "R/m.npz"}
 
 
 RUNS = {

@@ -186,7 +186,14 @@ for edited in sys.argv[1:]:
     staleness.current.cache_clear()
     print(edited, staleness.is_stale({"sources": before}))
 """
-    edited = ["elsewhere.steps", "elsewhere.tags", "fwexp.data.own", "fwexp.solvers.fw", "elsewhere.figure", "fwexp.data"]
+    edited = [
+        "elsewhere.steps",
+        "elsewhere.tags",
+        "fwexp.data.readers.file_problems",
+        "fwexp.solvers.fw",
+        "elsewhere.figure",
+        "fwexp.data",
+    ]
     done = place.python(code, *edited)
     assert done.returncode == 0, done.stderr
     names, *stale = done.stdout.splitlines()

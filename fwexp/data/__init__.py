@@ -2,7 +2,7 @@
 
 `load_dataset` is the way in; `DATASETS` has what there is by name: each `Dataset` in a module of this folder, and those of
 other packages, by entry points of the group ``fwexp.datasets`` whose names are those of the data sets. Nothing heavy is
-imported before a data set is read.
+imported before a data set is read. `read_columns`, `read_conllu`, `read_svmlight` and `read_template` read files of other tools.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,11 +11,26 @@ from typing import Any
 from fwexp import plugins
 from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
+from fwexp.data.readers import read_columns, read_conllu, read_svmlight, read_template
 from fwexp.errors import ParameterError, unknown
 from fwexp.options import check_path, make_options
+from fwexp.templates import Template
 from fwexp.types import AnyPath, SetOfExamples
 
-__all__ = ["DATASETS", "DataFile", "DataFolder", "Dataset", "check_options", "load_dataset", "resolve_data_dir"]
+__all__ = [
+    "DATASETS",
+    "DataFile",
+    "DataFolder",
+    "Dataset",
+    "Template",
+    "check_options",
+    "load_dataset",
+    "read_columns",
+    "read_conllu",
+    "read_svmlight",
+    "read_template",
+    "resolve_data_dir",
+]
 
 
 def _check(dataset) -> None:

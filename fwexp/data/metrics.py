@@ -209,7 +209,7 @@ def _kinds_and_types(name: str, tags: Iterable[str], known: dict[str, int]) -> t
     inside, types = np.zeros(len(known), dtype=bool), np.full(len(known), -1)
     numbers: dict[str, int] = {}
     for tag, number in known.items():
-        kind, _, of_type = tag.partition("-")
+        kind, _, of_type = str(tag).partition("-")
         if kind in ("B", "I") and of_type:
             inside[number], types[number] = kind == "I", numbers.setdefault(of_type, len(numbers))
         elif tag != "O" and tag in tags:

@@ -31,6 +31,7 @@ class ChainModel(PartsScore, CertifiedSVM):
     ----------
     features : "auto" or callable
         ``"auto"``: X has the features; else ``features(x)`` returns those of one sequence x, in a form that the notes name.
+        `save` stores a `fwexp.data.Template`, but no other function.
     loss : {"errors", "share"}
         H_i bounds the number of wrong labels in sequence i, and the mean is over the N positions of all sequences; or H_i bounds
         the share of wrong labels, and the mean is over the sequences.

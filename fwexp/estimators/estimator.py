@@ -28,6 +28,7 @@ from fwexp.tasks import saving
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
+from fwexp.templates import Template
 from fwexp.types import AnyPath, Iterate, SetOfExamples
 
 if TYPE_CHECKING:
@@ -349,9 +350,13 @@ class CertifiedSVM(BaseEstimator):
         Path
         """
         check_is_fitted(self)
+        return saving.save(self.result_, path, self._record())
+
+    def _record(self) -> dict:
+        """Return what a file holds of a fitted estimator next to its result, for JSON."""
         params = {name: _parameter(name, value) for name, value in self.get_params(deep=False).items()}
         learned = {name: _as_text(name, value) for name, value in self._learned().items()}
-        return saving.save(self.result_, path, {"name": type(self).__name__, "params": params, "learned": learned})
+        return {"name": type(self).__name__, "params": params, "learned": learned}
 
     @classmethod
     def load(cls, path: AnyPath, **params: Any) -> Self:
@@ -422,6 +427,8 @@ def _as_text(name: str, value) -> Any:
     if isinstance(value, np.ndarray):
         numbers = value.view(np.int64) if value.dtype.kind in "mM" else value  # times
         return {"array": _as_text(name, numbers.tolist()), "dtype": value.dtype.str}
+    if isinstance(value, Template):
+        return {"template": value.text}
     raise ParameterError(f"{name} must be made of numbers and text to be saved, got {type(value).__name__} {shown(value)}")
 
 
@@ -433,7 +440,8 @@ def _from_text(value) -> Any:
     if "array" in value:
         return as_array_of(_from_text(value["array"]), np.dtype(value["dtype"]))
     ((kind, held),) = value.items()
-    return {"tuple": tuple, "dict": dict, "slice": lambda held: slice(*held), "object": _Object}[kind](_from_text(held))
+    kinds = {"tuple": tuple, "dict": dict, "slice": lambda held: slice(*held), "object": _Object, "template": Template}
+    return kinds[kind](_from_text(held))
 
 
 def as_array_of(values: list, dtype=None) -> np.ndarray:

@@ -141,11 +141,14 @@ def _check_lengths(ptr: np.ndarray) -> None:
 
 
 def _matrix(features: SparseFeatures | BinaryFeatures, num_features: int):
-    columns = features.indices
-    values = np.ones(len(columns)) if isinstance(features, BinaryFeatures) else features.values
+    columns, ends = features.indices, features.indptr
+    values = None if isinstance(features, BinaryFeatures) else features.values
     found = columns != NONE
-    ends = np.concatenate(([0], np.cumsum(found)))[features.indptr]
-    rows = sp.csr_array((values[found], columns[found] - 1, ends), shape=(len(ends) - 1, num_features))
+    if not found.all():
+        columns, ends = columns[found], np.concatenate(([0], np.cumsum(found)))[ends]
+        values = None if values is None else values[found]
+    values = np.ones(len(columns)) if values is None else values
+    rows = sp.csr_array((values, columns - 1, ends), shape=(len(ends) - 1, num_features))
     rows.sum_duplicates()
     return rows
 
@@ -184,6 +187,10 @@ class _Learning(dict):
             self.vectors[key] = _columns(key, size, self.column_of)
         return _of_length(key, size, self.vectors[key])
 
+    def named(self, names: Iterable[str]) -> Iterable[int]:
+        """Return the columns of names."""
+        return map(self.column_of, names)
+
     def __missing__(self, key):
         if not isinstance(key, str) or len(self) == MOST_TABLES:
             raise _NotInTablesError
@@ -214,6 +221,10 @@ class _Known(dict):
     def column_of(self, name: str) -> int:
         """Return the column of a name."""
         return self.columns.get(name, NONE)
+
+    def named(self, names: Iterable[str]) -> Iterable[int]:
+        """Return the columns of names."""
+        return map(self.columns.get, names, repeat(NONE))
 
     def __missing__(self, key):
         if not self.filled:
@@ -286,11 +297,15 @@ def _encoded(X: list, tables: _Learning | _Known) -> tuple[SparseFeatures | Bina
         x = x if isinstance(x, list) else list(x)
         start = len(columns)
         try:
-            if not x or not all(map(isinstance, x, repeat(dict))):
+            if x and all(map(isinstance, x, repeat(dict))):
+                found = [*tables.at_once(x)]
+            elif {*map(type, x)} <= {list, tuple} and {*map(type, names := [*chain.from_iterable(x)])} <= {str}:
+                found = [*tables.named(names)]
+            else:
                 raise _NotInTablesError
-            columns.fromlist([*tables.at_once(x)])  # faster than extend
+            columns.fromlist(found)  # faster than extend
             lengths.extend(map(len, x))
-        except (_NotInTablesError, TypeError):  # a number other than 0 and 1, a list, too many keys
+        except (_NotInTablesError, TypeError):  # a number other than 0 and 1, a list in a dict, too many keys
             del columns[start:]
             for position in x:
                 before = len(columns)

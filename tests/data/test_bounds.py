@@ -11,7 +11,7 @@ import pytest
 import fwexp
 from fwexp.data import data_files
 from fwexp.data.data_files import check_bytes, check_text, npz_arrays, read_lines
-from fwexp.data.own import from_npz, from_svmlight
+from fwexp.data.readers.file_problems import from_npz, from_svmlight
 from fwexp.errors import DataError, ParameterError
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from fwexp.data import read_columns
 from fwexp.data.metrics import chunk_f1
-from fwexp.data.own import read_columns
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
 from fwexp.papers.peers.peer_table import in_columns
@@ -73,8 +73,8 @@ def crfsuite(words, labels, c1: float, c2: float) -> Callable[[list[list[str]]],
     return predict
 
 
-def compare(train, test) -> tuple[list[tuple], ChainSVM]:
-    """Train all on a text and evaluate them on another.
+def compare(train, test) -> list[tuple]:
+    """Train all tools on a text, and return their rows of the table: quality on another text.
 
     Parameters
     ----------
@@ -83,10 +83,8 @@ def compare(train, test) -> tuple[list[tuple], ChainSVM]:
 
     Returns
     -------
-    rows : list of tuple
+    list of tuple
         As in `HEAD`.
-    tagger : ChainSVM
-        Ours.
     """
     data, (X, y) = read(train), read(test)
     ours_with_lam_chosen(*(part[:20] for part in data))  # compiles
@@ -97,7 +95,7 @@ def compare(train, test) -> tuple[list[tuple], ChainSVM]:
     for c1, c2 in ((0.0, 1.0), (0.1, 0.1)):
         predict, seconds = _timed(crfsuite, *data, c1, c2)
         rows.append((called("CRFsuite", "pycrfsuite"), f"c1={c1:g}, c2={c2:g}", seconds, *_quality(predict, X, y)))
-    return rows, tagger
+    return rows
 
 
 def table(rows: list[tuple]) -> str:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.data.own import from_columns, from_npz, from_svmlight
+from fwexp.data import conll2000, read_columns, read_conllu, read_svmlight, read_template, resolve_data_dir
+from fwexp.data.readers.file_problems import from_columns, from_npz, from_svmlight
 from fwexp.errors import DataError, ParameterError
+from fwexp.templates import default_template
 
 TRAIN = "the D\ncat N\nsleeps V\n\n\na D\ndog N\n"
 TEST = "dog N\nsings X\n"
@@ -31,7 +33,9 @@ def phi(problem, i, y):
 
 def test_columns(tmp_path):
     paths = write(tmp_path, train=TRAIN.encode(), test=TEST)
-    own = from_columns(*paths, features=lambda tokens, t: [tokens[t][0], "first" if t == 0 else "later", tokens[t][0]])
+    own = from_columns(
+        *paths, features=lambda tokens: [(word, "later" if t else "first", word) for t, (word,) in enumerate(tokens)]
+    )
     train, test = own.problems
     assert own.labels == ("D", "N", "V")
     assert (train.n, test.n) == (2, 1)
@@ -54,14 +58,20 @@ def test_columns_by_default_and_rare_features(tmp_path):
     own = from_columns(path)
     assert own.test is None
     assert own.labels == ("L0", "L1")
-    # A constant; x, y, a, b at the token itself; what comes before (x, a) and after (y, b).
-    assert own.train.num_features == 1 + 4 + 2 + 2
-    assert from_columns(path, min_count=2).train.num_features == 3  # the constant, x, b
+    found = {name for tokens in read_columns(path)[0] for names in default_template(2)(tokens) for name in names}
+    assert own.train.num_features == len(found)
+    assert {"U002:x", "U002:y", "U102:a", "U005:x/y", "U109:_B-2/_B-1/a", "U111:b/_B+1/_B+2"} <= found
+    named = [["constant", word, "x" + word] for word in "abb"]  # A token alone is a string.
+    assert from_columns(path, min_count=2, features=lambda tokens: named[: len(tokens)]).train.num_features == 3
+    assert from_columns(path, features=lambda tokens: ["word"] * len(tokens)).train.num_features == 1
     assert from_columns(path, label=0).labels == ("x", "y")
-    with pytest.raises(ParameterError, match=r"at least 9 times \(min_count\), got nothing"):
+    with pytest.raises(ParameterError, match="a string that at least min_count=9 tokens have; lower min_count"):
         from_columns(path, min_count=9)
-    with pytest.raises(ParameterError, match="label must be the number of a column, got 'last'"):
-        from_columns(path, label="last")
+    with pytest.raises(ParameterError, match="features must return a collection of strings per token, got 1 for 2 tokens"):
+        from_columns(path, features=lambda tokens: ["word"])
+    for label in ("last", True, 1.0):
+        with pytest.raises(ParameterError, match=f"label must be the number of a column, got {label!r}"):
+            from_columns(path, label=label)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +79,10 @@ def test_columns_by_default_and_rare_features(tmp_path):
     [
         ("", {}, "no sequences"),
         ("\n\n", {}, "no sequences"),
-        ("a b\nc\n", {}, "line 2: 1 columns, expected 2"),
+        ("a b\nc\n", {}, "line 2: 1 column, expected 2"),
+        ("a b\n\na b c\n", {}, "line 3: 3 columns, expected 2"),
+        ("\n\na\n", {}, "line 3: 1 column, expected at least 2, a token and its label"),
+        ("-DOCSTART- O\n\n", {}, "no sequences"),
         ("a b\n", {"label": 2}, "line 1: 2 columns, expected more, as label is 2"),
         ("a b\n", {"label": -3}, "line 1: 2 columns, expected more, as label is -3"),
     ],
@@ -198,7 +211,11 @@ def test_svmlight_with_sequences(tmp_path):
         ("1 1:1\n1 1:x\n", "line 2: expected label"),
         ("1 1:1\nnan 1:1\n", "line 2: expected label"),
         ("1 1:1\n1 -1:1\n", "line 2: expected label"),
-        ("1 1:nan\n2 1:1\n", "X"),
+        ("1 1:nan\n2 1:1\n", "line 1: expected finite values, got '1:nan'"),
+        ("1 1:1_0\n", "line 1: expected label"),
+        ("1 qid: 1:1\n", "line 1: expected label"),
+        ("1 1:1\n1 qid:1 1:1\n", "line 2: some rows have a qid and some have none"),
+        ("1 qid:1 1:1\n1 qid:2 1:1\n1 qid:1 1:1\n", "line 3: 'qid:1' again, expected its rows one after another"),
         ("1 1:1\n1 2147483648:1\n", "line 2: index 2147483648, expected at most 2147483647"),
         (f"1 {'1' * 100}:1\n", "line 1: index 1+"),
         ("1 qid:1 1:1\n1 1:1\n", "some rows have a qid and some have none"),
@@ -214,3 +231,133 @@ def test_what_was_read_can_be_trained_on(tmp_path):
     train, test, labels = from_columns(*write(tmp_path, train=TRAIN, test=TEST))
     result = fwexp.solve(train, "fw", lam=0.01, max_passes=20, test=test)
     assert [[labels[k] for k in y] for y in fwexp.predict(train, result)] == [["D", "N", "V"], ["D", "N"]]
+
+
+# Characters at which `str.split` or `str.splitlines` splits and no format does.
+WHOLE = ["a\u3000b", "a\u00a0b", "a\u2028b", "a\x0bb", "a\x0cb", "a\x1cb", "a\x85b", "a\rb", "#", "\ufeff", "\u3000", "-DOCSTART"]
+
+
+def test_tokens_are_split_at_spaces_and_tabs_only(tmp_path):
+    lines = [sign.join((word, "x", "L")) for word in WHOLE for sign in (" ", "\t", " \t  ")]
+    path = tmp_path / "text.txt"
+    path.write_bytes("".join(f" {line}\t \n" for line in lines).encode())
+    X, y = read_columns(path)
+    assert [[(word, "x") for word in WHOLE for _ in range(3)]] == X
+    assert y == [["L"] * len(lines)]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("last", [b"", b"\n", b"\n\n \t\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_ends_of_lines_and_of_files(tmp_path, end, last, mark):
+    path = tmp_path / "text.txt"
+    text = b"-DOCSTART- O\n\na D\nb N\n \t\n\nc D\n-DOCSTART- O\nd N" + last
+    path.write_bytes(mark + text.replace(b"\n", end))
+    assert read_columns(path) == ([[("a",), ("b",)], [("c",)], [("d",)]], [["D", "N"], ["D"], ["N"]])
+
+
+def test_columns_with_comments_and_without_labels(tmp_path):
+    (path,) = write(tmp_path, train="# x\na b\n# c\n#d e\n\n# f\n")
+    assert read_columns(path, comment="# ") == ([[("a",), ("#d",)]], [["b", "e"]])
+    assert read_columns(path, label=None, comment="#") == ([[("a", "b")]], None)
+    assert read_columns(path, label=-2)[0] == [[("x",), ("b",), ("c",), ("e",)], [("f",)]]
+    for comment in ("", 1):
+        with pytest.raises(ParameterError, match="comment must be a text with which lines begin"):
+            read_columns(path, comment=comment)
+
+
+CONLLU = """\
+# sent_id = 1
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\tV\tMood=Imp\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\tP\tCase=Acc\t1\tobj\t_\t_
+2.1\tal\t_\t_\t_\t_\t_\t_\t1:x\t_
+
+# a comment alone
+
+1\tin spite\t#\tADP\tIN\t_\t0\troot\t_\tSpaceAfter=No
+"""
+
+
+def test_conllu(tmp_path):
+    path = tmp_path / "text.conllu"
+    path.write_bytes(CONLLU.encode())
+    assert read_conllu(path) == ([[("vamos",), ("nos",)], [("in spite",)]], [["VERB", "PRON"], ["ADP"]])
+    X, y = read_conllu(path, "FEATS", columns=["UPOS", "FORM", "MISC"])
+    assert X == [[("VERB", "vamos", "_"), ("PRON", "nos", "_")], [("ADP", "in spite", "SpaceAfter=No")]]
+    assert y == [["Mood=Imp", "Case=Acc"], ["_"]]
+    assert read_conllu(path, None)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (CONLLU, "", "no sequences"),
+        ("2\tnos\t", "2\tnos ", "line 4: 9 columns between tabs, expected the 10 of CoNLL-U"),
+        ("2\tnos", "3\tnos", "line 4: expected the ID 2, or one such as 1-2 or 1.1, got '3'"),
+        ("1-2", "1-x", "line 2: expected the ID 1, or one such as 1-2 or 1.1, got '1-x'"),
+        ("1\tin", "3\tin", "line 9: expected the ID 1"),
+        ("\n\n# a comment alone\n\n", "\n# a comment alone\n", "line 7: expected the ID 3"),
+    ],
+)
+def test_conllu_that_is_wrong(tmp_path, old, new, message):
+    path = tmp_path / "text.conllu"
+    assert old in CONLLU
+    path.write_bytes(CONLLU.replace(old, new).encode())
+    with pytest.raises(DataError) as error:
+        read_conllu(path)
+    assert str(error.value).startswith(str(path))
+    assert message in str(error.value)
+
+
+def test_columns_of_conllu_have_names(tmp_path):
+    for arguments, message in (
+        ({"label": "POS"}, "unknown column of CoNLL-U 'POS'; accepted: DEPREL, .*UPOS"),
+        ({"columns": ["FORM", "WORD"]}, "unknown column of CoNLL-U 'WORD'"),
+        ({"columns": "FORM"}, "columns must be names of columns, such as FORM, got 'FORM'"),
+        ({"columns": ["UPOS"]}, "columns must be others than the label, got UPOS for both"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            read_conllu(tmp_path / "none", **arguments)
+
+
+def test_svmhmm_as_sequences_for_estimators(tmp_path):
+    """The last row has an index twice, whose values are added, and one row has no features."""
+    train = "NN qid:7 2:1 4:0.5 # the\n# qid:8\n# qid:7 1:1\n\nVB qid:7\nNN qid:x 1:-1e3 1:1\n"
+    (path,) = write(tmp_path, train=train)
+    X, y = read_svmlight(path)
+    assert [x.toarray().tolist() for x in X] == [[[0, 0, 1, 0, 0.5], [0, 0, 0, 0, 0]], [[0, -999, 0, 0, 0]]]
+    assert y == [["NN", "VB"], ["NN"]]
+    assert [x.toarray().tolist() for x in read_svmlight(path, num_features=3)[0]] == [[[0, 0, 1], [0, 0, 0]], [[0, -999, 0]]]
+    numbers = write(tmp_path, train="3 qid:1 1:1\n1.5 qid:1 1:1\n-1 qid:2 1:1\n")[0]
+    assert read_svmlight(numbers)[1] == [[3, 1.5], [-1]]
+    mixed = write(tmp_path, train="3 qid:1 1:1\n, qid:1 1:1\n")[0]
+    assert read_svmlight(mixed)[1] == [["3", ","]]
+    plain = write(tmp_path, train="3 1:1\n")[0]
+    with pytest.raises(DataError, match=r"line 1: expected qid:number after the label"):
+        read_svmlight(plain)
+    with pytest.raises(DataError, match="no rows"):
+        read_svmlight(write(tmp_path, train="# nothing\n")[0])
+    with pytest.raises(ParameterError, match="num_features must be an integer >= 1"):
+        read_svmlight(plain, num_features=0)
+
+
+def test_templates_from_files(tmp_path):
+    path = tmp_path / "template"
+    path.write_bytes(b"\xef\xbb\xbf# Unigram\r\nU00:%x[0,0]\r\n\r\nB\r\n")
+    assert list(read_template(path)(["a"])) == [("U00:a",)]
+    path.write_bytes(b"U00:%x[0,0]\nX\n")
+    with pytest.raises(DataError, match="template: template line 2 must be U or B and macros"):
+        read_template(path)
+
+
+@pytest.mark.data
+def test_conll2000_has_its_sizes():
+    paths = conll2000.DATASET.locate(resolve_data_dir()).values()
+    sizes = []
+    for path in paths:
+        X, y = read_columns(path)
+        assert {len(token) for tokens in X for token in tokens} == {2}
+        assert [len(tokens) for tokens in X] == [len(labels) for labels in y]
+        sizes.append((len(X), sum(map(len, X))))
+    assert sizes == [(8936, 211727), (2012, 47377)]

@@ -1,0 +1,244 @@
+"""``fwexp tag``."""
+
+# ruff: noqa: T201
+
+import dataclasses
+import json
+import sys
+import time
+from itertools import chain
+from pathlib import Path
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.data.readers import FORMATS, read_template
+from fwexp.data.readers.lines import Source, StandardInput, naming
+from fwexp.errors import DataError, OptionError, ParameterError, shown
+from fwexp.options import check_path
+from fwexp.templates import Template, default_template
+
+USAGE = """\
+usage: fwexp tag TRAIN [--test FILE] [--template FILE] [--save MODEL] [KEY=VALUE ...]
+       fwexp tag --model MODEL [--test FILE] < WORDS
+
+Train a tagger on labelled sentences, and label new ones. The first form trains a ChainSVM to a certified gap and evaluates it on
+the test file. The second form reads sentences without labels from standard input and writes them with the predicted labels.
+
+  --test FILE      evaluate on these labelled sentences: token accuracy, and F1 of chunks if labels are O, B-... and I-...
+  --template FILE  features in the language of CRF++ (default: the first column at and around the token, pairs of neighbours,
+                   and for each other column pairs and triples as well)
+  --save MODEL     write the tagger to this file; an existing file is replaced
+  --model MODEL    use the tagger in this file
+  --format NAME    columns, conllu or svmhmm (default: conllu for *.conllu, svmhmm for *.svmhmm, *.svmlight and *.svm, else
+                   columns; with --model as in training)
+  --label COLUMN   the column of the labels: a number from 0, negative from the end (default: -1), or a name of CoNLL-U
+                   (default: UPOS)
+  --columns NAMES  the columns of CoNLL-U that the template numbers from 0, with commas (default: FORM)
+  --comment TEXT   lines that begin with this text are no tokens (columns only; default: none)
+  KEY=VALUE        a parameter of ChainSVM, such as lam=0.001, tol=0.001, max_passes=100, min_count=2 or class_weight=balanced
+
+Files are texts in UTF-8, packed (.gz) or not. Format columns: a token per line, columns between spaces or tabs, an empty line
+after each sentence; labels are written as a new last column. Format conllu: labels replace their column. Format svmhmm: rows
+TAG qid:NUMBER INDEX:VALUE ... # COMMENT; labels replace TAG. Every sentence is written as soon as it is complete.
+
+example: fwexp tag train.txt --test test.txt --save tagger.npz && cut -f 1 new.txt | fwexp tag --model tagger.npz
+"""
+SUFFIXES = {".conllu": "conllu", ".svmhmm": "svmhmm", ".svmlight": "svmhmm", ".svm": "svmhmm"}
+SETTINGS = {"--label": "label", "--columns": "columns", "--comment": "comment"}  # of formats
+FLAGS = {"--test": (), "--template": (), "--save": (), "--model": (), "--format": tuple(FORMATS)} | dict.fromkeys(SETTINGS, ())
+PARAMETERS = (
+    "lam",
+    "C",
+    "loss",
+    "solver",
+    "tol",
+    "max_passes",
+    "iterate",
+    "min_count",
+    "class_weight",
+    "early_stopping",
+    "validation_fraction",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
+
+
+@command("fwexp tag", USAGE, words=1, flags=FLAGS, keys=PARAMETERS, in_words="/.")
+def main(given: Arguments) -> int:
+    """Run ``fwexp tag`` with the arguments after ``tag``.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Raises
+    ------
+    UserError
+        If an argument is wrong, or a file is missing, damaged or of another form.
+    """
+    words, flags, keys = given
+    parameters = {name: _value(text) for name, text in keys.items() if name in PARAMETERS}
+    if "--model" not in flags:
+        if not words:
+            raise OptionError("fwexp tag takes a file to train on or --model MODEL, got neither; fwexp tag --help explains both")
+        _train(check_path("TRAIN", words[0]), flags, parameters)
+        return 0
+    for what, got in (("files to tag", words), ("parameters", [*parameters]), ("files to write", flags.keys() & {"--save"})):
+        if got:
+            cure = "; use < FILE" if got is words else ""
+            raise OptionError(f"fwexp tag --model takes no {what}, got {', '.join(got)}{cure}")
+    if "--template" in flags:
+        raise OptionError("fwexp tag --model takes no --template, because the model has its own")
+    _use(check_path("--model", flags["--model"]), flags)
+    return 0
+
+
+def _train(train: Path, flags: dict, parameters: dict) -> None:
+    """Train, evaluate, save and report."""
+    from fwexp.estimators import ChainSVM
+
+    if not flags.keys() & {"--test", "--save"}:
+        raise OptionError("fwexp tag needs --save MODEL to keep the tagger or --test FILE to evaluate it, got neither")
+    paths = {flag: check_path(flag, flags[flag]) for flag in ("--test", "--template", "--save") if flag in flags}
+    if "--save" in paths:
+        _check_target(paths["--save"], [train, *(path for flag, path in paths.items() if flag != "--save")])
+    form = _form(flags, _by_name(train), {})
+    template = read_template(paths["--template"]) if "--template" in paths else None
+    X, y = form.read(train)
+    if form.name == "svmhmm":
+        if template is not None:
+            raise OptionError("--template needs tokens in columns, got rows of numbers (svmhmm)")
+        form = dataclasses.replace(form, num_features=X[0].shape[1])
+        model = ChainSVM()
+    else:
+        width = len(X[0][0])
+        template = template or default_template(width)
+        if template.width > width:
+            raise ParameterError(f"--template must use columns < {width}, as {train} has them, got {template.width - 1}")
+        model = ChainSVM(features=template)
+    test = form.read(paths["--test"]) if "--test" in paths else None
+    if test and template and len(test[0][0][0]) != width:
+        raise DataError(f"{paths['--test']}: {len(test[0][0][0])} columns next to the label, expected {width} as in {train}")
+    start = time.perf_counter()
+    model.set_params(**{"verbose": int(sys.stderr.isatty())} | parameters).fit(X, y)
+    seconds = time.perf_counter() - start
+    sizes = f"{_sizes(X, y)}, {len(model.classes_)} labels, {model.n_features_in_} features"
+    print(f"train           {sizes}")
+    print(f"training        {model.status_} after {model.n_passes_:.4g} passes in {seconds:.1f} seconds")
+    print(f"certified gap   {model.dual_gap_:.2g}")
+    if test:
+        _evaluate(model, *test)
+    if "--save" in paths:
+        from fwexp.tasks import saving
+
+        reading = {"format": form.name} | dataclasses.asdict(form)
+        saving.save(model.result_, paths["--save"], model._record() | {"reading": reading})
+        print(f"model           {paths['--save']}")
+
+
+def _use(path: Path, flags: dict) -> None:
+    """Evaluate a stored tagger, or label what standard input has."""
+    model, reading = _load(path)
+    form = _form(flags, reading.pop("format", None), reading)
+    if form.name == "svmhmm":
+        if isinstance(model.features, Template):
+            raise OptionError(f"--format must be columns or conllu, as {path} has a template, got svmhmm")
+        form = dataclasses.replace(form, num_features=model.n_features_in_)
+    elif not isinstance(model.features, Template):
+        raise ParameterError(f"--model must be a tagger whose features are a fwexp.data.Template, got {path} without one")
+    if "--test" in flags:
+        test = check_path("--test", flags["--test"])
+        with naming(test):
+            _evaluate(model, *form.read(test))
+        return
+    if form.name == "columns":
+        form = dataclasses.replace(form, label=None)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8")
+    _label(model, form, StandardInput())
+
+
+def _label(model, form, source: Source) -> None:
+    """Write all lines of a source with labels, sentence by sentence."""
+    number = 1
+    for found in form.sentences(source):
+        labels = []
+        if found.tokens:
+            with naming(f"{source}, line {number + found.rows[0]}"):
+                labels = model.predict_one(form.inputs(found))
+        sys.stdout.write("".join(f"{line}\n" for line in form.tagged(found, labels)))
+        sys.stdout.flush()  # The next sentence may come much later.
+        number += len(found.lines)
+
+
+def _load(path: Path) -> tuple:
+    """Return the estimator in a file, and how its training file was read."""
+    from fwexp import estimators
+    from fwexp.estimators.chain_model import ChainModel
+    from fwexp.tasks import saving
+
+    _, found = saving.read(path, "ChainSVM")
+    kind = getattr(estimators, str((found or {}).get("name")), None)
+    if not (isinstance(kind, type) and issubclass(kind, ChainModel)):
+        raise ParameterError(f"--model must be a file that fwexp tag --save wrote, got {shown(str(path))}")
+    reading = found.get("reading", {})
+    return kind.load(path), dict(reading) if isinstance(reading, dict) else {}
+
+
+def _evaluate(model, X, y) -> None:
+    """Print the quality of predictions."""
+    from fwexp.data.metrics import chunk_f1
+
+    predicted = model.predict(X)
+    right = sum(a == b for a, b in zip(chain.from_iterable(y), chain.from_iterable(predicted)))
+    print(f"test            {_sizes(X, y)}")
+    print(f"token accuracy  {right / sum(map(len, y)):.4f}")
+    try:
+        print(f"chunk F1        {chunk_f1(y, predicted):.4f}")
+    except ParameterError:  # Labels are not those of chunks.
+        return
+
+
+def _form(flags: dict, name: object, before: dict):
+    """Return the format that flags choose, or else the one called ``name`` with the settings ``before``."""
+    if flags.get("--format", name) != name:
+        name, before = flags["--format"], {}
+    kind = FORMATS.get(name or "columns") if isinstance(name, str | None) else None
+    accepted = {field.name for field in dataclasses.fields(kind)} if kind else set()
+    if kind is None or not before.keys() <= accepted:
+        raise ParameterError("--model must be a file that fwexp tag --save wrote, got one that is damaged")
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in before.items()}  # JSON has no tuples.
+    for flag, key in SETTINGS.items():
+        if flag in flags:
+            if key not in accepted:
+                raise OptionError(f"{flag} does not belong to the format {kind.name}")
+            text = flags[flag]
+            by_number = key == "label" and kind.name == "columns"
+            settings[key] = tuple(text.split(",")) if key == "columns" else _value(text) if by_number else text
+    return kind(**settings)
+
+
+def _by_name(path: Path) -> str:
+    """Return the name of the format that the name of a file suggests."""
+    return SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix, "columns")
+
+
+def _check_target(target: Path, sources: list[Path]) -> None:
+    """Reject a file that cannot be written after training, or that is read before."""
+    if target.is_dir() or not target.resolve().parent.is_dir():
+        raise ParameterError(f"--save must be a file in a folder that exists, got {shown(str(target))}")
+    if any(target.exists() and source.exists() and target.samefile(source) for source in sources):
+        raise ParameterError(f"--save must be another file than those that are read, got {shown(str(target))}")
+
+
+def _value(text: str):
+    """Return a value of the command line: a number, true, false, null, or the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _sizes(X, y) -> str:
+    return f"{len(X)} sentences, {sum(map(len, y))} tokens"

@@ -1,0 +1,130 @@
+"""Sentences in the format CoNLL-U of Universal Dependencies, with columns by name."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from sys import intern
+from typing import ClassVar
+
+from fwexp.data.readers.lines import Sentence, Source, text_lines
+from fwexp.errors import DataError, ParameterError, shown, unknown
+from fwexp.options import check_path
+
+NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+
+
+def read_conllu(path, label: str | None = "UPOS", *, columns: Sequence[str] = ("FORM",)) -> tuple[list, list | None]:
+    r"""Return the tokens and labels of sentences in CoNLL-U.
+
+    Comments, multiword tokens (``1-2``) and empty nodes (``1.1``) are left out.
+
+    Parameters
+    ----------
+    path : path
+        A text in UTF-8 with ten columns between tabs and an empty line after each sentence. ``.gz`` is unpacked.
+    label : str or None, default "UPOS"
+        The column of the labels: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS or MISC. None: there are no labels.
+    columns : sequence of str, default ("FORM",)
+        The columns of tokens, in this order. The default excludes all annotations, which new sentences do not have.
+
+    Returns
+    -------
+    X : list of lists of tuples of str
+        These columns of every word of every sentence.
+    y : list of lists of str, or None
+        The labels.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read or is not CoNLL-U; the message names the line.
+
+    See Also
+    --------
+    read_columns, read_svmlight, read_template
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from fwexp.data import read_conllu
+    >>> path = Path(mkdtemp()) / "tags.conllu"
+    >>> rest = "\t_" * 6
+    >>> _ = path.write_text(f"# text = Dogs bark\n1\tDogs\tdog\tNOUN{rest}\n2\tbark\tbark\tVERB{rest}\n\n")
+    >>> read_conllu(path, columns=("FORM", "LEMMA"))
+    ([[('Dogs', 'dog'), ('bark', 'bark')]], [['NOUN', 'VERB']])
+    """
+    return Conllu(label, columns if isinstance(columns, str) else tuple(columns)).read(check_path("path", path))
+
+
+@dataclass(frozen=True)
+class Conllu:
+    """The format of `read_conllu`."""
+
+    label: str | None = "UPOS"
+    columns: tuple[str, ...] = ("FORM",)
+
+    name: ClassVar[str] = "conllu"
+
+    def __post_init__(self):
+        if isinstance(self.columns, str) or not self.columns:
+            raise ParameterError(f"columns must be names of columns, such as FORM, got {shown(self.columns)}")
+        for name in (*self.columns, *(() if self.label is None else (self.label,))):
+            if name not in NAMES:
+                raise ParameterError(unknown("column of CoNLL-U", name, NAMES))
+        if self.label in self.columns:
+            raise ParameterError(f"columns must be others than the label, got {self.label} for both")
+
+    def sentences(self, path: Source) -> Iterator[Sentence]:
+        """Yield all lines of a file, sentence by sentence; tokens are the lists of their ten columns."""
+        found = Sentence([], [], [])
+        for number, line in text_lines(path):
+            blank = not line.strip(" \t")
+            if not blank and not line.startswith("#"):
+                columns = line.split("\t")
+                if len(columns) != len(NAMES):
+                    counted = f"{len(columns)} column{'s' * (len(columns) != 1)} between tabs"
+                    raise DataError(f"{path}, line {number}: {counted}, expected the {len(NAMES)} of CoNLL-U")
+                if columns[0] == str(len(found.tokens) + 1):
+                    found.rows.append(len(found.lines))
+                    found.tokens.append(columns)
+                elif not _is_no_word(columns[0]):
+                    expected = f"the ID {len(found.tokens) + 1}, or one such as 1-2 or 1.1"
+                    raise DataError(f"{path}, line {number}: expected {expected}, got {shown(columns[0])}")
+            found.lines.append(line)
+            if blank:
+                yield found
+                found = Sentence([], [], [])
+        if found.lines:
+            yield found
+
+    def read(self, path: Source) -> tuple[list, list | None]:
+        """Return tokens and labels of all sentences."""
+        X, y = [], []
+        for found in self.sentences(path):
+            if found.tokens:
+                X.append(self.inputs(found))
+                if self.label is not None:
+                    y.append([intern(columns[NAMES.index(self.label)]) for columns in found.tokens])
+        if not X:
+            raise DataError(f"{path}: no sequences")
+        return X, None if self.label is None else y
+
+    def inputs(self, found: Sentence) -> list[tuple[str, ...]]:
+        """Return the tokens of a sentence."""
+        places = [NAMES.index(name) for name in self.columns]
+        return [tuple(intern(columns[place]) for place in places) for columns in found.tokens]
+
+    def tagged(self, found: Sentence, labels: Sequence) -> list[str]:
+        """Return the lines of a sentence with the labels in their column."""
+        lines = [*found.lines]
+        for row, columns, label in zip(found.rows, found.tokens, labels, strict=True):
+            columns = [*columns]
+            columns[NAMES.index(self.label)] = str(label)
+            lines[row] = "\t".join(columns)
+        return lines
+
+
+def _is_no_word(text: str) -> bool:
+    """Return whether an ID is that of a multiword token or of an empty node."""
+    numbers = text.split("-") if "-" in text else text.split(".")
+    return len(numbers) == 2 and all(number.isascii() and number.isdigit() for number in numbers)

@@ -1,0 +1,250 @@
+"""``fwexp tag``: from files to a tagger, and from standard input to labels."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fwexp
+from fwexp.cli import main
+from fwexp.data import Template, read_columns, read_conllu, read_svmlight
+from fwexp.data.metrics import chunk_scores
+from fwexp.estimators import ChainSVM
+
+TRAIN = "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n# # O\n\n-DOCSTART- X O\n\nit P B-NP\n"
+TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]\nB\n"
+CONLLU = "# text = a\n1-2\tac\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\tx\tD\t_\t_\t_\t_\t_\tM\n2\tc c\tx\tN\t_\t_\t_\t_\t_\tM\n\n"
+ROWS = "4 qid:1 1:1 # a\n7 qid:1 2:1.5 # b\n\n7 qid:2 2:1 # b\n4 qid:2 1:1 # a\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.txt").write_text(TRAIN)
+    Path("template").write_text(TEMPLATE)
+    Path("train.conllu").write_text(CONLLU * 2)
+    Path("rows.svmhmm").write_text(ROWS)
+    return tmp_path
+
+
+@pytest.fixture
+def tag(folder, monkeypatch, capsys):
+    """Run the command with a text or bytes as standard input; return the exit code, standard output and standard error."""
+
+    def run(*arguments, given=""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given if isinstance(given, bytes) else given.encode())))
+        code = main(["tag", *arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def labelled(tag, *arguments, given):
+    code, out, err = tag("--model", "m.npz", *arguments, given=given)
+    assert (code, err) == (0, "")
+    return out
+
+
+def test_train_and_label_columns(tag):
+    code, out, err = tag("train.txt", "--test", "train.txt", "--template", "template", "--save", "m.npz", "lam=0.1", "tol=2e-3")
+    assert (code, err) == (0, "")
+    model, (X, y) = ChainSVM.load("m.npz"), read_columns("train.txt")
+    assert (model.lam, model.tol, model.features) == (0.1, 2e-3, Template(TEMPLATE))
+    assert model.predict(X) == y
+    lines = dict(re.split(r"  +", line, maxsplit=1) for line in out.splitlines())
+    assert lines["train"] == f"3 sentences, 7 tokens, 4 labels, {model.n_features_in_} features"
+    assert re.fullmatch(rf"converged after {model.n_passes_:.4g} passes in \d+\.\d seconds", lines["training"])
+    assert lines["certified gap"] == f"{model.dual_gap_:.2g}"
+    assert (lines["test"], lines["token accuracy"]) == ("3 sentences, 7 tokens", "1.0000")
+    assert (lines["chunk F1"], lines["model"]) == ("1.0000", "m.npz")
+    assert tag("--model", "m.npz", "--test", "train.txt")[1] == "".join(
+        f"{name:16}{lines[name]}\n" for name in ("test", "token accuracy", "chunk F1")
+    )
+    # Lines without tokens and separators are as they were; further columns are kept.
+    given = "\ufeffthe D\r\ndog\tN\t \n\n \t\n# #\n-DOCSTART- X\na D gold\n"
+    assert labelled(tag, given=given.rpartition("a D")[0]) == "the D B-NP\ndog\tN\tI-NP\n\n \t\n# # O\n-DOCSTART- X\n"
+    assert labelled(tag, given="a D gold\n") == "a D gold B-NP\n"
+    assert labelled(tag, "--comment", "# ", given="# #\na D") == "# #\na D B-NP\n"
+    assert labelled(tag, given="") == ""
+    assert labelled(tag, given="\n") == "\n"
+
+
+def test_tokens_with_spaces_of_other_kinds_stay_whole(tag):
+    Path("train.txt").write_text("a\u3000b\u2028c X\nd Y\n")
+    assert tag("train.txt", "--save", "m.npz")[0] == 0
+    assert {"U000:_B-2", "U002:a\u3000b\u2028c"} <= {*ChainSVM.load("m.npz").feature_names_in_}
+    assert labelled(tag, given="a\u3000b\u2028c\nd\n") == "a\u3000b\u2028c X\nd Y\n"
+
+
+def test_labels_in_another_column(tag):
+    assert tag("train.txt", "--label", "1", "--save", "m.npz")[0] == 0
+    assert labelled(tag, given="the B-NP\ndog I-NP\n") == "the B-NP D\ndog I-NP N\n"
+    assert tag("--model", "m.npz", "--test", "train.txt")[1].splitlines()[1:] == ["token accuracy  1.0000"]  # no chunks
+    assert tag("train.txt", "--label", "-3", "--save", "m.npz")[0] == 0
+    assert ChainSVM.load("m.npz").classes_.tolist() == sorted(
+        {line.split()[0] for line in TRAIN.split("\n") if line} - {"-DOCSTART-"}
+    )
+
+
+def test_conllu(tag):
+    assert tag("train.conllu", "--test", "train.conllu", "--save", "m.npz")[0] == 0
+    assert labelled(tag, given=CONLLU.replace("\tD\t", "\t_\t").replace("\tN\t", "\tX\t")) == CONLLU
+    assert tag("--model", "m.npz", "--test", "train.conllu")[1].endswith("token accuracy  1.0000\n")
+    assert tag("train.conllu", "--label", "MISC", "--columns", "FORM,UPOS", "--save", "m.npz")[0] == 0
+    assert "U100:_B-2" in ChainSVM.load("m.npz").feature_names_in_
+    assert labelled(tag, given=CONLLU.replace("M\n", "_\n")) == CONLLU
+    Path("template").write_text("U:%x[0,0]")
+    Path("other.txt").write_text(CONLLU)
+    assert tag("other.txt", "--format", "conllu", "--template", "template", "--save", "m.npz")[0] == 0
+    assert labelled(tag, "--format", "columns", given="a\nc\n") == "a D\nc N\n"
+
+
+def test_svmhmm(tag):
+    assert tag("rows.svmhmm", "--test", "rows.svmhmm", "--save", "m.npz")[0] == 0
+    given = ROWS.replace("4 qid", "0 qid").replace("7 qid", "0  qid").replace("2:1.5", "2:1.5 99:3")
+    assert labelled(tag, given=given) == given.replace("0 qid", "4 qid").replace("0  qid", "7  qid")
+    Path("rows.svmhmm").write_text(ROWS.replace("4 ", r"\1 "))
+    assert tag("rows.svmhmm", "--save", "m.npz")[0] == 0
+    assert labelled(tag, given="? qid:q 1:1\n") == "\\1 qid:q 1:1\n"
+
+
+def test_taggers_of_estimators_are_models(tag):
+    X, y = read_columns("train.txt")
+    ChainSVM(features=Template(TEMPLATE)).fit(X, y).save("m.npz")
+    assert labelled(tag, given="the D\ndog N\n") == "the D B-NP\ndog N I-NP\n"
+    rows = read_svmlight("rows.svmhmm")
+    ChainSVM().fit(*rows).save("m.npz")
+    assert labelled(tag, "--format", "svmhmm", given="0 qid:1 1:1\n") == "4 qid:1 1:1\n"
+    words = read_conllu("train.conllu")
+    ChainSVM(features=Template("U:%x[0,0]")).fit(*words).save("m.npz")
+    assert labelled(tag, "--format", "conllu", given=CONLLU.replace("\tN\t", "\t_\t")) == CONLLU
+
+
+SAVE = ("--save", "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "fwexp tag takes a file to train on or --model MODEL, got neither"),
+        (("train.txt",), "fwexp tag needs --save MODEL to keep the tagger or --test FILE to evaluate it, got neither"),
+        (("train.txt", "train.txt"), "fwexp tag takes at most 1 name"),
+        (("none.txt", *SAVE), "none.txt: cannot be read: No such file or directory"),
+        (("train.txt", "--test", "none.txt"), "none.txt: cannot be read"),
+        (("train.txt", "--template", "none", *SAVE), "none: cannot be read"),
+        (("train.txt", "--template", "train.txt", *SAVE), "train.txt: template line 1 must be U or B"),
+        (("train.txt", "--label", "3", *SAVE), "train.txt, line 1: 3 columns, expected more, as label is 3"),
+        (("train.txt", "--label", "-4", *SAVE), "train.txt, line 1: 3 columns, expected more, as label is -4"),
+        (("train.txt", "--label", "UPOS", *SAVE), "label must be the number of a column, got 'UPOS'"),
+        (("train.txt", "--format", "csv", *SAVE), "unknown format 'csv'; accepted: columns, conllu, svmhmm"),
+        (("train.txt", "--format", "conllu", *SAVE), "train.txt, line 1: 1 column between tabs"),
+        (("train.txt", "--format", "svmhmm", *SAVE), "train.txt, line 1: expected label [qid:number] index:value"),
+        (("train.txt", "--columns", "FORM", *SAVE), "--columns does not belong to the format columns"),
+        (("train.conllu", "--comment", "#", *SAVE), "--comment does not belong to the format conllu"),
+        (("train.conllu", "--label", "1", *SAVE), "unknown column of CoNLL-U '1'"),
+        (("rows.svmhmm", "--template", "template", *SAVE), "--template needs tokens in columns, got rows of numbers (svmhmm)"),
+        (("train.txt", "--label", "-2", "--test", "two.txt"), "two.txt: 1 columns next to the label, expected 2 as in train.txt"),
+        (("two.txt", "--template", "template", *SAVE), "--template must use columns < 1, as two.txt has them, got 1"),
+        (("empty.txt", *SAVE), "empty.txt: no sequences"),
+        (("latin.txt", *SAVE), "latin.txt, line 2: not UTF-8"),
+        (("train.txt", *SAVE, "lam=-1"), "lam must be"),
+        (("train.txt", *SAVE, "lam=much"), "lam must be"),
+        (("train.txt", *SAVE, "lamb=1"), "unknown key of fwexp tag 'lamb'"),
+        (("train.txt", *SAVE, "solver=none"), "unknown solver"),
+        (("train.txt", "--save", "train.txt"), "--save must be another file than those that are read, got 'train.txt'"),
+        (("train.txt", "--template", "template", "--save", "./template"), "--save must be another file than those"),
+        (("train.txt", "--save", "."), "--save must be a file in a folder that exists, got '.'"),
+        (("train.txt", "--save", "none/m.npz"), "--save must be a file in a folder that exists, got 'none/m.npz'"),
+        (("--model", "m.npz"), "path must be a file of ChainSVM.save, got 'm.npz': No such file"),
+        (("--model", "train.txt"), "path must be a file of ChainSVM.save, got 'train.txt', which is damaged or none"),
+        (("--model", "m.npz", "words.txt"), "fwexp tag --model takes no files to tag, got words.txt; use < FILE"),
+        (("--model", "m.npz", "lam=1"), "fwexp tag --model takes no parameters, got lam"),
+        (("--model", "m.npz", "--save", "n.npz"), "fwexp tag --model takes no files to write, got --save"),
+        (("--model", "m.npz", "--template", "template"), "fwexp tag --model takes no --template"),
+    ],
+)
+def test_mistakes_are_one_line(tag, arguments, message):
+    Path("two.txt").write_text("a b\n")
+    Path("empty.txt").write_text("\n \n")
+    Path("latin.txt").write_bytes("a X\nü X\n".encode("latin-1"))
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    code, out, err = tag(*arguments)
+    assert (code, out) == (2, "")
+    (line,) = err.splitlines()
+    assert line.startswith(f"fwexp: {message}")
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_mistakes_in_models_and_words_are_one_line(tag):
+    def fails(message, *arguments, given=""):
+        code, out, err = tag("--model", "m.npz", *arguments, given=given)
+        assert (code, len(err.splitlines())) == (2, 1)
+        assert err.startswith(f"fwexp: {message}")
+        return out
+
+    assert tag("train.txt", *SAVE)[0] == 0
+    # What came before the mistake is written.
+    assert fails("standard input, line 4: 1 column, expected 2", given="the D\ndog N\n\ncat\n") == "the D B-NP\ndog N I-NP\n\n"
+    assert fails("standard input, line 2: not UTF-8", given=b"\n\xff\n") == "\n"
+    assert fails("standard input, line 2: tokens must have at least 2 columns", given="\nthe\n") == "\n"
+    assert fails("--format must be columns or conllu, as m.npz has a template, got svmhmm", "--format", "svmhmm") == ""
+    X, y = [["a"], ["b"]], [["x"], ["y"]]
+    ChainSVM().fit(X, y).save("m.npz")
+    fails("--model must be a tagger whose features are a fwexp.data.Template, got m.npz without one")
+    ChainSVM().fit(X, y).result_.save("m.npz")
+    fails("--model must be a file that fwexp tag --save wrote, got 'm.npz'")
+    from fwexp.tasks import saving
+
+    model = ChainSVM(features=Template("U:%x[0,0]")).fit(X, y)
+    for reading in ({"format": "columns", "none": 1}, {"format": "none"}, {"format": ["x"]}):
+        saving.save(model.result_, "m.npz", model._record() | {"reading": reading})
+        fails("--model must be a file that fwexp tag --save wrote, got one that is damaged")
+
+
+def test_a_sentence_is_written_when_it_is_complete(folder):
+    assert main(["tag", "train.txt", *SAVE]) == 0
+    command = [sys.executable, "-m", "fwexp.cli"] if False else [str(Path(sys.executable).with_name("fwexp"))]
+    with subprocess.Popen([*command, "tag", "--model", "m.npz"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for given, expected in (
+            (b"the D\ndog N\n\n", [b"the D B-NP\n", b"dog N I-NP\n", b"\n"]),
+            (b"a D\n\n", [b"a D B-NP\n", b"\n"]),
+        ):
+            process.stdin.write(given)
+            process.stdin.flush()
+            assert [process.stdout.readline() for _ in expected] == expected
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_readers_that_leave_and_streams_that_are_closed(folder):
+    assert main(["tag", "train.txt", *SAVE]) == 0
+    Path("words").write_text("the D\n\n" * 20_000)
+    tag = "fwexp tag --model m.npz"
+    script = f"set -o pipefail; {tag} < words | head -n 1; {tag} <&-; {tag} < words >&-"
+    places = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, env=os.environ | places, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the D B-NP\n", "")
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_conll2000(tag, capsys):
+    """As good as the data set's own features, which are those of this template with words in lower case."""
+    paths = [str(path) for path in fwexp.data.conll2000.DATASET.locate(fwexp.data.resolve_data_dir()).values()]
+    code, out, _ = tag(paths[0], "--test", paths[1], *SAVE)
+    assert code == 0
+    lines = dict(re.split(r"  +", line, maxsplit=1) for line in out.splitlines())
+    assert lines["train"].startswith("8936 sentences, 211727 tokens, 22 labels")
+    assert float(lines["certified gap"]) <= 0.01
+    assert float(lines["token accuracy"]) > 0.955
+    assert float(lines["chunk F1"]) > 0.93
+    X, y = read_columns(paths[1])
+    found = labelled(tag, given="\n\n".join("\n".join(map(" ".join, tokens)) for tokens in X))
+    Path("found.txt").write_text(found)
+    same, predicted = read_columns("found.txt")
+    assert same == X
+    assert f"{chunk_scores(y, predicted).f1:.4f}" == lines["chunk F1"]
