@@ -8,11 +8,14 @@ from typing import ClassVar
 from fwexp.data.readers.lines import Sentence, Source, split, text_lines
 from fwexp.errors import DataError, ParameterError, shown
 from fwexp.options import check_path, is_integer
+from fwexp.types import AnyPath
 
 DOCUMENT = "-DOCSTART-"  # the first column of lines that separate documents, in files of CoNLL-2003
 
 
-def read_columns(path, label: int | None = -1, *, comment: str | None = None) -> tuple[list[list[tuple[str, ...]]], list | None]:
+def read_columns(
+    path: AnyPath, label: int | None = -1, *, comment: str | None = None
+) -> tuple[list[list[tuple[str, ...]]], list[list[str]] | None]:
     r"""Return the tokens and labels of sentences in columns.
 
     Columns stand between spaces and tabs; every other character belongs to a token. Lines whose first column is

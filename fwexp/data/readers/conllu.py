@@ -8,11 +8,14 @@ from typing import ClassVar
 from fwexp.data.readers.lines import Sentence, Source, text_lines
 from fwexp.errors import DataError, ParameterError, shown, unknown
 from fwexp.options import check_path
+from fwexp.types import AnyPath
 
 NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 
 
-def read_conllu(path, label: str | None = "UPOS", *, columns: Sequence[str] = ("FORM",)) -> tuple[list, list | None]:
+def read_conllu(
+    path: AnyPath, label: str | None = "UPOS", *, columns: Sequence[str] = ("FORM",)
+) -> tuple[list[list[tuple[str, ...]]], list[list[str]] | None]:
     r"""Return the tokens and labels of sentences in CoNLL-U.
 
     Comments, multiword tokens (``1-2``) and empty nodes (``1.1``) are left out.

@@ -19,7 +19,7 @@ A data set in ``fwexp/data``, or in a package of its own, is as short as this (t
 """
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ from fwexp.data.readers.svmlight import add, matrix, numbers_or_texts, rows_of
 from fwexp.errors import DataError, ParameterError
 from fwexp.options import check_function, check_integer, check_path
 from fwexp.templates import default_template
+from fwexp.types import AnyPath
 
 
 class Problems(NamedTuple):
@@ -47,7 +48,14 @@ class Problems(NamedTuple):
         return self.train, self.test
 
 
-def from_columns(train, test=None, *, label: int = -1, features: Callable | None = None, min_count: int = 1) -> Problems:
+def from_columns(
+    train: AnyPath,
+    test: AnyPath | None = None,
+    *,
+    label: int = -1,
+    features: Callable[[Sequence], Iterable] | None = None,
+    min_count: int = 1,
+) -> Problems:
     r"""Return problems of sequences from sentences in columns.
 
     Parameters
@@ -102,7 +110,7 @@ def from_columns(train, test=None, *, label: int = -1, features: Callable | None
     return _result(problems, names)
 
 
-def from_npz(train, test=None) -> Problems:
+def from_npz(train: AnyPath, test: AnyPath | None = None) -> Problems:
     """Return problems of sequences or classes from arrays.
 
     Parameters
@@ -127,7 +135,7 @@ def from_npz(train, test=None) -> Problems:
     return _result([_problem(path, part["X"], y, part.get("ptr"), names) for path, part, y in zip(paths, parts, labels)], names)
 
 
-def from_svmlight(train, test=None) -> Problems:
+def from_svmlight(train: AnyPath, test: AnyPath | None = None) -> Problems:
     """Return problems of sequences or classes from sparse rows.
 
     Parameters

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from fwexp.data.readers.lines import Sentence, Source, split, text_lines
 from fwexp.errors import DataError, shown
 from fwexp.options import check_integer, check_path
+from fwexp.types import AnyPath
 
 LARGEST_INDEX = 2**31 - 1  # of a feature, as in other programs that read this format
 PAIR = re.compile(r"(\d+):([^\s_]+)")
@@ -27,7 +28,7 @@ class Row(NamedTuple):
     values: list[float]
 
 
-def read_svmlight(path, *, num_features: int | None = None) -> tuple[list, list]:
+def read_svmlight(path: AnyPath, *, num_features: int | None = None) -> tuple[list[Any], list[list[Any]]]:
     r"""Return sequences of sparse rows, in the format of SVM^light with ``qid`` or of SVM^hmm.
 
     Parameters

@@ -3,9 +3,10 @@
 from fwexp.data.readers.lines import naming, read_text
 from fwexp.options import check_path
 from fwexp.templates import Template
+from fwexp.types import AnyPath
 
 
-def read_template(path) -> Template:
+def read_template(path: AnyPath) -> Template:
     """Return the template in a file of CRF++.
 
     Parameters
