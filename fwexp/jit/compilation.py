@@ -17,8 +17,7 @@ import numba.extending
 
 from fwexp.errors import warn
 from fwexp.files import code_digest
-from fwexp.jit import disk_cache, references
-from fwexp.jit.inner import PartCompiler
+from fwexp.jit import disk_cache, numba_internals
 
 __all__ = [
     "INLINE",
@@ -33,13 +32,19 @@ __all__ = [
     "warn_if_interpreted",
 ]
 
-NO_WRAPPERS = {"no_cfunc_wrapper": True}  # nobody calls through pointers of C; to compile them takes a tenth of the time
-KERNEL = {**NO_WRAPPERS, "error_model": "numpy", "nogil": True, "pipeline_class": references.KernelCompiler}
-PART = {**NO_WRAPPERS, "pipeline_class": PartCompiler}  # what kernels only call
+KERNEL = {"error_model": "numpy", "nogil": True}
+PART = {"parallel": False}  # Options of functions that only kernels call: the default, because register_jitable takes no empty set.
+INLINE = {**PART}
+if numba_internals.are_available():
+    from fwexp.jit.inner import PartCompiler
+    from fwexp.jit.kernel_cache import KernelCache
+    from fwexp.jit.references import KernelCompiler
+
+    KERNEL |= {"no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
+    PART |= {"no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
+    INLINE |= {**PART, "forceinline": True}
 REACHED = ("fwexp.jit.compilation", "fwexp.problems", "fwexp.oracles")  # Every kernel may call these.
 PACKAGES = ("fwexp.problems", "fwexp.oracles", "fwexp.blocks")  # Dispatched functions of these lie anywhere in the package.
-
-INLINE = {**PART, "forceinline": True}
 
 register_jitable = numba.extending.register_jitable(**PART)
 inlined = numba.extending.register_jitable(**INLINE)
@@ -50,9 +55,13 @@ oracle_part = numba.extending.register_jitable(fastmath=True, **INLINE)
 
 @cache
 def warn_if_interpreted() -> None:
-    """Warn, once in a process, if kernels are not compiled because of ``NUMBA_DISABLE_JIT``."""
+    """Warn, once in a process, if kernels are not compiled because of ``NUMBA_DISABLE_JIT``, or compiled by other means."""
     if numba.config.DISABLE_JIT:
         warn("NUMBA_DISABLE_JIT is set, so kernels run as plain Python, about 1000 times slower; unset it unless you debug")
+    elif lacking := numba_internals.missing():
+        fault = "was not tested" if len(lacking) == len(numba_internals.USED) else f"lacks {lacking[0]}"
+        below = ".".join(map(str, numba_internals.NEWER))
+        warn(f"numba {numba.__version__} {fault}, so kernels compile more slowly and are not kept on disk; install numba<{below}")
 
 
 @cache
@@ -71,14 +80,14 @@ def njit(function: Callable | None = None, *, fastmath: bool = False, calls: Seq
     """
     if function is None:
         return lambda function: njit(function, fastmath=fastmath, calls=calls)
-    _requested[function] = tuple(calls)
+    _requested[function], _fastmath[function] = tuple(calls), fastmath
     if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
         function.py_func = function
         return function
     dispatcher = _with_parts(numba.njit(fastmath=fastmath, **KERNEL)(function))
     directory = cache_directory(function.__module__)
-    if directory is not None:
-        dispatcher._cache = disk_cache.KernelCache(function, directory)
+    if directory is not None and numba_internals.are_available():
+        dispatcher._cache = KernelCache(function, directory)
     return dispatcher
 
 
@@ -88,6 +97,8 @@ def _with_parts(dispatcher):
     From there parts have what they print, and raise, that is known at run time only; without, they end in a deadlock. numba
     sets what code that has just been compiled has of its own, and all of it in code from the disk only.
     """
+    if not numba_internals.are_available():  # Then parts are kernels like others.
+        return dispatcher
     add = dispatcher.add_overload
 
     def add_overload(compiled) -> None:
@@ -100,6 +111,7 @@ def _with_parts(dispatcher):
 
 
 _requested: dict[Callable, tuple[Callable, ...]] = {}  # by the function of a kernel
+_fastmath: dict[Callable, bool] = {}  # likewise
 _array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
 
 
@@ -109,7 +121,7 @@ def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable
     Parameters
     ----------
     signature : str
-        The argument types, in numba's notation.
+        The tuple of argument types, in numba's notation.
     fastmath : bool
     """
 
@@ -129,7 +141,7 @@ def load_array_kernels(kernels: Collection[Callable]) -> None:
     """
     for kernel in kernels:
         if signature := _array_kernels.get(kernel):
-            kernel.compile(tuple(numba.core.sigutils.normalize_signature(signature)[0]))  # as calls do, or it is cached twice
+            kernel.compile(eval(signature, {}, vars(numba.types)))  # A tuple, as in calls: another form would be cached twice.
             _array_kernels.pop(kernel, None)
 
 
@@ -143,7 +155,7 @@ def array_kernels_of(function: Callable, classes: frozenset[type]) -> tuple[Call
 
 @cache
 def _uncached(dispatcher) -> Callable:
-    return _with_parts(numba.njit(fastmath=dispatcher.targetoptions["fastmath"], **KERNEL)(dispatcher.py_func))
+    return _with_parts(numba.njit(fastmath=_fastmath[dispatcher.py_func], **KERNEL)(dispatcher.py_func))
 
 
 def specialise(kernel, problem, *values) -> Callable:

@@ -3,7 +3,6 @@
 numba keeps machine code as pickles, and a pickle runs what it holds. So a folder is used only if it is this user's, and so
 is every file in it. A file begins with a checksum: one that was cut short or changed counts as absent, and what was in it is
 compiled anew. Where nothing can be kept (no place, a full disk), nothing is, and kernels are compiled in every process.
-Processes that need the same kernel at once wait for the one that compiles it.
 """
 
 import contextlib
@@ -13,29 +12,22 @@ import pickle
 import stat
 import sys
 import time
-import weakref
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import llvmlite
 import numba
-from numba.core.caching import FunctionCache
-from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
-from numba.core.serialize import dumps
 
 from fwexp.files import locks
 from fwexp.files.private import OTHERS, own, temporary_folder, users_folder
 from fwexp.files.reading import open_regular
 
-__all__ = ["KernelCache", "base", "directory", "prune"]
+__all__ = ["SUFFIX", "base", "directory", "prune", "read", "write"]
 
 KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
 KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
 LARGEST = 2**28  # bytes of a file
 SUFFIX = ".nbc"
-WAIT_SECONDS = 120.0  # for another process, until it is taken for one that was stopped: ten times what a kernel takes
 
 
 # --- folders ----------------------------------------------------------------------------------------------------------
@@ -89,58 +81,13 @@ def prune(parent: Path) -> None:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-class KernelCache(FunctionCache):
-    """numba's cache of a function, with one file for each signature; what cannot be read or written is no error.
-
-    numba's own files are an index and numbered data: two processes that add signatures at once may number them alike, and then
-    one runs the code of the other.
-    """
-
-    def __init__(self, function: Callable, folder: Path) -> None:
-        self._py_func, self._cache_path = function, str(folder)
-        self._name = (function.__module__, function.__qualname__, function.__code__.co_firstlineno)
-        self._claim = contextlib.ExitStack()
-        weakref.finalize(self, self._claim.close)
-
-    def load_overload(self, sig, target_context):
-        """Return what is kept, or None, from then on this process is the one to compile it until it is saved."""
-        key = (*self._name, self._index_key(sig, target_context.codegen()))
-        self._claim.close()  # of what could not be compiled
-        data = self._read(key)
-        if data is None:
-            with contextlib.suppress(OSError):
-                self._claim.enter_context(locks.claimed(self._path(key), WAIT_SECONDS))
-            data = self._read(key)
-        if data is None:
-            return None
-        self._claim.close()
-        rtsys.initialize(target_context)  # all else that numba would load here is for the compiler, which loads it itself
-        return CompileResult._rebuild(target_context, *data)
-
-    def save_overload(self, sig, data) -> None:
-        """Keep what was compiled, unless it holds addresses of this process."""
-        key = (*self._name, self._index_key(sig, data.codegen))
-        if not data.library.has_dynamic_globals:
-            with contextlib.suppress(OSError):
-                _write(self._path(key), dumps((key, data._reduce())))
-        self._claim.close()
-
-    def _path(self, key: tuple) -> Path:
-        name = ".".join(key[:2]).replace("<", "").replace(">", "")[-100:]
-        return Path(self._cache_path) / f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}{SUFFIX}"
-
-    def _read(self, key: tuple):
-        stored, data = _read(self._path(key)) or (None, None)
-        return data if stored == key else None
-
-
 def _digest(content: bytes) -> bytes:
     """Return the checksum of a file for these versions: pickles of others are not read."""
     versions = f"numba {numba.__version__} llvmlite {llvmlite.__version__} python {sys.version} "
     return hashlib.sha256(versions.encode() + content).digest()
 
 
-def _read(path: Path):
+def read(path: Path):
     """Return what a file holds, None if it cannot be read, was written by somebody else, or is not as it was written."""
     try:
         with open_regular(path, LARGEST) as file:
@@ -152,7 +99,7 @@ def _read(path: Path):
     return pickle.loads(content[start:]) if is_ours and content[:start] == _digest(content[start:]) else None
 
 
-def _write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes) -> None:
     """Write a new file that others cannot write to. One that was cut short is known by its checksum: no other name is needed."""
     if _is_kernel(path):
         path.unlink(missing_ok=True)
@@ -161,5 +108,5 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _is_kernel(path: Path) -> bool:
-    """Say whether this has the name and the kind of a file that `_write` writes; links, pipes and folders are somebody else's."""
+    """Say whether this has the name and the kind of a file that `write` writes; links, pipes and folders are somebody else's."""
     return path.suffix == SUFFIX and os.path.lexists(path) and stat.S_ISREG(path.lstat().st_mode)

@@ -7,8 +7,9 @@ in all arguments, in and out of every call: a third of the code that LLVM is giv
 
 from collections import Counter
 
+from numba import types
 from numba._dynfunc import make_function
-from numba.core import ir, types
+from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass

@@ -3,10 +3,10 @@
 import numba
 import numba.extending
 from llvmlite import ir
-from numba.core import cgutils
 
 from fwexp.jit.compilation import INLINE
 
+BYTES = ir.IntType(8).as_pointer()
 LINE = 64  # bytes that are fetched at once
 READ, FIRST_LEVEL, DATA = 0, 3, 1  # as LLVM has it: not to write, into the cache of the first level, no code
 
@@ -21,10 +21,10 @@ def _ask(_, array, index):
 
     def generate(context, builder, signature, args):
         entries = context.make_array(signature.args[0])(context, builder, args[0]).data
-        address = builder.bitcast(builder.gep(entries, [args[1]]), cgutils.voidptr_t)
+        address = builder.bitcast(builder.gep(entries, [args[1]]), BYTES)
         number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-        ask = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
+        kind = ir.FunctionType(ir.VoidType(), [BYTES, number, number, number])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [BYTES], kind)
         builder.call(ask, [address, number(READ), number(FIRST_LEVEL), number(DATA)])
         return context.get_dummy_value()
 

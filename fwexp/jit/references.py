@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from numba.core import types
+from numba import types
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel import default_manager

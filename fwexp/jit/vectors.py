@@ -9,7 +9,7 @@ import operator
 import numba.extending
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba import types
 
 from fwexp.jit.compilation import INLINE
 

@@ -70,13 +70,17 @@ def cpu_features() -> str:
 
 
 def _target() -> tuple[str, str]:
+    """Return the name and the features of the CPU that numba compiles for, which are this one's unless a variable sets others."""
     import numba
-    from numba.core.registry import cpu_target
+    from llvmlite import binding
 
     if numba.config.DISABLE_JIT:
         return "python", ""  # NUMBA_DISABLE_JIT: nothing is compiled
-    _, name, features = cpu_target.target_context.codegen().magic_tuple()
-    return name, features
+    features = binding.get_host_cpu_features()
+    if not numba.config.ENABLE_AVX:
+        features.update({name: False for name in features if name.startswith("avx")})
+    name, given = numba.config.CPU_NAME, numba.config.CPU_FEATURES
+    return binding.get_host_cpu_name() if name is None else name, features.flatten() if given is None else given
 
 
 def blas() -> dict:
@@ -87,7 +91,9 @@ def blas() -> dict:
     import numpy as np
 
     build = np.show_config(mode="dicts")["Build Dependencies"].get("blas", {})
-    return {"name": build.get("name"), "version": build.get("version"), "kernel": _kernel_of_blas(np.linalg._umath_linalg.__file__)}
+    extension = getattr(getattr(np.linalg, "_umath_linalg", None), "__file__", None)  # The public names do not lead to the library.
+    kernel = None if extension is None else _kernel_of_blas(extension)
+    return {"name": build.get("name"), "version": build.get("version"), "kernel": kernel}
 
 
 def _kernel_of_blas(extension: str) -> str | None:

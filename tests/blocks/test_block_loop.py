@@ -172,8 +172,8 @@ import numpy as np
 import fwexp
 assert fwexp.__file__.startswith({folder!r}), fwexp.__file__
 rng = np.random.default_rng(0)
-problem = fwexp.chain_problem([rng.normal(size=(3, 2)) for _ in range(6)], [rng.integers(3, size=3) for _ in range(6)], 3)
-solver = fwexp.solve(problem, "bcfw", lam=0.05, step="corrective", sampling="gap", max_passes=3, gap_tol=0).state
+problem = fwexp.multiclass_problem(rng.normal(size=(8, 3)), rng.integers(4, size=8))
+solver = fwexp.solve(problem, "bcfw", lam=0.05, step="corrective", max_passes=3, gap_tol=0).state
 print(solver.state.iterate.w.tobytes().hex())
 """
 

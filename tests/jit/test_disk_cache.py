@@ -16,7 +16,7 @@ import pytest
 
 from fwexp.bench.svm import NEWCOMER
 from fwexp.files import locks
-from fwexp.jit import compilation, disk_cache
+from fwexp.jit import compilation, disk_cache, kernel_cache
 
 SOMEBODY = 12345  # no user of this machine
 
@@ -276,7 +276,7 @@ def test_files_that_others_could_write_are_not_opened(kernel, theirs):
     new, folder = kernel
     new()(1.0)
     for path in files(folder):
-        disk_cache._write(path, pickle.dumps(Bomb()))
+        disk_cache.write(path, pickle.dumps(Bomb()))
         if not theirs:
             path.chmod(0o666)
         elif os.geteuid() == 0:
@@ -294,7 +294,7 @@ def test_other_versions_are_not_opened(kernel, monkeypatch):
     new()(1.0)
     monkeypatch.setattr(disk_cache.numba, "__version__", "0.0")
     for path in files(folder):
-        disk_cache._write(path, pickle.dumps(Bomb()))
+        disk_cache.write(path, pickle.dumps(Bomb()))
     monkeypatch.undo()
     monkeypatch.setattr(compilation, "cache_directory", lambda module: folder)
     assert new()(1.0) == 2.5
@@ -449,7 +449,7 @@ def test_what_another_process_compiles_is_waited_for_and_loaded(kernel):
 
 
 def test_a_process_that_hangs_is_not_waited_for(kernel, monkeypatch):
-    monkeypatch.setattr(disk_cache, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(kernel_cache, "WAIT_SECONDS", 0.1)
     new, _ = kernel
     hanging = about_to_compile(new(), numba.float64)
     assert new()(1.0) == 2.5

@@ -54,12 +54,13 @@ def check_done_once(lines, results_dir, wanted) -> None:
     assert [path.name for path in results_dir.iterdir()] == ["runs"]
 
 
-def in_work(results_dir, key="*", gone=()) -> tuple[Path, int]:
-    """Return the claim of a run that a process has in work, and that process, which is none of ``gone``."""
+def in_work(results_dir, key="*", gone=(), *, saved=False) -> tuple[Path, int]:
+    """Return the claim of a run that a process has in work, and saved if so wanted, and that process, which is none of ``gone``."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         for claim in results_dir.glob(f"runs/*/*/.{key}.claim-*"):
-            if (process := owner(claim)) not in (None, *gone):
+            partial = claim.with_name(f"{claim.name[1:].partition('.')[0]}.partial")
+            if (process := owner(claim)) not in (None, *gone) and (partial.exists() or not saved):
                 return claim, process
         time.sleep(0.01)
     raise TimeoutError
@@ -94,9 +95,9 @@ def test_all_launchers_store_the_same(tmp_path, quiet, launcher):
 
 @pytest.fixture(scope="module")
 def lasting(tmp_path_factory):
-    """Words of a sweep whose runs take some seconds each, and what it gives."""
+    """Words of a sweep whose runs take a second each, a hundred times what it takes to see that one has begun, and its store."""
     folder = tmp_path_factory.mktemp("lasting")
-    words = [*LASTS, "max_passes=2500", "checkpoint=0.1"]
+    words = [*LASTS, "max_passes=600", "checkpoint=0.1"]
     done(start(folder, *words))
     return words, contents(folder)
 
@@ -130,8 +131,7 @@ def test_a_run_that_kills_its_workers_fails_and_the_others_do_not(tmp_path, last
 def test_ctrl_c_keeps_what_is_in_work_and_the_sweep_goes_on_later(tmp_path, lasting, launcher):
     words, wanted = lasting
     process = start(tmp_path, *words, *LAUNCHERS[launcher])
-    in_work(tmp_path)
-    time.sleep(0.5)
+    in_work(tmp_path, saved=True)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, errors
