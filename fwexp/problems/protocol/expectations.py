@@ -8,7 +8,7 @@ from fwexp.jit.compilation import dispatched
 
 @dispatched
 def loss_augmented_scores(problem, i, theta, c, potentials):
-    """Add c times the loss-augmented score of every labeling y of example i, up to a constant, to its log-potential.
+    """Add c times the loss-augmented score of every labeling of example i, up to a constant, to the ``potentials``.
 
     The loss-augmented score is L_i(y) - <w, psi_i(y)>, whose maximum is H_i(w); ``theta`` are the part scores at w.
     """
