@@ -7,7 +7,7 @@ never holds an edge of negative score and needs neither square nor padded matric
 
 import numpy as np
 
-from fwexp.jit.compilation import array_kernel
+from fwexp.jit.compilation import array_kernel, inlined
 
 
 def scratch_size(rows: int, columns: int) -> int:
@@ -64,35 +64,7 @@ def max_matching(score, columns, match, scratch):
     for start in range(rows):
         if match[start] >= 0:
             continue
-        # Dijkstra's algorithm over columns, by reduced costs; a path may end at any row that then stays alone.
-        row, length = start, 0.0  # the row reached last, and the length of the way to it
-        alone, alone_length = start, -u[start]  # the cheapest row to leave alone so far
-        for c in range(columns):
-            distance[c] = -score[start * columns + c] - u[start] - v[c]
-            before[c] = start
-            done[c] = 0
-        while True:
-            nearest = -1
-            for c in range(columns):
-                if done[c] == 0 and (nearest < 0 or distance[c] < distance[nearest]):
-                    nearest = c
-            if nearest < 0 or alone_length <= distance[nearest]:
-                nearest, length = -1, alone_length
-                break
-            length = distance[nearest]
-            if row_of[nearest] < 0:
-                break
-            done[nearest] = 1
-            row = row_of[nearest]
-            if length - u[row] < alone_length:
-                alone, alone_length = row, length - u[row]
-            offset = length - u[row]
-            for c in range(columns):
-                reach = offset - score[row * columns + c] - v[c]
-                if done[c] == 0 and reach < distance[c]:
-                    distance[c] = reach
-                    before[c] = row
-
+        nearest, alone, length = _shortest_path(start, score, columns, u, v, row_of, distance, before, done)
         u[start] += length
         for c in range(columns):
             if done[c] == 1:
@@ -116,3 +88,37 @@ def max_matching(score, columns, match, scratch):
         if match[r] > 0:
             total += score[r * columns + match[r] - 1]
     return total
+
+
+@inlined
+def _shortest_path(start, score, columns, u, v, row_of, distance, before, done):
+    """Find the cheapest way to place a row, by Dijkstra's algorithm over columns and reduced costs.
+
+    Returns the free column at the end of the path, or -1 if the path ends at a row that is left alone; the cheapest row to
+    leave alone; and the length of the path.
+    """
+    alone, alone_length = start, -u[start]  # the cheapest row to leave alone so far
+    for c in range(columns):
+        distance[c] = -score[start * columns + c] - u[start] - v[c]
+        before[c] = start
+        done[c] = 0
+    while True:
+        nearest = -1
+        for c in range(columns):
+            if done[c] == 0 and (nearest < 0 or distance[c] < distance[nearest]):
+                nearest = c
+        if nearest < 0 or alone_length <= distance[nearest]:
+            return -1, alone, alone_length
+        length = distance[nearest]
+        if row_of[nearest] < 0:
+            return nearest, alone, length
+        done[nearest] = 1
+        row = row_of[nearest]
+        if length - u[row] < alone_length:
+            alone, alone_length = row, length - u[row]
+        offset = length - u[row]
+        for c in range(columns):
+            reach = offset - score[row * columns + c] - v[c]
+            if done[c] == 0 and reach < distance[c]:
+                distance[c] = reach
+                before[c] = row

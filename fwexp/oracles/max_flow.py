@@ -7,9 +7,11 @@ taken its flow, nodes behind a saturated arc are orphans, which look for another
 Graphs are undirected in form: edge e is the arcs 2e and 2e + 1, each the reverse of the other, with a capacity each.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from fwexp.jit.compilation import array_kernel, register_jitable
+from fwexp.jit.compilation import array_kernel, inlined
 
 # Numbers of nodes and arcs are unsigned: an index with a sign is looked at on every access, for it might count from the end.
 ONE = np.uint32(1)
@@ -19,6 +21,30 @@ NONE = np.uint32(2**32 - 1)  # in place of a node or an arc
 FREE, TERMINAL, ORPHAN = NONE, np.uint32(2**32 - 2), np.uint32(2**32 - 3)
 
 FAR = 2**31 - 1  # a distance
+
+
+class Graph(NamedTuple):
+    """The arcs, with the capacity that each has left."""
+
+    residual: np.ndarray
+    ends: np.ndarray
+    first: np.ndarray
+    out: np.ndarray
+
+
+class Trees(NamedTuple):
+    """The two search trees, by node.
+
+    Nodes that may touch the other tree wait in a list: ``following`` is the next one, the node itself at the end.
+    """
+
+    excess: np.ndarray  # capacity left from the source, if positive, otherwise minus that to the sink
+    parent: np.ndarray
+    at_source: np.ndarray  # in which tree
+    stamp: np.ndarray  # when ``depth`` was right
+    depth: np.ndarray  # nodes from here to the terminal
+    following: np.ndarray
+    orphans: np.ndarray
 
 
 def scratch_size(nodes: int, edges: int) -> int:
@@ -67,19 +93,47 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
         The flow, which is the capacity of the cut.
     """
     nodes, arcs = side.shape[0], ends.shape[0]
-    excess, residual = scratch[:nodes], scratch[nodes : nodes + arcs]
-    ends, first, out = ends.view(np.uint32), first.view(np.uint32), out.view(np.uint32)
     numbers = scratch[nodes + arcs : 4 * nodes + arcs].view(np.uint32)
     parent, following, orphans = numbers[:nodes], numbers[nodes : 2 * nodes], numbers[2 * nodes : 3 * nodes]
     stamp, depth = numbers[3 * nodes : 4 * nodes], numbers[4 * nodes : 5 * nodes]
-    at_source = side  # of nodes in a tree, in which one
-    # Nodes that may touch the other tree wait in a list: ``following`` is the next one, the node itself at the end.
-    head = tail = NONE
+    graph = Graph(scratch[nodes : nodes + arcs], ends.view(np.uint32), first.view(np.uint32), out.view(np.uint32))
+    trees = Trees(scratch[:nodes], parent, side, stamp, depth, following, orphans)
+    flow = _push_along_arcs(terminal, capacity, graph, trees)
+    head, tail = _plant(trees)
+    time, current = 0, NONE
+    while True:
+        while current == NONE and head != NONE:  # the next node that is in a tree
+            current = head
+            head = following[current] if following[current] != current else NONE
+            tail = tail if head != NONE else NONE
+            following[current] = NONE
+            if parent[current] == FREE:
+                current = NONE
+        if current == NONE:
+            break
+        bridge, head, tail = _grow(current, graph, trees, head, tail)
+        if bridge == NONE:
+            current = NONE
+            continue
+        time += 1
+        amount, waiting = _augment(bridge, graph, trees)
+        flow += amount
+        head, tail = _adopt(waiting, time, graph, trees, head, tail)
+        if parent[current] == FREE:
+            current = NONE
     for v in range(nodes):
+        side[v] = parent[v] != FREE and side[v] == 1
+    return flow
+
+
+@inlined
+def _push_along_arcs(terminal, capacity, graph, trees):
+    """Set excess and residual capacities, after flow along paths of one arc, the most frequent ones; return that flow."""
+    excess, residual, ends = trees.excess, graph.residual, graph.ends
+    for v in range(excess.shape[0]):
         excess[v] = terminal[v]
-    # Paths of one arc between the trees are the most frequent ones.
     flow = 0.0
-    for arc in range(0, arcs, 2):
+    for arc in range(0, ends.shape[0], 2):
         forward, backward = max(capacity[arc], 0.0), max(capacity[arc + 1], 0.0)
         v, u = ends[arc], ends[arc + 1]
         amount = 0.0
@@ -92,138 +146,144 @@ def min_cut(terminal, capacity, ends, first, out, side, scratch):
         residual[arc] = forward - amount
         residual[arc + 1] = backward + amount
         flow += abs(amount)
-    for v in range(nodes):
-        stamp[v] = 0
-        depth[v] = 1
-        following[v] = NONE
-        parent[v] = FREE
-        at_source[v] = 0
-        if excess[v] != 0.0:
-            at_source[v] = excess[v] > 0.0
-            parent[v] = TERMINAL
-            head, tail = _enqueue(np.uint32(v), head, tail, following)
-
-    time, current = 0, NONE
-    while True:
-        # The next node that is in a tree.
-        while current == NONE and head != NONE:
-            current = head
-            head = following[current] if following[current] != current else NONE
-            tail = tail if head != NONE else NONE
-            following[current] = NONE
-            if parent[current] == FREE:
-                current = NONE
-        if current == NONE:
-            break
-
-        # Growth: free neighbours join the tree of the node, until one of the other tree is met.
-        v, bridge = current, NONE
-        for k in range(first[v], first[v + ONE]):
-            arc = out[k]
-            if residual[arc if at_source[v] else arc ^ ONE] > 0.0:
-                u = ends[arc ^ ONE]
-                if parent[u] == FREE:
-                    at_source[u] = at_source[v]
-                    parent[u] = arc ^ ONE
-                    stamp[u] = stamp[v]
-                    depth[u] = depth[v] + 1
-                    head, tail = _enqueue(u, head, tail, following)
-                elif at_source[u] != at_source[v]:
-                    bridge = arc if at_source[v] else arc ^ ONE
-                    break
-                elif stamp[u] <= stamp[v] and depth[u] > depth[v]:
-                    parent[u] = arc ^ ONE  # a shorter way
-                    stamp[u] = stamp[v]
-                    depth[u] = depth[v] + 1
-        if bridge == NONE:
-            current = NONE
-            continue
-        time += 1
-
-        # Augmentation: as much as the path can take.
-        amount = residual[bridge]
-        v = ends[bridge]
-        while parent[v] < ORPHAN:
-            amount = min(amount, residual[parent[v] ^ ONE])
-            v = ends[parent[v] ^ ONE]
-        amount = min(amount, excess[v])
-        v = ends[bridge ^ ONE]
-        while parent[v] < ORPHAN:
-            amount = min(amount, residual[parent[v]])
-            v = ends[parent[v] ^ ONE]
-        amount = min(amount, -excess[v])
-        flow += amount
-        residual[bridge] -= amount
-        residual[bridge ^ ONE] += amount
-        waiting = 0  # orphans
-        v = ends[bridge]
-        while parent[v] < ORPHAN:
-            arc = parent[v]
-            residual[arc] += amount
-            residual[arc ^ ONE] -= amount
-            if residual[arc ^ ONE] <= 0.0:
-                parent[v] = ORPHAN
-                orphans[waiting] = v
-                waiting += 1
-            v = ends[arc ^ ONE]
-        excess[v] -= amount
-        if excess[v] == 0.0:
-            parent[v] = ORPHAN
-            orphans[waiting] = v
-            waiting += 1
-        v = ends[bridge ^ ONE]
-        while parent[v] < ORPHAN:
-            arc = parent[v]
-            residual[arc ^ ONE] += amount
-            residual[arc] -= amount
-            if residual[arc] <= 0.0:
-                parent[v] = ORPHAN
-                orphans[waiting] = v
-                waiting += 1
-            v = ends[arc ^ ONE]
-        excess[v] += amount
-        if excess[v] == 0.0:
-            parent[v] = ORPHAN
-            orphans[waiting] = v
-            waiting += 1
-
-        # Adoption: the nearest parent that is connected to the terminal; a node without one sets its children free.
-        done = 0
-        while done < waiting:
-            v = orphans[done]
-            done += 1
-            nearest, best = FAR, FREE
-            for k in range(first[v], first[v + ONE]):
-                arc = out[k]
-                u = ends[arc ^ ONE]
-                if parent[u] != FREE and at_source[u] == at_source[v] and residual[arc ^ ONE if at_source[v] else arc] > 0.0:
-                    distance = _distance(u, time, parent, stamp, depth, ends)
-                    if distance < nearest:
-                        nearest, best = distance, arc
-            parent[v] = best
-            if best != FREE:
-                stamp[v] = time
-                depth[v] = nearest + 1
-                continue
-            for k in range(first[v], first[v + ONE]):
-                arc = out[k]
-                u = ends[arc ^ ONE]
-                if parent[u] != FREE and at_source[u] == at_source[v]:
-                    if residual[arc ^ ONE if at_source[v] else arc] > 0.0:
-                        head, tail = _enqueue(u, head, tail, following)
-                    if parent[u] == arc ^ ONE:
-                        parent[u] = ORPHAN
-                        orphans[waiting] = u
-                        waiting += 1
-        if parent[current] == FREE:
-            current = NONE
-
-    for v in range(nodes):
-        side[v] = parent[v] != FREE and at_source[v] == 1
     return flow
 
 
-@register_jitable
+@inlined
+def _plant(trees):
+    """Start both trees with the nodes that have excess; return the ends of the list of waiting nodes."""
+    head = tail = NONE
+    for v in range(trees.excess.shape[0]):
+        trees.stamp[v] = 0
+        trees.depth[v] = 1
+        trees.following[v] = NONE
+        trees.parent[v] = FREE
+        trees.at_source[v] = 0
+        if trees.excess[v] != 0.0:
+            trees.at_source[v] = trees.excess[v] > 0.0
+            trees.parent[v] = TERMINAL
+            head, tail = _enqueue(np.uint32(v), head, tail, trees.following)
+    return head, tail
+
+
+@inlined
+def _grow(v, graph, trees, head, tail):
+    """Add the free neighbours of v to its tree, until v meets the other tree; return the arc between the trees, or ``NONE``.
+
+    The ends of the list of waiting nodes are returned as well.
+    """
+    residual, ends, first, out = graph.residual, graph.ends, graph.first, graph.out
+    parent, at_source, stamp, depth = trees.parent, trees.at_source, trees.stamp, trees.depth
+    for k in range(first[v], first[v + ONE]):
+        arc = out[k]
+        if residual[arc if at_source[v] else arc ^ ONE] > 0.0:
+            u = ends[arc ^ ONE]
+            if parent[u] == FREE:
+                at_source[u] = at_source[v]
+                parent[u] = arc ^ ONE
+                stamp[u] = stamp[v]
+                depth[u] = depth[v] + 1
+                head, tail = _enqueue(u, head, tail, trees.following)
+            elif at_source[u] != at_source[v]:
+                return (arc if at_source[v] else arc ^ ONE), head, tail
+            elif stamp[u] <= stamp[v] and depth[u] > depth[v]:
+                parent[u] = arc ^ ONE  # a shorter way
+                stamp[u] = stamp[v]
+                depth[u] = depth[v] + 1
+    return NONE, head, tail
+
+
+@inlined
+def _augment(bridge, graph, trees):
+    """Push as much flow along the path through an arc as it can take; return that flow and the number of orphans."""
+    residual, ends = graph.residual, graph.ends
+    excess, parent, orphans = trees.excess, trees.parent, trees.orphans
+    amount = residual[bridge]
+    v = ends[bridge]
+    while parent[v] < ORPHAN:
+        amount = min(amount, residual[parent[v] ^ ONE])
+        v = ends[parent[v] ^ ONE]
+    amount = min(amount, excess[v])
+    v = ends[bridge ^ ONE]
+    while parent[v] < ORPHAN:
+        amount = min(amount, residual[parent[v]])
+        v = ends[parent[v] ^ ONE]
+    amount = min(amount, -excess[v])
+    residual[bridge] -= amount
+    residual[bridge ^ ONE] += amount
+    waiting = 0
+    v = ends[bridge]
+    while parent[v] < ORPHAN:
+        arc = parent[v]
+        residual[arc] += amount
+        residual[arc ^ ONE] -= amount
+        if residual[arc ^ ONE] <= 0.0:
+            parent[v] = ORPHAN
+            orphans[waiting] = v
+            waiting += 1
+        v = ends[arc ^ ONE]
+    excess[v] -= amount
+    if excess[v] == 0.0:
+        parent[v] = ORPHAN
+        orphans[waiting] = v
+        waiting += 1
+    v = ends[bridge ^ ONE]
+    while parent[v] < ORPHAN:
+        arc = parent[v]
+        residual[arc ^ ONE] += amount
+        residual[arc] -= amount
+        if residual[arc] <= 0.0:
+            parent[v] = ORPHAN
+            orphans[waiting] = v
+            waiting += 1
+        v = ends[arc ^ ONE]
+    excess[v] += amount
+    if excess[v] == 0.0:
+        parent[v] = ORPHAN
+        orphans[waiting] = v
+        waiting += 1
+    return amount, waiting
+
+
+@inlined
+def _adopt(waiting, time, graph, trees, head, tail):
+    """Give every orphan the nearest parent that is connected to the terminal; one without a parent frees its children.
+
+    The ends of the list of waiting nodes are returned.
+    """
+    residual, ends, first, out = graph.residual, graph.ends, graph.first, graph.out
+    parent, at_source, stamp, depth, orphans = trees.parent, trees.at_source, trees.stamp, trees.depth, trees.orphans
+    done = 0
+    while done < waiting:
+        v = orphans[done]
+        done += 1
+        nearest, best = FAR, FREE
+        for k in range(first[v], first[v + ONE]):
+            arc = out[k]
+            u = ends[arc ^ ONE]
+            if parent[u] != FREE and at_source[u] == at_source[v] and residual[arc ^ ONE if at_source[v] else arc] > 0.0:
+                distance = _distance(u, time, parent, stamp, depth, ends)
+                if distance < nearest:
+                    nearest, best = distance, arc
+        parent[v] = best
+        if best != FREE:
+            stamp[v] = time
+            depth[v] = nearest + 1
+            continue
+        for k in range(first[v], first[v + ONE]):
+            arc = out[k]
+            u = ends[arc ^ ONE]
+            if parent[u] != FREE and at_source[u] == at_source[v]:
+                if residual[arc ^ ONE if at_source[v] else arc] > 0.0:
+                    head, tail = _enqueue(u, head, tail, trees.following)
+                if parent[u] == arc ^ ONE:
+                    parent[u] = ORPHAN
+                    orphans[waiting] = u
+                    waiting += 1
+    return head, tail
+
+
+@inlined
 def _enqueue(v, head, tail, following):
     """Append v to the waiting nodes unless it is among them; return the new ends of the list."""
     if following[v] != NONE:
@@ -235,7 +295,7 @@ def _enqueue(v, head, tail, following):
     return head, v
 
 
-@register_jitable
+@inlined
 def _distance(u, time, parent, stamp, depth, ends):
     """Return the number of nodes from u to the terminal of its tree, ``FAR`` if there is an orphan on the way."""
     distance, v = 0, u
