@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from fwexp.papers.declarations import Figure
-from fwexp.plots import overlays
-from fwexp.plots.overlays import Pose, Segmentation, Shown
+from fwexp.plots import image_overlays
+from fwexp.plots.image_overlays import Pose, Segmentation, Shown
 
 SHOWN = 6
 
@@ -45,7 +45,7 @@ def poses(runs, data_dir) -> Shown:
     runs = sorted(runs, key=lambda run: run.config["seed"])
     _, test = load(runs[0].config["dataset"], data_dir)
     w = runs[0].weights()
-    sides = [name.split()[0] if name.split()[0] in overlays.SIDES else "middle" for name in JOINTS]
+    sides = [name.split()[0] if name.split()[0] in image_overlays.SIDES else "middle" for name in JOINTS]
     joints = np.stack(np.divmod(test.labels.reshape(test.n, -1), test.columns[:, None]), axis=2)
 
     def score(numbers, predictions):
@@ -77,7 +77,7 @@ def _shown(found: Mapping[tuple[str, str], Sequence], count: int, score: Callabl
     numbers = [ranked[round(rank)] for rank in np.linspace(0, count - 1, min(SHOWN, count))]
     drawn = list(pictures(numbers, first))
     parts = {
-        overlays.OVERALL: list(range(count)),
+        image_overlays.OVERALL: list(range(count)),
         **{picture.name: [number] for picture, number in zip(drawn, numbers, strict=True)},
     }
     rows = [
@@ -95,8 +95,8 @@ HORSES = Figure.declared(
     caption="Left the true figure, cut out, and right what was found, on six test images at equal ranks from the best to the "
     "worst; with the scores of all test images, with edges between superpixels and without. Scores in pictures are those of the "
     "run that is drawn, scores in words medians over the runs. The paper's HorseSeg has other images and features.",
-    data=overlays.data,
-    draw=overlays.draw_segmentations,
+    data=image_overlays.data,
+    draw=image_overlays.draw_segmentations,
     shows=horses,
 )
 POSES = Figure.declared(
@@ -107,7 +107,7 @@ POSES = Figure.declared(
     "the data set lsp are too weak to learn poses from; no run there was better than weights of 0. Scores in pictures are "
     "those of the run that is drawn, scores in words medians over the runs. The paper's poses are in photos, with part scores of "
     "a convolutional network.",
-    data=overlays.data,
-    draw=overlays.draw_poses,
+    data=image_overlays.data,
+    draw=image_overlays.draw_poses,
     shows=poses,
 )

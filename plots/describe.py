@@ -6,7 +6,7 @@ import numpy as np
 
 from fwexp.plots import style
 from fwexp.plots.frames import AXES, MEASURES
-from fwexp.plots.overlays import SCORES
+from fwexp.plots.image_overlays import SCORES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ def describe(frame: "pd.DataFrame", titles: dict[str, str]) -> str:
     Parameters
     ----------
     frame : DataFrame
-        The tidy frame of a figure, as from `Chart.data` or `overlays.data`.
+        The tidy frame of a figure, as from `Chart.data` or `image_overlays.data`.
     titles : dict
         The titles of the panels, by their key.
     """

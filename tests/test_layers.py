@@ -1,5 +1,6 @@
 """The layers: that the contract of ``make lint`` holds, what it cannot see, and that breaking it fails."""
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -101,7 +102,39 @@ def test_nobody_goes_round_the_layers_by_the_package_itself():
                 assert "fwexp" not in imports(module), module
 
 
+# What may be longer than the rest, and why.
+LONG_FILES = {
+    "fwexp/distributed/shards.py": "one protocol of messages",
+    "fwexp/estimators/estimator.py": "the base of all estimators, most of it the texts of public methods",
+}
+LONG_FUNCTIONS = {
+    "drive": "the loop of all solvers",
+    "register_sparse_parts": "a closure, in which each registered function is short",
+    "scaled_forward_backward": "one pass over the positions, whose scratch the next one reads",
+}
+
+
+def sources() -> list[Path]:
+    return [path for folder in ("fwexp", "experiments", "plots") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def function_lengths() -> dict[str, int]:
+    """Return the number of lines of all functions without their docstrings."""
+    nodes = [node for path in sources() for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    return {
+        node.name: node.end_lineno - node.body[ast.get_docstring(node) is not None].lineno + 1
+        for node in nodes
+        if len(node.body) > 1
+    }
+
+
 def test_no_file_name_occurs_twice():
-    """Except of packages; experiments and plots have folders of their own."""
-    names = [path.name for path in (ROOT / "fwexp").rglob("*.py") if path.name != "__init__.py"]
+    """Except of packages, and of the figures and the claims of a paper."""
+    names = [path.name for path in sources() if path.parent.parent != ROOT / "experiments" and path.name != "__init__.py"]
     assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
+def test_files_and_functions_are_short():
+    long_files = {path.relative_to(ROOT).as_posix() for path in sources() if len(path.read_text().splitlines()) > 450}
+    long_functions = {name for name, lines in function_lengths().items() if lines > 80}
+    assert (long_files, long_functions) == (set(LONG_FILES), set(LONG_FUNCTIONS))

@@ -1,7 +1,7 @@
 """Figures of the review of Frank-Wolfe variants, whose experiments are announced there and not shown."""
 
 from fwexp.papers.declarations import Figure, Kind
-from fwexp.plots import convex
+from fwexp.plots import certified_gaps
 from fwexp.plots.curves import Chart, Panel
 
 KIND = {"kind": Kind.ANNOUNCED, "seconds": 5.0}  # problems are small
@@ -12,7 +12,7 @@ def _panel(key: str, title: str, dataset: str, measure: str = "gap", axis: str =
 
 
 def _chart(*panels: Panel, **size) -> Chart:
-    return Chart(panels, derive=convex.measured, **size)
+    return Chart(panels, derive=certified_gaps.measured, **size)
 
 
 TWO = {"columns": 2, "height": 2.3}

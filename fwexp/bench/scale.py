@@ -36,7 +36,7 @@ from fwexp.distributed.cluster import connected
 from fwexp.distributed.simulation import Costs, Load, Machine, simulate
 from fwexp.errors import exit_code
 from fwexp.files import owned
-from fwexp.plots import scale as plots
+from fwexp.plots import scaling
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers.base import check_options, start
 
@@ -377,7 +377,7 @@ def main() -> int:
     table = pd.concat([measurements, pd.DataFrame(simulated(costs, measurements), columns=COLUMNS)], ignore_index=True)
     history.write({TABLE: table})
     picture = io.BytesIO()
-    plots.draw(plots.data(None, pd.read_csv(TABLE).fillna({"bottleneck": ""})), None).savefig(picture, dpi=110)
+    scaling.draw(scaling.data(None, pd.read_csv(TABLE).fillna({"bottleneck": ""})), None).savefig(picture, dpi=110)
     history.write({TABLE.with_suffix(".png"): picture.getvalue()})
     print(beside(table).to_string(index=False))
     return 0

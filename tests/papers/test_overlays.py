@@ -11,7 +11,7 @@ from fwexp.data import load_dataset
 from fwexp.data.lsp_joints import JOINTS, PARENTS
 from fwexp.errors import DataError
 from fwexp.experiments import overlays
-from fwexp.plots.overlays import OVERALL
+from fwexp.plots.image_overlays import OVERALL
 from fwexp.run import runner
 from tests.data.test_horses import folder  # noqa: F401
 

@@ -29,7 +29,7 @@ from fwexp.papers.reproduce import plan, publish
 from fwexp.papers.reproduce.plan import GUESS, OVERHEAD, SMOKE_GUESS, Durations, Step
 from fwexp.papers.reproduce.published_faults import faults, faults_of
 from fwexp.plots import style
-from fwexp.plots.overlays import EXTRA, MISSED, RIGHT, SIDES
+from fwexp.plots.image_overlays import EXTRA, MISSED, RIGHT, SIDES
 from fwexp.run import sweep
 from fwexp.run.config import run_key
 from fwexp.store.provenance import provenance

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fwexp.papers.declarations import Figure
-from fwexp.plots import scale
+from fwexp.plots import scaling
 
 TABLE = Path(__file__).resolve().parents[1] / "results/bench/scale.csv"
 
@@ -25,8 +25,8 @@ FIG1 = Figure.declared(
     caption="Oracle calls per second, and progress: these over the passes that a gap takes relative to one worker. Points were "
     "measured on one machine; dotted curves simulate that, the others a cluster with a core for every process and ten million "
     "examples. Passes of more than 8 workers are extrapolated. Panels name what the simulation finds busy with 10,000 workers.",
-    data=scale.data,
-    draw=scale.draw,
+    data=scaling.data,
+    draw=scaling.draw,
     shows=measured,
     has_runs=False,
 )

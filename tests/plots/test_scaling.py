@@ -8,7 +8,7 @@ import pytest
 from fwexp.commands import figure
 from fwexp.errors import DataError
 from fwexp.experiments import scale as experiment
-from fwexp.plots import scale
+from fwexp.plots import scaling
 
 
 def table():
@@ -23,15 +23,15 @@ def table():
 
 
 def test_progress_is_calls_over_passes_relative_to_one_worker():
-    frame = scale.data(None, table())
-    rows = frame[(frame["panel"] == "d") & frame["variant"].str.endswith(scale.PROGRESS) & (frame["x"] == 4)]
+    frame = scaling.data(None, table())
+    rows = frame[(frame["panel"] == "d") & frame["variant"].str.endswith(scaling.PROGRESS) & (frame["x"] == 4)]
     assert rows["regime"].unique() == ["cheap, large d"]
     found = rows.set_index("variant")["median"].to_dict()
     assert found == pytest.approx({"measured, progress": 180.0, "machine, progress": 200.0})
 
 
 def test_panels_have_points_curves_and_the_bottleneck_of_most_workers():
-    picture = scale.draw(scale.data(None, table()), None)
+    picture = scaling.draw(scaling.data(None, table()), None)
     assert [ax.get_title(loc="left")[:3] for ax in picture.axes] == ["(a)", "(b)", "(c)", "(d)"]
     for ax in picture.axes:
         (text,) = [text.get_text() for text in ax.texts]

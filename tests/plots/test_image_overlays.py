@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from fwexp.plots import overlays
+from fwexp.plots import image_overlays
 from fwexp.plots.describe import describe
-from fwexp.plots.overlays import COLUMNS, EXTRA, MISSED, OVERALL, RIGHT, Pose, Segmentation, Shown
+from fwexp.plots.image_overlays import COLUMNS, EXTRA, MISSED, OVERALL, RIGHT, Pose, Segmentation, Shown
 from tests.papers.test_declarations import check_texts
 from tests.plots.synthetic_results import make_run
 
@@ -35,7 +35,7 @@ def horses():
 
 
 def test_the_frame_has_a_row_per_image_run_and_measure(horses):
-    frame = overlays.data(RESULTS, horses)
+    frame = image_overlays.data(RESULTS, horses)
     assert list(frame.columns) == COLUMNS
     assert not frame.isna().any(axis=None)
     assert len(frame) == (2 * 2 + 1) * 7 * 2
@@ -45,8 +45,8 @@ def test_the_frame_has_a_row_per_image_run_and_measure(horses):
 
 
 def test_colours_say_what_is_right(horses):
-    frame = overlays.data(RESULTS, horses)
-    picture = overlays.draw_segmentations(frame, horses)
+    frame = image_overlays.data(RESULTS, horses)
+    picture = image_overlays.draw_segmentations(frame, horses)
     truth, found = (ax.images[0].get_array() for ax in picture.axes[:2])
     gray = 100 / 255
     np.testing.assert_allclose(truth[:20], gray)
@@ -56,7 +56,7 @@ def test_colours_say_what_is_right(horses):
 
 
 def test_scores_stand_over_the_pictures_and_below_them(horses):
-    picture = overlays.draw_segmentations(overlays.data(RESULTS, horses), horses)
+    picture = image_overlays.draw_segmentations(image_overlays.data(RESULTS, horses), horses)
     assert [ax.get_title(loc="left") for ax in picture.axes[::2]] == [f"({c}) horse{k}: truth" for k, c in enumerate("abcdef")]
     assert picture.axes[1].get_title() == "IoU 0.80, no edges 0.75"  # not that of nothing
     below = picture.legends[0].get_title().get_text().splitlines()
@@ -67,7 +67,7 @@ def test_scores_stand_over_the_pictures_and_below_them(horses):
 
 
 def test_scores_are_said_in_words(horses):
-    words = describe(overlays.data(RESULTS, horses), {"a": "horse0: truth"})
+    words = describe(image_overlays.data(RESULTS, horses), {"a": "horse0: truth"})
     assert words.startswith("(all) all test images. IoU of edges: 0.900; ")
     assert "(a) horse0: truth. IoU of edges: 0.800; " in words
 
@@ -79,7 +79,7 @@ def test_poses_are_trees_on_maps():
         Pose(f"image {k}", np.ones((20, 20)), truth, moved, np.array([-1, 0, 1]), ["middle", "left", "right"]) for k in range(3)
     ]
     shown = scored(pictures, ("pdj", "pcp"), ("learned",))
-    picture = overlays.draw_poses(overlays.data(RESULTS, shown), shown)
+    picture = image_overlays.draw_poses(image_overlays.data(RESULTS, shown), shown)
     limbs = [[line.get_xydata()[:, ::-1].tolist() for line in ax.lines if len(line.get_xdata()) == 2] for ax in picture.axes[:2]]
     assert limbs == [[[[2, 3], [8, 3]], [[8, 3], end]] for end in ([14, 9], [5, 12])]
     (missed,) = (line for line in picture.axes[1].lines if line.get_marker() == "x")
