@@ -109,7 +109,6 @@ LONG_FILES = {
 }
 LONG_FUNCTIONS = {
     "drive": "the loop of all solvers",
-    "register_sparse_parts": "a closure, in which each registered function is short",
     "scaled_forward_backward": "one pass over the positions, whose scratch the next one reads",
 }
 

@@ -105,7 +105,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         best = np.array([self._best(scores) for scores in self._scores(X)], dtype=np.int64)
         return best.reshape(-1, len(self.classes_))
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Return by how much the best set with a label has a higher score than the best set without it.
 
         Parameters

@@ -7,7 +7,7 @@ import pytest
 
 from fwexp.commands import figure
 from fwexp.errors import DataError
-from fwexp.experiments import scale as experiment
+from fwexp.experiments import workers as experiment
 from fwexp.plots import scaling
 
 
