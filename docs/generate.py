@@ -16,6 +16,7 @@ from fwexp.solvers.table import table
 API = {
     "fwexp": "Train, certify, predict, and read what is stored.",
     "fwexp.estimators": "The same by scikit-learn's conventions.",
+    "fwexp.data": "Load data sets, and read files of other tools.",
     "fwexp.convex": "The same methods on any convex set with linear minimisation.",
     "fwexp.distributed": "One training over the workers of a Dask cluster.",
     "fwexp.testing": "Check an oracle or a solver of your own.",
