@@ -7,7 +7,7 @@ import numpy as np
 
 from fwexp.errors import UserError
 
-LITTLE = 1 << 24  # bytes: what needs no more is not worth a look at how many there are, which takes as long as a small run
+UNCHECKED_BYTES = 1 << 24  # bytes: what needs no more is not worth a look at how many there are, which takes as long as a small run
 
 
 class NoRoomError(UserError, MemoryError):
@@ -44,7 +44,7 @@ def check_room(what: str, need: float) -> None:
     NoRoomError
         Names the need and what is available.
     """
-    if need > LITTLE and need > (have := available()):
+    if need > UNCHECKED_BYTES and need > (have := available()):
         raise NoRoomError(f"{what} needs at least {_shown(need)} of memory, and {_shown(max(have, 0.0))} are available")
 
 

@@ -18,7 +18,7 @@ PLACES = ((OCR, 0.01), (OCR, 0.001), (OCR, "1/n"), (CONLL, "1/n"), (WORDS, 0.001
 PANELS = tuple((dataset, lam) for dataset in END for lam in LAMS)
 """Of figures 3 to 5."""
 BATCH = ("fw", "one_slack")
-OFTEN = {"share": SHARES, "seeds": SEEDS}
+SHARES_AND_SEEDS = {"share": SHARES, "seeds": SEEDS}
 
 
 def _drawn(runs, method, **where):
@@ -54,7 +54,7 @@ def stochastic_below_batch(runs, *, factor=FACTOR):
     "For lam = 1/n even the batch solvers have a lower objective than SSG, early on.",
     FIG1.runs("ssg", "fw", "one_slack", dataset=OCR, lam="1/n"),
     quote='caption of figure 1: "For a small lam (c), even the batch solvers achieve a lower objective earlier on than SSG"',
-    vary={"early": (20.0, 40.0, 60.0, 90.0, 120.0), **OFTEN},
+    vary={"early": (20.0, 40.0, 60.0, 90.0, 120.0), **SHARES_AND_SEEDS},
 )
 def batch_before_ssg(runs, *, early=60.0, share=SHARE, seeds=LINES):
     """The caption compares objectives and names no level: who is lower after equally many passes has that objective earlier. On
@@ -79,7 +79,7 @@ def batch_before_ssg(runs, *, early=60.0, share=SHARE, seeds=LINES):
     quote='caption of figure 1: "Our proposed BCFW algorithm achieves a low objective in both settings"; section 6, last '
     'paragraph: "In most of the experiments, the BCFW-wavg method dominates all competitors. The superiority is especially '
     'striking for the first few iterations, and when using a small regularization strength"',
-    vary={"first": (1 / 24, 1 / 12, 1 / 6, 1 / 4), **OFTEN},
+    vary={"first": (1 / 24, 1 / 12, 1 / 6, 1 / 4), **SHARES_AND_SEEDS},
 )
 def bcfw_dominates(runs, *, first=1 / 12, share=SHARE, seeds=LINES):
     """Both settings are panels (a) and (c) of OCR, in each of which the caption names who is worse: (a) at lam = 0.01, from 1 to
@@ -137,7 +137,7 @@ def _competitors(runs, where):
     FIG1.runs("bcfw", "ssg", "fw", "one_slack", dataset=CONLL, lam="1/n"),
     quote='caption of figure 1: "(d) shows the convergence for CoNLL with the first passes in more details. Here BCFW already '
     'results in a low objective even after seeing only few datapoints"',
-    vary={"few": (0.03, 0.1, 0.3, 1.0), **OFTEN},
+    vary={"few": (0.03, 0.1, 0.3, 1.0), **SHARES_AND_SEEDS},
 )
 def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
     """The caption names no level: low is what the others of panel (d) do not have. At lam = 1/n, from a hundredth of a pass to
@@ -169,7 +169,7 @@ def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
     FIG5.runs("bcfw", "ssg", dataset=WORDS, lam=LAMS),
     quote='section 6, last paragraph: "the weighted average of the iterates seems to help both methods significantly: SSG-wavg '
     'sometimes slightly outperforms BCFW-wavg despite having the worst objective value amongst all methods"',
-    vary={"panels": (0.5, 0.75, ALWAYS), "late": (0.25, 0.5, 0.75), **OFTEN},
+    vary={"panels": (0.5, 0.75, ALWAYS), "late": (0.25, 0.5, 0.75), **SHARES_AND_SEEDS},
 )
 def averages_generalise(runs, *, panels=ALWAYS, late=0.5, share=SHARE, seeds=LINES):
     """For each method: in a share of at least {panels:g} of the nine panels of figures 3 to 5 the mean over the logged points
@@ -259,7 +259,7 @@ def _mean(found, low, high):
     FIG5.runs("bcfw", "ssg", dataset=WORDS, lam=LAMS),
     quote='appendix F, paragraph 3: "In our experiments, the objective value of SSG-avg is always worse than the other stochastic '
     'methods (apart online-EG)"',
-    vary={"since": (1.0, 2.0, 5.0, 10.0), **OFTEN},
+    vary={"since": (1.0, 2.0, 5.0, 10.0), **SHARES_AND_SEEDS},
 )
 def uniform_average_is_worst(runs, *, since=1.0, share=ALWAYS, seeds=LINES):
     """Always: in all nine panels of figures 3 to 5, from {since:g} passes on, at a share of at least {share:g} of the logged points

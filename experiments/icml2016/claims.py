@@ -159,7 +159,7 @@ def pairwise_steps(runs, *, share=SHARE):
     return Finding(parts, numbers | {"linear": "; ".join(linear) or "nowhere"})
 
 
-NEVER, EVERY = "bcfw_gap_never", "bcfw_gap_1"
+WITHOUT_REFRESH, REFRESH_EVERY_PASS = "bcfw_gap_never", "bcfw_gap_1"
 ALIKE = ("bcfw_gap_5", "bcfw_gap_10")
 
 
@@ -167,7 +167,7 @@ ALIKE = ("bcfw_gap_5", "bcfw_gap_10")
     "G16-4",
     "Gaps that are never refreshed are estimated significantly below the true ones, and the method does not converge; refreshing "
     "in every pass is slow; in between the method is not very sensitive.",
-    FIG1.runs("bcfw", EVERY, *ALIKE, NEVER, split_by=("refresh",), task="train"),
+    FIG1.runs("bcfw", REFRESH_EVERY_PASS, *ALIKE, WITHOUT_REFRESH, split_by=("refresh",), task="train"),
     quote='section 3.1, "Exploitation versus staleness trade-off": "when the gap computation is never run, the gap becomes '
     "significantly underestimated and the algorithm does not converge. [...] when performing the gap computation after each pass "
     "of BCFW, the algorithm wastes too many computations and converges slowly. Between the two extremes, the method is not very "
@@ -181,15 +181,15 @@ def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
     points from 10 to 190 passes; (d) 5 and 10 passes: the median ratio of their gaps is within {factor:g} there; 20 and 50 are not
     run.
     """
-    never = runs.rows(NEVER).assign(ratio=lambda rows: rows["gap"] / rows["gap_estimate"].where(rows["gap_estimate"] > 0))
+    never = runs.rows(WITHOUT_REFRESH).assign(ratio=lambda rows: rows["gap"] / rows["gap_estimate"].where(rows["gap_estimate"] > 0))
     ratio = never[(never["passes"] >= 140) & (never["passes"] <= 190)]["ratio"].dropna()
     if not len(ratio):
         raise Undecided("no estimates are logged from 140 to 190 passes")
     ten = runs.curves(ALIKE[1], "gap")
-    stalled = runs.curves(NEVER, "gap").in_range(140.0, 190.0)
+    stalled = runs.curves(WITHOUT_REFRESH, "gap").in_range(140.0, 190.0)
     fall = np.median(stalled[:, 0] / stalled[:, -1])
-    ends = below(ten, runs.curves(NEVER, "gap"), 185.0, 190.0, seeds)
-    wasteful = below(ten, runs.curves(EVERY, "gap"), 10.0, 190.0, seeds)
+    ends = below(ten, runs.curves(WITHOUT_REFRESH, "gap"), 185.0, 190.0, seeds)
+    wasteful = below(ten, runs.curves(REFRESH_EVERY_PASS, "gap"), 10.0, 190.0, seeds)
     alike = below(ten, runs.curves(ALIKE[0], "gap"), 10.0, 190.0)
     parts = {
         "significantly underestimated": ratio.median() >= factor,

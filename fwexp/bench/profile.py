@@ -23,7 +23,7 @@ from fwexp.errors import UserError
 from fwexp.jit.compilation import njit
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import from_public
-from fwexp.problems.timed import FUNCTIONS, ticks_per_second, timed
+from fwexp.problems.timed import FUNCTIONS, cycles_per_second, timed
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.base import check_needs
 
@@ -65,12 +65,12 @@ def shares(problem, name: str, lam: float, rate: float) -> tuple[list[float], di
     tree = getattr(getattr(getattr(solver, "state", None), "order", None), "tree", None)
     totals, found = [], []
     for _ in range(PASSES):
-        problem.ticks[:] = 0
+        problem.cycles[:] = 0
         steps = solver.step
         total, compiled = _profiled(solver) if isinstance(problem, tuple) else (wall(lambda: advance(solver, 1)), None)
-        spent = dict(zip(FUNCTIONS, problem.ticks / rate, strict=True))
-        parts = {kind: sum(spent.pop(function) for function in names) for kind, names in KINDS.items()}
-        parts["steps"] = sum(spent.values())
+        seconds_of = dict(zip(FUNCTIONS, problem.cycles / rate, strict=True))
+        parts = {kind: sum(seconds_of.pop(function) for function in names) for kind, names in KINDS.items()}
+        parts["steps"] = sum(seconds_of.values())
         parts["sampling"] = 0.0
         if tree is not None:
             uniforms = np.random.default_rng(0).random(solver.step - steps)
@@ -118,7 +118,7 @@ def problems() -> Iterator[tuple[str, object, tuple]]:
 
 def where_passes_go(unit: str, floor: Callable[[], float]) -> list[Measured]:
     """Print the shares of every family and solver, and the roofline of every oracle; return their times."""
-    rate, (flops, cached, streamed) = ticks_per_second(), peaks()
+    rate, (flops, cached, streamed) = cycles_per_second(), peaks()
     print(f"\n{'a pass, and per cent of it':28}{unit:>8}" + "".join(f"{part:>11}" for part in COLUMNS))
     measured, rooflines = [], []
     for name, problem, (operations, data, weights) in problems():

@@ -151,7 +151,7 @@ class Cost(NamedTuple):
     messages: float  # of all workers
     seconds: float
     main: float  # seconds of the processor
-    spent: float  # likewise, of all workers together
+    cpu_seconds: float  # likewise, of all workers together
     bytes: float  # of numbers, there and back
 
 
@@ -165,11 +165,11 @@ def timed(regime: Regime, run: Run, options: dict) -> Cost:
     """Measure a run that is under way."""
     shards = run.shards
     calls = regime.calls(shards.n, shards.k, options)
-    sent, (_, spent) = run.sent, processors(shards)
+    sent, (_, cpu_seconds) = run.sent, processors(shards)
     main, start = time.process_time(), time.perf_counter()
     made = run.advance(MESSAGES * calls)
     seconds, main = time.perf_counter() - start, time.process_time() - main
-    return Cost(shards.k, made, made / calls * shards.k, seconds, main, processors(shards)[1] - spent, run.sent - sent)
+    return Cost(shards.k, made, made / calls * shards.k, seconds, main, processors(shards)[1] - cpu_seconds, run.sent - sent)
 
 
 def measured(regime: Regime, shards: Shards, options: dict, **more) -> Cost:
@@ -203,21 +203,21 @@ def fitted(regime: Regime, client: Client, spread: Callable[[int], Shards]) -> t
     for workers in (1, 2):
         shards = spread(workers)
         found += [measured(regime, shards, how, **BARE[regime.scheme]) for how in (regime.coarse, regime.fine)]
-    calls, messages, rounds, main, spent = (
+    calls, messages, rounds, main, cpu_seconds = (
         np.array(column)
-        for column in zip(*((c.calls, c.messages, c.messages / c.workers, c.main, c.spent) for c in found), strict=True)
+        for column in zip(*((c.calls, c.messages, c.messages / c.workers, c.main, c.cpu_seconds) for c in found), strict=True)
     )
     seconds = np.array([cost.seconds for cost in found])
     main = np.maximum(main - resting[0] * seconds, 0.2 * main)  # the rest is there without messages, too
     own = resting[1] / len(client.nthreads()) * messages / rounds
-    spent = np.maximum(spent - own * seconds, 0.2 * spent)
+    cpu_seconds = np.maximum(cpu_seconds - own * seconds, 0.2 * cpu_seconds)
     copy = _copying(regime, shards) if local else (0.0, 0.0)
     once, message = _least_squares([rounds if local else calls, messages], main)
-    work, worker_message = _least_squares([calls, messages], spent)
+    work, worker_message = _least_squares([calls, messages], cpu_seconds)
     call = 0.0 if local else statistics.median(_asleep() for _ in range(20))
     serial = work if local else min(work, max(0.0, found[0].seconds / found[0].calls - call))  # the rest is done meanwhile
     short = found[1]  # one worker, which waits for what the main process does, and the other way round
-    waiting = short.seconds - main[1] - spent[1]
+    waiting = short.seconds - main[1] - cpu_seconds[1]
     costs = Costs(
         call=call,
         work=serial,
@@ -249,9 +249,9 @@ def _copying(regime: Regime, shards: Shards) -> tuple[float, float]:
     """Return the processor time of a copy of an example's dual block, in the main process and on its worker."""
     run = Run(regime, shards, **regime.coarse)
     run.advance(4 * shards.n)
-    main, spent = processors(shards)
+    main, cpu_seconds = processors(shards)
     run.solver.saved()
-    return tuple((after - before) / shards.n for before, after in zip((main, spent), processors(shards), strict=True))
+    return tuple((after - before) / shards.n for before, after in zip((main, cpu_seconds), processors(shards), strict=True))
 
 
 def _asleep() -> float:
@@ -274,10 +274,10 @@ def with_bytes(large: Costs, load: Load, small: Costs) -> Costs:
 
 def idle(client: Client) -> tuple[float, float]:
     """Return the shares of a core that this process, and all workers together, take where nothing is to be done."""
-    start, main, spent = time.perf_counter(), time.process_time(), sum(client.run(_processor_time).values())
+    start, main, cpu_seconds = time.perf_counter(), time.process_time(), sum(client.run(_processor_time).values())
     time.sleep(2.0)
-    main, spent = time.process_time() - main, sum(client.run(_processor_time).values()) - spent
-    return main / (time.perf_counter() - start), spent / (time.perf_counter() - start)
+    main, cpu_seconds = time.process_time() - main, sum(client.run(_processor_time).values()) - cpu_seconds
+    return main / (time.perf_counter() - start), cpu_seconds / (time.perf_counter() - start)
 
 
 def machine_of(costs: Costs, load: Load, row, known: pd.DataFrame) -> Machine:

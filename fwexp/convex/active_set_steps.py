@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp.convex.frank_wolfe import Active
 from fwexp.convex.method import StepOptions, View
-from fwexp.convex.vertices import Active
 from fwexp.options import check_number, option
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp.convex.frank_wolfe import FrankWolfe, Uncertified
 from fwexp.convex.method import OpenLoopOptions, View
 from fwexp.convex.steps import STEPS
-from fwexp.convex.vertices import FrankWolfe, Uncertified
 from fwexp.options import check_fraction, check_integer, choice, option
 
 

@@ -116,8 +116,8 @@ class Block(BlockMethod):
 
     def _active(self, factor: ConvexSet, block: slice) -> ActiveSet:
         """Return the active set of a block at the start."""
-        vertex = factor.atom(np.zeros(factor.dim))
-        return ActiveSet.of_atom(vertex, factor.dim) if self.at_vertex else ActiveSet.of_point(self.state.x[block], vertex)
+        atom = factor.atom(np.zeros(factor.dim))
+        return ActiveSet.of_atom(atom, factor.dim) if self.starts_at_atom else ActiveSet.of_point(self.state.x[block], atom)
 
     @property
     def pairwise(self) -> bool:

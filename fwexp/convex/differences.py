@@ -9,7 +9,7 @@ from fwexp.convex.objectives import Function
 from fwexp.errors import CertificateError
 
 # Of steps over which derivatives are tested; what is near enough, relative to them; and what matters, relative to values.
-BASE, AGREES, MATTERS = 8.0, 1e-3, 1e-6
+BASE, SLOPE_TOLERANCE, LEAST_ERROR = 8.0, 1e-3, 1e-6
 NOISE = 1e3  # rounding errors of the largest value that may be in a small one, which cancellation leaves
 CONVEX = 1e-9  # by how much a value may lie below a tangent, relative to the terms
 
@@ -33,7 +33,7 @@ def contradict(change: Callable[[float], float], slope: float, scale: float, eps
         Their precision.
     """
     h = BASE**-7
-    if abs(change(h) - h * slope) <= AGREES * h * abs(slope):  # nearly always
+    if abs(change(h) - h * slope) <= SLOPE_TOLERANCE * h * abs(slope):  # nearly always
         return False
     noise, before, changed = epsilon * scale, 0.0, False
     for k in range(17, 0, -1):
@@ -43,9 +43,11 @@ def contradict(change: Callable[[float], float], slope: float, scale: float, eps
         if k > 14 or not changed:
             noise, changed = max(noise, abs(difference)), changed or difference != 0.0
         if changed and min(before / BASE, rate) * h >= 100.0 * noise:
-            return before > 0.5 * rate and before > max(AGREES * abs(slope), AGREES * abs(difference) / h, MATTERS * scale)
+            return before > 0.5 * rate and before > max(
+                SLOPE_TOLERANCE * abs(slope), SLOPE_TOLERANCE * abs(difference) / h, LEAST_ERROR * scale
+            )
         before = rate
-    return not changed and before > MATTERS * scale
+    return not changed and before > LEAST_ERROR * scale
 
 
 def is_kink(change: Callable[[float], float], slope: float, slope_at: Callable[[float], float], noise: float) -> bool:
@@ -69,7 +71,7 @@ def is_kink(change: Callable[[float], float], slope: float, slope_at: Callable[[
         if math.isnan(difference):
             continue
         least, most = h * slope, h * slope_at(h)
-        slack = AGREES * max(abs(least), abs(most)) + noise
+        slack = SLOPE_TOLERANCE * max(abs(least), abs(most)) + noise
         if not least - slack <= difference <= most + slack:
             return False
     return True
@@ -125,7 +127,7 @@ def check_convexity(f: Function, points: list[np.ndarray]) -> None:
         A value lies below a tangent by more than rounding errors.
     """
     known = [(x, *_at_point(f, x)) for x in points if math.isfinite(_value_or_nan(f, x))]
-    tolerance, noise = max(CONVEX, 64.0 * f.epsilon), max(MATTERS, NOISE * f.epsilon) * max(abs(value) for _, value, _ in known)
+    tolerance, noise = max(CONVEX, 64.0 * f.epsilon), max(LEAST_ERROR, NOISE * f.epsilon) * max(abs(value) for _, value, _ in known)
     for x, value, g in known:
         for y, other, _ in known:
             d = y - x

@@ -30,7 +30,7 @@ ROUNDING = 1e-9  # of <g, x - s>, relative to its terms
 SCALE = 32.0 / LOGGED  # rounding errors by which logged objectives may be wrong, as the log counts them
 NEAR = 1e-12  # of a value: where a decrease is this near to the promised one the slope decides
 PROGRESS, IDLE = 0.9, 30  # what of the smallest gap counts as a smaller one, and steps without that before a run may have stalled
-CORNERS = 4  # atoms of the active set at which a function is tested
+TESTED_ATOMS = 4  # atoms of the active set at which a function is tested
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Method(Iteration):
     convex_set : ConvexSet
     options : Options
     x0 : ndarray, optional
-        The start, by default a vertex of the set's choice.
+        The start, by default an atom of the set's choice.
     seed : int
     gap_tol : float
         Where to let the driver look: a gap that may be small enough.
@@ -145,7 +145,7 @@ class Method(Iteration):
             x = vector("x0", x0, convex_set.dim, convex_set.shape).copy()
             if not convex_set.contains(x):
                 raise ParameterError(f"x0 must lie in the set, got {shown(x.tolist())}")
-        self.at_vertex = x0 is None
+        self.starts_at_atom = x0 is None
         self.state = State(x, f.image(x), rng=np.random.default_rng(seed))
         if self.keeps_atoms:
             self.state.active = ActiveSet.of_atom(first, len(x)) if x0 is None else ActiveSet.of_point(x, first)
@@ -237,10 +237,10 @@ class Method(Iteration):
             others = [view.atom.dense(f.dim), self.set.random(rng), self.set.random(rng)]
             opposite = self.set.atom(-view.g).dense(f.dim)
             active = self.state.active
-            corners = [] if active is None else [active.atom(k).dense(f.dim) for k in range(min(active.size, CORNERS))]
+            atoms = [] if active is None else [active.atom(k).dense(f.dim) for k in range(min(active.size, TESTED_ATOMS))]
             with quiet():
                 check_gradient(f, self.state.x, others)
-                check_convexity(f, [best, self.state.x, *others, opposite, *corners])
+                check_convexity(f, [best, self.state.x, *others, opposite, *atoms])
         proof = self._proof or view
         if not is_watched(self.set):
             return math.inf

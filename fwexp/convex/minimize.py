@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 METHODS, SADDLE_METHODS = of_kind(CONVEX), of_kind(SADDLE)
 
 OF_TRAINING = TRACE_COLUMNS[TRACE_COLUMNS.index("gap") + 1 :]  # columns that a log has wherever it is from
-SAME = 1e-13  # values that differ by less, relatively, differ by rounding
+ROUNDING_SHARE = 1e-13  # values that differ by less, relatively, differ by rounding
 
 
 class Atoms(NamedTuple):
@@ -114,7 +114,7 @@ def minimize(
         ``lazy``, ``momentum``, ``stochastic`` (f is a sum over rows, or a `FiniteSum`), ``random_away`` (on numbered atoms, and on
         products of such sets), ``block`` or ``block_descent`` (on a `Product`).
     x0 : sequence of float, optional
-        The start, a member of the set; by default a vertex.
+        The start, a member of the set; by default an atom.
     gap_tol : float
         Stop where f(x) is certified to be within this of the minimum; 0 runs to ``max_iter``.
     max_iter : float
@@ -192,7 +192,7 @@ def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
         mixture = active.point()
         last = iteration.f.value(mixture, iteration.f.image(mixture))
         enough = status is not Status.CONVERGED or last - dual <= max(value - dual, iteration.gap_tol)
-        if last <= value + SAME * abs(value) and enough:  # zeros are zeros there
+        if last <= value + ROUNDING_SHARE * abs(value) and enough:  # zeros are zeros there
             x, value = mixture, last
     gap = max(value - dual, 0.0)
     status, reason = (Status.DIVERGED, wrong) if wrong else _ending(log, status, gap, iteration.gap_tol)

@@ -20,8 +20,11 @@ from fwexp.options import check_function, check_integer, plain
 from fwexp.types import Weights
 
 EVERYWHERE = slice(None)
-SHORT = {11: float(np.finfo(np.float16).eps), 24: float(np.finfo(np.float32).eps)}  # precisions by the bits of their numbers
-EVIDENCE = 64  # numbers with more than half of these bits, and none with more than these, before precision goes by bits
+EPSILON_BY_BITS = {
+    11: float(np.finfo(np.float16).eps),
+    24: float(np.finfo(np.float32).eps),
+}  # precisions by the bits of their numbers
+ENOUGH_NUMBERS = 64  # numbers with more than half of these bits, and none with more than these, before precision goes by bits
 
 
 class Function(ABC):
@@ -309,7 +312,7 @@ class UserFunction(Function):
         self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
         self._shape = shape or (dim,)
         self._at: np.ndarray | None = None
-        self.precision = EPSILON, 0, *(0 for _ in SHORT)  # of the types, bits of numbers, long numbers of each precision
+        self.precision = EPSILON, 0, *(0 for _ in EPSILON_BY_BITS)  # of the types, bits of numbers, long numbers of each precision
 
     def image(self, x: np.ndarray) -> np.ndarray:
         return x.copy()
@@ -351,17 +354,23 @@ class UserFunction(Function):
         declared, most, *long = self.precision
         if declared > EPSILON:
             return declared
-        fitting = (eps for (bits, eps), count in zip(SHORT.items(), long, strict=True) if most <= bits and count >= EVIDENCE)
+        fitting = (
+            eps
+            for (bits, eps), count in zip(EPSILON_BY_BITS.items(), long, strict=True)
+            if most <= bits and count >= ENOUGH_NUMBERS
+        )
         return next(fitting, EPSILON)
 
     def _see_precision(self, answer: tuple) -> None:
         """Record the precision of an answer: that of its types, and how many bits its numbers have."""
         declared, most, *long = self.precision
         declared = max(declared, epsilon(*answer))
-        if declared == EPSILON and most <= max(SHORT):
+        if declared == EPSILON and most <= max(EPSILON_BY_BITS):
             numbers = np.frexp(np.append(np.asarray(answer[1], dtype=np.float64), float(answer[0])))[0]
-            most = max([most, *(bits + 1 for bits in SHORT if (np.ldexp(numbers, bits) % 1.0).any())])
-            long = [n + int(((np.ldexp(numbers, bits // 2) % 1.0) != 0.0).sum()) for n, bits in zip(long, SHORT, strict=True)]
+            most = max([most, *(bits + 1 for bits in EPSILON_BY_BITS if (np.ldexp(numbers, bits) % 1.0).any())])
+            long = [
+                n + int(((np.ldexp(numbers, bits // 2) % 1.0) != 0.0).sum()) for n, bits in zip(long, EPSILON_BY_BITS, strict=True)
+            ]
         self.precision = declared, most, *long
 
 

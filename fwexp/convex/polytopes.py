@@ -165,8 +165,8 @@ class Oracle(ConvexSet):
         return x is not None and (self._contains is None or bool(self._contains(x.reshape(self.shape))))
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
-        corners = [self.atom(rng.standard_normal(self.dim)).values for _ in range(5)]
-        return rng.dirichlet(np.ones(5)) @ np.array(corners)
+        atoms = [self.atom(rng.standard_normal(self.dim)).values for _ in range(5)]
+        return rng.dirichlet(np.ones(5)) @ np.array(atoms)
 
     @property
     def diameter(self) -> float:

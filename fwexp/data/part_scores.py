@@ -15,7 +15,7 @@ ORIENTATIONS = 9
 AROUND = 2  # cells, on either side, that a detector sees
 FOLDS = 5
 RIDGE = 1.0
-EVERY = 5  # cells of which one is an example of what is no joint
+BACKGROUND_STRIDE = 5  # cells of which one is an example of what is no joint
 
 
 def describe(image: np.ndarray) -> np.ndarray:
@@ -90,5 +90,5 @@ def _sums(seen: np.ndarray, joints: np.ndarray, shape) -> tuple[np.ndarray, np.n
     rows, columns = np.divmod(np.arange(len(seen)), shape[1])
     near = [np.maximum(abs(rows + 0.5 - r), abs(columns + 0.5 - c)) < 1.5 for r, c in joints]
     targets = np.column_stack(near).astype(float)
-    chosen = targets.any(axis=1) | (np.arange(len(seen)) % EVERY == 0)
+    chosen = targets.any(axis=1) | (np.arange(len(seen)) % BACKGROUND_STRIDE == 0)
     return seen[chosen].T @ seen[chosen], seen[chosen].T @ targets[chosen]

@@ -17,7 +17,7 @@ OURS = {  # of a cluster that is started here
     "distributed.deploy.lost-worker-timeout": "1h",  # one that dies again and again is started again and again
     "distributed.worker.memory.pause": False,  # with data that it keeps it would wait for ever: it ends at its limit
 }
-LOOK = 0.1  # seconds between two looks at whether calls have ended
+LOOK_INTERVAL = 0.1  # seconds between two looks at whether calls have ended
 _one_at_a_time = threading.Lock()
 
 
@@ -60,7 +60,7 @@ def _results(
     futures = [client.submit(_alone, function, *call, **options) for call in calls]
     while not all(future.done() for future in futures):
         watch.look(patience)
-        time.sleep(LOOK)
+        time.sleep(LOOK_INTERVAL)
     if any(future.cancelled() for future in futures):
         raise WorkersLost("the scheduler of the cluster is gone")
     return [_result(future) for future in futures]

@@ -29,7 +29,7 @@ from fwexp.distributed.schemes import Scheme
 from fwexp.problems.protocol import radii_sq
 from fwexp.problems.sparse_vector import add_to
 
-FAN = 8  # changes that are summed at one place
+FAN_IN = 8  # changes that are summed at one place
 
 
 @dataclass
@@ -215,10 +215,12 @@ class Local(Scheme):
     def _collect(self, args) -> worker.Round:
         """Run a round on all parts and return its results, summed over a tree; lost ones are left out."""
         shards, found = self.problem, None
-        if shards.k > FAN:
+        if shards.k > FAN_IN:
             level = [shards.submit(k, "round", *args(k)) for k in range(shards.k)]
-            while len(level) > FAN:
-                level = [shards.client.submit(worker.merge, level[j : j + FAN], pure=False) for j in range(0, len(level), FAN)]
+            while len(level) > FAN_IN:
+                level = [
+                    shards.client.submit(worker.merge, level[j : j + FAN_IN], pure=False) for j in range(0, len(level), FAN_IN)
+                ]
             with suppress(*worker.FAULTS):  # a round that was taken is answered again, and not taken again
                 found = [shards.result(0, future) for future in level]
         if found is None:

@@ -27,7 +27,9 @@ from fwexp.solvers.bcfw import State
 MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
 LONGEST_WAIT = 0.1  # seconds between two looks at what may be overdue
 REPLAYS = 5  # steps with stored labelings per oracle call, at most
-TURN = 1e-3  # seconds of such steps, and then of none: this process also has the thread that listens, and workers on its cores
+STEP_SECONDS = (
+    1e-3  # seconds of such steps, and then of none: this process also has the thread that listens, and workers on its cores
+)
 
 
 class Message(NamedTuple):
@@ -94,8 +96,8 @@ class Oracles(Scheme):
                 self._ask(k, stream.take(self._tau))
         while not (ready := [future for future in self._messages if future.done()]):
             if self._may_replay:
-                self._replay(time.monotonic() + TURN)
-                time.sleep(TURN)
+                self._replay(time.monotonic() + STEP_SECONDS)
+                time.sleep(STEP_SECONDS)
             else:
                 wait(list(self._messages), LONGEST_WAIT, FIRST_COMPLETED)
             self.problem.look(next(iter(self._messages.values())).k)

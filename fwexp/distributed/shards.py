@@ -35,7 +35,7 @@ from fwexp.types import Problem
 
 PATIENCE = 300.0  # seconds
 ATTEMPTS = 8  # at one question
-LOOK = 0.2  # seconds between two looks at whether to stop
+LOOK_INTERVAL = 0.2  # seconds between two looks at whether to stop
 ROLL_CALL = 1.0  # seconds between two looks at whether a worker is still there
 
 
@@ -104,7 +104,7 @@ class Shards(CallbackProblem):
         """Create a part on the worker with the fewest parts per thread."""
         while not (threads := self._threads()):
             self.look(k)
-            time.sleep(LOOK)
+            time.sleep(LOOK_INTERVAL)
         used = Counter(self._places.values())
         fit = [address for address in threads if address not in self._avoided] or list(threads)
         self._places[k] = min(fit, key=lambda address: (used[address] / threads[address], address))
@@ -225,7 +225,7 @@ class Shards(CallbackProblem):
             if stop is not None and stop():
                 raise Stopped
             try:
-                return future.result(timeout=LOOK)
+                return future.result(timeout=LOOK_INTERVAL)
             except TimeoutError:
                 if time.monotonic() > end:
                     raise

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import simpy
 
-from fwexp.distributed.local import FAN
-from fwexp.distributed.oracles import TURN
+from fwexp.distributed.local import FAN_IN
+from fwexp.distributed.oracles import STEP_SECONDS
 
 SLICE = 1e-3  # seconds for which a process has a core, where several want it
 
@@ -238,8 +238,8 @@ class Cluster:
             if self.main.count == 0:
                 with self.main.request() as turn:
                     yield turn
-                    yield from self._compute(TURN)
-            yield self.env.timeout(TURN)
+                    yield from self._compute(STEP_SECONDS)
+            yield self.env.timeout(STEP_SECONDS)
 
     # --- local ---
 
@@ -248,12 +248,12 @@ class Cluster:
         while True:
             yield self.env.all_of([self.env.process(self._part()) for _ in range(self.workers)])
             counts = [self.workers]
-            while counts[-1] > FAN:  # changes are summed by eights on workers
-                counts.append(-(-counts[-1] // FAN))
+            while counts[-1] > FAN_IN:  # changes are summed by eights on workers
+                counts.append(-(-counts[-1] // FAN_IN))
             for below, above in pairwise(counts):
-                yield self.env.all_of([self.env.process(self._merge(min(FAN, below))) for _ in range(above)])
+                yield self.env.all_of([self.env.process(self._merge(min(FAN_IN, below))) for _ in range(above)])
             yield from self._in_main(
-                bytes=min(counts[-1], FAN) * self.load.returned * costs.byte,
+                bytes=min(counts[-1], FAN_IN) * self.load.returned * costs.byte,
                 exchanges=costs.exchange,
                 copies=self._copied * costs.copy,
             )

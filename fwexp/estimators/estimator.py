@@ -34,7 +34,17 @@ from fwexp.types import AnyPath, Iterate, SetOfExamples
 if TYPE_CHECKING:
     import pandas as pd
 
-LAST = ("solver", "iterate", "tol", "max_passes", "nonnegative", "warm_start", "early_stopping", "validation_fraction", "n_jobs")
+LAST_PARAMETERS = (
+    "solver",
+    "iterate",
+    "tol",
+    "max_passes",
+    "nonnegative",
+    "warm_start",
+    "early_stopping",
+    "validation_fraction",
+    "n_jobs",
+)
 """Parameters that stand behind those of the model, in this order; what tells nothing about training comes after them."""
 
 
@@ -42,7 +52,7 @@ UNCERTIFIED = (
     "the oracle is not exact and may miss the best labeling: nothing is certified, and dual_gap_ is NaN; "
     "check the model by its score on validation data"
 )
-FAR = 10.0  # times tol: a gap at which more passes are not the remedy
+LARGE_GAP_FACTOR = 10.0  # times tol: a gap at which more passes are not the remedy
 
 
 def positions_per_example(problem) -> float:
@@ -146,7 +156,7 @@ class CertifiedSVM(BaseEstimator):
         super().__init_subclass__(**kwargs)
         dataclass(kw_only=True, eq=False, repr=False)(cls)
         signature = inspect.signature(cls.__init__)
-        order = {"C": -1} | {name: k for k, name in enumerate(dict.fromkeys([*LAST, *CertifiedSVM.__annotations__]), 1)}
+        order = {"C": -1} | {name: k for k, name in enumerate(dict.fromkeys([*LAST_PARAMETERS, *CertifiedSVM.__annotations__]), 1)}
         parameters = sorted(signature.parameters.values(), key=lambda parameter: (parameter.kind, order.get(parameter.name, 0)))
         cls.__init__.__signature__ = signature.replace(parameters=parameters)
         cls._text = cls.__doc__
@@ -293,7 +303,7 @@ class CertifiedSVM(BaseEstimator):
         """Return the warning about a run that ended above the tolerance; far above, with a lam or C for the passes."""
         passes = float(result.trace["passes"].iloc[-1])
         message = f"training stopped after {passes:g} pass{'es' * (passes != 1)} with gap {result.gap:.2g} > tol={self.tol:g}"
-        far = self.tol > 0.0 and result.gap > FAR * self.tol  # gaps fall as 1 / (lam passes)
+        far = self.tol > 0.0 and result.gap > LARGE_GAP_FACTOR * self.tol  # gaps fall as 1 / (lam passes)
         if self.C is not None:  # lam is ignored
             example = f", for instance to C={self.C * self.tol / result.gap:.1g}" if far else ""
             return f"{message}; raise max_passes or tol, or lower C{example}"

@@ -20,7 +20,7 @@ NONE = np.uint32(2**32 - 1)  # in place of a node or an arc
 # Parents of nodes are arcs, from the node to its parent, or one of these; ``ORPHAN`` is the least of them.
 FREE, TERMINAL, ORPHAN = NONE, np.uint32(2**32 - 2), np.uint32(2**32 - 3)
 
-FAR = 2**31 - 1  # a distance
+UNREACHABLE = 2**31 - 1  # a distance
 
 
 class Graph(NamedTuple):
@@ -257,7 +257,7 @@ def _adopt(waiting, time, graph, trees, head, tail):
     while done < waiting:
         v = orphans[done]
         done += 1
-        nearest, best = FAR, FREE
+        nearest, best = UNREACHABLE, FREE
         for k in range(first[v], first[v + ONE]):
             arc = out[k]
             u = ends[arc ^ ONE]
@@ -297,11 +297,11 @@ def _enqueue(v, head, tail, following):
 
 @inlined
 def _distance(u, time, parent, stamp, depth, ends):
-    """Return the number of nodes from u to the terminal of its tree, ``FAR`` if there is an orphan on the way."""
+    """Return the number of nodes from u to the terminal of its tree, ``UNREACHABLE`` if there is an orphan on the way."""
     distance, v = 0, u
     while stamp[v] != time:
         if parent[v] == ORPHAN:
-            return FAR
+            return UNREACHABLE
         distance += 1
         if parent[v] == TERMINAL:
             stamp[v] = time

@@ -37,7 +37,7 @@ COLUMNS = [
 AXES = ("passes", "time")
 TASKS = ("train", "convex")  # whose traces are of one problem
 TRACED = ("oracle_calls", *AXES, "primal", "dual")  # of results, those that rows differ in
-READ = ("problem", "method", "seed", "key", *TRACED, "highest")
+READ_COLUMNS = ("problem", "method", "seed", "key", *TRACED, "highest")
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
         A side has no runs, or they have no problem in common.
     """
     by_side = {side.name: side.rows(results) if len(results) else results for side in sides}
-    by_side = {name: rows[[column for column in READ if column in rows]] for name, rows in by_side.items()}
+    by_side = {name: rows[[column for column in READ_COLUMNS if column in rows]] for name, rows in by_side.items()}
     for name, rows in by_side.items():
         if rows.empty:
             raise ParameterError(f"there are no stored runs of {name} to compare")

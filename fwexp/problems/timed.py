@@ -33,26 +33,26 @@ class Timed(NamedTuple):
     labels: np.ndarray | None
     nonnegative: np.ndarray
     unweighted: Any  # the problem; what is around it goes by the name of ``weighted``
-    ticks: np.ndarray  # int64 (functions,), in the order of ``FUNCTIONS``
+    cycles: np.ndarray  # int64 (functions,), in the order of ``FUNCTIONS``
 
 
 class TimedFunctions:
     """A problem given by Python functions, its functions timed."""
 
     def __init__(self, problem) -> None:
-        self.unweighted, self.ticks = problem, np.zeros(len(FUNCTIONS), dtype=np.int64)
+        self.unweighted, self.cycles = problem, np.zeros(len(FUNCTIONS), dtype=np.int64)
 
     def __getattr__(self, name: str):
         return getattr(self.unweighted, name)
 
 
 def timed(problem):
-    """Return a problem of any family as it is, but for the ``ticks`` that it counts."""
+    """Return a problem of any family as it is, but for the ``cycles`` that it counts."""
     if not isinstance(problem, tuple):
         return TimedFunctions(problem)
     own = {name: getattr(problem, name, None) for name in Timed._fields[:6]}
     nonnegative = getattr(problem, "nonnegative", protocol.UNCONSTRAINED)
-    return Timed(**own, nonnegative=nonnegative, unweighted=problem, ticks=np.zeros(len(FUNCTIONS), dtype=np.int64))
+    return Timed(**own, nonnegative=nonnegative, unweighted=problem, cycles=np.zeros(len(FUNCTIONS), dtype=np.int64))
 
 
 @numba.extending.intrinsic
@@ -72,7 +72,7 @@ def _now():
 
 
 def now() -> int:
-    """Return the ticks until now, of compiled code and of plain Python alike."""
+    """Return the cycles until now, of compiled code and of plain Python alike."""
     return _now()
 
 
@@ -81,12 +81,12 @@ def _():
     return lambda: _counter()
 
 
-def ticks_per_second(seconds: float = 0.01) -> float:
+def cycles_per_second(seconds: float = 0.01) -> float:
     """Measure the rate of the counter."""
-    ticks, start = now(), time.perf_counter()
+    cycles, start = now(), time.perf_counter()
     while time.perf_counter() < start + seconds:
         pass
-    return (now() - ticks) / (time.perf_counter() - start)
+    return (now() - cycles) / (time.perf_counter() - start)
 
 
 def _count(function, place: int):
@@ -95,15 +95,15 @@ def _count(function, place: int):
     def call_timed(problem, *args):
         start = now()
         result = function(problem.unweighted, *args)
-        problem.ticks[place] += now() - start
+        problem.cycles[place] += now() - start
         return result
 
     return call_timed
 
 
-def _around(problem, ticks: np.ndarray):
-    """Return a problem made of arrays whose functions are counted among the ``ticks`` of another one."""
-    return timed(problem)._replace(ticks=ticks)
+def _around(problem, cycles: np.ndarray):
+    """Return a problem made of arrays whose functions are counted among the ``cycles`` of another one."""
+    return timed(problem)._replace(cycles=cycles)
 
 
 for _place, _function in enumerate(FUNCTIONS.values()):
@@ -112,7 +112,7 @@ for _place, _function in enumerate(FUNCTIONS.values()):
 
 @protocol.with_inputs.register(Timed)
 def _(problem, x, num_features):
-    return _around(protocol.with_inputs(problem.unweighted, x, num_features), problem.ticks)
+    return _around(protocol.with_inputs(problem.unweighted, x, num_features), problem.cycles)
 
 
 @protocol.kernel_view.register(Timed)
@@ -122,4 +122,4 @@ def _(problem):
 
 @protocol.kernel_view.register(TimedFunctions)
 def _(problem):
-    return protocol.ViewAround(protocol.kernel_view(problem.unweighted), lambda rows: _around(rows, problem.ticks))
+    return protocol.ViewAround(protocol.kernel_view(problem.unweighted), lambda rows: _around(rows, problem.cycles))

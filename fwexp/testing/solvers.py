@@ -25,7 +25,7 @@ from fwexp.testing.probe import close, require
 
 NO_LIMIT = 10**9
 PASSES = 12  # of the runs that are compared
-LONG = 100  # passes after which the objective must be near the optimum
+CONVERGENCE_PASSES = 100  # passes after which the objective must be near the optimum
 
 
 class SolverProbe:
@@ -75,12 +75,12 @@ class SolverProbe:
     def optimum(self) -> float:
         """An upper bound on the optimum, nearly tight: by pairwise steps, or of a solver with its own view by itself."""
         if self.new().problem is not self.problem:
-            solver = self.ran(3 * LONG)
+            solver = self.ran(3 * CONVERGENCE_PASSES)
             return min(self.primal(solver, name) for name in self.iterates)
         cls = SOLVERS["bcfw"]
         step = {"step": "pairwise"} if tiers.has(self.problem, "sets") else {}
         reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
-        reference.advance(3 * LONG * self.problem.n, NO_LIMIT)
+        reference.advance(3 * CONVERGENCE_PASSES * self.problem.n, NO_LIMIT)
         return self.primal(reference)
 
     def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:
@@ -290,7 +290,7 @@ def dual_points_are_lower_bounds(probe):
 
 def comes_near_the_optimum(probe):
     """Check that 100 passes bring primal and dual values to a quarter of their first distance from the optimum."""
-    start, solver = probe.new(), probe.ran(LONG)
+    start, solver = probe.new(), probe.ran(CONVERGENCE_PASSES)
     where = [(start, "last"), *((solver, name) for name in probe.iterates)]
     distances = {"P(w)": [probe.primal(*place) - probe.optimum for place in where]}
     if probe.cls.has_dual:

@@ -8,7 +8,7 @@ import pytest
 from fwexp.bench import estimators, history, profile, svm
 from fwexp.bench.families import FAMILIES, problem_of
 from fwexp.bench.yardstick import Measured, in_turns, summary, unit_of
-from fwexp.problems.timed import FUNCTIONS, ticks_per_second, timed
+from fwexp.problems.timed import FUNCTIONS, cycles_per_second, timed
 from fwexp.testing import small_chains
 from tests import small_problems
 
@@ -35,7 +35,7 @@ def test_estimators_are_measured_beside_solve():
 
 @pytest.mark.slow
 def test_the_parts_of_a_pass_of_compiled_code_sum_up():
-    _, parts = profile.shares(small_problem("chain"), "auto", 0.01, ticks_per_second())
+    _, parts = profile.shares(small_problem("chain"), "auto", 0.01, cycles_per_second())
     within = [value for part, value in parts.items() if part != "evaluation"]
     assert min(within) > 0.0
     assert 0.8 < sum(within) < 1.2  # medians of each
@@ -48,9 +48,9 @@ def test_a_timed_problem_is_the_same_problem_and_counts_its_functions():
     for solver in both:
         profile.advance(solver, 2)
     assert np.array_equal(both[0].point("last").w, both[1].point("last").w)
-    ticks = dict(zip(FUNCTIONS, counted.ticks, strict=True))
-    assert min(ticks[name] for name in ("scores", "max_oracle", "dot", "norm_sq", "scatter")) > 0
-    assert ticks["gram_scores"] == 0
+    cycles = dict(zip(FUNCTIONS, counted.cycles, strict=True))
+    assert min(cycles[name] for name in ("scores", "max_oracle", "dot", "norm_sq", "scatter")) > 0
+    assert cycles["gram_scores"] == 0
     assert all(name in FUNCTIONS for names in profile.KINDS.values() for name in names)
 
 

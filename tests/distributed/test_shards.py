@@ -155,7 +155,7 @@ def test_steps_with_stored_labelings_fill_half_of_the_time_of_waiting(client, mo
         now, pauses = 0.0, 0
 
         def monotonic(self):
-            self.now += oracles.TURN / 10
+            self.now += oracles.STEP_SECONDS / 10
             return self.now
 
         def sleep(self, seconds):

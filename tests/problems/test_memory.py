@@ -227,7 +227,7 @@ def test_what_does_not_fit_is_refused_before_it_is_begun(monkeypatch):
     problem = fwexp.chain_problem(X, y)
     need = SOLVERS["bcfw"].memory(problem, SOLVERS["bcfw"].Options(cache=True), ("last",))
     assert need > SOLVERS["bcfw"].memory(problem, SOLVERS["bcfw"].Options(), ("last",)) > memory.nbytes(np.zeros((3, problem.n)))
-    monkeypatch.setattr(memory, "LITTLE", 0)
+    monkeypatch.setattr(memory, "UNCHECKED_BYTES", 0)
     monkeypatch.setattr(memory, "available", lambda: need - 1)
     with pytest.raises(
         MemoryError, match=r"^training on ChainProblem\(n=30, .* needs at least \S+ MB of memory, and \S+ MB are available$"

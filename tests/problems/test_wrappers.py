@@ -444,7 +444,7 @@ def kernel_view(case):
         protocol.score_labelings(seen, i, storage, ptr[i : i + 1], case.internal(w), work, out)
         same(out, case.d.psi[i][k : k + 1] @ w)
     assert not view.too_large
-    assert isinstance(case.problem, Timed | TimedFunctions) == hasattr(seen, "ticks")
+    assert isinstance(case.problem, Timed | TimedFunctions) == hasattr(seen, "cycles")
 
 
 def labelings_are_kept(case):
@@ -726,7 +726,7 @@ def test_every_function_of_every_wrapper_is_as_defined(check, around, client):
         case = build(name, client)
         if has(case.d.base, functions):
             check(case)
-            counts += getattr(case.problem, "ticks", 0)
+            counts += getattr(case.problem, "cycles", 0)
     if around.startswith("times"):
         counted = dict(zip(FUNCTIONS, counts, strict=True)) | {"kernel_view": 1, "with_inputs": 1}
         assert all(counted[function] > 0 for function in functions)

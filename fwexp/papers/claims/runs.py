@@ -26,7 +26,7 @@ from fwexp.plots.curves import REFERENCE
 if TYPE_CHECKING:
     import pandas as pd
 
-COVERED = 0.9
+COVERED_SHARE = 0.9
 """A range of passes is covered by a run that ends at this part of it: batch methods end in the middle of a pass."""
 
 
@@ -34,7 +34,7 @@ FACTOR, FACTORS = 2.0, (1.25, 1.5, 2.0, 3.0, 5.0)
 SHARE, SHARES = 0.5, (0.5, 0.75, 0.9, 1.0)
 ALWAYS = 1.0
 LINES, SEEDS = 0.5, (0.5, 0.75, 1.0)
-HUGE = 1e300
+LARGEST = 1e300
 
 
 class Ordering(NamedTuple):
@@ -77,7 +77,7 @@ class Curves:
     def logged(self, low: float, high: float) -> np.ndarray:
         """Return the positions in a range that any seed logged."""
         ends = [x[-1] for x, behind in zip(self.x, self.behind, strict=True) if np.isnan(behind)]
-        if ends and min(ends) < COVERED * high:
+        if ends and min(ends) < COVERED_SHARE * high:
             raise Undecided(f"{self.name} is logged until {min(ends):.3g}, the criterion looks at {low:g} to {high:g}")
         points = np.unique(np.concatenate(self.x))
         points = points[(points >= low) & (points <= min([high, *ends]))]
@@ -144,7 +144,7 @@ def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = 
 
 def quantile(values: np.ndarray, q: float) -> np.ndarray:
     """Return the quantile over the seeds; infinite values count as very large ones."""
-    return np.quantile(np.clip(values, -HUGE, HUGE), q, axis=0)
+    return np.quantile(np.clip(values, -LARGEST, LARGEST), q, axis=0)
 
 
 def first(x, y, level) -> float:

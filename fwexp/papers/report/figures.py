@@ -29,7 +29,7 @@ WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by fo
 MOST_PIXELS = 5e7  # of a picture: five times what one has
 POINTS = 80  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
-READ = {"panel", "variant", "measure", "axis", "runs", *COLUMNS}
+READ_COLUMNS = {"panel", "variant", "measure", "axis", "runs", *COLUMNS}
 DASHES = {"-": "solid"}
 SYMBOLS = {
     "o": "circle",
@@ -202,7 +202,9 @@ def small_picture(content: bytes, width: int) -> bytes:
 
 def curves(pictured: Drawn) -> dict:
     """Return the panels of a figure with all curves, from its CSV, as plain data."""
-    frame = pd.read_csv(io.BytesIO(pictured.read(".csv")), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ)
+    frame = pd.read_csv(
+        io.BytesIO(pictured.read(".csv")), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ_COLUMNS
+    )
     axes = pictured.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
     panels = []
     for key, panel in frame.groupby("panel", sort=False):

@@ -39,7 +39,7 @@ PROVENANCE = {
     **dict.fromkeys(("command", "date", "commit", "system", "cpu"), str),
     **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
 }
-AGAIN = {"parts": list, **PROVENANCE}
+VERDICT_PART = {"parts": list, **PROVENANCE}
 RUNS = {"stored": int, "solver_hours": float, "first": str | None, "last": str | None, "commits": dict, "cpus": dict}
 FIGURE = {**dict.fromkeys(KEPT, str), **dict.fromkeys(("versions", "runs", "files"), dict), "format": int}
 SMALL = (".png", ".md", ".csv", ".json")
@@ -129,7 +129,7 @@ def _provenance(record) -> Iterator[str]:
     else:
         yield from filter(None, [_misfits(record["runs"], RUNS)])
         for part in record["since"]:
-            if faulty := _misfits(part, AGAIN) or _misfits(part["runs"], RUNS):
+            if faulty := _misfits(part, VERDICT_PART) or _misfits(part["runs"], RUNS):
                 yield f"since: {faulty}"
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from fwexp.convex.frank_wolfe import LinearMinimisation
 from fwexp.convex.method import OpenLoopOptions
-from fwexp.convex.vertices import LinearMinimisation
 from fwexp.options import check_number, option
 
 
