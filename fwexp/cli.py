@@ -85,7 +85,7 @@ def _code(argv: list[str]) -> int:
 
 @contextlib.contextmanager
 def _brief_warnings() -> Iterator[None]:
-    """Have a warning, such as of a damaged run, take one line, without a place in our sources."""
+    """Print a warning, such as of a damaged run, in one line, without a place in the sources."""
     usual, warnings.formatwarning = warnings.formatwarning, lambda message, *_, **__: f"fwexp: {message}\n"
     try:
         yield
@@ -115,7 +115,7 @@ def _interrupts() -> Iterator[list]:
 
 
 def _open_streams() -> None:
-    """Let standard streams that are closed lead nowhere; else the next files that are opened would take their places."""
+    """Open closed standard streams on the null device, so that later files do not take their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))  # opened under the lowest number that is free

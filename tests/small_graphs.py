@@ -42,7 +42,7 @@ def phi(x, edges, z, labels, num_labels=2, foreground_only=False):
 
 
 def hamming(truth, sizes, labels, balanced=False):
-    """The loss, from its definition."""
+    """Return the loss, from its definition."""
     truth, sizes, wrong = np.asarray(truth), np.asarray(sizes), np.asarray(labels) != np.asarray(truth)
     classes = [truth == k for k in np.unique(truth)] if balanced else [truth >= 0]
     return np.mean([sizes[of_one] @ wrong[of_one] / sizes[of_one].sum() for of_one in classes])

@@ -64,7 +64,7 @@ def functions(tp, X, K, sparse=False):
 
 
 def counting(n=20, seed=0):
-    """A problem given by functions, and the numbers of calls of its oracles."""
+    """Return a problem given by functions, and the numbers of calls of its oracles."""
     problem = chain("functions", seed, n=n)[1]
     calls = Counter()
 
@@ -101,7 +101,7 @@ def run_in_plain_python(monkeypatch):
 
 
 def relative_error(got, wanted):
-    """The largest difference, relative to the largest entry."""
+    """Return the largest difference, relative to the largest entry."""
     wanted = np.asarray(wanted)
     return np.abs(np.asarray(got) - wanted).max() / max(np.abs(wanted).max(), np.finfo(float).tiny)
 

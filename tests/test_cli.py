@@ -270,7 +270,7 @@ def test_data_in_the_package_need_no_home(fwexp, tmp_path, monkeypatch):
 
 
 def letters(change=lambda lines: None):
-    """The bytes of a small ``letter.data``, with one word in each fold."""
+    """Return the bytes of a small ``letter.data``, with one word in each fold."""
     lines = [["1", "a", "-1", "1", "1", str(fold), *"01" * 64, ""] for fold in range(10)]
     change(lines)
     return "".join("\t".join(line) + "\n" for line in lines).encode()

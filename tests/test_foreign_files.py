@@ -319,7 +319,7 @@ def test_generated_pages_replace_only_themselves(tmp_path, capsys):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout as far as make looks at it."""
+    """Return a checkout as far as make looks at it."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     for place in ("pyproject.toml", "requirements.lock"):
         (tmp_path / place).touch()

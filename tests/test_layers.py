@@ -34,7 +34,7 @@ def imports(module: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy of what the contract is about."""
+    """Return a copy of what the contract is about."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("fwexp", "experiments", "plots"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))

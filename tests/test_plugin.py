@@ -54,7 +54,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """The package of the tutorial and that of tests/plugin, installed."""
+    """Return the package of the tutorial and that of tests/plugin, installed."""
     source, site, work = (tmp_path_factory.mktemp(name) for name in ("source", "site", "work"))
     shutil.copytree(PLUGIN, source / "plugin")  # setuptools leaves its files there
     write_files(TUTORIAL, source / "elsewhere")
@@ -312,7 +312,7 @@ REASONS = {
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory):
-    """A place with a package that has one sound solver and many faults."""
+    """Return a place with a package that has one sound solver and many faults."""
     site = tmp_path_factory.mktemp("broken")
     install(site, "faulty", POINTS, sound=SOUND, claiming=CLAIMING, spoilt="def f(:\n", quits="import sys\nsys.exit(3)\n")
     for name in ("one", "other"):
@@ -367,7 +367,7 @@ def test_papers_and_claims_that_are_broken_are_left_out(broken):
 
 @pytest.fixture
 def add(tmp_path, monkeypatch, caplog):
-    """A function that adds a file to the folder of a package of ours, and the catalogue made anew."""
+    """Return a function that adds a file to the folder of a package of ours, and the catalogue without what it found before."""
 
     def add(package, catalogue, **modules):
         for name, source in modules.items():

@@ -31,7 +31,7 @@ def test_documented_examples(macro):
 
 
 def literal(text, tokens, t):
-    """The features of a token, character by character as CRF++ substitutes macros."""
+    """Return the features of a token, character by character as CRF++ substitutes macros."""
     found = []
     for line in text.splitlines():
         if not line.startswith("U"):

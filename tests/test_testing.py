@@ -64,7 +64,7 @@ TINY = ref.tiny_chain(X, Y, 3)
 
 
 def broken(**changes):
-    """A problem given by functions, some of them replaced; these get (enumerated problem, i, y or w)."""
+    """Return a problem given by functions, some of them replaced; these get (enumerated problem, i, y or w)."""
     problem = functions(TINY, X, 3)
     for name, change in changes.items():
         setattr(problem, name, lambda i, argument, change=change: change(TINY, i, argument))
@@ -86,7 +86,7 @@ def greedy(tp, i, w):
 
 
 def impatient(tp, i, w):
-    """Changes the weights that it is given."""
+    """Return an answer after a change of the given weights."""
     w *= 0.5
     return labeling(tp, i, tp.argmax(i, w))
 
@@ -144,12 +144,12 @@ def test_checks_are_independent():
 
 
 def scaled(function, factor):
-    """The function with its result multiplied."""
+    """Return the function with its result multiplied."""
     return lambda *args: factor * function(*args)
 
 
 def with_factor(function, place, factor):
-    """The function with one of its arguments multiplied."""
+    """Return the function with one of its arguments multiplied."""
     return lambda *args: function(*args[:place], factor * args[place], *args[place + 1 :])
 
 
@@ -205,7 +205,7 @@ BROKEN_FAMILIES = {
 
 
 def written_out():
-    """The small chains again, output by output."""
+    """Return the small chains again, output by output."""
     return fwexp.enumerated_problem(TINY.psi, TINY.loss)
 
 

@@ -35,7 +35,7 @@ class Checkpoint:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to save."""
+        """True if it is time to save."""
         return time.monotonic() - self._saved >= max(self.seconds, self._cost / SHARE)
 
     def save(self, run: Mapping) -> None:

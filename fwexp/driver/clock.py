@@ -58,7 +58,7 @@ class Clock:
         _running.reset(self._outside)
 
     def stop(self) -> None:
-        """Stand still up to the ``start`` that belongs to this; several threads may ask for that at once."""
+        """Stop until the ``start`` that belongs to this; several threads may call it at once."""
         with self._lock:
             if self._stops == 0:
                 self.seconds += time.perf_counter() - self._start

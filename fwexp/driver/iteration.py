@@ -143,7 +143,7 @@ class Iteration(ABC):
         return self.state
 
     def restore(self, state) -> None:
-        """Go on from a state that an equal iteration had.
+        """Continue from a state of an equal iteration.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class Objective(ABC):
         return self.calls
 
     def restore(self, state) -> None:
-        """Go on from a state that an equal objective had.
+        """Continue from a state of an equal objective.
 
         Parameters
         ----------

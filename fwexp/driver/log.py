@@ -18,7 +18,7 @@ ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no
 
 
 def quiet():
-    """Numbers that are not finite end a run, and its status says so: numpy need not warn."""
+    """Silence numpy's warnings about numbers that are not finite: these end a run, and its status says so."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
@@ -61,7 +61,7 @@ class Log:
         return {name: getattr(self, name) for name in CHANGES} | {"objective": self.objective.state}
 
     def restore(self, state: dict) -> None:
-        """Go on from the state of an equal log.
+        """Continue from the state of an equal log.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Log:
 
     @property
     def certifies(self) -> bool:
-        """Whether that is a certificate."""
+        """True if the difference is a certificate."""
         return self.iteration.certifies and (self.best is None or self.best[2].certifies)
 
     @property
@@ -99,7 +99,7 @@ class Log:
 
     @property
     def affordable(self) -> bool:
-        """Whether these are within the share of the iteration's; the start is free."""
+        """True if evaluation calls are within their share of the iteration's calls; the start is free."""
         spent = self.calls - self._calls_at_start
         return spent + self.cost <= (BRIEF_SHARE if self.iteration.brief else EVALUATION_SHARE) * self.iteration.oracle_calls
 
@@ -217,7 +217,7 @@ class Log:
         return "the run was stopped by the callback" if by_callback else status.sentence
 
     def finite(self) -> bool:
-        """Whether all objectives of the latest rows are finite.
+        """Return whether all objectives of the latest rows are finite.
 
         Returns
         -------

@@ -57,7 +57,7 @@ class TimeLimit:
         return time.perf_counter() - self._start
 
     def met(self) -> bool:
-        """Whether the time is over."""
+        """Return whether the time is over."""
         return (self.spent if self._wall else self._clock.seconds) >= self.seconds
 
     def is_logging_behind(self) -> bool:
@@ -65,7 +65,7 @@ class TimeLimit:
         return not self._wall and self.evaluation.seconds > self._clock.seconds + HEAD_START * self.seconds
 
     def near(self) -> bool:
-        """Whether to take no more steps: there is only time left for the last evaluation, but half the time for steps at least."""
+        """Return whether steps must end, to leave time for the last evaluation; steps get at least half the time."""
         if not self._wall or self.seconds == math.inf:
             return self.met()
         iteration, log, elapsed = self._log.iteration, self._log, self.spent

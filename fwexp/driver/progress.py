@@ -20,7 +20,7 @@ def print_line(text: str, *, keep_below: bool = False) -> None:
 
 
 def telling_of_compilation(enabled: bool) -> contextlib.AbstractContextManager:
-    """Say why nothing happens when kernels are compiled in here, if that is wanted."""
+    """Print, if wanted, that kernels are compiled inside the ``with`` block."""
     return noticing((lambda: print_line(f"compiling, for some 10 to 30 s; {_kept()}")) if enabled else None)
 
 
@@ -36,7 +36,7 @@ _summaries = True
 
 @contextlib.contextmanager
 def without_summaries() -> Iterator[None]:
-    """Let runs end without saying how, for a caller that says it."""
+    """Suppress the summaries of runs, for a caller that prints its own."""
     global _summaries
     _summaries = False
     try:
@@ -75,7 +75,7 @@ class Progress:
                 )
 
     def go_on(self, passes: float) -> None:
-        """Say that the run does not begin at its start."""
+        """Print that the run does not start at its first step."""
         self._last = (passes, None, 0.0)
         if self._bar is not None:
             self._bar.update(passes - self._bar.n)
@@ -83,7 +83,7 @@ class Progress:
             print_line(self._prefix + f"goes on from pass {passes:g}")
 
     def update(self, passes: float, gap: float | None, seconds: float) -> None:
-        """Say where the run is; cheap, so it may be called often."""
+        """Print the position of the run; cheap, so it may be called often."""
         self._last = (passes, gap, seconds)
         if self._bar is not None:
             if is_known(gap):

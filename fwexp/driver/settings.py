@@ -169,5 +169,5 @@ class RunSettings(Bounds):
 
 
 def _is_list(value) -> bool:
-    """Whether ``value`` is a list of something: a sequence or a vector, but no text."""
+    """Return whether ``value`` is a sequence or a vector, but no text."""
     return getattr(value, "ndim", 1) == 1 and isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)

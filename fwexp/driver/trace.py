@@ -64,5 +64,5 @@ def ending(status: str, passes: float, gap: float | None = None, seconds: float 
 
 
 def is_known(value: float | None) -> bool:
-    """Whether a number of a row is neither missing nor NaN."""
+    """Return whether a number of a row is neither missing nor NaN."""
     return value is not None and value == value

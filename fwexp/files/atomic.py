@@ -97,7 +97,7 @@ def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
 
 
 def flush(path: Path) -> None:
-    """Have a file reach the disk, or the names in a folder, where its file system can do that."""
+    """Flush a file, or the names in a folder, to the disk if its file system can do that."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

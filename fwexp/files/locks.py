@@ -42,7 +42,7 @@ class Claim:
                 os.utime(self._path)
 
     def release(self) -> None:
-        """Let others run it; claims that were taken over go first, so that they never count again."""
+        """Release the claim; claims that were taken over are removed first, so that they never count again."""
         self._done.set()
         older = [path for path in _claims(self._path) if _number(path) < _number(self._path)]
         for path in [*older, self._path]:
@@ -76,7 +76,7 @@ def take(final: Path) -> Claim | None:
 
 @contextlib.contextmanager
 def claimed(final: Path, patience: float = 0.0) -> Iterator[bool]:
-    """Hold the claim on something; yields False where somebody else has it, and has had it for so many seconds."""
+    """Hold the claim on something; yield False if another process still holds it after so many seconds."""
     end = monotonic() + patience
     with none_left_empty(final.parent):
         while (claim := take(final)) is None and monotonic() < end:
@@ -89,12 +89,12 @@ def claimed(final: Path, patience: float = 0.0) -> Iterator[bool]:
 
 
 def held(final: Path) -> bool:
-    """Say whether somebody has a run in work."""
+    """Return whether a process holds the claim on a run."""
     return _look(final)[1]
 
 
 def lost(final: Path) -> bool:
-    """Say whether a process of this machine died while it ran this."""
+    """Return whether a process of this machine died while it ran this."""
     held = _claims(_path(final, 0))
     return bool(held) and is_gone(_read(held[-1])[0])
 

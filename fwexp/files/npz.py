@@ -92,7 +92,7 @@ def remove_sealed(path: Path) -> None:
 
 
 def _is_marked(path: Path) -> bool:
-    """Say whether a file is no link, and was written by `seal`, even if it was damaged since."""
+    """Return whether a file is no link and was written by `seal`, even if it was damaged since."""
     if path.is_symlink():
         return False
     try:

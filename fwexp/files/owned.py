@@ -185,7 +185,7 @@ def _remove_empty(folder: Path) -> None:
 
 
 def _put_back(before: Path, folder: Path, kind: str) -> None:
-    """Let the old folder have its place again, or remove it if there is another one."""
+    """Move the old folder back to its place, or remove it if there is another one."""
     if os.path.lexists(before):
         check_folder(before, kind)
         if before.is_symlink():

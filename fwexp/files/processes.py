@@ -43,6 +43,6 @@ def this_process() -> str:
 
 
 def is_gone(token: str) -> bool:
-    """Say whether the process of a token is known to have ended; False for one of another machine, and for what is no token."""
+    """Return whether the process of a token is known to have ended; False for tokens of other machines and for non-tokens."""
     match = TOKEN.fullmatch(token)
     return bool(match) and match["machine"] == _machine() and _started(int(match["pid"])) != match["started"]

@@ -108,5 +108,5 @@ def write(path: Path, content: bytes) -> None:
 
 
 def _is_kernel(path: Path) -> bool:
-    """Say whether this has the name and the kind of a file that `write` writes; links, pipes and folders are somebody else's."""
+    """Return whether a file has the name and the kind of those that `write` writes: no link, pipe or folder."""
     return path.suffix == SUFFIX and os.path.lexists(path) and stat.S_ISREG(path.lstat().st_mode)

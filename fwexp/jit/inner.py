@@ -75,7 +75,7 @@ class _PartLowering(NativeLowering):
     lowering_class = LendingLower
 
     def run_pass(self, state) -> bool:
-        """Lower a function, and make it known to callers; what stands for it must be unlike that of any other."""
+        """Lower a function, and register it for callers under a name unlike that of any other."""
         state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)

@@ -72,7 +72,7 @@ COLLECT = (100_000, 20, 1000)  # objects before Python looks for garbage while n
 
 @contextmanager
 def _rarely_collecting() -> Iterator[None]:
-    """Let Python look for garbage less often, for compilers make many objects, and drop few of them: a tenth of the time."""
+    """Make Python collect garbage less often: compilers make many objects and drop few, which saves a tenth of the time."""
     before = gc.get_threshold()
     if 0 < before[0] < COLLECT[0]:
         gc.set_threshold(*COLLECT)

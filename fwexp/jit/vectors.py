@@ -58,7 +58,7 @@ def larger8(u, v):
 
 
 def any8(u) -> bool:
-    """Whether any entry is other than 0."""
+    """Return whether any entry is not 0."""
     return bool(u.any())
 
 

@@ -144,7 +144,7 @@ def _expand(label, score, pairs, ends, first, out, y, scratch):
 
 @register_jitable
 def _change_nodes(score, pairs, ends, first, out, y):
-    """Give every node in turn its best label beside those of its neighbours; return whether any changes."""
+    """Give every node in turn its best label, given those of its neighbours; return whether any changes."""
     moved = False
     for v in range(y.shape[0]):
         best, highest, own, size = y[v], 0.0, 0.0, 0.0

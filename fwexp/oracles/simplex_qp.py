@@ -139,7 +139,7 @@ def _squares(s, r, m):
 
 @register_jitable
 def _enter(M, a, g, j, U, support, m, shift, s, r, z):
-    """Let coordinate j enter; return the new order of the factor."""
+    """Add coordinate j to the support; return the new order of the factor."""
     square = M[j, j] + shift
     for k in range(m):
         r[k] = M[j, support[k]] + shift
@@ -172,7 +172,7 @@ def _enter(M, a, g, j, U, support, m, shift, s, r, z):
 
 @register_jitable
 def _correct(a, g, U, support, m, s, r, z):
-    """Take a Newton step on the support, which undoes what rounding did; return the new order of the factor."""
+    """Take a Newton step on the support, which corrects rounding errors; return the new order of the factor."""
     for k in range(m):
         r[k] = g[support[k]]
     _forward(U, m, r)

@@ -12,7 +12,7 @@ from fwexp.jit.compilation import array_kernel, register_jitable
 
 
 def is_forest(edges: np.ndarray, nodes: int) -> bool:
-    """Whether a graph has no cycle, and no two edges between the same nodes; edges (E, 2)."""
+    """Return whether a graph has no cycle and no double edge; edges (E, 2)."""
     graph = sp.coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(nodes, nodes))
     return len(edges) == nodes - connected_components(graph, directed=False)[0]  # each edge joins two parts
 

@@ -221,7 +221,7 @@ def _kind(value) -> str:
 
 
 def _ragged(value) -> str:
-    """Say which rows have different lengths, or nothing."""
+    """Return which rows have different lengths, as text; empty if all are equal."""
     if not isinstance(value, list | tuple):
         return ""
     lengths = [len(row) if hasattr(row, "__len__") else None for row in value]
@@ -230,7 +230,7 @@ def _ragged(value) -> str:
 
 
 def _why_not(value, array: np.ndarray, kinds: str) -> str:
-    """Say what an array that is none of the wanted numbers holds instead, and what to do about it."""
+    """Return the content of an array that holds no wanted numbers, and what to do about it, as text."""
     if array.dtype.kind == "O":
         item = next((item for item in array.flat if not isinstance(item, int | float)), array.flat[0])
         if isinstance(item, Mapping):

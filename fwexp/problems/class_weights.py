@@ -20,7 +20,7 @@ def padded(p):
 
 
 def by_class(x) -> bool:
-    """Whether there is a row per class."""
+    """Return whether there is a row per class."""
     return isinstance(x, DenseFeatures)
 
 

@@ -26,7 +26,7 @@ def _(problem, w):
 
 @protocol.has_best_block.register(SegmentationProblem, MultiLabelProblem)
 def _(problem):
-    """Without edges, and with other weights for every node of an example: these are several labels of one input."""
+    """Return no edges and other weights for every node of an example, because these are several labels of one input."""
     if problem.edge_ptr[-1] > 0:
         return False
     for i in range(problem.n):

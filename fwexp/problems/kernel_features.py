@@ -101,7 +101,7 @@ def exponent(kernel, product, a_sq, b_sq):
 
 @register_jitable
 def _any(row):
-    """Whether a row of coefficients is not zero."""
+    """Return whether a row of coefficients is not zero."""
     nonzero = 0
     for k in range(len(row)):
         nonzero += row[k] != 0.0

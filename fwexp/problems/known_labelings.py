@@ -126,7 +126,7 @@ class Rows:
 
     @property
     def too_large(self) -> bool:
-        """Whether the rows take more than `ROW_BYTES`."""
+        """True if the rows take more than `ROW_BYTES`."""
         return (self._rows.indices.itemsize + self._rows.values.itemsize) * self._used > ROW_BYTES
 
     def pack(self, labelings: list, start: int, end: int) -> np.ndarray:

@@ -4,7 +4,7 @@ import sys
 
 
 def issparse(x) -> bool:
-    """Whether x is one of scipy's sparse matrices or arrays; where nobody has imported these there is none."""
+    """Return whether x is one of scipy's sparse matrices or arrays, of which there are none before scipy.sparse is imported."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(x)
 

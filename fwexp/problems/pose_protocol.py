@@ -28,7 +28,7 @@ def _(problem, i, y, c, visitor):
 
 @register_jitable
 def _features(problem, i, y, c, visitor):
-    """Take a visitor along c phi(x_i, y)."""
+    """Lead a visitor along c phi(x_i, y)."""
     start, columns, total = problem.cell_ptr[i], problem.columns[i], 0.0
     for j in range(problem.num_labels):
         for k in range(problem.feature_ptr[j], problem.feature_ptr[j + 1]):

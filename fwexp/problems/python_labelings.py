@@ -107,12 +107,12 @@ class Index:
 
 
 def can_be_kept(y: Any) -> bool:
-    """Whether y may be a labeling at all: not None, and no iterator, which the first that looks at it uses up."""
+    """Return whether y may be a labeling: not None, and no iterator, which can be read only once."""
     return y is not None and not hasattr(type(y), "__next__")
 
 
 def same_form(a: Any, b: Any) -> bool:
-    """Whether two labelings are of one type and, all the way down, as long as each other."""
+    """Return whether two labelings have the same type and, at all depths, the same length."""
     if type(a) is not type(b) or getattr(a, "shape", ()) != getattr(b, "shape", ()):
         return False
     if sp.issparse(a):

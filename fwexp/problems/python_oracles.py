@@ -34,7 +34,7 @@ class Oracles:
 
     @property
     def asks_several(self) -> bool:
-        """Whether it saves time to ask of several examples at once."""
+        """True if one call for several examples saves time."""
         return self.max_oracle_batch is not None or self.n_jobs not in (None, 1)
 
     def ask_ahead(self, name: str, start: int, end: int, w: np.ndarray) -> None:

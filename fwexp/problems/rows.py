@@ -28,7 +28,7 @@ def row_scatter_label(x, t, label, c, width, weights):
 
 @dispatched
 def has_rows(x):
-    """Whether there are inputs at all; a constant to the compiler, which leaves out what needs them if not."""
+    """Return whether there are inputs; a constant to the compiler, which leaves out unused code."""
 
 
 @has_rows.register(object)

@@ -32,7 +32,7 @@ def signature(problem, *, inputs: bool = False) -> dict[str, str | int]:
 
 
 def is_problem(value) -> bool:
-    """Whether ``value`` is a problem of some family."""
+    """Return whether ``value`` is a problem of some family."""
     return protocol.scores.find(type(value)) is not None
 
 
@@ -43,7 +43,7 @@ def check_problem_type(problem, name: str = "problem") -> None:
 
 
 def of_inputs(given: Mapping) -> bool:
-    """Whether weights of this signature refer to training inputs, and are of no use without them."""
+    """Return whether weights of this signature refer to training inputs, without which they are of no use."""
     return given.get(WEIGHTS) == INPUTS
 
 

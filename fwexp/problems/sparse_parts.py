@@ -50,7 +50,7 @@ def num_local(problem, i):
 
 @dispatched
 def scores_local(problem, i, r, local, out):
-    """Do as ``scores_at``, with weights of the features of example i alone."""
+    """Compute ``scores_at`` with weights of the features of example i alone."""
 
 
 @dispatched

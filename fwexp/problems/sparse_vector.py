@@ -54,7 +54,7 @@ def values_of(vector) -> np.ndarray:
 
 
 def fits_single(values: np.ndarray) -> bool:
-    """Whether numbers are the same in single precision, as counts are."""
+    """Return whether numbers are equal in single precision, as counts are."""
     with np.errstate(over="ignore", under="ignore"):
         return bool((values.astype(np.float32) == values).all())
 

@@ -34,7 +34,7 @@ from fwexp.problems.rows import (
 
 @dispatched
 def parts(problem, i, y, c, visitor):
-    """Take ``visitor`` along the parts of c p_i(y), by `swap_row`, `add_row`, `swap_shared` and `add_shared`.
+    """Lead ``visitor`` along the parts of c p_i(y), by `swap_row`, `add_row`, `swap_shared` and `add_shared`.
 
     Returns the sum of the numbers that these return.
     """

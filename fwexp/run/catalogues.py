@@ -79,7 +79,7 @@ def _choice(word: str) -> tuple[str, list[str]] | None:
 
 
 def _fit(*choices: tuple[str, list[str]]) -> bool:
-    """Whether two choices are for the same kind of problem, and if one is of tasks, they run the solvers."""
+    """Return whether two choices are for the same kind of problem, and a task runs the solver."""
     one, other = ({kind for name in names for kind in kinds(group, name)} for group, names in choices)
     by_group = dict(choices)
     if {"task", "solver"} != set(by_group):

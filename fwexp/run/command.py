@@ -71,7 +71,7 @@ def read_arguments(arguments: list[str]) -> tuple[argparse.ArgumentParser, argpa
 
 @contextlib.contextmanager
 def _as_a_command() -> Iterator[None]:
-    """Let Hydra call itself ``fwexp run`` in its help, and raise errors instead of printing them."""
+    """Make Hydra call itself ``fwexp run`` in its help, and raise errors instead of printing them."""
     argv, full = sys.argv, os.environ.get(FULL_ERROR)
     sys.argv, os.environ[FULL_ERROR] = ["fwexp run"], "1"
     try:

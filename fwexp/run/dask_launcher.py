@@ -65,7 +65,7 @@ def check(given: Mapping) -> DaskOptions:
 
 
 def check_cluster(hydra, address: str | None) -> None:
-    """See that clusters answer that are not started here: that of the launcher in Hydra's own part, and that of an engine."""
+    """Check that clusters started elsewhere answer: that of the launcher in Hydra's part, and that of an engine."""
     places = [("engine", {"address": address})] if address else []
     if hydra.launcher._target_ == LAUNCHERS["dask"]:
         options = check(OmegaConf.to_container(hydra.launcher, resolve=True))
@@ -85,11 +85,11 @@ class DaskLauncher(Launcher):
         self._options = check({key: OmegaConf.to_container(v) if OmegaConf.is_config(v) else v for key, v in options.items()})
 
     def setup(self, *, hydra_context, task_function, config) -> None:
-        """Take what Hydra hands over."""
+        """Keep what Hydra passes."""
         self._with = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Do jobs, and return what became of each; of one whose workers died, that it failed with `WorkersLost`."""
+        """Run jobs and return the outcome of each; jobs whose workers died have failed with `WorkersLost`."""
         from fwexp.distributed.calls import calling
 
         options = vars(self._options) | {"resources": self._options.resources or {}}
@@ -106,7 +106,7 @@ class DaskLauncher(Launcher):
 
 
 def _run_job(context, task, config, overrides: list[str], number: int) -> JobReturn:
-    """Do a job in a worker, as Hydra's launchers do."""
+    """Run a job in a worker, as Hydra's launchers do."""
     setup_globals()
     version.setbase("1.3")
     job = context.config_loader.load_sweep_config(config, overrides)

@@ -187,7 +187,7 @@ def _changed(config: dict | None, values: Mapping) -> dict | None:
 
 
 def _is_plain(value) -> bool:
-    """Say whether OmegaConf takes a value for what it is: no mapping, which is merged, and no reference."""
+    """Return whether OmegaConf keeps a value unchanged: no mapping, which is merged, and no reference."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return not isinstance(value, dict) and value != "???" and "${" not in str(value)

@@ -38,12 +38,12 @@ class Remembering(CachingConfigRepository):
         return copy.deepcopy(super().load_config(config_path)) if pickled is None else pickle.loads(pickled)
 
     def initialize_sources(self, config_search_path) -> None:
-        """Look in other folders from now on; copies of this one do not."""
+        """Read from other folders from now on; copies of this loader do not."""
         self.delegate, self.cache, self.pickles, self.own_parts = copy.deepcopy(self.delegate), {}, {}, {}
         super().initialize_sources(config_search_path)
 
     def __deepcopy__(self, memo) -> "Remembering":
-        """Hydra copies it before it composes, since it may then choose other folders: what was read, and from where, stays."""
+        """Return a copy that keeps what was read, because Hydra copies before it composes and may choose other folders."""
         other = Remembering.__new__(Remembering)
         other.__dict__ |= self.__dict__
         return other

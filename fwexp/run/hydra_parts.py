@@ -30,7 +30,7 @@ class Parts:
         return None if any(sign in str(part) for sign in ("${", "_target_")) else part
 
     def say_more(self, chosen: Mapping[str, str], groups: Collection[str]) -> bool:
-        """Say whether a file that is chosen says something of other groups, whatever is chosen there, or takes in more files."""
+        """Return whether a chosen file sets values of other groups or includes more files."""
         files = [file for group, name in chosen.items() if (file := self._repository.load_config(f"{group}/{name}"))]
         defaults = [default for file in files for default in file.defaults_list]
         takes_in = not all(default.is_override() or default.is_self() for default in defaults)

@@ -42,7 +42,7 @@ class _Jobs:
 
 
 def runs_here(hydra) -> bool:
-    """Say whether the launcher in Hydra's own part of a configuration has no workers."""
+    """Return whether the launcher in Hydra's part of a configuration has no workers."""
     return hydra.launcher._target_ == LAUNCHERS["basic"]
 
 
@@ -77,7 +77,7 @@ def _workers(config, folder: Path) -> Iterator:
 
 @contextlib.contextmanager
 def _patience() -> Iterator[None]:
-    """Have submitit's launcher wait for its other jobs, where it would raise for the first one that died."""
+    """Make submitit's launcher wait for all jobs, instead of raising an error when the first one dies."""
     from submitit import Job
     from submitit.core.utils import UncompletedJobError
 
@@ -97,7 +97,7 @@ def _patience() -> Iterator[None]:
 
 
 def job(folder: str, _) -> Outcome:
-    """Do a run of the sweep with this folder."""
+    """Run the run of the sweep that has this folder."""
     hydra = HydraConfig.get()
     (key,) = hydra.overrides.task
     if not runs_here(hydra):

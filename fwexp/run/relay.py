@@ -47,7 +47,7 @@ def stop(folder: Path) -> None:
 
 
 def is_over(folder: Path) -> bool:
-    """Say whether a sweep was stopped, or has ended, however that was."""
+    """Return whether a sweep was stopped or has ended in any other way."""
     named = HIDDEN.fullmatch(folder.name)
     try:
         return (named is not None and is_gone(named["process"])) or not (folder / SWEEP).exists()
@@ -63,7 +63,7 @@ def begin(folder: Path, key: str) -> int:
 
 
 def has_begun(folder: Path, key: str) -> bool:
-    """Say whether a run has begun and not ended, be it that its worker died."""
+    """Return whether a run has started and not ended, which includes runs whose worker died."""
     return _note(folder, key).exists()
 
 
@@ -111,7 +111,7 @@ class _Watched:
         self._said, self._when = "", time.monotonic()
 
     def look(self) -> None:
-        """Say what is new."""
+        """Print the news of a sweep."""
         lines = sorted(self._folder.glob("[!.]*.line"), key=lambda path: path.stat().st_mtime)
         for path in lines:
             print_line(path.read_text(encoding="utf-8"))

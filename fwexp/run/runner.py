@@ -124,7 +124,7 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
 
 @on_interrupt("keep")
 def solve(config: Mapping, train, test, data_dir=None, *, place=MappingProxyType({}), **how):
-    """Do what a canonical configuration says; ``how`` is ``verbose`` and ``checkpoint``."""
+    """Run a canonical configuration; ``how`` is ``verbose`` and ``checkpoint``."""
     from fwexp.tasks import TASKS
 
     own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in (*GROUPS, "engine")}

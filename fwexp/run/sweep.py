@@ -54,7 +54,7 @@ class GridSweeper(Sweeper):
         self._context = self._config = None
 
     def setup(self, *, hydra_context, task_function, config) -> None:
-        """Take what Hydra hands over."""
+        """Keep what Hydra passes."""
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
@@ -238,7 +238,7 @@ def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint,
 
 
 def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], failed: int) -> None:
-    """Say how much there is to do, of runs by key; ``failed`` did before, and are left alone."""
+    """Print how many runs there are to do, given runs by key; ``failed`` ones failed before and are left alone."""
     kept = [run for key, run in stored.items() if run is not None and key not in due]
     stale = sum(run.stale for run in kept)
     others = f" ({stale} of them by another version of the code; force={STALE} redoes those)" if stale else ""
@@ -246,7 +246,7 @@ def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], f
 
 
 def _name(todo: Sequence[Todo], configs: Mapping[str, Mapping]) -> None:
-    """Give runs numbers, and names by what tells them from all that were asked for."""
+    """Give runs numbers, and names by the settings that tell them apart."""
     names = dict(zip(configs, labels(list(configs.values())), strict=True))
     for number, run in enumerate(todo, 1):
         run.name = f"[{number}/{len(todo)}] {names[key_of(run.config)]}"

@@ -41,7 +41,7 @@ class Todo:
 
 
 def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) -> None:
-    """Do all runs; their ``status`` says what became of each.
+    """Run all runs; their ``status`` says how each ended.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class BCFW(Solver):
 
     @classmethod
     def needs(cls, options):
-        """Steps between labelings and the cache store labelings; orders by curvature, and kap, need bounds on features."""
+        """Return ``sets`` for steps between labelings and the cache, ``exact`` for exact steps, ``bounds`` for curvatures."""
         setting = options.setting()
         kap_is_open = setting.accelerate is not None and setting.accelerate.kap is None
         sets, bounds = setting.stores_labelings, setting.sampling in ("lipschitz", "max_gain") or kap_is_open
@@ -78,7 +78,7 @@ class BCFW(Solver):
 
     @classmethod
     def available_iterates(cls, options):
-        """Averages are not defined with acceleration."""
+        """Return the iterates; averages are not defined with acceleration."""
         return cls.iterates if options.setting().accelerate is None else ("last",)
 
     @classmethod
@@ -233,7 +233,7 @@ class BCFW(Solver):
         self.state.iterate = iterate._replace(dual=duals.copied(iterate.dual, self.problem))
 
     def note_new_centre(self) -> None:
-        """Take into account that a new centre has changed w."""
+        """Account for a new centre, which has changed w."""
         self.state.order.note_new_centre(self.step)
         if self.acceleration.refreshes:
             self.state.next_refresh = self.step

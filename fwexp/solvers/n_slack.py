@@ -127,7 +127,7 @@ def _add(problem, working, sets, kept, labelings, values, losses, start, end, wo
 
 @njit
 def _correct(problem, working, sets, work, lam_n, corrections, visits):
-    """Go on with the pass of a QP for so many visits: optimise the examples one after the other over their working sets."""
+    """Continue the pass of a QP for so many visits: optimise one example after the other over its working set."""
     counts, order = working.counts, working.order
     while counts[QP_POSITION] < problem.n and visits > 0:
         i = order[counts[QP_POSITION]]
@@ -183,7 +183,7 @@ class State:
 
 
 def _bring_forward(examples: np.ndarray, order: np.ndarray, position: int) -> int:
-    """Have some examples follow at ``position`` of an order, also those that it has come to before; return where that is."""
+    """Move some examples to ``position`` of an order, even if it has passed them; return the new position."""
     chosen = np.zeros(len(order), dtype=bool)
     chosen[examples] = True
     chosen = chosen[order]
@@ -279,7 +279,7 @@ class NSlack(Solver):
     # --- arrays for kernels ---
 
     def _choose_view(self) -> None:
-        """Have kernels see only what is stored; and where that is too large as well, run in plain Python."""
+        """Restrict kernels to what is stored; if that is too large as well, run in plain Python."""
         sets, view = self._unpacked(self._state.sets), kernel_view(self.problem)
         packed = _packed(sets, view)  # asks functions of others, which may raise
         if view.too_large:
@@ -299,7 +299,7 @@ class NSlack(Solver):
     # --- the QP ---
 
     def _begin(self) -> None:
-        """8: begin to solve the QP over the working sets, where the one before has ended."""
+        """Start to solve the QP over the working sets (step 8), if the one before has ended."""
         state, options = self._state, self.options
         counts, gap, largest = state.working.counts, state.working.gap, float(state.sets.loss.max())
         state.asked, state.visits = int(counts[VISITED]), self.cache_hits
@@ -318,7 +318,7 @@ class NSlack(Solver):
                 state.centre, state.passes = new_centre(kap, self.lam, PERIOD, 0, w, w, watch=False), 0
 
     def _solve(self, max_steps: int) -> bool:
-        """Go on with the QP; return whether it may be gone on with."""
+        """Continue the QP; return whether there is more to do."""
         state, counts = self._state, self._state.working.counts
         if self.step >= max_steps:
             return False
@@ -346,7 +346,7 @@ class NSlack(Solver):
         return self.problem.n * (self.lam if self._state.centre is None else self._state.centre.inner_lam)
 
     def _end_pass(self) -> None:
-        """Begin the next pass of QPs, end the QP if it is solved well enough, and choose a new centre when it is time."""
+        """Start the next pass of QPs; end the QP if it is solved well enough, and choose a new centre when it is time."""
         state, working = self._state, self._state.working
         gap = state.inner_gap = float(working.gap[INNER] / working.counts[QP_PASS])
         working.counts[[QP_POSITION, QP_PASS]] = 0

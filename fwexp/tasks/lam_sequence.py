@@ -124,7 +124,7 @@ class LamSequence(Iteration):
         return max(self.size if checks else 1, self.solver.calls_per_step)
 
     def advance(self, calls, max_steps):
-        """Go on to the next row at most; the start may exceed ``calls``."""
+        """Take steps up to the next row at most; the start may exceed ``calls``."""
         if max_steps == 0:
             self._compile()
             return
@@ -154,16 +154,16 @@ class LamSequence(Iteration):
         return (self.step, self.oracle_calls) != before
 
     def reach(self, target: float) -> None:
-        """Have the gap brought down to ``target`` at the present lam."""
+        """Set the gap to reach at the present lam."""
         self._target, self._next_check = target, self.solver.step
 
     def arrive(self) -> None:
-        """Take note of the weights, for a row."""
+        """Record the weights for a row."""
         self.weights.append(to_public(self.problem, self.solver.state.iterate.w))
         self.event = True
 
     def begin(self, lam: float, options=None, warm_start: BCFW | None = None) -> None:
-        """Go on with a new solver: at w = 0, or at the dual variables of ``warm_start``."""
+        """Continue with a new solver: at w = 0, or at the dual variables of ``warm_start``."""
         if self.solver is not None:
             self._before += [self.solver.step, self.solver.oracle_calls, self.solver.cache_hits]
         self.solver = BCFW(self.problem, lam, options or self.options, self.seed, warm_start=warm_start)
@@ -211,7 +211,7 @@ class PathSequence(LamSequence):
         self.reach(self.kappa * self.eps)
 
     def _start_at_corners(self) -> None:
-        """Begin at lam_inf and a_inf, or at lam_min where that is larger."""
+        """Start at lam_inf and a_inf, or at lam_min where that is larger."""
         self.begin(1.0, options=replace(self.options, accelerate=False))
         self.solver.full_step()  # at w = 0; with lam = 1 the result is psi~
         psi = self.solver.point("last").w

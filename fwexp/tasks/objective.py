@@ -17,7 +17,7 @@ from fwexp.solvers.base import Solver
 
 
 def believed(problem, primal: float) -> bool:
-    """Whether P(w) may be what an oracle makes it.
+    """Return whether P(w) may be the true objective, as an oracle that finds the maximum makes it.
 
     It is 0 where w is, and all losses are. An oracle of somebody's own in Python says so, too, if it returns the truth always.
     """

@@ -42,7 +42,7 @@ class Task(ABC):
     def run(
         self, problem, solver: str, options: Mapping, *, test=None, metrics=None, verbose: bool = False, checkpoint=None
     ) -> Result:
-        """Do it, with a solver by name and its options; the rest is as for `fwexp.solve`."""
+        """Run the task with a solver by name and its options; the rest is as for `fwexp.solve`."""
 
     @classmethod
     def check_solver(cls, solver: str) -> None:

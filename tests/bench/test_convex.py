@@ -10,7 +10,7 @@ from fwexp.bench import convex
 
 
 def frank_wolfe(fun, x0, lmo, x0_rep, variant, jac, tol, max_iter):
-    """What copt does without its line search, or nothing for other variants."""
+    """Return what copt does without its line search; other variants are ignored."""
     x = x0.copy()
     for k in range(max_iter):
         gradient = fun(x)[1]

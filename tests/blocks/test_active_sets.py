@@ -21,7 +21,7 @@ def _move(i, a, b, amount, lam_n, sets):
 
 
 def sets_of(count: int, rng) -> ActiveSets:
-    """Sets of three examples, with scores that tie but for rounding; around those of the second are more extreme numbers."""
+    """Return sets of three examples, with scores that tie except for rounding, between more extreme ones."""
     slots, squares = 3 * ROOM, 3 * ROOM**2
     weight = rng.random(slots + 8) * (rng.random(slots + 8) < 0.5)
     weight[ROOM + rng.integers(count)] = 1.0

@@ -17,13 +17,13 @@ LAM = 0.2
 
 
 def tiny(seed=0, n=6, K=3, p=2, lengths=(1, 2, 3)):
-    """The same chain problem twice: enumerated for the transcription, and compiled."""
+    """Return the same chain problem twice: enumerated for the transcription, and compiled."""
     X, y = ref.random_chains(np.random.default_rng(seed), n, K, p, lengths)[:2]
     return ref.tiny_chain(X, y, K), fwexp.chain_problem(X, y, K)
 
 
 def start(problem, seed=0, lam=LAM, order=None, iterates=("last",), **options):
-    """A solver at step 0."""
+    """Return a solver at step 0."""
     cls = SOLVERS["bcfw"]
     return cls(problem, lam, check_options(cls, options), seed, iterates, order)
 

@@ -47,7 +47,7 @@ def several_labels(seed, n=6, labels=3, p=2, num_labels=2, **options):
 
 
 def enumerated(seed, n=5, m=6, d=3, rescaling="margin"):
-    """Outputs of which some repeat or are 0, with losses of which some are 0."""
+    """Return outputs of which some repeat or are 0, with losses of which some are 0."""
     rng = np.random.default_rng(seed)
     psi, losses = [], []
     for _ in range(n):

@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    """A local server, and conll2000 replaced by one file that is to be got from there."""
+    """Yield a local server, with conll2000 replaced by one file that the server has."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.body, server.encoding, server.promised_more, server.requests = PACKED, None, 0, 0
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -95,7 +95,7 @@ def flow(c, edges, source, sink):
 
 
 def dual_norm(c, p):
-    """The norm that the linear minimisation over a unit ball attains, |c| <= 10 or not."""
+    """Return the norm that the linear minimisation over a unit ball attains, |c| <= 10 or not."""
     top = np.abs(c).max()
     return top * np.linalg.norm(c / (top or 1.0), {1.0: np.inf, np.inf: 1.0}.get(p) or p / (p - 1.0))
 

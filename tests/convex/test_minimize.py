@@ -40,7 +40,7 @@ ACTIVE = ("away", "pairwise", "corrective", "blended_pairwise", "lazy")
 
 
 def constraints(convex_set):
-    """The set as scipy takes it, for x = u - v with u, v >= 0."""
+    """Return the set as scipy takes it, for x = u - v with u, v >= 0."""
     d = convex_set.dim
     if isinstance(convex_set, Simplex):
         return scipy.optimize.LinearConstraint(np.ones((1, d)), 1.0, 1.0), [(0.0, 1.0)] * d, np.eye(d)
@@ -53,7 +53,7 @@ def constraints(convex_set):
 
 
 def optimum(fun, convex_set):
-    """The minimum by sequential quadratic programming, over the weights of corners."""
+    """Return the minimum by sequential quadratic programming, over the weights of corners."""
     constraint, bounds, to_x = constraints(convex_set)
     m = to_x.shape[1]
 

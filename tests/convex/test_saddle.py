@@ -25,7 +25,7 @@ METHODS = [
 
 
 def game_value(M):
-    """The value of a matrix game: min v such that M'x <= v."""
+    """Return the value of a matrix game: min v such that M'x <= v."""
     m, n = M.shape
     rows = np.hstack((M.T, -np.ones((n, 1))))
     bounds = [(0, None)] * m + [(None, None)]

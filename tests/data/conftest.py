@@ -36,11 +36,11 @@ class LetterFile:
 
 @pytest.fixture
 def letter_file():
-    """A file of four words in folds 0, 3, 0 and 9 with 2, 3, 1 and 2 letters."""
+    """Return a file of four words in folds 0, 3, 0 and 9 with 2, 3, 1 and 2 letters."""
     return LetterFile([("ab", 0), ("cde", 3), ("z", 0), ("xy", 9)])
 
 
 @pytest.fixture
 def real_data():
-    """The folder of the real data sets; for tests marked ``data``, which are skipped without it."""
+    """Return the folder of the real data sets; for tests marked ``data``, which are skipped without it."""
     return os.environ["FWEXP_DATA"]

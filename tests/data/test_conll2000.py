@@ -46,7 +46,7 @@ Runs VBZ B-VP
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A data folder with the texts above, and an empty cache beside it."""
+    """Return a data folder with the texts above, and an empty cache beside it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "data"
     write(folder)
@@ -129,7 +129,7 @@ def test_malformed(text, message, folder):
 
 
 def reference_columns(train, test):
-    """The rules of the template one by one, with dictionaries of tuples."""
+    """Return the columns that the rules of the template give, one by one, with dictionaries of tuples."""
 
     def describe(sentence, t, which):
         if not 0 <= t < len(sentence):
@@ -222,7 +222,7 @@ def test_only_the_training_sentences_are_sampled(folder):
 
 
 def _sentence(problem, i):
-    """The labels of an example, and the features of its tokens."""
+    """Return the labels of an example, and the features of its tokens."""
     start, end = problem.label_ptr[i : i + 2]
     features = np.split(problem.x.indices, problem.x.indptr)[start + 1 : end + 1]
     return problem.labels[start:end].tolist(), [row.tolist() for row in features]
@@ -351,7 +351,7 @@ def test_sources(folder):
 
 @pytest.fixture(scope="module")
 def parsed():
-    """What is made of the real texts, parsed here and now."""
+    """Return the parsed real texts."""
     return conll2000.parse(*map(conll2000.read_text, DATASETS["conll2000"].locate(resolve_data_dir()).values()))
 
 

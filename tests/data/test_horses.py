@@ -16,7 +16,7 @@ from fwexp.run import runner
 
 
 def picture(number, shape=(48, 64)):
-    """A dark ellipse on light ground, both noisy, and its mask."""
+    """Return a dark ellipse on light ground, both noisy, and its mask."""
     rng = np.random.default_rng(number)
     row, column = np.indices(shape)
     middle = rng.uniform(0.4, 0.6, size=2) * shape
@@ -27,7 +27,7 @@ def picture(number, shape=(48, 64)):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A data folder of 4 + 2 images; what is parsed is kept beside it."""
+    """Return a data folder of 4 + 2 images; what is parsed is kept beside it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for part, numbers in (("train", range(4)), ("test", range(4, 6))):
         for kind in ("images", "masks"):

@@ -11,7 +11,7 @@ from fwexp.errors import ParameterError
 
 
 def conlleval(true, predicted):
-    """The program of the CoNLL shared tasks, line by line, for tags O, B-TYPE and I-TYPE; ratios in percent."""
+    """Return the ratios of the program of the CoNLL shared tasks, in percent, for tags O, B-TYPE and I-TYPE."""
 
     def end_of_chunk(prev_tag, tag, prev_type, type_):
         ends = (prev_tag, tag) in {("B", "B"), ("B", "O"), ("I", "B"), ("I", "O")}

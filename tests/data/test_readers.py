@@ -27,7 +27,7 @@ def write(folder, **texts):
 
 
 def phi(problem, i, y):
-    """The joint features of a labeling."""
+    """Return the joint features of a labeling."""
     return fwexp.joint_feature(problem, i, y).toarray()[0]
 
 

@@ -121,7 +121,7 @@ def test_a_worker_that_dies_while_it_starts_is_started_again(tmp_path):
 
 @pytest.fixture
 def processes(tmp_path):
-    """A scheduler and two workers, each in a process of its own; gives the scheduler, the workers and the file."""
+    """Yield a scheduler and two workers, each in a process of its own, as (scheduler, workers, file)."""
     file, dask = tmp_path / "scheduler.json", [sys.executable, "-m", "dask"]
     options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
     where = ["--scheduler-file", file, "--no-dashboard"]

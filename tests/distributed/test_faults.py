@@ -31,7 +31,7 @@ def cluster():
 
 
 def confirm(result, problem=PROBLEM):
-    """What a run says of itself is so, and it reached its gap."""
+    """Check that a run reached its gap, and that its own numbers are true."""
     evaluation = fwexp.evaluate(problem, result)
     primal = 0.5 * result.lam * evaluation.norm_sq + evaluation.hinge
     assert result.status == "converged", result.reason

@@ -19,7 +19,7 @@ from fwexp.jit import threads
 
 @pytest.fixture
 def now(monkeypatch):
-    """The time, which passes while numba compiles only: a second for every pass of the compiler."""
+    """Yield the time, which passes while numba compiles only: a second for every pass of the compiler."""
     seconds = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: seconds[0])
 
@@ -35,7 +35,7 @@ def now(monkeypatch):
 
 
 def new_kernel(now):
-    """A kernel that calls another; to find that it is not on disk takes an hour."""
+    """Return a kernel that calls another; to find that it is not on disk takes an hour."""
 
     @numba.njit
     def part(x):

@@ -123,7 +123,7 @@ def problem():
 
 
 def scripted(problem, *, lam=2.0, iterates=("last",), iterate="best", test=None, callback=None, **class_attributes):
-    """A script and its log."""
+    """Return a script and its log."""
     cls = type("Script", (Script,), class_attributes)
     solver = cls(problem, lam, NoOptions(), 0, iterates)
     progress = Progress(10, False)
@@ -327,7 +327,7 @@ def test_looks_at_the_clock_about_ten_times_a_second(problem, monkeypatch):
 
 
 def interrupt_at(passes, times=1):
-    """A callback that sends SIGINT when it sees a row at so many passes."""
+    """Return a callback that sends SIGINT when it sees a row at so many passes."""
 
     def callback(row):
         if row["passes"] == passes and row["iterate"] == "last":
@@ -399,7 +399,7 @@ def test_second_interrupt_acts_as_always(before):
 
 
 def interrupted_twice():
-    """A loop of runs each of which hears Ctrl-C."""
+    """Yield from a loop of runs each of which hears Ctrl-C."""
     _, problem = chain("dense", 0)
     for _ in range(2):
         yield fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, callback=interrupt_at(2), schedule=1).status
@@ -582,7 +582,7 @@ def test_a_norm_that_overflows_has_diverged(solver, options):
 
 
 def huge():
-    """Inputs that no constructor takes, whose psi do not cancel."""
+    """Return inputs that no constructor accepts, whose psi do not cancel."""
     problem = fwexp.multiclass_problem(np.array([[1.0], [3.0]]), [0, 1])
     return problem._replace(x=DenseFeatures(problem.x.values * 1e200), norm_sq=problem.norm_sq * np.inf)
 

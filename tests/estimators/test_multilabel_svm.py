@@ -28,7 +28,7 @@ def fitted(data):
 
 @pytest.fixture(scope="module")
 def attracted(fitted):
-    """The same with other weights, which make labels attract each other much."""
+    """Return the same with other weights, which make labels attract each other much."""
     model = pickle.loads(pickle.dumps(fitted))
     w = np.random.default_rng(0).normal(size=len(model.result_.w))
     w[-3:] = [0.3, 0.0, 1.0]
@@ -104,7 +104,7 @@ def test_mistakes_are_one_line(params, y, message):
 
 @pytest.fixture(scope="module")
 def repelling(data):
-    """A model whose labels may repel each other, on examples that have one label each, with weights that are drawn."""
+    """Return a model whose labels may repel each other, on examples that have one label each, with weights that are drawn."""
     X, y = data
     model = MultiLabelSVM(lam=0.01, pairwise="full", max_passes=2, tol=10.0).fit(X, np.eye(3, dtype=int)[y.argmax(axis=1)])
     model.result_ = replace(model.result_, w=np.random.default_rng(1).normal(size=len(model.result_.w)))
@@ -112,7 +112,7 @@ def repelling(data):
 
 
 def all_scores(model, x):
-    """The score of every set, from the weights as the documentation describes them."""
+    """Return the score of every set, from the weights as the documentation describes them."""
     if model.pairwise == "potts":
         return np.array([scores(model, x, labels) for labels in SETS])
     own = SETS @ (model.coef_ @ x + model.intercept_)

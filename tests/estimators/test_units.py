@@ -33,7 +33,7 @@ DATA = {
 
 @pytest.fixture(params=DATA)
 def case(request):
-    """(an estimator, its data, the sizes of the examples)."""
+    """Return (an estimator, its data, the sizes of the examples)."""
     cls, X, y, sizes = DATA[request.param]
     return cls, X, y, np.array(sizes, dtype=float)
 

@@ -101,7 +101,7 @@ def outcomes(processes):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """The folder of a package with tiny kernels, which may be edited."""
+    """Return the folder of a package with tiny kernels, which may be edited."""
     for path in (*PACKAGE.glob("*.py"), *PACKAGE.glob("jit/*.py"), *PACKAGE.glob("files/*.py")):
         copy = tmp_path / "fwexp" / path.relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +166,7 @@ def test_settings_of_numba_lead_nowhere_else(monkeypatch, setting, value):
 
 @pytest.fixture
 def read_from(monkeypatch):
-    """A function that has digests read the sources of a package in another folder, as they are when it is called."""
+    """Return a function that has digests read the sources of a package in another folder, as they are when it is called."""
 
     def change(folder):
         monkeypatch.setattr(code_digest, "PACKAGE", folder)
@@ -178,7 +178,7 @@ def read_from(monkeypatch):
 
 @pytest.fixture
 def package(tmp_path, read_from):
-    """A package of four modules: two oracles, a solver that uses one of them, and another solver."""
+    """Return a package of four modules: two oracles, a solver that uses one of them, and another solver."""
     folder = tmp_path / "fwexp"
     for name, text in {
         "oracles/a.py": "",
@@ -288,7 +288,7 @@ class Outside(NamedTuple):
 
 @pytest.fixture
 def outside():
-    """A problem of that class; it is unregistered again."""
+    """Yield a problem of that class, and unregister the class afterwards."""
     functions = [f for f in vars(protocol).values() if EnumeratedProblem in getattr(f, "implementations", {})]
     for function in functions:
         function.register(Outside)(function.implementations[EnumeratedProblem])

@@ -23,7 +23,7 @@ SOMEBODY = 12345  # no user of this machine
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """The user's cache folder and the one for temporary files, both new."""
+    """Return the user's cache folder and the one for temporary files, both new."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()

@@ -24,7 +24,7 @@ def random_graph(seed, L, whole=False):
 
 
 def arrays(score, pairs, weight):
-    """The arguments of the kernels; what is behind the labels of a row must not be read, and buffers start as garbage."""
+    """Return the arguments of the kernels; what is behind the labels of a row must not be read, and buffers start as garbage."""
     nodes, L = score.shape
     rows = np.full((nodes, L + 1), 1e9)
     rows[:, :L] = score

@@ -22,7 +22,7 @@ def matching(score, kernel="compiled"):
 
 
 def reference(score):
-    """The highest score when everybody may stay alone: a square problem with as many zeros as it takes."""
+    """Return the highest score when everybody may stay alone: a square problem with as many zeros as it takes."""
     rows, columns = score.shape
     padded = np.zeros((rows + columns, rows + columns))
     padded[:rows, :columns] = score

@@ -53,7 +53,7 @@ def run(unary, transitions, kernel="compiled"):
 
 
 def enumerated(unary, transitions):
-    """The same by summing over all labelings."""
+    """Return the same by summing over all labelings."""
     T, K = unary.shape
     labelings = np.array(list(product(range(K), repeat=T)))
     scores = unary[np.arange(T), labelings].sum(axis=1) + transitions[labelings[:, :-1], labelings[:, 1:]].sum(axis=1)
@@ -243,7 +243,7 @@ def test_softmax():
 
 
 def families():
-    """(enumerated problem, fwexp problem) of every family that has an expectation oracle."""
+    """Yield (enumerated problem, fwexp problem) of every family that has an expectation oracle."""
     rng = np.random.default_rng(4)
     X, y = ref.random_chains(rng, 4, 3, 2, (1, 2, 3))
     tp = ref.tiny_chain(X, y, 3)

@@ -29,7 +29,7 @@ def cut(terminal, edges, capacity, kernel="compiled"):
 
 
 def value(side, terminal, edges, capacity):
-    """The capacity of a cut."""
+    """Return the capacity of a cut."""
     side, terminal = np.asarray(side), np.asarray(terminal)
     total = np.maximum(terminal, 0.0) @ (1 - side) + np.maximum(-terminal, 0.0) @ side
     for (a, b), (there, back) in zip(edges, capacity, strict=True):
@@ -76,7 +76,7 @@ def test_of_tied_cuts_the_one_within_all_others(kernel, graph):
 
 
 def random_graph(rng, nodes, shape, low=-9, high=9):
-    """A graph with integer capacities: a grid, a random one, or a chain of which every third edge is missing."""
+    """Return a graph with integer capacities: a grid, a random one, or a chain of which every third edge is missing."""
     if shape == "grid":
         width = int(np.sqrt(nodes)) + 1
         edges = [(v, v + 1) for v in range(nodes - 1) if (v + 1) % width] + [(v, v + width) for v in range(nodes - width)]
@@ -90,7 +90,7 @@ def random_graph(rng, nodes, shape, low=-9, high=9):
 
 
 def scipy_cut(terminal, edges, capacity):
-    """The flow by scipy, and the nodes that residual arcs reach from the source."""
+    """Return the flow by scipy, and the nodes that residual arcs reach from the source."""
     nodes = len(terminal)
     source, sink = np.flatnonzero(terminal > 0), np.flatnonzero(terminal < 0)
     rows = np.concatenate((edges[:, 0], edges[:, 1], np.full(len(source), nodes), sink))
@@ -120,7 +120,7 @@ def test_hundreds_of_random_graphs_have_the_flow_and_the_cut_of_scipy(shape):
 
 
 def pymaxflow_cut(terminal, edges, capacity):
-    """The flow by PyMaxflow and its nodes at the source."""
+    """Return the flow by PyMaxflow and its nodes at the source."""
     graph = maxflow.GraphFloat(len(terminal), len(edges))
     nodes = graph.add_grid_nodes(len(terminal))
     if len(edges):

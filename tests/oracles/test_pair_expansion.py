@@ -17,7 +17,7 @@ def random_graph(seed, L):
 
 
 def submodular(graph):
-    """The same with edges that like one label at both ends as much as they do two."""
+    """Return the same with edges that like one label at both ends as much as they do two."""
     score, edges, pairs = graph
     pairs = pairs.copy()
     pairs[:, 0, 0] = pairs[:, 0, 1] + pairs[:, 1, 0] - pairs[:, 1, 1] + np.abs(pairs[:, 0, 0])

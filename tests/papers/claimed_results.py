@@ -178,7 +178,7 @@ def _seconds_per_pass(dataset, cached, pairwise):
 
 
 def _share(cache):
-    """The share of steps that the cache answers."""
+    """Return the share of steps that the cache answers."""
     F, nu = (cache.get("F", 0.25), cache.get("nu", 0.01)) if isinstance(cache, dict) else (0.25, 0.01)
     return 0.01 if F >= 5 or nu >= 10 else 0.95 if F <= 0.01 and nu <= 0.001 else 0.5
 
@@ -210,7 +210,7 @@ STEPS = np.unique(np.concatenate([np.arange(101.0), np.round(np.geomspace(100.0,
 
 
 def _convex(config):
-    """A run on a convex set or of a game; its best gap so far is ``primal - dual``."""
+    """Return a run on a convex set or of a game; its best gap so far is ``primal - dual``."""
     dataset, solver = config["dataset"], config["solver"]
     t = STEPS if dataset["name"] != "norm" else STEPS[STEPS <= 100]
     inspected = 400.0 * t

@@ -26,7 +26,7 @@ COMMIT = "c" * 40
 
 
 def picture():
-    """A PNG of many colours."""
+    """Return a PNG of many colours."""
     made = io.BytesIO()
     Image.effect_noise((1500, 100), 64).convert("RGB").save(made, "PNG")
     return made.getvalue()
@@ -68,7 +68,7 @@ def recorded(folder):
 
 @pytest.fixture(scope="module")
 def drawn(at_one_commit, tmp_path_factory):
-    """A store without runs that has the files of a figure, a table and a comparison."""
+    """Return a store without runs that has the files of a figure, a table and a comparison."""
     results = tmp_path_factory.mktemp("results")
     for name in NAMES:
         draw(results, name)
@@ -78,7 +78,7 @@ def drawn(at_one_commit, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def published(drawn, tmp_path_factory):
-    """A folder as `publish` writes it."""
+    """Return a folder as `publish` writes it."""
     results, folder = drawn, tmp_path_factory.mktemp("published") / "there"
     patch = pytest.MonkeyPatch()
     patch.setattr(publish, "all_claims", lambda: CLAIMS)

@@ -307,7 +307,7 @@ SAME = {"B13-12": "L-2", "B13-15": "R-5"}
 
 
 def fallen(id, decided, monkeypatch):
-    """The parts that fall by a change of `small`."""
+    """Return the parts that fall by a change of `small`."""
     found = set()
     for name, change in COMPUTED.get(id, ()):
         place, _, attribute = name.rpartition(".")

@@ -35,7 +35,7 @@ DAMAGE = {
 
 
 def other_types(content):
-    """The same table with other columns, or object with other values."""
+    """Return the same table with other columns, or object with other values."""
     try:
         return json.dumps(dict.fromkeys(json.loads(content), 3)).encode()
     except ValueError:
@@ -54,7 +54,7 @@ def damaged(path, kind, seed):
 
 @pytest.fixture
 def copies(drawn, published, tmp_path, monkeypatch):
-    """Copies of a store with the files of a figure, a table and a comparison, and of what is published of it."""
+    """Return copies of a store with the files of a figure, a table and a comparison, and of its published files."""
     for module in (publish, building):
         monkeypatch.setattr(module, "all_claims", dict)
     monkeypatch.setattr("plotly.offline.get_plotlyjs", str)

@@ -35,7 +35,7 @@ def _configs(name, preset="full"):
 
 @functools.cache
 def _frame(name):
-    """What a figure draws of its smoke runs; tests must not change it."""
+    """Return the frame that a figure draws of its smoke runs; tests must not change it."""
     return FIGURES[name].data(make_results(_configs(name, "smoke")))
 
 
@@ -101,7 +101,7 @@ OF_MINUTES = {"synthetic_horseseg size=large"}
 
 
 def _place(config, panels):
-    """What the panels call the data of a run."""
+    """Return the name of a run's data in panels."""
     dataset = config["dataset"]
     same = {panel.place for panel in panels if panel.dataset == dataset["name"] and panel.options.items() <= dataset.items()}
     return same.pop() if len(same) == 1 else dataset

@@ -41,7 +41,7 @@ SVG, DUBLIN = "{http://www.w3.org/2000/svg}", "{http://purl.org/dc/elements/1.1/
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A store with the figure's smoke runs, and the figure's files."""
+    """Return a store with the figure's smoke runs, and the figure's files."""
     folder = tmp_path_factory.mktemp("results")
     return folder, make_figure(NAME, folder, preset="smoke", launcher="basic")
 

@@ -22,7 +22,7 @@ X = np.eye(K, P)[Y] + rng.normal(0, 0.5, (N, P))
 
 
 def primal(W):
-    """The objective of Crammer and Singer at classes x features, written out."""
+    """Return the objective of Crammer and Singer at classes x features, written out."""
     slacks = []
     for x, y in zip(X, Y):
         scores = W @ x
@@ -102,7 +102,7 @@ def test_crfsuite_learns_our_sequences(algorithm, parameters):
 
 
 def made_up(problem, factor, exact, settings=(), tool="other"):
-    """A tool that takes ``factor`` seconds per digit, and from the setting ``exact`` on returns the optimum."""
+    """Return a tool that takes ``factor`` seconds per digit, and from the setting ``exact`` on returns the optimum."""
     best = fwexp.solve(problem, lam=LAM, gap_tol=1e-7, max_passes=10_000).w
 
     def train(setting):

@@ -62,7 +62,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A store with four short runs, and with the files of three figures (other pictures than theirs)."""
+    """Return a store with four short runs, and with the files of three figures (other pictures than theirs)."""
     folder = tmp_path_factory.mktemp("results")
     sweep_of_runs = ["run", "-m", "dataset=digits", "solver=bcfw,fw", "lam=0.1", "seed=0,1", "max_passes=4"]
     assert main([*sweep_of_runs, "hydra/launcher=basic", f"results_dir={folder}"]) == 0
@@ -78,7 +78,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(store):
-    """The folder of a report."""
+    """Return the folder of a report."""
     assert building.build(store) == store / "report" / "index.html"
     return store / "report"
 
@@ -90,7 +90,7 @@ def parsed(report):
 
 @pytest.fixture(scope="module")
 def data(report):
-    """What the files of data hold, by name."""
+    """Return the contents of the files of data, by name."""
     calls = [path.read_text() for path in (report / "data").glob("*.js")]
     return dict(json.loads(f"[{re.fullmatch(r'report.take.(.*).;', call.strip())[1]}]") for call in calls)
 
@@ -402,7 +402,7 @@ def test_what_people_drew_themselves_is_marked(parsed, report):
 if BROWSER:  # elsewhere the pages are read, not run
 
     def seen(report, link):
-        """The page as a browser makes it, and what its scripts complain of."""
+        """Return the page as a browser makes it, and what its scripts complain of."""
         command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=2000"]
         done = subprocess.run([*command, "--dump-dom", f"file://{report}/{link}"], capture_output=True, text=True, timeout=60)
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]

@@ -10,7 +10,7 @@ LAM = 0.2
 
 
 def transcribed(outputs):
-    """The same problem as the transcriptions take it."""
+    """Return the same problem as the transcriptions take it."""
     n, m = outputs.losses.shape
     return ref.TinyProblem(tuple(outputs.psi), tuple(outputs.losses), (list(range(m)),) * n, (0,) * n)
 

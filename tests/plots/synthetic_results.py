@@ -31,7 +31,7 @@ def _trace(solver, seed, iterate, level):
 
 
 def make_run(solver="bcfw", lam=0.01, seed=0, iterate="last", *, dataset="ocr", level=1.0, status="max_passes", **options):
-    """The rows of one run and iterate."""
+    """Return the rows of one run and iterate."""
     departures = "".join(f",{name}={value}" for name, value in sorted(options.items()))
     facts = {
         "train_error": np.nan,
@@ -53,7 +53,7 @@ def concat(*runs):
 
 
 def make_figure(dataset="ocr", lams=(0.01, 0.001, "1/n"), seeds=range(10)):
-    """The results of a whole figure: what its preset names, the reference run included."""
+    """Return the results of a whole figure: what its preset names, the reference run included."""
     runs = []
     for lam in lams:
         for seed in seeds:

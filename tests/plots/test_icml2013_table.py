@@ -9,7 +9,7 @@ N = 1000
 
 
 def make_run(solver, gap, *, n=N, seed=0, dual=True, sample=None):
-    """A run with P = 0.2 + gap(calls) and D = 0.2, logged at 100, 200, 400 ... calls."""
+    """Return a run with P = 0.2 + gap(calls) and D = 0.2, logged at 100, 200, 400 ... calls."""
     calls = 100.0 * 2.0 ** np.arange(12)
     primal = 0.2 + gap(calls)
     frame = pd.DataFrame({"iterate": "last", "oracle_calls": calls, "passes": calls / n, "primal": primal})

@@ -152,7 +152,7 @@ def three_way(n=6, seed=0, **changes):
 
 
 def reusing(make):
-    """A function that writes its answers into one buffer."""
+    """Return a function that writes its answers into one buffer."""
     buffers = {}
 
     def careless(plain, i, argument):

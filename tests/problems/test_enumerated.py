@@ -12,7 +12,7 @@ from tests.small_problems import run_in_plain_python
 
 
 def both(seed=0, rescaling="margin"):
-    """The same problem for the transcription and for fwexp."""
+    """Return the same problem for the transcription and for fwexp."""
     tp = chain(seed, n=4)
     return (ref.slack_rescaled(tp) if rescaling == "slack" else tp), fwexp.enumerated_problem(tp.psi, tp.loss, rescaling=rescaling)
 

@@ -12,7 +12,7 @@ from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeature
 
 @st.composite
 def matrices(draw):
-    """A sparse or 0/1 matrix whose rows have 0 .. 11 nonzeros (kernels take four at a time), as dense array."""
+    """Return a sparse or 0/1 matrix whose rows have 0 .. 11 nonzeros (kernels take four at a time), as dense array."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     x = (rng.random((draw(st.integers(1, 4)), draw(st.integers(1, 12)))) < rng.random()) * 1.0
     return x if draw(st.booleans()) else x * rng.integers(-3, 4, size=x.shape)

@@ -34,7 +34,7 @@ FAMILIES = {
 
 @pytest.fixture(params=FAMILIES)
 def family(request):
-    """(a problem whose loss counts, the same with shares, the sizes of the examples)."""
+    """Return (a problem whose loss counts, the same with shares, the sizes of the examples)."""
     build, sizes = FAMILIES[request.param]
     return build("errors"), build("share"), np.array(sizes, dtype=float)
 

@@ -52,7 +52,7 @@ def phi(x, links):
 
 
 def hamming(x, truth, links, precision_cost=1.0, recall_cost=3.0):
-    """The loss, from its definition."""
+    """Return the loss, from its definition."""
     truth, links = {tuple(link) for link in truth}, {tuple(link) for link in links}
     worst = recall_cost * len(truth) + precision_cost * min(x.shape[:2])
     return (precision_cost * len(links - truth) + recall_cost * len(truth - links)) / worst
@@ -187,7 +187,7 @@ SOLVERS = [
 
 
 def enumerated(X, y):
-    """The same problem, with every matching written out."""
+    """Return the same problem, with every matching written out."""
     psi, losses = [], []
     for x, truth in zip(X, y, strict=True):
         matchings = all_matchings(*x.shape[:2])

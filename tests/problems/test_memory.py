@@ -21,7 +21,7 @@ LENGTHS = (1, 2, 3, 5)
 
 
 def with_and_without_gram(monkeypatch, build):
-    """The same problem twice: with the Gram matrices of all sequences, and with those of one or two positions only."""
+    """Return the same problem twice: with the Gram matrices of all sequences, and with those of one or two positions only."""
     both = SimpleNamespace(gram=build())
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
     both.direct = build()

@@ -21,7 +21,7 @@ def data(seed, n=6, K=3, p=2):
 
 
 def enumerated(X, y, K, costs, slack):
-    """The transcription's problem with these costs."""
+    """Return the transcription's problem with these costs."""
     tp = ref.tiny_multiclass(X, y, K)
     tp = ref.TinyProblem(tp.psi, tuple(costs[label] for label in y), tp.labelings, tp.truth)
     return ref.slack_rescaled(tp) if slack else tp

@@ -87,7 +87,7 @@ def test_joint_feature_loss_and_oracles_against_all_labelings(example):
 
 @cache
 def searched(binary):
-    """A problem with much more examples, at weights where labelings tie, or not."""
+    """Return a problem with much more examples, at weights where labelings tie, or not."""
     rng = np.random.default_rng(8)
     arrays = random_arrays(rng, n=60, binary=binary)
     problem = build(*arrays)

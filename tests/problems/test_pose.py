@@ -31,7 +31,7 @@ def poses(shape):
 
 
 def phi(problem, image, pose):
-    """The joint features, from their definition."""
+    """Return the joint features, from their definition."""
     parts = [image[tuple(place)][chosen] for place, chosen in zip(pose, FEATURES, strict=True)]
     deformations = []
     for part, parent in enumerate(PARENTS):

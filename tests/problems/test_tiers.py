@@ -214,7 +214,7 @@ def _(problem, i, direction, theta):
 
 
 def multilabel(family=Multilabel, lengths=(L,) * 6, seed=0):
-    """A problem of one of the families; of ``Unlabelled`` all lengths are L."""
+    """Return a problem of one of the families; of ``Unlabelled`` all lengths are L."""
     rng = np.random.default_rng(seed)
     ptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     labels, x = rng.integers(2, size=ptr[-1]).astype(np.int32), rng.normal(size=(len(lengths), P))
@@ -225,7 +225,7 @@ def multilabel(family=Multilabel, lengths=(L,) * 6, seed=0):
 
 
 def written_out(problem):
-    """The same problem, output by output."""
+    """Return the same problem, output by output."""
     labelings = [list(product((0, 1), repeat=len(truth(problem, i)))) for i in range(problem.n)]
     phi = [np.array([protocol.joint_feature(problem, i, y).toarray()[0] for y in of_i]) for i, of_i in enumerate(labelings)]
     losses = [np.mean(np.array(of_i) != truth(problem, i), axis=1) for i, of_i in enumerate(labelings)]
@@ -240,7 +240,7 @@ LAM = 0.1
 
 @functools.cache
 def optimum():
-    """The optimum of ``multilabel()``, of whichever family."""
+    """Return the optimum of ``multilabel()``, of whichever family."""
     return ref.qp_optimum(written_out(multilabel()), LAM)
 
 

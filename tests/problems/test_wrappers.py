@@ -53,7 +53,7 @@ def graphs(num_labels, edges=EDGES, loss="balanced"):
 
 
 def functions(cls=CallbackProblem, sparse=False):
-    """A problem of functions, which counts their calls."""
+    """Return a problem of functions, which counts their calls."""
     calls = Counter()
 
     def counted(name, function):

@@ -32,11 +32,11 @@ class State:
         return [j for j, weight in self.stored[i].items() if weight > 0]
 
     def best(self, i, labels):
-        """The labeling with the highest H_i among ``labels`` (the first of several, see `first_of_best`)."""
+        """Return the labeling with the highest H_i among ``labels`` (the first of several, see `first_of_best`)."""
         return first_of_best(labels, self.tp.scores(i, self.w))
 
     def worst(self, i, labels):
-        """The labeling with the lowest H_i among ``labels`` (the first of several)."""
+        """Return the labeling with the lowest H_i among ``labels`` (the first of several)."""
         return first_of_best(labels, -self.tp.scores(i, self.w))
 
     def store(self, i, j):
@@ -59,7 +59,7 @@ class State:
         self.w_i[i], self.ell_i[i] = w_i, ell_i
 
     def alpha(self):
-        """The stored weights as dual vectors."""
+        """Return the stored weights as dual vectors."""
         alpha = [np.zeros(len(L)) for L in self.tp.loss]
         for a, stored in zip(alpha, self.stored, strict=True):
             a[list(stored)] = list(stored.values())
@@ -67,7 +67,7 @@ class State:
 
 
 def first_of_best(labels, scores):
-    """The first label whose score no later one exceeds by more than rounding: exact steps leave scores equal."""
+    """Return the first label whose score no later one exceeds by more than rounding: exact steps leave scores equal."""
     best = labels[0]
     for j in labels[1:]:
         if scores[j] - scores[best] > 1e-12 * max(1, abs(scores[j]), abs(scores[best])):

@@ -28,7 +28,7 @@ class Run:
 
 
 def make_run(w, ell=None, gaps=None):
-    """A `Run` from the lists of iterates."""
+    """Return a `Run` from the lists of iterates."""
     paths = {}
     for name, average in {"last": np.array, "wavg": wavg, "tavg": tavg, "avg": avg}.items():
         paths[name] = Path(average(np.array(w)), None if ell is None else average(np.array(ell)))
@@ -56,7 +56,7 @@ def tavg(x):
 
 
 def last_power_of_two(k):
-    """The largest power of two <= k; 0 for k = 0."""
+    """Return the largest power of two <= k; 0 for k = 0."""
     return 1 << (k.bit_length() - 1) if k else 0
 
 

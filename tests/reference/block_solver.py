@@ -127,7 +127,7 @@ def block_fw(
 
 
 def observed_kap(state):
-    """The strength of acceleration by the labelings that are stored, the true ones excepted."""
+    """Return the strength of acceleration by the labelings that are stored, the true ones excepted."""
     tp, lam = state.tp, state.lam
     psi = [tp.corner(i, j, lam)[0] * lam * tp.n for i in range(tp.n) for j in state.stored[i] if j != tp.truth[i]]
     r_sq = np.mean([one @ one for one in psi]) if psi else 0.0
@@ -143,7 +143,7 @@ def cached_corner(state, i, cache, gap_i, global_gap):
 
 
 def choose_block(sampling, draw, gaps, curvature, state):
-    """The block to visit, Section 3.1."""
+    """Return the block to visit, Section 3.1."""
     n = len(gaps)
     if sampling == "order":
         return int(draw)
@@ -161,7 +161,7 @@ def choose_block(sampling, draw, gaps, curvature, state):
 
 
 def inverse_cdf(weights, draw):
-    """The first i with sum_{j <= i} weights_j > draw * total; uniform if all weights are 0."""
+    """Return the first i with sum_{j <= i} weights_j > draw * total; uniform if all weights are 0."""
     cumulative = np.cumsum(weights)
     if cumulative[-1] <= 0:
         return int(draw * len(weights))

@@ -21,7 +21,7 @@ class Ascent(NamedTuple):
 
 
 def project(v):
-    """The closest point of the simplex (Held, Wolfe and Crowder 1974)."""
+    """Return the closest point of the simplex (Held, Wolfe and Crowder 1974)."""
     u = np.sort(v)[::-1]
     excess = np.cumsum(u) - 1.0
     support = np.flatnonzero(u * np.arange(1, len(v) + 1) > excess)[-1]

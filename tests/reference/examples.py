@@ -6,7 +6,7 @@ from .problem import random_chains, tiny_chain
 
 
 def chain(seed, n=5, K=3, lengths=(1, 2, 3)):
-    """A chain problem with two Gaussian inputs per position."""
+    """Return a chain problem with two Gaussian inputs per position."""
     return tiny_chain(*random_chains(np.random.default_rng(seed), n, K, 2, lengths), K)
 
 

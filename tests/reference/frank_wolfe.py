@@ -35,7 +35,7 @@ def exact_oracle(tp, query):
 
 
 def degraded_oracle(nu=1.0, delta=0.0, curvature=None):
-    """The worst oracle that eq. (13) allows: (12) for delta = 0, (11) for nu = 1; ``curvature[i]`` is C_f^(i).
+    """Return the worst oracle that eq. (13) allows: (12) for delta = 0, (11) for nu = 1; ``curvature[i]`` is C_f^(i).
 
     It returns the labeling with the smallest gap among those whose gap is at least
     nu gap_i - 1/2 delta gamma_k C_f^(i), where gamma_k = 2n/(nu k + 2n).

@@ -66,7 +66,7 @@ class _Dual:
         return clipped_step(gap, (s - a) @ self.G @ (s - a) / (self.lam * self.n**2))
 
     def run(self, points):
-        """The record of a run, objectives included."""
+        """Return the record of a run, objectives included."""
         squares = [a @ self.G @ a / (self.lam * self.n**2) for a in points]  # lam ||A a||^2
         dual = [a @ self.L / self.n - square / 2 for a, square in zip(points, squares, strict=True)]
         hinge = [np.mean([self.scores(a)[block].max() for block in self.blocks]) for a in points]

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def lam_infinity(tp, eps):
-    """The largest break point 1/eps (||psi~||^2 + 1/n sum_i theta_i) and the dual point of its weights.
+    """Return the largest break point 1/eps (||psi~||^2 + 1/n sum_i theta_i) and the dual point of its weights.
 
     psi~ = 1/n sum_i psi_i(y~_i) with y~_i = argmax L_i, theta_i = max_y -<psi~, psi_i(y)>. For every lam from there up
     the dual point (all mass on y~_i) has a gap of at most eps.

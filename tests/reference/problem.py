@@ -76,7 +76,7 @@ def first_argmax(scores):
 
 
 def from_features(phi, loss, labelings, truth):
-    """A problem from phi(x_i, y) of all labelings ((m_i, d) each), losses, labelings and the index of the true one."""
+    """Return a problem from phi(x_i, y) of all labelings ((m_i, d) each), losses, labelings and the index of the true one."""
     psi = tuple(features[j] - features for features, j in zip(phi, truth, strict=True))
     return TinyProblem(psi, tuple(loss), tuple(labelings), tuple(truth))
 
@@ -130,7 +130,7 @@ def tiny_binary(X, y):
 
 
 def slack_rescaled(tp):
-    """The problem with psi_i(y) replaced by L_i(y) psi_i(y) (Tsochantaridis et al. 2005, slack rescaling)."""
+    """Return the problem with psi_i(y) replaced by L_i(y) psi_i(y) (Tsochantaridis et al. 2005, slack rescaling)."""
     return replace(tp, psi=tuple(L[:, None] * psi for L, psi in zip(tp.loss, tp.psi, strict=True)))
 
 
@@ -169,7 +169,7 @@ def viterbi(unary, transitions):
 
 
 def brute_force(unary, transitions):
-    """The same as `viterbi` by trying all labelings, in the order in which Viterbi prefers them."""
+    """Return the same as `viterbi` by trying all labelings, in the order in which Viterbi prefers them."""
     best = None
     for labels in chain_labelings(*unary.shape):
         value = unary[0, labels[0]]
@@ -184,7 +184,7 @@ def brute_force(unary, transitions):
 
 
 def dual_matrices(tp, lam):
-    """A (d x m), b (m,) of the dual (4), and the index array of each block."""
+    """Return a (d x m), b (m,) of the dual (4), and the index array of each block."""
     A = np.vstack(tp.psi).T / (lam * tp.n)
     b = np.concatenate(tp.loss) / tp.n
     ends = np.cumsum([len(L) for L in tp.loss])

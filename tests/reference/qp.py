@@ -20,7 +20,7 @@ class Optimum(NamedTuple):
 
 
 def qp_optimum(tp, lam, tol=1e-10):
-    """The optimum of the dual (4), with P(w) - D(a) <= tol computed from scratch."""
+    """Return the optimum of the dual (4), with P(w) - D(a) <= tol computed from scratch."""
     A, b, blocks = dual_matrices(tp, lam)
     a = simplex_qp(A, b, blocks, lam, tol / 10)
     alpha = [a[block] for block in blocks]

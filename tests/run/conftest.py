@@ -16,7 +16,7 @@ def config():
 
 @pytest.fixture
 def make_result():
-    """A function that makes up results; ``level`` tells them apart."""
+    """Return a function that makes up results; ``level`` tells them apart."""
 
     def make(status="max_passes", *, level=0.5, seed=0):
         trace = pd.DataFrame(np.full((4, len(TRACE_COLUMNS)), level), columns=list(TRACE_COLUMNS))

@@ -94,7 +94,7 @@ EVERY = [("dataset", name) for name in DATASETS] + [("solver", name) for name in
 
 
 def with_one(group, name, **options):
-    """A configuration with a data set or a solver, and others that fit."""
+    """Return a configuration with a data set or a solver, and others that fit."""
     (kind,) = [DATASETS[name].kind] if group == "dataset" else SOLVERS[name].kinds
     return KINDS[kind] | {group: {"name": name, **options}}
 
@@ -266,7 +266,7 @@ def test_overrides_compose_to_what_they_came_from(text):
 
 @pytest.fixture
 def conf(tmp_path, monkeypatch):
-    """A copy of conf/ that may be changed."""
+    """Return a copy of conf/ that may be changed."""
     config_module.register_schema()
     folder = tmp_path / "conf"
     shutil.copytree(conf_dir(), folder)

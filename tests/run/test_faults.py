@@ -150,7 +150,7 @@ def test_many_writers_of_one_run_leave_one_of_their_versions(tmp_path, config, m
 
 @pytest.fixture
 def numbers(monkeypatch, tmp_path):
-    """A data set ``numbers`` of one file; returns its configuration and a function that writes the file."""
+    """Return the configuration of a data set ``numbers`` of one file, and a function that writes the file."""
 
     def read(options, data_dir):
         X = np.loadtxt(data_dir / "numbers.txt", ndmin=2)

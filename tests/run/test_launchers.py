@@ -76,7 +76,7 @@ def owner(claim) -> int | None:
 
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory):
-    """What the sweep gives without workers."""
+    """Return the results of the sweep without workers."""
     folder = tmp_path_factory.mktemp("quiet")
     configs = sweep.expand([*SWEEP, "max_passes=3"])
     sweep.execute(configs, results_dir=folder)
@@ -173,7 +173,7 @@ locks.HEARTBEAT, locks.STALE = 0.5, 10.0
 
 @pytest.fixture
 def cluster(tmp_path):
-    """A scheduler and two workers, each in a process of its own, which believe to be on another host; gives the file."""
+    """Yield the file of a scheduler and two workers in processes of their own, which believe to be on another host."""
     file, preload = tmp_path / "scheduler.json", tmp_path / "elsewhere.py"
     preload.write_text(ELSEWHERE)
     dask, where = [sys.executable, "-m", "dask"], ["--scheduler-file", file]

@@ -13,7 +13,7 @@ from fwexp.run.runner import Outcome
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """That of a sweep of two runs, which is looked at when the test says so."""
+    """Yield the folder of a sweep of two runs; the test says when the relay looks at it."""
     monkeypatch.setattr(relay, "SECONDS", 1e9)
     jobs = {key: {"name": f"run {key}", "config": {}} for key in "ab"}
     with relay.sweeping(tmp_path, {"where": {"results_dir": str(tmp_path)}, "jobs": jobs}) as folder:

@@ -23,7 +23,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def killed(monkeypatch, tmp_path):
-    """A run that was killed after its third checkpoint; returns its configuration."""
+    """Return the configuration of a run that was killed after its third checkpoint."""
     config, saves = canonical(CONFIG), []
 
     def save(self, run, save=Checkpoint.save):
@@ -44,7 +44,7 @@ def killed(monkeypatch, tmp_path):
 
 @pytest.fixture
 def first_steps(monkeypatch):
-    """The step at which each run begins."""
+    """Return the step at which each run begins."""
     steps = []
 
     def drive(process, log, *arguments, drive=loop.drive):

@@ -31,7 +31,7 @@ def short(configs, *keys):
 
 @pytest.fixture
 def solved(monkeypatch):
-    """The configurations that were run; the list may hold exceptions to be raised by the next runs."""
+    """Return the configurations that were run; the list may hold exceptions to be raised by the next runs."""
     calls, plan = [], []
     solve = runner.solve
 
@@ -102,7 +102,7 @@ def test_auto_is_planned_without_data(tmp_path):
 
 @pytest.fixture
 def preset(tmp_path):
-    """A function that writes a preset and returns the overrides that choose it."""
+    """Return a function that writes a preset and returns the overrides that choose it."""
 
     def write(text, name="new"):
         (tmp_path / "experiment").mkdir(exist_ok=True)

@@ -35,7 +35,7 @@ PROBLEMS = [pytest.param(tp, problem, id=name) for name, tp, problem in problems
 
 
 def weights_of(solver, tp, i):
-    """The dual variables of example i, in the order of the enumeration."""
+    """Return the dual variables of example i, in the order of the enumeration."""
     sets, alpha = solver.sets, np.zeros(len(tp.loss[i]))
     for a in range(sets.count[i]):
         y = tuple(int(label) for label in active_set.labeling_at(sets, i, a))

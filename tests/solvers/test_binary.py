@@ -14,13 +14,13 @@ LAMS = [1.0, 0.1, 0.01]
 
 
 def data(seed):
-    """Inputs (n, p) and labels in {-1, +1}."""
+    """Return inputs (n, p) and labels in {-1, +1}."""
     X, labels = multiclass(seed, n=10, K=2, p=3)
     return X, 2 * labels - 1
 
 
 def two_classes(X, y):
-    """The binary problem as a multiclass one; its weights are u = w_1 - w_0, regularised by lam/2 times as much."""
+    """Return the binary problem as a multiclass one; its weights are u = w_1 - w_0, regularised by lam/2 times as much."""
     return fwexp.multiclass_problem(X, (y + 1) // 2, 2)
 
 

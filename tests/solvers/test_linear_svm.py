@@ -11,7 +11,7 @@ TOL = 1e-4  # relative, of the objective
 
 @pytest.fixture(scope="module")
 def digits():
-    """Inputs in [0, 1] and labels."""
+    """Return inputs in [0, 1] and labels."""
     from sklearn.datasets import load_digits  # here, for its import takes a second in every process that runs tests
 
     X, y = load_digits(return_X_y=True)

@@ -24,7 +24,7 @@ VALUES = [None, True, -1, LONG, 1e300, "", "text", "\x1b[31m\n", [], [1], [[]], 
 
 @pytest.fixture
 def folder(tmp_path, config, make_result):
-    """The folder of a run that has a good neighbour."""
+    """Return the folder of a run that has a good neighbour."""
     store.save(make_result(), config | {"seed": 1}, tmp_path)
     return store.save(make_result(), config, tmp_path)
 

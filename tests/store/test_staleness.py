@@ -16,7 +16,7 @@ from fwexp.store import records, staleness
 
 @pytest.fixture
 def edit(monkeypatch):
-    """A function that edits the source of a module, as far as digests see it."""
+    """Yield a function that edits the source of a module, as far as digests see it."""
     edited, source = {}, code_digest._source
     monkeypatch.setattr(code_digest, "_source", lambda module: source(module) + edited.get(module, b""))
 

@@ -23,7 +23,7 @@ SETTINGS = {
 
 
 def tiny_chain(seed=0, n=5):
-    """A chain problem twice: enumerated for the transcription, and compiled."""
+    """Return a chain problem twice: enumerated for the transcription, and compiled."""
     X, y = ref.random_chains(np.random.default_rng(seed), n=n)
     return ref.tiny_chain(X, y, 3), fwexp.chain_problem(X, y, 3)
 
@@ -39,7 +39,7 @@ def tiny_enumerated(seed=0, n=6, d=3, rescaling="margin"):
 
 
 def tiny_callback():
-    """The enumerated problem behind functions, without a prediction."""
+    """Return the enumerated problem behind functions, without a prediction."""
     tp, _ = tiny_enumerated(1)
     problem = fwexp.CallbackProblem(
         [0] * tp.n,
@@ -54,7 +54,7 @@ TINY = {"chain": tiny_chain, "slack": lambda: tiny_enumerated(rescaling="slack")
 
 
 def bcfw(problem, lam, **options):
-    """A solver at step 0."""
+    """Return a solver at step 0."""
     return SOLVERS["bcfw"](problem, lam, check_options(SOLVERS["bcfw"], options), seed=0)
 
 
@@ -245,7 +245,7 @@ def test_path_on_handwriting():
 
 
 def padded_or_not(family, K):
-    """A problem whose weight rows are K padded to 1, 2, 4, 8, 16, ..., so sometimes not padded at all."""
+    """Return a problem whose weight rows are K padded to 1, 2, 4, 8, 16, ..., so sometimes not padded at all."""
     rng = np.random.default_rng(K)
     if family == "multiclass":
         return fwexp.multiclass_problem(rng.normal(size=(20, 3)), rng.integers(K, size=20), K)

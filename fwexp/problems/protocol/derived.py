@@ -82,7 +82,7 @@ def _(problem, i, storage, places):
 
 @dispatched
 def costly_oracle(problem):
-    """Whether an oracle call costs so much more than the step around it that a run must go easy on them (plain Python).
+    """Return whether oracle calls cost so much more than steps that a run should save them (plain Python).
 
     Then the log evaluates rarely by default, and time limits are in wall time.
     """
@@ -95,7 +95,7 @@ def _(problem):
 
 @dispatched
 def exact_oracle(problem):
-    """Whether ``max_oracle`` finds the maximum, up to rounding (plain Python).
+    """Return whether ``max_oracle`` finds the maximum, up to rounding (plain Python).
 
     With an inexact oracle the dual objective is still a lower bound on the optimum, since the labelings found are labelings;
     but what it returns as H_i(w) is none on H_i(w), so that primal and gap are too low and certify nothing.
@@ -129,7 +129,7 @@ def _(problem, i, y):
 
 @dispatched
 def forget(problem):
-    """Take nothing for granted that a former run has seen of a problem (plain Python)."""
+    """Forget what a former run has seen of a problem (plain Python)."""
 
 
 @forget.register(object)
@@ -139,7 +139,7 @@ def _(problem):
 
 @dispatched
 def ask_ahead(problem, start, end, w, augmented, plain):
-    """Say that the max-oracle or ``decode`` is called next for the examples start .. end at w (plain Python).
+    """Announce calls of the max-oracle or ``decode`` for the examples start .. end at w (plain Python).
 
     Where all are sooner asked at once, ``augmented`` and ``plain`` say of which of the two, and the answers wait for the calls.
     """
@@ -238,7 +238,7 @@ def copy_blocks(problem, blocks):
 
 @dispatched
 def has_room(problem, i, blocks):
-    """Whether a step of example i towards any corner fits; if not, go on with ``copy_blocks``."""
+    """Return whether a step of example i towards any corner fits; otherwise ``copy_blocks`` comes first."""
 
 
 @has_room.register(object)
@@ -253,7 +253,7 @@ def set_direction(problem, i, y, blocks, direction):
 
 @dispatched
 def clear(problem, i, direction):
-    """Begin a vector of parts of example i at 0; finish it with ``close`` before other functions see it."""
+    """Set a vector of parts of example i to 0; finish it with ``close`` before other functions see it."""
 
 
 @dispatched

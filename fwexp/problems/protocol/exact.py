@@ -6,12 +6,12 @@ from fwexp.problems.protocol import derived, required
 
 @dispatched
 def has_best_block(problem):
-    """Whether ``best_block`` is exact for this problem of the family (plain Python)."""
+    """Return whether ``best_block`` is exact for this problem of the family (plain Python)."""
 
 
 @dispatched
 def costly_block(problem):
-    """Whether ``best_block`` costs much more than the oracle (plain Python)."""
+    """Return whether ``best_block`` costs much more than the oracle (plain Python)."""
 
 
 @costly_block.register(object)

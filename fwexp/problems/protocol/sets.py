@@ -18,7 +18,7 @@ def new_storage(problem, size):
 
 @dispatched
 def same_labeling(problem, i, y, storage, start):
-    """Whether the labeling in ``storage`` (of `new_storage`) from index ``start`` on is y."""
+    """Return whether the labeling in ``storage`` (of `new_storage`) from index ``start`` on is y."""
 
 
 @dispatched(fastmath=False)
