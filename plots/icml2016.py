@@ -22,7 +22,7 @@ LAM = 0.001
 """Of the figures at one lam: the paper's middle one on OCR."""
 
 
-class Place(NamedTuple):
+class DataSetting(NamedTuple):
     """A data set, with its options, and the three lam at which methods are compared there."""
 
     dataset: str
@@ -34,15 +34,15 @@ class Place(NamedTuple):
         return frames.on_data(results, self.dataset, self.options)
 
 
-PLACES = {
-    "OCR-large": Place("ocr", (0.1, 0.001, 0.0001), {"split": "ocr2"}),
-    "OCR-small": Place("ocr", (0.1, 0.001, 0.0001), {"split": "ocr"}),
-    "CoNLL": Place("conll2000", (0.1, 0.01, 0.0001)),
-    "synth. HorseSeg-small": Place("synthetic_horseseg", (1000.0, 100.0, 0.1), {"size": "small"}),
-    "synth. HorseSeg-medium": Place("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "medium"}),
-    "synth. HorseSeg-large": Place("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "large"}),
-    "Weizmann horses": Place("horses", (10.0, 1.0, 0.1)),
-    "synth. LSP": Place("synthetic_lsp", (1.0, 0.1, 0.01)),
+DATA_SETTINGS = {
+    "OCR-large": DataSetting("ocr", (0.1, 0.001, 0.0001), {"split": "ocr2"}),
+    "OCR-small": DataSetting("ocr", (0.1, 0.001, 0.0001), {"split": "ocr"}),
+    "CoNLL": DataSetting("conll2000", (0.1, 0.01, 0.0001)),
+    "synth. HorseSeg-small": DataSetting("synthetic_horseseg", (1000.0, 100.0, 0.1), {"size": "small"}),
+    "synth. HorseSeg-medium": DataSetting("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "medium"}),
+    "synth. HorseSeg-large": DataSetting("synthetic_horseseg", (10.0, 1.0, 0.1), {"size": "large"}),
+    "Weizmann horses": DataSetting("horses", (10.0, 1.0, 0.1)),
+    "synth. LSP": DataSetting("synthetic_lsp", (1.0, 0.1, 0.01)),
 }
 """By what panels call them. The lam are the paper's; for horses those of its larger HorseSeg, for LSP smaller ones, as fit features
 about as long as 1."""

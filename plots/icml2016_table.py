@@ -6,7 +6,7 @@ import numpy as np
 
 from fwexp.methods import of_results
 from fwexp.plots import style
-from fwexp.plots.icml2016 import PLACES
+from fwexp.plots.icml2016 import DATA_SETTINGS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ def data(results: "pd.DataFrame", costs: "pd.DataFrame") -> "pd.DataFrame":
     ends["method"] = of_results(ends)
     rows = []
     for name, facts in FACTS.items():
-        place = PLACES[name]
+        place = DATA_SETTINGS[name]
         runs = place.among(ends).set_index("method")
         row = {"data set": name, **facts._asdict(), "keys": " ".join(runs["key"])}
         if METHODS[0] in runs.index:

@@ -14,7 +14,7 @@ END = {OCR: 120.0, CONLL: 12.0, WORDS: 12.0}
 """Where the ranges of passes end: near the end of the figures' runs."""
 
 OWN = Preset("claims/icml2013")
-PLACES = ((OCR, 0.01), (OCR, 0.001), (OCR, "1/n"), (CONLL, "1/n"), (WORDS, 0.001))
+DATA_AND_LAM = ((OCR, 0.01), (OCR, 0.001), (OCR, "1/n"), (CONLL, "1/n"), (WORDS, 0.001))
 PANELS = tuple((dataset, lam) for dataset in END for lam in LAMS)
 """Of figures 3 to 5."""
 BATCH = ("fw", "one_slack")
@@ -75,7 +75,7 @@ def batch_before_ssg(runs, *, early=60.0, share=SHARE, seeds=LINES):
     "B13-3",
     "BCFW has a low objective at large and at small lam; its weighted average dominates all competitors in most panels, most "
     "clearly in the first passes and at small lam.",
-    *(FIG1.runs(dataset=dataset, lam=lam) for dataset, lam in PLACES),
+    *(FIG1.runs(dataset=dataset, lam=lam) for dataset, lam in DATA_AND_LAM),
     quote='caption of figure 1: "Our proposed BCFW algorithm achieves a low objective in both settings"; section 6, last '
     'paragraph: "In most of the experiments, the BCFW-wavg method dominates all competitors. The superiority is especially '
     'striking for the first few iterations, and when using a small regularization strength"',
@@ -90,7 +90,7 @@ def bcfw_dominates(runs, *, first=1 / 12, share=SHARE, seeds=LINES):
     (e) on OCR it is larger at 1/n than at 0.01.
     """
     numbers, shares, ratios = {}, {}, {}
-    for dataset, lam in PLACES:
+    for dataset, lam in DATA_AND_LAM:
         where, end = {"dataset": dataset, "lam": lam}, END[dataset]
         ours, others = runs.curves("bcfw-wavg", **where), _competitors(runs, where)
         start = 1.0 if dataset == OCR else 0.1

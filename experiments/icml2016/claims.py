@@ -7,7 +7,7 @@ from fwexp.papers.claims import small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, interval, is_linear, quantile
 from fwexp.papers.claims.verdict import Finding, Undecided
-from fwexp.plots.icml2016 import LAM_MIN, PLACES
+from fwexp.plots.icml2016 import DATA_SETTINGS, LAM_MIN
 
 END = {
     "OCR-large": 57.0,
@@ -19,7 +19,7 @@ END = {
     "Weizmann horses": 47.0,
     "synth. LSP": 47.0,
 }
-"""To how many passes criteria look, by the names of `PLACES`; 95 % of those that are run, or a little less."""
+"""To how many passes criteria look, by the names of `DATA_SETTINGS`; 95 % of those that are run, or a little less."""
 CHEAP, EXPENSIVE = ("OCR-large", "OCR-small", "CoNLL"), ("synth. LSP",)
 """Oracles of some microseconds and of some milliseconds; minimum cuts lie between."""
 PAIRS = (("bcfw", "bcfw_gap"), ("bcpfw", "bcpfw_gap"))
@@ -28,15 +28,15 @@ CACHED = (("bcfw", "bcfw_cache"), ("bcfw_gap", "bcfw_gap_cache"), ("bcpfw", "bcp
 
 def _where(place, lam=None):
     """Return the columns and values that runs on a data set of figures 5 and 6 have."""
-    dataset, _, options = PLACES[place]
+    dataset, _, options = DATA_SETTINGS[place]
     found = {"dataset": dataset, **{name if name == "split" else f"dataset.{name}": value for name, value in options.items()}}
     return found if lam is None else found | {"lam": lam}
 
 
 def _pairs(*pairs):
     """Yield every data set, lam and pair of methods of figures 5 and 6."""
-    for place in PLACES:
-        for lam in PLACES[place].lams:
+    for place in DATA_SETTINGS:
+        for lam in DATA_SETTINGS[place].lams:
             for pair in pairs:
                 yield place, lam, pair
 
@@ -109,7 +109,10 @@ def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
     }
     fewer = {at: -quantile(-found, seeds) > 1 for at, found in ratios["passes"].items()}
     cost = {at: np.median(ratios["passes"][at]) / np.median(ratios["time"][at]) for at in fewer}
-    parts = {f"fewer passes, {place}": np.mean([less for at, less in fewer.items() if at[0] == place]) >= share for place in PLACES}
+    parts = {
+        f"fewer passes, {place}": np.mean([less for at, less in fewer.items() if at[0] == place]) >= share
+        for place in DATA_SETTINGS
+    }
     fast, slow = (float(np.median([c for at, c in cost.items() if at[0] in chosen])) for chosen in (CHEAP, EXPENSIVE))
     parts |= {
         "significant overhead where the oracle is fast": fast >= overhead,
@@ -147,7 +150,7 @@ def pairwise_steps(runs, *, share=SHARE):
         better.setdefault(place, []).append(ratio > 1)
         ratios.setdefault(place, {}).setdefault(lam, []).append(np.log(ratio))
         numbers[f"{place}, lam = {lam:g}, {pair[1]}: gap without pairwise steps over it"] = ratio
-        if lam == max(PLACES[place].lams):
+        if lam == max(DATA_SETTINGS[place].lams):
             points = pairwise.logged(END[place] / 6, END[place])
             points = points[points <= end]
             if len(points) >= 6 and is_linear(points, np.median(pairwise.at(points), axis=0)):
@@ -381,7 +384,7 @@ def recommendation(runs, *, factor=FACTOR):
     parts, numbers = {}, {}
     for place, method in recommended.items():
         good = []
-        for lam in PLACES[place].lams:
+        for lam in DATA_SETTINGS[place].lams:
             where = _where(place, lam)
             found = {name: runs.curves(name, "gap", "time", **where).lowest() for name in runs.variants}
             if len(found) < 8:

@@ -5,24 +5,24 @@ from fwexp.papers.declarations import Figure
 from fwexp.papers.figure_files import TABLE
 from fwexp.plots import icml2016, icml2016_table, style
 from fwexp.plots.curves import Chart, Panel
-from fwexp.plots.icml2016 import LAM, LAM_MIN, PLACES
+from fwexp.plots.icml2016 import DATA_SETTINGS, LAM, LAM_MIN
 
 FULL = {"passes": 1.0, "time": 0.1}
 """The axes of gaps, and from where on panels show all of every curve."""
 
-IN_FIG5, IN_FIG6 = tuple(PLACES)[:3], tuple(PLACES)[3:]
+IN_FIG5, IN_FIG6 = tuple(DATA_SETTINGS)[:3], tuple(DATA_SETTINGS)[3:]
 _STAR = "*: synthetic data of that size"
 _SCALE = "the paper lets methods run for 0.5 to 48 hours; here runs end after"
 _ONE = "one seed where n > 25,000"
 
 
 def _short(name: str) -> str:
-    """Return a name of `PLACES` for titles, with a star for "synth."; a note explains the star."""
+    """Return a name of `DATA_SETTINGS` for titles, with a star for "synth."; a note explains the star."""
     return f"{name.removeprefix('synth. ')}*" if name.startswith("synth. ") else name
 
 
 def _gap(key: str, name: str, lam: float, axis: str) -> Panel:
-    place = PLACES[name]
+    place = DATA_SETTINGS[name]
     return Panel(key, f"{_short(name)}, λ = {lam:g}", place.dataset, lam, "gap", axis, full=FULL[axis], options=place.options)
 
 
@@ -34,7 +34,7 @@ def _gaps(rows: list[list[tuple]]) -> Chart:
 
 def _at_all_lam(*names: str) -> Chart:
     """Return a row of panels for each data set: three lam against passes, then the same against time."""
-    return _gaps([[(name, lam, axis) for axis in FULL for lam in PLACES[name].lams] for name in names])
+    return _gaps([[(name, lam, axis) for axis in FULL for lam in DATA_SETTINGS[name].lams] for name in names])
 
 
 def _ways(*names: str, columns: int) -> Chart:
@@ -44,12 +44,12 @@ def _ways(*names: str, columns: int) -> Chart:
         Panel(
             key,
             f"{_short(name)}, {style.METHODS[method].label}",
-            PLACES[name].dataset,
+            DATA_SETTINGS[name].dataset,
             measure=measure,
             axis="at_lam",
             left=LAM_MIN[name],
             full=0.0,
-            options=PLACES[name].options,
+            options=DATA_SETTINGS[name].options,
             task="",
             method=method,
         )
@@ -92,7 +92,10 @@ FIG3 = Figure.declared(
     "was slow.",
     chart=_gaps(
         [
-            [(name, PLACES[name].lams[1], axis) for name in ("OCR-large", "synth. HorseSeg-large", "Weizmann horses", "synth. LSP")]
+            [
+                (name, DATA_SETTINGS[name].lams[1], axis)
+                for name in ("OCR-large", "synth. HorseSeg-large", "Weizmann horses", "synth. LSP")
+            ]
             for axis in FULL
         ]
     ),
@@ -133,7 +136,7 @@ AUTO = Figure.declared(
     title="Duality gap of auto and of accelerated corrective steps against methods of the paper, on all its data sets",
     caption="What the solver auto chooses, and accelerated corrective steps, beside the best method of the paper and plain gap "
     "sampling, on all data sets of figures 5 and 6.",
-    chart=_at_all_lam(*PLACES),
+    chart=_at_all_lam(*DATA_SETTINGS),
     note=f"{_SCALE} 50 to 100 passes, which take seconds; {_ONE}; {_STAR}",
 )
 FIG8 = Figure.declared(

@@ -26,7 +26,7 @@ def _(problem, w):
 
 @protocol.has_best_block.register(SegmentationProblem, MultiLabelProblem)
 def _(problem):
-    """Return no edges and other weights for every node of an example, because these are several labels of one input."""
+    """Return whether the nodes of an example share no edge and no feature: they are several labels of one input."""
     if problem.edge_ptr[-1] > 0:
         return False
     for i in range(problem.n):

@@ -6,9 +6,9 @@ found so far:
     w_s = 1/(lam n) sum_i psi_i(y_i*),  ell_s = 1/n sum_i L_i(y_i*),
     (w, ell) <- argmax { ell - lam/2 ||w||^2 : (w, ell) in conv{(w_0, ell_0), ..., (w_k, ell_k)} }.
 
-This is constraint generation for the 1-slack formulation (``one_slack``), seen from the dual: atoms are constraints,
+This is constraint generation for the 1-slack formulation (``one_slack``), seen from the dual: corners are constraints,
 their weights are multipliers, and the two visit the same objective values. The start, w = 0 and ell = 0, is the corner
-of the true labelings; as an atom it corresponds to the constraint xi >= 0.
+of the true labelings; it corresponds to the constraint xi >= 0.
 
 Memory: that of the hull (``hull``), one corner per iteration.
 """
@@ -30,7 +30,7 @@ class Options:
     Attributes
     ----------
     start_atom : bool
-        Whether the start is an atom.
+        Whether the start is a corner of the hull.
     qp_tol : float
         The correction is exact to ``qp_tol`` times the largest ell_s.
     """

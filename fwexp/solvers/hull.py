@@ -1,8 +1,8 @@
 """The convex hull of some corners of the dual domain, and the best point in it: what cutting planes and FCFW share.
 
 A corner (w_s, ell_s) is what a batch of n oracle answers adds up to. For the 1-slack cutting plane it is the constraint
-<w, lam w_s> >= ell_s - xi; for Frank-Wolfe it is an atom. Maximising over the multipliers of the constraints, or
-over the weights of the atoms, is the same quadratic program over the simplex,
+<w, lam w_s> >= ell_s - xi. Maximising over the multipliers of these constraints, or over the weights of the corners as
+fully corrective Frank-Wolfe does, is the same quadratic program over the simplex,
 
     max_a  sum_j a_j ell_j - lam/2 ||sum_j a_j w_j||^2,    and then  w = sum_j a_j w_j,  ell = sum_j a_j ell_j.
 

@@ -20,7 +20,7 @@ from fwexp.papers.report import build as building
 from fwexp.papers.report import figures, overview, pages
 from fwexp.papers.report import run_pages as runs
 from fwexp.plots import style
-from fwexp.plots.icml2016 import PLACES
+from fwexp.plots.icml2016 import DATA_SETTINGS
 from fwexp.run import sweep
 from fwexp.store.run_store import StoredRun, load_results
 from tests.papers.drawn_store import picture
@@ -437,7 +437,7 @@ def test_a_figure_says_what_holds_on_its_own_data():
     assert pages._on(("Weizmann horses",), record)["verdict"] == "fails"
     assert pages._on((), record) is record
     assert pages._on(("CoNLL",), record) is record
-    named = {part for place in PLACES for part in record["parts"] if place in part}
+    named = {part for place in DATA_SETTINGS for part in record["parts"] if place in part}
     assert named == {*record["parts"]} - {"at all"}
     for name, state, said in [
         ("icml2016/fig5", "Reproduced in part", "On OCR-large, OCR-small, CoNLL alone:"),
