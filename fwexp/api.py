@@ -55,7 +55,7 @@ def solve(
         ``auto`` (the setting that measures best), or the name of a solver or of a method in ``conf/solver``, such as
         ``bcpfw_gap_cache``; options take the place of those that a method states.
     lam : float or "1/n"
-        Regularisation; must be given. Where other software has C, in C sum_i H_i(w) beside 1/2 ||w||^2, lam is 1/(C n).
+        Regularisation; must be given. Other software minimises 1/2 ||w||^2 + C sum_i H_i(w); there, lam is 1/(C n).
     max_passes : float
         Bound on oracle calls / n.
     gap_tol : float
@@ -105,7 +105,7 @@ def solve(
         waits for that.
     checkpoint : Checkpoint, optional
         The file (`fwexp.driver.checkpoint.Checkpoint`) in which the run is saved at intervals and where it is interrupted,
-        and from which it goes on, bit for bit but for times. The runs of ``fwexp run`` have one each.
+        and from which it continues with the same bits, except times. The runs of ``fwexp run`` have one each.
     **options
         The solver's own options.
 

@@ -190,6 +190,6 @@ COMMANDS = {
 
 
 def _complain(message: object, code: int) -> int:
-    with contextlib.suppress(OSError):  # nobody reads it
+    with contextlib.suppress(OSError):  # the reader has gone
         print(f"fwexp: {' '.join(str(message).split())}", file=sys.stderr)
     return code

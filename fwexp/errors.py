@@ -41,7 +41,7 @@ class MissingPackage(UserError, ImportError):
 
 
 class RunsFailed(Exception):
-    """Runs failed, through nobody's mistake in asking for them; the others have finished. Exit code 1."""
+    """Runs failed although their configurations are valid; the other runs have finished. Exit code 1."""
 
 
 class WorkersLost(RuntimeError):

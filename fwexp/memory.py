@@ -22,7 +22,7 @@ def nbytes(value) -> int:
 
 
 def available() -> float:
-    """Return how many bytes this process can still take: what the machine has, or its limit allows; infinity if nobody knows."""
+    """Return how many bytes this process can still take: free memory or the limit of the process; infinity if unknown."""
     least = np.inf
     with contextlib.suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/meminfo").read_text().splitlines()

@@ -30,7 +30,7 @@ class Method(NamedTuple):
 
 
 def conf_dir() -> Path:
-    """Return the folder of the YAML files: inside the package in a wheel, beside it in a checkout."""
+    """Return the folder of the YAML files: inside the package in a wheel, next to it in a checkout."""
     package = Path(__file__).resolve().parent
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
@@ -145,7 +145,7 @@ def _departures(options: Mapping, plain: Mapping, counted: Iterable[str]) -> dic
 
 
 def _flat(options: Mapping) -> dict[str, Any]:
-    """Return options without those that are missing; ``cache.F`` beside ``cache``, which is on with whatever settings."""
+    """Return options without missing ones; ``cache`` is true if an option such as ``cache.F`` is given."""
     # NaN where a solver does not have the option.
     found = {key: value for key, value in flat(options).items() if value is not None and value == value}
     return found | {key.rpartition(".")[0]: True for key in found if "." in key}

@@ -134,7 +134,7 @@ def check_fraction(name: str, value) -> float:
 
 
 def check_switch(name: str, value, options: type) -> bool | dict:
-    """Return false, true, or a complete mapping of fields of ``options``, but for those `without_later_defaults` leaves out."""
+    """Return false, true, or a complete mapping of fields of ``options``, without those that `without_later_defaults` drops."""
     if isinstance(value, bool):
         return value
     if not isinstance(value, Mapping):

@@ -201,14 +201,14 @@ def taken(kind: str) -> Collection[str]:
 
 
 def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
-    """Refuse options that are no dataclass, or have a field that cannot be told from what stands beside them.
+    """Refuse options that are no dataclass, or have a field whose name is taken by another argument.
 
     Parameters
     ----------
     cls : type
         The options of a solver, a data set or a task.
     taken : collection of str
-        What is given along with such options, in configurations and in Python, beside the ``name``.
+        Names of the other arguments, in configurations and in Python, in addition to the ``name``.
     """
     if not dataclasses.is_dataclass(cls):
         raise ParameterError("its Options are no dataclass")
@@ -226,7 +226,7 @@ def warn_left_out(what: str, error: BaseException) -> None:
 
 
 def modules(package: str) -> Iterator[ModuleType]:
-    """Import the modules of a package of ours, one after the other, but for those that do not import."""
+    """Import the modules of a package of fwexp one after the other; those that do not import are left out."""
     for info in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
         if (module := imported(info.name)) is not None:
             yield module
@@ -255,7 +255,7 @@ def of_module_called(package: str, name: object, objects: Callable[[object], Ite
     try:
         module = importlib.import_module(f"{package}.{name}")
         value = next((value for value in objects(module) if value.name == name), None)
-    except (Exception, SystemExit):  # of no such module, or of one that whoever asks for all names hears of
+    except (Exception, SystemExit):  # no such module, or one about which `load_all` warns
         return None
     return None if value is None else Definition(module.__name__, module.__name__, partial(_itself, value))
 

@@ -37,7 +37,7 @@ class Chart:
     variants : callable, optional
         From results to the variant of every row, where these are not methods and iterates.
     derive : callable, optional
-        From results to results with the columns that panels show beside those of a trace.
+        From results to results with the columns that panels show in addition to those of a trace.
     columns : int
         Panels to a row.
     height, width : float

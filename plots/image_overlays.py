@@ -1,6 +1,6 @@
-"""What was found on images, beside the truth: segmentations and poses, drawn over the images they are of.
+"""What was found on images, compared with the truth: segmentations and poses, drawn over the images they are of.
 
-A figure has a frame of scores like any other; images and what is drawn on them come beside it, as `Shown`.
+A figure has a frame of scores like any other; images and what is drawn on them come next to it, as `Shown`.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def data(results: "pd.DataFrame", shown: Shown) -> "pd.DataFrame":
 
 
 def draw_segmentations(frame: "pd.DataFrame", shown: Shown) -> "Figure":
-    """Draw photos: the true figure cut out, and beside it what was found, in colours by whether that is right."""
+    """Draw photos: the true figure cut out, and next to it what was found, in colours by whether that is right."""
     from matplotlib.patches import Patch
 
     def truth(ax, picture):
@@ -79,7 +79,7 @@ def draw_segmentations(frame: "pd.DataFrame", shown: Shown) -> "Figure":
 
 
 def draw_poses(frame: "pd.DataFrame", shown: Shown) -> "Figure":
-    """Draw the scores of the most likely joint at every cell, with the true pose on it, and beside it the one found."""
+    """Draw the scores of the most likely joint at every cell, with the true pose on it, and next to it the one found."""
     from matplotlib.lines import Line2D
 
     def skeleton(ax, picture, joints):

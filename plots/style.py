@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 # Okabe and Ito's colours for the main methods; the others were moved from Paul Tol's until tests/plots/test_style.py held:
-# least distances in CIELAB, as seen with and without red-green blindness, from the methods that stand beside them in a
+# least distances in CIELAB, as seen with and without red-green blindness, from the methods that stand next to them in a
 # figure and from all that have the same dashes. A new entry has to keep these distances.
 _CACHED = (0, (6, 1.2, 1, 1.2))
 
@@ -106,7 +106,7 @@ LINES = {
     for iterate, dashes in ITERATES.items()
 }
 
-# What runs do beside training at one lam.
+# What runs do in addition to training at one lam.
 LINES |= {
     "heuristic_path": Line("heuristic path", "#E69F00", "v", (0, (4, 1.4)), False),
     "path": Line("path", "#225EA8", "s", "-", True),
@@ -114,7 +114,7 @@ LINES |= {
     "cold_grid": Line("grid, cold starts", "#882255", "D", "-", True),
 }
 
-# Methods on convex sets, which never stand beside those of structural SVMs.
+# Methods on convex sets, which never stand next to those of structural SVMs.
 LINES |= {
     "frank_wolfe": Line("FW", "#009E73", "^", _CACHED, True),
     "frank_wolfe_open_loop": Line("FW, 2/(t+2)", "#7F726A", "v", (0, (1, 1.1)), True),

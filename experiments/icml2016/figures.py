@@ -1,4 +1,4 @@
-"""Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), and one of ours beside them."""
+"""Figures of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016), and one of ours next to them."""
 
 from fwexp.experiments.icml2016 import oracle_costs
 from fwexp.papers.declarations import Figure

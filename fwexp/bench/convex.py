@@ -1,4 +1,4 @@
-"""Speed of `fwexp.convex` beside copt, in one run: ``python -m fwexp.bench.convex``, a part of ``make bench``.
+"""Speed of `fwexp.convex` compared with copt, in one run: ``python -m fwexp.bench.convex``, a part of ``make bench``.
 
 Both minimise the same function over the same set from a vertex, with their default steps: once `ITERATIONS` steps, which gives
 the time per step, and once until each has certified the same gap, the largest that any of them was left with. They take turns,

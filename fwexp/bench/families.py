@@ -136,6 +136,6 @@ FAMILIES = {
 
 
 def problem_of(name: str, seed: int = 0, **sizes):
-    """Return a problem of a family, of its usual sizes but for those given."""
+    """Return a problem of a family, with the given sizes and otherwise its usual ones."""
     family = FAMILIES[name]
     return family.make(**family.sizes | sizes, rng=np.random.default_rng(seed))

@@ -71,7 +71,7 @@ def grown(family: str) -> list[dict]:
 
 
 def exponents(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the slopes of time and memory over each size on logarithmic scales, on the upper half, beside what is expected."""
+    """Return the slopes of time and memory over each size on the upper half of logarithmic scales, with the expected ones."""
     found = []
     for (family, size), rows in table.groupby(["family", "size"], sort=False):
         upper = rows.iloc[len(rows) // 2 :] if len(rows) > 2 else rows

@@ -187,7 +187,7 @@ def keep(half: str, rows: list[dict]) -> None:
 
 def main() -> int:
     """Measure, print, and write the table."""
-    parser = argparse.ArgumentParser(description="Measure auto beside fixed settings.")
+    parser = argparse.ArgumentParser(description="Measure auto compared with fixed settings.")
     parser.add_argument("cases", nargs="*", metavar="case", help=f"of {', '.join(CASES)}, or half: of {', '.join(HALVES)}")
     given = parser.parse_args().cases or list(CASES)
     given = [name for word in given for name in HALVES.get(word, (word,))]

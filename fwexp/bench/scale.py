@@ -2,12 +2,12 @@
 
 Four regimes, of cheap and costly oracles and few and many weights. Costly oracles sleep, so that workers need no cores of their
 own; cheap ones compute, and share those that this machine has. Costs are fitted to processor time of runs with 1 and 2 workers
-(`fwexp.distributed.simulation.Costs`). A simulation of this machine then stands beside what was measured: how much slower cores
-are that are shared is fitted to 1, 2 and 4 workers where the costs alone are off by more than ``CLOSE``; 8 are foretold. One of
-an ideal cluster, on ``CLUSTER_N`` examples, goes on from there. How many passes a gap takes is not simulated: it is measured, and
-fitted by a power of the workers (``local``) or a line in the share of examples in work (``oracles``), which beyond 8 workers is
-extrapolation. Tables: ``results/bench/scale.csv``, of which ``scale.png`` and the figure ``scale/fig1`` are drawn, with the load
-of the machine per core (1: nobody waits), and ``scale-costs.csv``, from which ``--simulate`` begins.
+(`fwexp.distributed.simulation.Costs`). A simulation of this machine is compared with the measurements: if the costs alone are off
+by more than ``CLOSE``, the slowdown of shared cores is fitted to 1, 2 and 4 workers, and 8 workers are predicted. A simulation of
+an ideal cluster, on ``CLUSTER_N`` examples, continues from there. The passes to a gap are not simulated: they are measured, and
+fitted by a power of the workers (``local``) or a line in the share of examples in flight (``oracles``), which is extrapolation
+beyond 8 workers. Tables: ``results/bench/scale.csv``, from which ``scale.png`` and the figure ``scale/fig1`` are drawn, with the
+load of the machine per core (1: no process waits), and ``scale-costs.csv``, from which ``--simulate`` starts.
 """
 
 import argparse
@@ -384,7 +384,7 @@ def main() -> int:
 
 
 def _replaced(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with the rows of some regimes in place of those that it had."""
+    """Return a table in which the rows of some regimes are replaced."""
     return pd.concat([table[~table["regime"].isin(rows["regime"])], rows], ignore_index=True) if len(table) else rows
 
 

@@ -1,7 +1,7 @@
 """What times are measured by: processor time, in turns, in units of a pass that is measured in the same turns.
 
 The unit F is one floor pass: a hand-written C++ program that does nothing but the n oracle calls of one pass over OCR. It is no
-part of the repository: its source is looked for at ``FWEXP_FLOOR``, else in ``bench/ocr_floor.cpp`` beside the data folder.
+part of the repository: its source is looked for at ``FWEXP_FLOOR``, else in ``bench/ocr_floor.cpp`` next to the data folder.
 Without it, OCR or a C++ compiler the unit is one pass over arrays by a kernel of ours, `unit_pass`.
 """
 

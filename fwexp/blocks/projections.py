@@ -22,7 +22,7 @@ from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
 
 
 class Nonnegative(NamedTuple):
-    """w = max(v, 0) at the indices ``index``, where v is kept beside w."""
+    """w = max(v, 0) at the indices ``index``, where v is kept next to w."""
 
     index: np.ndarray  # int64, indices of internal weights
     v: np.ndarray  # float64, as many as ``index``: v there

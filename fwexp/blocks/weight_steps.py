@@ -22,7 +22,7 @@ def move_weight(i, a, b, amount, lam_n, sets):
     sets.weight[first + a] = 0.0 if amount == sets.weight[first + a] else sets.weight[first + a] - amount
     sets.change[a] -= amount
     row_a, row_b, factor = gram_place(i, a, sets), gram_place(i, b, sets), full8(amount / lam_n)
-    for c in range(0, sets.count[i], EIGHT):  # and past the last, where nobody looks
+    for c in range(0, sets.count[i], EIGHT):  # entries past the last one are never read
         products = load8(sets.gram, row_b + c) - load8(sets.gram, row_a + c)
         store8(sets.score, c, load8(sets.score, c) - factor * products)
 
@@ -87,7 +87,7 @@ def furthest(i, sets):
 
 @register_jitable
 def move_again(i, times, sets):
-    """Make ``change`` so many times more; weights that vanish but for rounding are 0."""
+    """Make ``change`` so many times more; weights that vanish up to rounding are 0."""
     for a in range(sets.count[i]):
         if sets.change[a] != 0.0:
             weight = sets.weight[sets.first[i] + a] + times * sets.change[a]

@@ -1,1 +1,1 @@
-"""The subcommands of ``fwexp`` but for ``run``, which is Hydra's: a file each."""
+"""The subcommands of ``fwexp``, a file each, except ``run``, which is Hydra's."""

@@ -83,7 +83,7 @@ class ActiveSet:
 
     @classmethod
     def of_point(cls, x: np.ndarray, like: Atom) -> "ActiveSet":
-        """Return the active set of a point that counts as an atom, beside others of the form of ``like``."""
+        """Return the active set of a point that counts as an atom, in addition to others of the form of ``like``."""
         new = cls.of_atom(like, len(x))
         new.start, new.start_at = x.copy(), 0
         new.values[0] = 0.0

@@ -159,7 +159,7 @@ class Permutahedron(Sorted):
         order, p = np.argsort(-x, kind="stable"), np.empty(self.dim)
         blocks = isotonic_regression(x[order] - self.ordered, increasing=False).blocks
         starts, sizes = blocks[:-1], np.diff(blocks)
-        x = x[order] - np.repeat(x[order][starts], sizes)  # exact where the values are small beside x
+        x = x[order] - np.repeat(x[order][starts], sizes)  # exact where the values are small compared with x
         p[order] = x + np.repeat(np.add.reduceat(self.ordered - x, starts) / sizes, sizes)
         return p
 
@@ -204,5 +204,5 @@ class CappedSimplex(Sorted):
         taken = np.append(0.0, np.cumsum(moving[:-1] * np.diff(ends)))  # from d cap, by each end
         p = np.clip(x - np.interp(d * self.cap - self.k, taken, ends), 0.0, self.cap)
         between = (p > 0.0) & (p < self.cap)
-        p[between] += (self.k - p.sum()) / max(between.sum(), 1)  # rounding, where x is large beside cap
+        p[between] += (self.k - p.sum()) / max(between.sum(), 1)  # rounding, where x is large compared with cap
         return np.clip(p, 0.0, self.cap)

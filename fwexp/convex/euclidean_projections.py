@@ -5,7 +5,7 @@ import numpy as np
 
 def onto_simplex(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
     """Return the point with nonnegative coordinates that sum to ``radius`` which is nearest to x."""
-    x = x - x.max()  # the sum stays exact where the radius is small beside x
+    x = x - x.max()  # the sum stays exact where the radius is small compared with x
     u = np.sort(x)[::-1]
     excess = (np.cumsum(u) - radius) / np.arange(1, len(x) + 1)
     return np.maximum(x - excess[np.flatnonzero(u > excess)[-1]], 0.0)

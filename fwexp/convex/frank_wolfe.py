@@ -22,7 +22,7 @@ class LinearMinimisation(Method):
         state = self.state
         self.event = False
         while state.calls + self.size <= calls:
-            if state.calls:  # at the start there is nothing to go by yet
+            if state.calls:  # there is no gap before the first linear minimisation
                 if state.step + 1 > max_steps:
                     return
                 self.stalled = self._is_idle
@@ -219,7 +219,7 @@ class Corrective(Active):
 
 
 class Uncertified(LinearMinimisation):
-    """A method whose steps go by an estimate, which certifies nothing; certificates are computed for the log, off the clock."""
+    """A method that estimates gradients, so its steps certify nothing; the log computes certificates, off the clock."""
 
     def advance(self, calls, max_steps):
         """Take steps, one estimate each."""
@@ -243,7 +243,7 @@ class RandomOptions(StepOptions):
     Attributes
     ----------
     eta : float
-        The part of all atoms that is inspected in each iteration, beside the active ones.
+        The part of all atoms that is inspected in each iteration, in addition to the active ones.
     """
 
     eta: float = option(0.1, check_number, "a number > 0 and <= 1", above=0.0, most=1.0)

@@ -1,7 +1,7 @@
 """Smooth convex functions, as a function of a linear image of the point.
 
-All but a user's function are f(x) = phi(z) + <c, x> with an image z = A x that methods keep beside x: a step along d changes
-z by A d, which costs O(rows) where the atoms are sparse, and the one product of an iteration is the gradient A' phi'(z).
+All functions except a user's are f(x) = phi(z) + <c, x>. Methods keep x and the image z = A x: a step along d changes z by A d,
+which costs O(rows) if atoms are sparse, and the only product of an iteration is the gradient A' phi'(z).
 ``A`` is an array, a scipy sparse matrix or a `scipy.sparse.linalg.LinearOperator`.
 """
 
@@ -42,15 +42,15 @@ class Function(ABC):
     reads_point : bool
         Whether ``value`` reads more of a point than its image.
     terms : int or None
-        Of how many terms it is the sum or the mean, where it has ``sampled``.
+        Number of terms of the sum or the mean, if the function has ``sampled``.
     doubtful : bool
-        Whether it may be another function than it is said to be: not convex, or with another gradient.
+        Whether the function may be not convex, or the gradient not its own.
     gradient_is_free : bool
         Whether a value comes with its gradient.
     epsilon : float
         The precision of values and gradients.
     precision : tuple
-        What that goes by, if it is found out as a run goes.
+        The observations behind ``epsilon``, if a run collects them.
     """
 
     dim: int
@@ -65,7 +65,7 @@ class Function(ABC):
 
     @abstractmethod
     def image(self, x: np.ndarray) -> np.ndarray:
-        """Return what methods keep beside x."""
+        """Return what methods keep in addition to x."""
 
     @abstractmethod
     def image_of(self, atom: Atom) -> np.ndarray:

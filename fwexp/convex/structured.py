@@ -155,7 +155,7 @@ class MatchingPolytope(ConvexSet):
 
 
 def svm_game(problem: Problem, radius: float) -> Bilinear:
-    """Return the structural SVM with ||w|| <= radius in place of a regulariser, as a saddle point in (w, z).
+    """Return the structural SVM with ||w|| <= radius instead of a regulariser, as a saddle point in (w, z).
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def check_text(path: Path, *, size: int, sha256: str) -> str:
 
 
 def check_bytes(path: Path, *, size: int, sha256: str) -> str:
-    """Check the bytes of a file against size and checksum; like `check_text`, but for binary files."""
+    """Check the bytes of a file against size and checksum; as `check_text` does for text files."""
     try:
         found = path.stat().st_size
         data = path.read_bytes() if found == size else b""

@@ -20,7 +20,7 @@ LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is l
 def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     """Download ``file`` into ``data_dir``, check it, and only then give it its name.
 
-    A file that is there already is replaced, and kept beside the new one with the suffix ``.old``.
+    A file that is there already is replaced, and kept next to the new one with the suffix ``.old``.
 
     Parameters
     ----------

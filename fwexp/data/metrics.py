@@ -1,4 +1,4 @@
-"""What people of a field report of predictions, beside the loss that is trained for."""
+"""What people of a field report of predictions, in addition to the loss that is trained for."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain

@@ -1,7 +1,7 @@
 """Scheme ``local``, for cheap oracles: workers keep the dual blocks of their parts, and take the steps themselves.
 
     1  v = A a, with the shift of ``acceleration``, is sent to all K parts
-    2  each takes steps of its own blocks, around v, with K times the curvature: lam/K in place of lam
+    2  each takes steps of its own blocks, around v, with K times the curvature: lam/K instead of lam
     3  v <- v + (sum of their changes of v) / K,   since a change of a block moves v there K times as far
 
 Added updates (CoCoA+, Ma, Smith, Jaggi, Jordan, Richtarik and Takac, ICML 2015, with sigma' = K). With s_k the change of A a by
@@ -34,7 +34,7 @@ FAN_IN = 8  # changes that are summed at one place
 
 @dataclass
 class LocalState:
-    """All that a run changes, but for the dual blocks, of which there are copies."""
+    """The state of a run; it has copies of the dual blocks."""
 
     lam: float
     iterate: Iterate  # its losses and gaps are those of parts: the sums of n ell_i, and of G_i times K/n; its blocks are on workers

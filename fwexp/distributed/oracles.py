@@ -1,6 +1,6 @@
 """Scheme ``oracles``, for costly ones: workers answer with labelings, and block steps are taken here.
 
-    1  every part has up to ``in_flight`` messages of ``tau`` examples and a recent w in work
+    1  every part has up to ``in_flight`` messages of ``tau`` examples and a recent w
     2  for each answer y, whenever it comes: an exact line-search step of its block towards y, at the w of now
     3  while nothing comes: a step of a random block within its stored labelings (``replay``)
 

@@ -30,12 +30,12 @@ class Options:
     round : float
         ``local``: passes of a worker between two exchanges.
     snapshot : float
-        ``local``: passes after which the dual blocks of all parts are copied to where `solve` was called: what is lost with a
-        worker is no more than was done since.
+        ``local``: passes after which the dual blocks of all parts are copied to the process that called `solve`; the loss of a
+        worker costs no more than the work since.
     tau : int, optional
         ``oracles``: examples per message; by default about 0.1 s of oracle calls.
     in_flight : int
-        ``oracles``: messages that a part has in work or waiting.
+        ``oracles``: messages that a part computes or has waiting.
     replay : bool
         ``oracles``: whether steps with stored labelings are taken while nothing comes.
     """

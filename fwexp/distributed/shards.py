@@ -1,8 +1,8 @@
 """Problems whose examples are with the workers of a Dask cluster, in parts.
 
-A part is a Dask future (`fwexp.distributed.worker.Part`), so that Dask keeps it, and makes it anew from its data where a worker
-dies. What does not answer in time is made anew on another worker, and asked again there: questions are about the data, and
-may be answered as often as one likes, or about dual blocks, which are lost then, as whoever asks is told.
+A part is a Dask future (`fwexp.distributed.worker.Part`): Dask keeps it, and creates it again from its data if a worker dies. A
+part that does not answer in time is created again on another worker, which gets the same messages. Messages about the data can
+be answered any number of times. Dual blocks are lost with the worker, and the answer to a message about them says so.
 """
 
 import asyncio
@@ -184,7 +184,7 @@ class Shards(CallbackProblem):
     def gather(
         self, name: str, args: Callable[[int], tuple], parts: Iterable[int] | None = None, stop: Callable[[], bool] | None = None
     ) -> dict:
-        """Ask parts; return the answers by part, but for those whose dual blocks are lost.
+        """Ask parts; return the answers by part, without those whose dual blocks are lost.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ SLICE = 1e-3  # seconds for which a process has a core, where several want it
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds that things take: of processors, but for ``call`` and ``latency``.
+    """Seconds of processors, except ``call`` and ``latency``, which are seconds of waiting.
 
     Attributes
     ----------
@@ -29,17 +29,17 @@ class Costs:
     work : float
         A call, or a step of ``local``, on a worker's core.
     aside : float
-        What a worker's core does beside a call, while that waits.
+        Work of a worker's core during a call that waits.
     step : float
         A step of ``oracles`` in the main process.
     message : float
         A message there and back in the main process, without its numbers.
     worker_message : float
-        Likewise on the worker.
+        A message and its answer on the worker, without its numbers.
     exchange : float
-        What the main process does once in a round of ``local``.
+        Work of the main process once in a round of ``local``.
     latency : float
-        A message there and back, in which nobody works.
+        A message and its answer on the way, without work of any process.
     byte, worker_byte : float
         A byte of these numbers.
     copy, worker_copy : float
@@ -162,7 +162,7 @@ class Cluster:
 
     @property
     def _slowness(self) -> float:
-        """Seconds per second of processor time, for whoever has a core."""
+        """Seconds per second of processor time, for a process that has a core."""
         machine, cores = self.machine, self.cores
         return (
             machine.turns

@@ -402,7 +402,7 @@ class CertifiedSVM(BaseEstimator):
 
     @abstractmethod
     def _learned(self) -> dict:
-        """Return what a file holds beside the parameters and the result."""
+        """Return what a file holds in addition to the parameters and the result."""
 
     @abstractmethod
     def _restore(self, **learned) -> None:

@@ -15,7 +15,7 @@ from fwexp.jit.compilation import array_kernel, inlined
 
 # Numbers of nodes and arcs are unsigned: an index with a sign is looked at on every access, for it might count from the end.
 ONE = np.uint32(1)
-NONE = np.uint32(2**32 - 1)  # in place of a node or an arc
+NONE = np.uint32(2**32 - 1)  # instead of a node or an arc
 
 # Parents of nodes are arcs, from the node to its parent, or one of these; ``ORPHAN`` is the least of them.
 FREE, TERMINAL, ORPHAN = NONE, np.uint32(2**32 - 2), np.uint32(2**32 - 3)

@@ -1,7 +1,7 @@
 """The files of a figure: the picture or table, its numbers, and where both come from. Equal figures are equal files.
 
-The JSON is the last of them to be written and has the checksums of the others, and of itself: what somebody changed, cut or
-mixed with another figure, or a writer that was killed left half done, is not read as a figure.
+The JSON is the last of them to be written and has the checksums of the others, and of itself: files that were changed, cut
+or mixed with another figure, or that a killed process left incomplete, are not read as a figure.
 """
 
 import io

@@ -134,7 +134,7 @@ class Solver(Iteration):
 
     @classmethod
     def memory(cls, problem, options, iterates) -> int:
-        """Return how many bytes a run takes at least, beside its problem and what it has already.
+        """Return how many bytes a run takes at least, in addition to its problem and what it has already.
 
         Parameters
         ----------

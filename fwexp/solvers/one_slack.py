@@ -218,7 +218,7 @@ class OneSlack(Solver):
 
 
 def new_cache(problem, size: int) -> ActiveSets:
-    """Return room for ``size`` labelings per example beside the true one."""
+    """Return room for ``size`` labelings per example in addition to the true one."""
     return new_active_sets(problem, np.full(problem.n, size + 1, dtype=np.int64))
 
 

@@ -1,8 +1,8 @@
 """The one commit point of a run: its ``run.json``, which has the checksums of the other files.
 
-New files are written beside those that they replace, under hidden names that tell what they hold. Once ``run.json`` has been
-replaced, in one step, they are those of the run; then they take their names, at the latest when somebody writes or tidies here
-again. Until then readers find them under the hidden ones.
+New files are written next to those that they replace, under hidden names that tell what they hold. Once ``run.json`` has been
+replaced, in one step, the new files are those of the run. They get their final names then, or when the next process writes or
+tidies here. Until then readers find them under the hidden names.
 
 Only files that are as recorded are replaced or removed. Others, such as damaged ones, links and folders, are kept with
 ``.old`` behind their name.
@@ -53,14 +53,14 @@ def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None
     contents : mapping
         What its files hold, by their names.
     record : mapping
-        What its ``run.json`` says, but for the checksums of these files.
+        The content of ``run.json``, without the checksums of these files.
 
     Raises
     ------
     OSError
         It cannot be written; the older one is as it was.
     """
-    if folder.is_symlink() or not folder.is_dir():  # the folder that a link names is somebody's own
+    if folder.is_symlink() or not folder.is_dir():  # the target of a link does not belong to the store
         _set_aside(folder)
     files = {name: fingerprint(content) for name, content in contents.items()}
     with _claimed(folder, PATIENCE) as mine:
@@ -113,7 +113,7 @@ def _settle(folder: Path) -> None:
     for path in [path for name in FILES for path in folder.glob(f".{name}.{'[0-9a-f]' * 12}")]:
         name, _, digest = path.name[1:].rpartition(".")
         if not _sha256_of(path).startswith(digest):
-            continue  # somebody else's
+            continue  # fwexp did not write it
         if sums.get(name, "").startswith(digest):
             if (folder / name).is_symlink() or not (folder / name).is_file():
                 _set_aside(folder / name)

@@ -22,7 +22,7 @@ KERNEL_OF_BLAS = (
 
 @functools.cache
 def provenance() -> dict:
-    """Return what is recorded beside every run, as plain data."""
+    """Return the record of the origin of every run, as plain data."""
     return {
         **software(),
         **build(),
@@ -110,7 +110,7 @@ def _kernel_of_blas(extension: str) -> str | None:
 def git_state(root: Path) -> dict | None:
     """Return ``{"commit": ..., "dirty": ...}`` of the checkout whose top folder is ``root``; None if it is none.
 
-    An installed package may lie inside somebody else's checkout, which is not its source.
+    An installed package may lie inside the checkout of another project, which is not its source.
     """
     top = _git(root, "rev-parse", "--show-toplevel")
     commit = _git(root, "rev-parse", "--verify", "HEAD")

@@ -84,7 +84,7 @@ def tidy(results_dir) -> None:
     results_dir = folders.check_folder("results_dir", results_dir)
     clean(results_dir)
     for solver in results_dir.glob("runs/*/*/"):
-        with contextlib.suppress(OSError):  # it is somebody else's, or the disk is full
+        with contextlib.suppress(OSError):  # another user owns it, or the disk is full
             _tidy(solver)
 
 
@@ -220,7 +220,7 @@ def find_runs(results_dir="results", *, include: Collection[str] = (), **filters
     results_dir : path
         The store.
     include : collection of {"partial", "failed", "damaged"}
-        What to return beside them.
+        What to return in addition to them.
     **filters
         As in `load_results`.
     """

@@ -93,7 +93,7 @@ class Grid(Task):
 
     @dataclass(frozen=True)
     class Options:
-        """The arguments of `fwexp.grid_search`, but for the ends of the grid.
+        """The arguments of `fwexp.grid_search`, without the ends of the grid.
 
         Attributes
         ----------

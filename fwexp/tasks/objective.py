@@ -19,7 +19,7 @@ from fwexp.solvers.base import Solver
 def believed(problem, primal: float) -> bool:
     """Return whether P(w) may be the true objective, as an oracle that finds the maximum makes it.
 
-    It is 0 where w is, and all losses are. An oracle of somebody's own in Python says so, too, if it returns the truth always.
+    It is 0 at w = 0 if all losses are. A Python oracle that always returns the truth makes it 0 as well.
     """
     return primal != 0.0 or isinstance(getattr(problem, "example", problem), tuple)
 

@@ -23,7 +23,7 @@ class Result:
     ----------
     w : ndarray (d,)
         Weights, in the order that the problem family documents; kernel solvers have coefficients instead, in the same
-        order with the training inputs in place of features.
+        order with training inputs instead of features.
     primal, dual, gap : float
         P(w), the highest dual objective seen, and their difference: P(w) is at most ``gap`` above the optimum. NaN for
         methods without a dual point. Where the oracle of the problem is not exact P(w) may be larger than ``primal``, nothing

@@ -9,8 +9,8 @@ COLUMNS = [
 ]
 OBJECTIVE = """\
 Tools that minimise the same function, each until P(w) is within the given part of the minimum; P(w) and the bound of the
-minimum are ours. The others' tolerance is the loosest that suffices, which nobody knows beforehand; ours stops by its
-certificate, whose evaluations are in its time. *x fwexp* is their time over ours, round by round: below 1 it loses.
+minimum are ours. The other tools have the loosest tolerance that suffices, which a user cannot know in advance; fwexp stops by
+its certificate, whose evaluations are in its time. *x fwexp* is their time over ours, round by round: below 1 fwexp loses.
 """
 TASK = """\
 Tools that learn to predict the same by objectives of their own: training time, and the mean share of wrong labels of a test

@@ -1,7 +1,7 @@
-"""A tagger from a plain text, as who needs one writes it with `ChainSVM` and with CRFsuite: the same features of words as dicts.
+"""A tagger from a plain text, written with `ChainSVM` and with CRFsuite: both take the same features of words, as dicts.
 
-`ours` is all that there is to write, beside the features. CRFsuite is called as sklearn-crfsuite calls it, with the defaults of
-that: L-BFGS, 100 iterations. Times are of the processor, from lists of words and labels to a model, features included.
+`ours` is all the code that a user writes, except the features. CRFsuite is called as sklearn-crfsuite calls it, with the defaults
+of that: L-BFGS, 100 iterations. Times are processor times, from lists of words and labels to a model, features included.
 """
 
 import tempfile

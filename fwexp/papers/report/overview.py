@@ -141,7 +141,7 @@ def inventory(pages: Mapping[str, Mapping]) -> dict:
 
 
 def words() -> dict:
-    """Return what the glossary needs beside its text."""
+    """Return what the glossary needs in addition to its text."""
     return {"regimes": {name: method.label for name, method in style.METHODS.items() if name.startswith("cache_")}}
 
 

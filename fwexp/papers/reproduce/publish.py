@@ -46,7 +46,7 @@ def part_of(name: str) -> str:
 
 
 def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list[Path]:
-    """Write the published copies of a store, in place of those that are there.
+    """Write the published copies of a store, and replace those of before.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
 
 
 def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
-    """Copy what is published of other parts, but for what is damaged, and return where it comes from, if that can be read."""
+    """Copy the undamaged published files of other parts; return their origin, if that can be read."""
     left_out = set()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         place = path.relative_to(folder)

@@ -134,7 +134,7 @@ def _provenance(record) -> Iterator[str]:
 
 
 def _sealed(path: Path, suffixes: Sequence[str], *of: str) -> tuple[dict | None, str]:
-    """Return what the JSON beside a file says, or None and why it is not believed; only to the first file that is there."""
+    """Return what the JSON next to a file says, or None and why it is not believed; only to the first file that is there."""
     present = sorted(suffix for suffix in suffixes if path.with_suffix(suffix).is_file())
     try:
         return read_record(path.with_suffix(""), suffixes, *of), ""
