@@ -57,7 +57,7 @@ def read_text(path: Source) -> str:
 
 
 @contextlib.contextmanager
-def naming(path: Source) -> Iterator[None]:
+def naming(path: Source | str) -> Iterator[None]:
     """Raise a ParameterError about the content of a file as an error of the file."""
     try:
         yield
