@@ -333,7 +333,7 @@ def checkout(tmp_path):
 
 def make(checkout, *arguments):
     command = ["make", "-C", str(checkout), f"PYTHON={sys.executable}", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MAKEFLAGS": ""}, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MAKEFLAGS": ""}, timeout=600, check=False)
 
 
 def test_make_clean_removes_only_what_make_created(checkout):

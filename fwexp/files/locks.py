@@ -5,6 +5,10 @@ file, which either succeeds or finds the name taken, also on NFS, and its owner 
 is gone, or that nobody touched while this process watched it for long, is taken over with the next number, which again one taker
 gets; the highest number counts. What times the file has does not matter, only whether they change: clocks of hosts need not agree,
 nor go right.
+
+The package filelock serves none of the uses. Its locks of the system fail on network file systems without a lock server, do not
+tell which process holds one (sweeps print that, and count deaths of workers), and leave files in folders of results. Its lock by a
+file is not taken over from a process that has died. Kernels take claims as well, because home folders lie on such file systems.
 """
 
 import contextlib

@@ -12,6 +12,8 @@ OTHERS = stat.S_IWGRP | stat.S_IWOTH  # may write
 def users_folder(name: str) -> Path:
     """Return ``fwexp/<name>`` in the user's cache folder: ``XDG_CACHE_HOME``, else ``~/.cache``.
 
+    The package platformdirs would replace the first line only, and choose another folder than the documented one on macOS.
+
     Raises
     ------
     OSError

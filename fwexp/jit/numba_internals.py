@@ -4,10 +4,11 @@ If a name is missing, or numba is newer than what was tested, fwexp uses the pub
 they take longer to compile and every process compiles its own. `pyproject.toml` accepts no newer numba for the same reason.
 """
 
-import importlib
 from functools import cache
 
 import numba
+
+from fwexp import internals
 
 __all__ = ["NEWER", "USED", "are_available", "missing"]
 
@@ -46,28 +47,12 @@ USED = {
 }
 
 
-def _has(name: str) -> bool:
-    """Return whether a module has an attribute, or a class in the module, given by their dotted name."""
-    parts = name.split(".")
-    for end in range(len(parts) - 1, 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:end]))
-        except ImportError:
-            continue
-        for part in parts[end:]:
-            if not hasattr(found, part):
-                return False
-            found = getattr(found, part)
-        return True
-    return False
-
-
 @cache
 def missing() -> tuple[str, ...]:
     """Return the names of `USED` that this numba does not have, all of them if it is a version that was not tested."""
     if tuple(map(int, numba.__version__.split(".")[:2])) >= NEWER:
         return tuple(USED)
-    return tuple(name for name in USED if not _has(name))
+    return internals.missing(USED)
 
 
 def are_available() -> bool:

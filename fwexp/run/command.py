@@ -2,19 +2,18 @@
 
 # ruff: noqa: T201
 
-import argparse
 import contextlib
+import itertools
 import os
 import re
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import hydra
 from hydra import version
-from hydra._internal.utils import _run_hydra, get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 
@@ -22,12 +21,14 @@ from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed
 from fwexp.files import folders
-from fwexp.run import launching, runner, sweep, work
+from fwexp.run import hydra_internals, launching, runner, sweep, work
 from fwexp.run.config import canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_loader import started_by_us
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
+TAKE_VALUES = ("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir")
+RERUN = "--experimental-re"  # Hydra's flags may be cut short.
 
 
 def main(arguments: list[str]) -> int:
@@ -40,10 +41,9 @@ def main(arguments: list[str]) -> int:
     sweep.register()
     version.setbase("1.3")
     try:
-        parser, flags = read_arguments([_plain_folder(argument) for argument in arguments])
-        mode = RunMode.MULTIRUN if flags.multirun else RunMode.RUN
-        with _as_a_command(), started_by_us(mode):
-            _run_hydra(flags, parser, remember, str(conf_dir()), sweep.CONFIG_NAME)
+        arguments = [_plain_folder(argument) for argument in arguments]
+        with _as_a_command():
+            _start(arguments, remember) if hydra_internals.are_available() else _start_publicly(arguments, remember)
         return _run(*composed[0]) if composed else 0
     except COMPOSING as error:
         raise explain(error) from error
@@ -55,18 +55,63 @@ def main(arguments: list[str]) -> int:
         return 2 if end.code else 0
 
 
-def read_arguments(arguments: list[str]) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
-    """Return Hydra's parser and what it reads, in any order; what it cannot read is one line."""
-
-    def refuse(message: str) -> None:
-        raise OptionError(f"{message} (see fwexp run --help)")
+def _start(arguments: list[str], remember: Callable) -> None:
+    from hydra._internal.utils import _run_hydra, get_args_parser
 
     parser = get_args_parser()
-    parser.error = refuse
+    parser.error = _refuse
     flags = parser.parse_intermixed_args(arguments)
-    if flags.experimental_rerun is not None:  # unpickles a file
-        raise OptionError("--experimental-rerun is not supported: stored runs are run again with force=true")
-    return parser, flags
+    if flags.experimental_rerun is not None:
+        _refuse_rerun()
+    with started_by_us(RunMode.MULTIRUN if flags.multirun else RunMode.RUN):
+        _run_hydra(flags, parser, remember, str(conf_dir()), sweep.CONFIG_NAME)
+
+
+def _start_publicly(arguments: list[str], remember: Callable) -> None:
+    """Start Hydra as any application does. It uses a loader of its own then, so configurations are composed and checked before.
+
+    Hydra explains in several lines which arguments it cannot read.
+    """
+    flags, overrides = split(arguments)
+    if any(flag.startswith(RERUN) for flag in flags):
+        _refuse_rerun()
+    if not any(flag in ("-h", "--help", "--hydra-help") for flag in flags):
+        folders_before = [f"hydra.searchpath=[file://{Path(name).absolute()}]" for name in _values(flags, "--config-dir", "-cd")]
+        mode = RunMode.MULTIRUN if is_sweep(flags) else RunMode.RUN
+        with sweep.hydra_loader() as loader:
+            loader.load_configuration(sweep.CONFIG_NAME, [*folders_before, *overrides], run_mode=mode)
+    sys.argv[1:] = [*flags, *overrides]
+    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME)(remember)()
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the flags among Hydra's arguments, with their values, and the overrides."""
+    flags, overrides, takes = [], [], False
+    for argument in arguments:
+        is_flag = takes or argument.startswith("-")
+        (flags if is_flag else overrides).append(argument)
+        takes = not takes and argument in TAKE_VALUES
+    return flags, overrides
+
+
+def is_sweep(flags: Sequence[str]) -> bool:
+    """Return whether flags ask for a sweep."""
+    return not {"-m", "--multirun"}.isdisjoint(flags)
+
+
+def _values(flags: Sequence[str], *names: str) -> list[str]:
+    """Return the values of a flag."""
+    apart = [value for name, value in itertools.pairwise(flags) if name in names]
+    return apart + [value for flag in flags for name, equals, value in [flag.partition("=")] if equals and name in names]
+
+
+def _refuse(message: str) -> None:
+    raise OptionError(f"{message} (see fwexp run --help)")
+
+
+def _refuse_rerun() -> None:
+    """Reject the flag that unpickles a file."""
+    raise OptionError("--experimental-rerun is not supported: stored runs are run again with force=true")
 
 
 @contextlib.contextmanager

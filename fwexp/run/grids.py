@@ -90,9 +90,9 @@ def _parser(loader) -> OverridesParser:
 
 
 @functools.lru_cache(maxsize=1)
-def _parts(loader, config_name: str, common: tuple[str, ...]) -> Parts:
+def _parts(loader) -> Parts:
     """Return the parts of configurations for all experiments of a loader: each is read and put together once."""
-    return Parts(loader, config_name, common)
+    return Parts(loader)
 
 
 class _Composer:
@@ -103,7 +103,7 @@ class _Composer:
         self._loader, self._config_name, self._common = loader, config_name, [*common, *given]
         self._parse = parser.parse_override
         self._value = functools.cache(self._read)
-        self._parts = _parts(loader, config_name, tuple(common))
+        self._parts, self._looks_elsewhere = _parts(loader), any("hydra.searchpath" in text for text in common)
         self._needed = {*GROUPS, *(self._parse(text).key_or_group for text in given)}
         self._composed = {(): _without_hydra(config)}
         self._chosen = {f"{group}={name}" for group, name in self._composed[()][1].items()}
@@ -142,6 +142,8 @@ class _Composer:
 
     def _put_together(self, choices: tuple[str, ...]) -> dict | None:
         """Return that without composing where some choices only put a part in place of another; None elsewhere."""
+        if self._looks_elsewhere:  # than where parts are read
+            return None
         named = dict(text.split("=", 1) for text in choices if "=" in text)
         parts = {group: part for group, name in named.items() if (part := self._parts.part(group, name))}
         if not parts or len(named) < len(choices) or not named.keys() <= set(GROUPS):  # it may also add or delete

@@ -1,62 +1,22 @@
-"""Hydra with a loader of ours: it would read every file again for each configuration, and make use of it before we see it."""
+"""Hydra's loader of configurations, whose compositions are checked before Hydra makes use of them."""
 
 import contextlib
-import copy
-import pickle
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import CachingConfigRepository
-from hydra._internal.hydra import Hydra
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
-from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from fwexp.errors import OptionError, ParameterError
+from fwexp.run import hydra_internals
 from fwexp.run.hydra_settings import check_hydra
 from fwexp.store.keys import GROUPS
 
 
-class Remembering(CachingConfigRepository):
-    """A repository that reads a configuration once, and hands out copies: merging changes what is merged."""
-
-    pickles: dict[str, bytes | None]  # None of what cannot be pickled, such as schemas
-    own_parts: dict[tuple, DictConfig]  # of Hydra, by the files in them
-
-    def __init__(self, delegate) -> None:
-        super().__init__(delegate)
-        self.pickles, self.own_parts = {}, {}
-
-    def load_config(self, config_path: str):
-        """Return the configuration at a path, or None."""
-        if config_path not in self.pickles:
-            self.pickles[config_path] = _pickled(super().load_config(config_path))
-        pickled = self.pickles[config_path]  # which takes a fraction of the time of a deep copy
-        return copy.deepcopy(super().load_config(config_path)) if pickled is None else pickle.loads(pickled)
-
-    def initialize_sources(self, config_search_path) -> None:
-        """Read from other folders from now on; copies of this loader do not."""
-        self.delegate, self.cache, self.pickles, self.own_parts = copy.deepcopy(self.delegate), {}, {}, {}
-        super().initialize_sources(config_search_path)
-
-    def __deepcopy__(self, memo) -> "Remembering":
-        """Return a copy that keeps what was read, because Hydra copies before it composes and may choose other folders."""
-        other = Remembering.__new__(Remembering)
-        other.__dict__ |= self.__dict__
-        return other
-
-
-def _pickled(value) -> bytes | None:
-    try:
-        return pickle.dumps(value)
-    except pickle.PicklingError:
-        return None
-
-
-def _check_choice(override: Override, repo) -> None:
+def _check_choice(override: Override, loader: ConfigLoader) -> None:
     """Refuse what chooses nothing, or several, from a group, or leaves it out: Hydra says that references lead nowhere."""
     key = override.key_or_group
     if not key:
@@ -66,74 +26,74 @@ def _check_choice(override: Override, repo) -> None:
         raise OptionError(f"an experiment is chosen by +experiment={given}, got {override.input_line!r}")
     if override.is_delete() and key in GROUPS:
         raise OptionError(f"{key} cannot be left out, got {override.input_line!r}")
-    if override.type is not OverrideType.CHANGE or override.is_sweep_override() or not repo.group_exists(key):
+    if override.type is not OverrideType.CHANGE or override.is_sweep_override() or not (names := loader.get_group_options(key)):
         return
     if not isinstance(value := override.value(), str | dict) or not value:
         given = override.input_line.partition("=")[2]
-        accepted = ", ".join(repo.get_group_options(key))
+        accepted = ", ".join(names)
         raise ParameterError(f"{key} must be one name, or several with commas and -m, got {given!r}; accepted: {accepted}")
 
 
-class _Merged(NamedTuple):
-    """In a list of files, some that are merged already."""
+class Loader(ConfigLoader):
+    """A loader of Hydra's, which checks what is chosen and what comes of it: Hydra sets up logging at once."""
 
-    config: DictConfig
+    def __init__(self, loader: ConfigLoader) -> None:
+        self._loader = loader
 
-
-class Loader(ConfigLoaderImpl):
-    """Hydra's loader of configurations, which reads each once and checks what it composes: Hydra sets up logging at once."""
-
-    def __init__(self, config_search_path) -> None:
-        super().__init__(config_search_path)
-        self.repository = Remembering(self.repository)
-
-    def _parse_overrides_and_create_caching_repo(self, config_name, overrides):
-        parsed, repo = super()._parse_overrides_and_create_caching_repo(config_name, overrides)
-        for override in parsed:
-            _check_choice(override, repo)
-        return parsed, repo
-
-    def _compose_config_from_defaults_list(self, defaults, repo) -> DictConfig:
-        """Merge what the files hold; Hydra's own part, half of the work and mostly the same, is merged once."""
-        count = 1 + [default.config_path for default in defaults].index("hydra/config")
-        files, merged = tuple((default.config_path, default.package) for default in defaults[:count]), repo.delegate.own_parts
-        if files not in merged:
-            merged[files] = super()._compose_config_from_defaults_list(defaults[:count], repo)
-        return super()._compose_config_from_defaults_list([_Merged(merged[files]), *defaults[count:]], repo)
-
-    def _load_single_config(self, default, repo) -> ConfigResult:
-        if isinstance(default, _Merged):
-            return ConfigResult(provider="fwexp", path="", config=copy.deepcopy(default.config), header={})
-        return super()._load_single_config(default, repo)
-
-    def load_configuration(self, *arguments, **options):
-        """Return what it composes, if none of that would be called, ignored or written beside the store."""
-        config = super().load_configuration(*arguments, **options)
+    def load_configuration(self, config_name, overrides, *arguments, **options) -> DictConfig:
+        """Return what the loader composes, if none of that would be called, ignored or written beside the store."""
+        for override in OverridesParser.create().parse_overrides(list(overrides)):
+            _check_choice(override, self)
+        config = self._loader.load_configuration(config_name, overrides, *arguments, **options)
         check_hydra(config)
         return config
 
+    def load_sweep_config(self, master_config, sweep_overrides) -> DictConfig:
+        """Return the configuration of a job."""
+        return self._loader.load_sweep_config(master_config, sweep_overrides)
 
-class _Hydra(Hydra):
-    mode: RunMode
+    def get_search_path(self):
+        """Return where it looks for files."""
+        return self._loader.get_search_path()
 
-    def get_mode(self, *_, **__) -> RunMode:
-        """Return what the flag -m says: Hydra would compose everything once more to ask the configuration."""
-        return self.mode
+    def get_sources(self) -> list:
+        """Return what reads the files there."""
+        return self._loader.get_sources()
+
+    def list_groups(self, parent_name: str) -> list[str]:
+        """Return the groups in a group."""
+        return self._loader.list_groups(parent_name)
+
+    def get_group_options(self, group_name: str, *arguments, **options) -> list[str]:
+        """Return what can be chosen from a group; nothing if there is no such group."""
+        return self._loader.get_group_options(group_name, *arguments, **options)
+
+    def compute_defaults_list(self, *arguments, **options):
+        """Return which files are composed."""
+        return self._loader.compute_defaults_list(*arguments, **options)
+
+
+def checked(loader: ConfigLoader) -> Loader:
+    """Return a loader that checks."""
+    return loader if isinstance(loader, Loader) else Loader(loader)
 
 
 @contextlib.contextmanager
 def started_by_us(mode: RunMode) -> Iterator[None]:
-    """Have Hydra start in this mode with a `Loader`: it takes none, but all its ways to start go through one function."""
-    start = Hydra.create_main_hydra2
+    """Have Hydra start in this mode with a `Loader`, one that reads each file once if this Hydra allows."""
+    if hydra_internals.are_available():
+        from fwexp.run import hydra_quick
 
-    def create(task_name: str, config_search_path) -> Hydra:
-        hydra = _Hydra(task_name, Loader(config_search_path))
-        hydra.mode = mode
-        GlobalHydra.instance().initialize(hydra)
-        return hydra
-
-    Hydra.create_main_hydra2 = create
-    try:
+        with hydra_quick.starting(mode, checked):
+            yield
+    else:
         yield
-    finally:
-        Hydra.create_main_hydra2 = start
+
+
+def current() -> Loader | None:
+    """Return the loader with which Hydra was started by `started_by_us`, if it was."""
+    hydra = GlobalHydra.instance()
+    if not hydra.is_initialized():
+        return None
+    loader = hydra.config_loader()
+    return loader if isinstance(loader, Loader) else None

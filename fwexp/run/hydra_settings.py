@@ -7,7 +7,7 @@ wrote it: the launcher alone is chosen by such a name, from a list.
 from collections.abc import Iterator
 
 from hydra.core.config_store import ConfigStore
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from fwexp.errors import OptionError, ParameterError, shown, unknown
@@ -71,46 +71,31 @@ def _check_launcher(config: DictConfig) -> None:
 
 def check_targets(config: DictConfig) -> None:
     """Refuse a ``_target_`` anywhere in a composed configuration, but for those in `CALLED`."""
-    for key, value in _targets("", config):
+    for key, value in _targets(config, "", OmegaConf.to_container(config, resolve=False)):
         if value not in CALLED.get(key, ()):
             accepted = f"; accepted: {', '.join(CALLED[key])}" if key in CALLED else ": configurations call nothing"
             raise OptionError(f"{key} cannot be set, got {shown(value)}{accepted}")
 
 
-def _targets(key: str, node) -> Iterator[tuple[str, object]]:
+def _targets(config: DictConfig, key: str, value) -> Iterator[tuple[str, object]]:
     """Yield every key that ends in ``_target_`` with its text, also in what references stand for."""
-    if isinstance(node, DictConfig | ListConfig):
-        if node._is_interpolation():
-            yield from _referred(key, node._value())
-        elif not node._is_none() and not node._is_missing():
-            items = node.items_ex(resolve=False) if isinstance(node, DictConfig) else enumerate(node._iter_ex(resolve=False))
-            for name, _ in items:
-                below = node._get_node(name)
-                place = f"{key}.{name}".lstrip(".")
-                if name == "_target_":
-                    yield place, below._value()  # not what it refers to, which may be another thing later
-                elif OmegaConf.is_interpolation(node, name):
-                    value = below._value()  # text, of which no mapping comes with more around it, or it is looked at elsewhere
-                    if not isinstance(value, str) or (":" in value and value.startswith("${") and value.endswith("}")):
-                        yield from _resolved(place, node, name, value)
-                else:
-                    yield from _targets(place, below)
-
-
-def _resolved(key: str, node, name, text) -> Iterator[tuple[str, object]]:
-    """Yield what `_targets` finds in the value of a reference that is computed."""
-    try:
-        value = node[name]
-    except OmegaConfBaseException:
-        yield from _referred(key, text)
-        return
-    yield from _targets(key, value)
-
-
-def _referred(key: str, text) -> Iterator[tuple[str, object]]:
-    """Yield what a reference without a value yet may become: a mapping, where it makes one of text."""
-    if any(maker in str(text) for maker in ("oc.create", "oc.decode", "oc.dict")):
-        yield f"{key}._target_", text
+    if isinstance(value, dict | list):
+        for name, below in value.items() if isinstance(value, dict) else enumerate(value):
+            place = f"{key}.{name}".lstrip(".")
+            if name == "_target_":
+                yield place, below  # not what it refers to, which may be another thing later
+            else:
+                yield from _targets(config, place, below)
+    elif isinstance(value, str) and "${" in value and ":" in value and value.startswith("${") and value.endswith("}"):
+        # A reference that is computed; text with more around it becomes no mapping, and what else is referred to has its own place.
+        try:
+            found = OmegaConf.select(config, key, throw_on_resolution_failure=True)
+        except OmegaConfBaseException:
+            found = None
+        if OmegaConf.is_config(found):
+            yield from _targets(found, key, OmegaConf.to_container(found, resolve=False))
+        elif found is None and any(maker in value for maker in ("oc.create", "oc.decode", "oc.dict")):
+            yield f"{key}._target_", value  # It has no value yet, and may become a mapping.
 
 
 def _check_logging(key: str, value) -> None:

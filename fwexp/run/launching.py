@@ -77,11 +77,18 @@ def _workers(config, folder: Path) -> Iterator:
 
 @contextlib.contextmanager
 def _patience() -> Iterator[None]:
-    """Make submitit's launcher wait for all jobs, instead of raising an error when the first one dies."""
-    from submitit import Job
-    from submitit.core.utils import UncompletedJobError
+    """Make submitit's launcher wait for all jobs, instead of raising an error when the first one dies.
 
-    results = Job.results
+    The launcher has no option for that. If submitit has no such method, a dead job ends the launch and the others start again.
+    """
+    try:
+        from submitit import Job
+        from submitit.core.utils import UncompletedJobError
+
+        results = Job.results
+    except (ImportError, AttributeError):
+        yield
+        return
 
     def patient(job) -> list:
         try:

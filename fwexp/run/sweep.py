@@ -27,7 +27,7 @@ from fwexp.run import dask_launcher, grids, launching, relay, runner, work
 from fwexp.run.config import LAUNCHERS, conf_dir, conf_dirs, execution_settings, quote, register_schema
 from fwexp.run.dask_launcher import DaskLauncher
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_loader import Loader, started_by_us
+from fwexp.run.hydra_loader import checked, current, started_by_us
 from fwexp.run.hydra_settings import SWEEPER
 from fwexp.run.work import Todo
 from fwexp.store.keys import GROUPS, STALE, key_of
@@ -60,7 +60,9 @@ class GridSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> None:
         """Run all combinations of ``arguments``."""
         hydra = self._config.hydra
-        configs, where = grids.expand(self._context.config_loader, [*hydra.overrides.hydra, *arguments], hydra.job.config_name)
+        loader = checked(self._context.config_loader)
+        given = [text for text in hydra.overrides.hydra if text != "hydra.mode=MULTIRUN"]  # Hydra adds that one for -m.
+        configs, where = grids.expand(loader, [*given, *arguments], hydra.job.config_name)
         _raise_any(_execute([configs], {}, self._config, **where))
 
 
@@ -177,7 +179,7 @@ def hydra_loader() -> Iterator:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    if GlobalHydra.instance().is_initialized() and isinstance(loader := GlobalHydra.instance().config_loader(), Loader):
+    if loader := current():
         yield loader
         return
     register()
@@ -185,7 +187,9 @@ def hydra_loader() -> Iterator:
         with started_by_us(RunMode.RUN):
             started = initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp")
         with started:
-            yield GlobalHydra.instance().config_loader()
+            hydra = GlobalHydra.instance().hydra
+            hydra.config_loader = checked(hydra.config_loader)  # which `current` finds
+            yield hydra.config_loader
     except COMPOSING as error:
         raise explain(error) from error
 

@@ -56,7 +56,7 @@ def test_an_interrupt_of_all_processes_saves_the_run(tmp_path):
             lines = [next(line for line in running.stderr if line.startswith("bcfw "))]
             lines += [next(running.stderr) for _ in range(3)]
             os.killpg(running.pid, signal.SIGINT)
-            _, rest = running.communicate(timeout=60)
+            _, rest = running.communicate(timeout=600)
         finally:
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)

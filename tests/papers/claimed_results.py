@@ -7,9 +7,9 @@ import pandas as pd
 
 from fwexp.methods import method_of, variant_of
 from fwexp.papers.claims.verdict_records import needed
-from fwexp.run.config import run_key
 from fwexp.store import StoredRun
 from fwexp.store.keys import task_of
+from tests.plots.synthetic_results import frame_of
 
 N = {"ocr": 1280, "conll2000": 2000, "hansards": 1000, "digits": 1000}
 N |= {"horses": 300, "synthetic_horseseg": 150, "synthetic_lsp": 100}
@@ -111,21 +111,20 @@ def make(claim, change: Callable | None = None, drop: Callable | None = None) ->
     drop : callable
         From a configuration to whether its run is left out.
     """
-    found = [_run(config, claim.split_by, change) for config in needed(claim).values() if not (drop and drop(config))]
-    return pd.concat(found, ignore_index=True)
+    wanted = {key: config for key, config in needed(claim).items() if not (drop and drop(config))}
+    return frame_of([run for key, config in wanted.items() for run in _run(key, config, claim.split_by, change)])
 
 
-def _run(config, split_by, change):
+def _run(key, config, split_by, change):
+    """Yield the columns of a run and its facts, for each iterate."""
     record = {"lam": 1 / N[config["dataset"]["name"]]} if config.get("lam") == "1/n" else {}
     walks = task_of(config) in ("path", "grid")
-    facts = StoredRun(None, run_key(config), "converged" if walks else "max_passes", config, record).columns()
+    facts = StoredRun(None, key, "converged" if walks else "max_passes", config, record).columns()
     method = method_of(config["solver"]["name"], config["solver"], split_by)
-    frames = []
     for iterate in config.get("iterates", ["last"]):
         variant = variant_of(method, iterate)
         made = columns(variant, iterate, config)
-        frames.append(pd.DataFrame((change(variant, config, made) if change else made) | facts))
-    return pd.concat(frames, ignore_index=True)
+        yield change(variant, config, made) if change else made, facts
 
 
 def columns(variant, iterate, config):

@@ -419,7 +419,7 @@ def test_titles_are_shown_as_they_are(drawn, tmp_path, monkeypatch):
 def test_parts_that_are_published_at_once_are_all_there(drawn, published, tmp_path, monkeypatch):
     shutil.copytree(published, tmp_path / "there")
     monkeypatch.setattr(publish, "all_claims", dict)
-    both, write = threading.Barrier(2, timeout=60), publish.provenance
+    both, write = threading.Barrier(2, timeout=600), publish.provenance
     monkeypatch.setattr(publish, "provenance", lambda *given: (both.wait() and 0) or write(*given))
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda part: publish.publish(drawn, tmp_path / "there", [part]), ["quickstart", "icml2013"]))

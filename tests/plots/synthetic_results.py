@@ -5,8 +5,8 @@ import zlib
 import numpy as np
 import pandas as pd
 
-from fwexp.run.config import run_key
 from fwexp.store import StoredRun
+from fwexp.store.keys import key_of
 
 OPTIMUM = 0.1  # of every made-up problem
 PASSES = np.concatenate([[0.0], 2.0 ** np.arange(-7, 0), np.arange(1.0, 51.0), [60.0, 80.0, 130.0]])
@@ -70,7 +70,7 @@ def make_results(configs):
     """Made-up results of canonical configurations, such as those of a preset: every column is there."""
     runs = []
     for config in configs:
-        run = StoredRun(None, run_key(config), "max_passes", config, {"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
+        run = StoredRun(None, key_of(config), "max_passes", config, {"lam": 1 / 1280} if config.get("lam") == "1/n" else {})
         solver = config["solver"]
         level = 1 + zlib.crc32(str(sorted(solver.items())).encode()) % 7
         for j, iterate in enumerate(config.get("iterates", ["last"])):
@@ -86,5 +86,21 @@ def make_results(configs):
             elif "task" in config:
                 rows = {name: value[1:] if isinstance(value, np.ndarray) else value for name, value in rows.items()}
                 rows |= {"improvement": 1 + 1 / rows["passes"], "at_lam": 100 / rows["passes"]}
-            runs.append(pd.DataFrame(rows | run.columns()))
-    return concat(*runs)
+            runs.append((rows, run.columns()))
+    return frame_of(runs)
+
+
+def frame_of(runs):
+    """Return one frame of pairs of columns and facts; frames of each run, to be joined, would take most of the time of tests."""
+    facts = [{name: value for name, value in columns.items() if np.ndim(value) == 0} | given for columns, given in runs]
+    columns = [{name: value for name, value in columns.items() if np.ndim(value) and name not in given} for columns, given in runs]
+    lengths = [len(found["step"]) for found in columns]
+    frame = pd.DataFrame(facts).iloc[np.repeat(np.arange(len(runs)), lengths)].reset_index(drop=True)
+    values = {
+        name: np.concatenate([found.get(name, np.full(k, np.nan)) for found, k in zip(columns, lengths, strict=True)])
+        for name in dict.fromkeys(name for found in columns for name in found)
+    }
+    mixed = [name for name in values if name in frame]  # an array in some runs, a number in others
+    for name in mixed:
+        values[name] = np.where(frame[name].isna(), values[name], frame[name])
+    return pd.concat([frame.drop(columns=mixed), pd.DataFrame(values)], axis=1)

@@ -228,7 +228,7 @@ def test_every_name_composes_and_no_other_is_offered(group):
     names = {"solver": {*SOLVERS, *methods(), *ALIASES}, "dataset": set(DATASETS)}[group]
     with sweep.hydra_loader() as loader:
         assert set(loader.get_group_options(group)) == names == config_module.names(group)
-        part = Parts(loader, "config", []).part
+        part = Parts(loader).part
         for name in names:
             called = name
             if group == "solver":

@@ -100,12 +100,13 @@ def test_readers_always_find_a_whole_run_while_it_is_replaced(tmp_path, config, 
 
     with ThreadPoolExecutor(2) as pool:
         readers = [pool.submit(read) for _ in range(2)]
-        for level in range(1, 60):
+        for level in itertools.count(1):
             store.save(make_result(level=level), config, tmp_path)
+            if any(reader.done() for reader in readers) or (level >= 60 and len(seen) > 1):  # A reader that is done has failed.
+                break
         done.set()
         for reader in readers:
             reader.result()
-    assert len(seen) > 1
 
 
 def test_a_run_that_is_removed_and_stored_anew_while_it_is_read_is_damaged_or_whole(tmp_path, config, make_result, monkeypatch):

@@ -90,9 +90,9 @@ def test_another_blas_has_no_kernel_to_tell(tmp_path):
 def test_facts_are_found_in_no_time():
     """Without those of git, which is a process of its own."""
     provenance()  # imports
-    start = time.perf_counter()
+    start = time.process_time()
     kind, _, library = (cpu_kind(), cpu_features(), blas())
-    assert time.perf_counter() - start < 0.5  # 0.05 s, on a busy machine
+    assert time.process_time() - start < 0.5  # ten times what it takes; seconds of a processor, which others do not lengthen
     assert kind
     assert library
 
