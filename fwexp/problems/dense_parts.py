@@ -37,7 +37,7 @@ def _(problem):
     size = int(np.diff(problem.part_ptr).max())
     return protocol.Workspace(
         theta=np.zeros(size),
-        direction=np.zeros(2 * size),
+        direction=np.zeros(size),
         image=np.zeros(size),
         y=np.zeros(int(np.diff(problem.label_ptr).max()), dtype=np.int32),
         scratch=np.zeros(size),

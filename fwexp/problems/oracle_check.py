@@ -1,4 +1,4 @@
-"""Whether an oracle maximises: what it returns is compared with true and random labelings while a run lasts."""
+"""A check of oracles: what an oracle returns is compared with true and random labelings while a run lasts."""
 
 import numpy as np
 

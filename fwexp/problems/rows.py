@@ -1,4 +1,4 @@
-"""What families do with rows of inputs, for each kind of them: scores, sums, products, and what a processor fetches ahead."""
+"""Rows of inputs, of each kind: scores, sums, products and prefetching."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from fwexp.jit.prefetch import prefetch
 from fwexp.jit.vectors import EIGHT, any8, full8, load8, store8
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, NoFeatures, SparseFeatures
 
-CACHED = 1 << 17  # numbers; of so few rows that a cache holds them all, to ask for one takes longer than to wait for it
+CACHED = 1 << 17  # numbers that a cache holds; to prefetch one of fewer takes longer than to wait for it
 ROWS = (DenseFeatures, SparseFeatures, BinaryFeatures)
 
 
@@ -356,7 +356,7 @@ def _(x, start, end):
 
 @dispatched(fastmath=False)
 def prefetch_rows(x, start, end):
-    """Ask the processor for the rows start .. end."""
+    """Prefetch the rows start .. end."""
 
 
 @prefetch_rows.register(object)

@@ -117,7 +117,7 @@ def _(problem, i, y, blocks, direction):
     for e in range(count):
         direction.codes[e] = codes[e]
         direction.values[e] = -values[e]
-        direction.place[codes[e]] = e
+        direction.entry_of[codes[e]] = e
     protocol.add_psi(problem, i, y, 1.0, direction)
     protocol.close(problem, i, direction)
 

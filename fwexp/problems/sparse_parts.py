@@ -99,7 +99,7 @@ def _(problem):
             codes=np.zeros(size + 1, dtype=np.int32),  # `mark_entry` writes one past those in use
             values=np.zeros(size),
             count=np.zeros(1, dtype=np.int64),
-            place=np.full(size, -1, dtype=np.int32),
+            entry_of=np.full(size, -1, dtype=np.int32),
             row_values=np.zeros(rows * row_width(problem)),
             rows=np.zeros(rows, dtype=np.int32),
             num_rows=np.zeros(1, dtype=np.int64),
@@ -129,7 +129,7 @@ def _(problem, i, direction):
     clear_rows(problem, direction)
     for e in range(direction.count[0]):
         code = direction.codes[e]
-        direction.place[code] = -1
+        direction.entry_of[code] = -1
         if code >= size:
             direction.row_values[code - size] = direction.values[e]
             direction.touched[np.uint32(code - size) // np.uint32(width)] = 1

@@ -17,7 +17,7 @@ class SparseParts(NamedTuple):
     codes: np.ndarray  # int32, distinct
     values: np.ndarray  # float64
     count: np.ndarray  # int64 (1,), the number of entries
-    place: np.ndarray  # int32, as long as theta: the entry of a code while a vector is built, else -1
+    entry_of: np.ndarray  # int32, as long as theta: the entry of a code while a vector is built, else -1
     row_values: np.ndarray  # float64 (most rows * row_width,): the rows
     rows: np.ndarray  # int32 (most rows,), ascending: which rows are not 0
     num_rows: np.ndarray  # int64 (1,), their number
@@ -27,12 +27,12 @@ class SparseParts(NamedTuple):
 
 @register_jitable
 def add_entry(v, code, value):
-    """Add ``value`` to the entry of ``code``, a new one if there is none; ``place`` must be up to date."""
-    e = np.int64(v.place[code])
+    """Add ``value`` to the entry of ``code``, a new one if there is none; ``entry_of`` must be up to date."""
+    e = np.int64(v.entry_of[code])
     if e < 0:
         e = v.count[0]
         v.count[0] = e + 1
-        v.place[code] = e
+        v.entry_of[code] = e
         v.codes[e] = code
         v.values[e] = 0.0
     v.values[e] += value
@@ -41,9 +41,9 @@ def add_entry(v, code, value):
 @register_jitable
 def mark_entry(v, code, wanted):
     """Make ``code`` the next entry if it is wanted and has none."""
-    count, new = v.count[0], wanted and v.place[code] < 0
+    count, new = v.count[0], wanted and v.entry_of[code] < 0
     v.codes[count] = code
-    v.place[code] = count if new else v.place[code]
+    v.entry_of[code] = count if new else v.entry_of[code]
     v.count[0] = count + new
 
 

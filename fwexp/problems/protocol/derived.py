@@ -1,6 +1,7 @@
-"""Functions that follow from those of the tiers for every family: what it registers here only serves speed.
+"""Functions that follow from those of the tiers for every family: a family registers one only for speed.
 
-Those without a default beside them have it in ``fwexp.problems.labelings`` or ``fwexp.problems.dense_parts``.
+Those without a default here have one in ``fwexp.problems.labelings`` or ``fwexp.problems.dense_parts``. Families with a walk
+(``fwexp.problems.walk``) have most of them from it.
 """
 
 from typing import NamedTuple
@@ -52,7 +53,7 @@ def rescale(problem, i, c, theta):
 
 @dispatched
 def prefetch_example(problem, i):
-    """Ask the processor for the data of example i, which comes next; a family may leave it out, for only time depends on it."""
+    """Prefetch the data of example i, which is next; only the time depends on it."""
 
 
 @prefetch_example.register(object)
@@ -62,7 +63,7 @@ def _(problem, i):
 
 @dispatched
 def prefetch_vector(problem, i, blocks):
-    """Ask for block i likewise."""
+    """Prefetch block i."""
 
 
 @prefetch_vector.register(object)
@@ -72,7 +73,7 @@ def _(problem, i, blocks):
 
 @dispatched
 def prefetch_labelings(problem, i, storage, places):
-    """Ask likewise for what `score_labelings` will look at, with the labelings at ``places`` of the ``storage``."""
+    """Prefetch the data that `score_labelings` reads for the labelings at ``places`` of the ``storage``."""
 
 
 @prefetch_labelings.register(object)
@@ -141,7 +142,8 @@ def _(problem):
 def ask_ahead(problem, start, end, w, augmented, plain):
     """Announce calls of the max-oracle or ``decode`` for the examples start .. end at w (plain Python).
 
-    Where all are sooner asked at once, ``augmented`` and ``plain`` say of which of the two, and the answers wait for the calls.
+    If one call for all of them takes less time, the family makes it now and keeps the labelings: ``augmented`` of the max-oracle,
+    ``plain`` of ``decode``.
     """
 
 
@@ -248,7 +250,7 @@ def _(problem, i, blocks):
 
 @dispatched
 def set_direction(problem, i, y, blocks, direction):
-    """Set ``direction`` to p_i(y) minus block i: the way from the block to the corner y."""
+    """Set ``direction`` to p_i(y) minus block i: the way from the block to the labeling y."""
 
 
 @dispatched

@@ -38,15 +38,15 @@ def scatter(problem, i, direction, c, w):
 
 @dispatched
 def as_labeling(problem, i, y):
-    """Return a y from outside, whatever people pass, as the oracle would have written it (plain Python).
+    """Return a y that a user passes in the form in which the oracle writes it (plain Python).
 
-    Raises ``ParameterError`` where it is no labeling of example i.
+    Raises ``ParameterError`` if it is no labeling of example i.
     """
 
 
 @dispatched
 def public_labeling(problem, i, y):
-    """Return the labeling of example i in y as people see it, which the family documents (plain Python)."""
+    """Return the labeling of example i in y in the form that users see, which the family documents (plain Python)."""
 
 
 @dispatched
