@@ -139,11 +139,6 @@ def _(problem, i):
     return problem.part_ptr[i]
 
 
-@walk.num_rows.register(EnumeratedProblem)
-def _(problem, i):
-    return problem.part_ptr[i + 1] - problem.part_ptr[i]
-
-
 @walk.row_width.register(EnumeratedProblem)
 def _(problem):
     return 1

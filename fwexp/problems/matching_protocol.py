@@ -34,11 +34,6 @@ def _(problem, i):
     return problem.part_ptr[i]
 
 
-@walk.num_rows.register(MatchingProblem)
-def _(problem, i):
-    return problem.part_ptr[i + 1] - problem.part_ptr[i]
-
-
 @walk.row_width.register(MatchingProblem)
 def _(problem):
     return 1

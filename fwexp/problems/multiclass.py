@@ -156,11 +156,6 @@ def _(problem, i):
     return i
 
 
-@walk.num_rows.register(MulticlassProblem)
-def _(problem, i):
-    return 1
-
-
 @walk.scores_at.register(MulticlassProblem)
 def _(problem, i, r, w, out):
     class_scores(problem.x, i, w, problem.num_classes, problem.width, out)

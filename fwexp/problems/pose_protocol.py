@@ -62,11 +62,6 @@ def _(problem, i):
     return 0
 
 
-@walk.num_rows.register(PoseProblem)
-def _(problem, i):
-    return 0
-
-
 @walk.scratch_size.register(PoseProblem)
 def _(problem):
     cells, P = int(np.diff(problem.cell_ptr).max()), problem.num_labels

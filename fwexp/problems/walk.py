@@ -57,12 +57,7 @@ def inputs(problem):
 
 @dispatched
 def first_row(problem, i):
-    """Return which row of the inputs is the first one of example i; by default, a row has a label each."""
-
-
-@dispatched
-def num_rows(problem, i):
-    """Return how many rows example i has; by default, a row has a label each."""
+    """Return which row of the inputs is the first one of example i, or past the last one of i = n; ``label_ptr`` by default."""
 
 
 @dispatched
@@ -103,11 +98,6 @@ def _(problem):
 @first_row.register(object)
 def _(problem, i):
     return problem.label_ptr[i]
-
-
-@num_rows.register(object)
-def _(problem, i):
-    return problem.label_ptr[i + 1] - problem.label_ptr[i]
 
 
 @scratch_size.register(object)
@@ -267,6 +257,12 @@ of_walk = Implied()
 
 
 @register_jitable
+def num_rows(problem, i):
+    """Return how many rows example i has."""
+    return first_row(problem, i + 1) - first_row(problem, i)
+
+
+@register_jitable
 def shared_of(problem, w):
     """Return the weights of the shared parts."""
     return w[problem.num_weights - num_shared(problem) :]
@@ -307,8 +303,7 @@ def _(problem, i, y, c, w):
 
 @of_walk(protocol.new_sums)
 def _(problem, count):
-    rows = first_row(problem, problem.n - 1) + num_rows(problem, problem.n - 1)
-    return np.zeros((count, num_shared(problem) + rows * row_width(problem)))
+    return np.zeros((count, num_shared(problem) + first_row(problem, problem.n) * row_width(problem)))
 
 
 @of_walk(protocol.accumulate_psi)
@@ -329,4 +324,4 @@ def _(problem, total, c, w):
 
 @of_walk(protocol.prefetch_example)
 def _(problem, i):
-    prefetch_rows(inputs(problem), first_row(problem, i), first_row(problem, i) + num_rows(problem, i))
+    prefetch_rows(inputs(problem), first_row(problem, i), first_row(problem, i + 1))
