@@ -18,6 +18,7 @@ from fwexp.driver.settings import check_gap_tol
 from fwexp.errors import OptionError, ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.base_classes import BaseEstimator
 from fwexp.estimators.inherited import completed
+from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json, to_json
 from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
 from fwexp.problems.arrays import as_floats
@@ -28,7 +29,6 @@ from fwexp.tasks import saving
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
-from fwexp.templates import Template
 from fwexp.types import AnyPath, Iterate, SetOfExamples
 
 if TYPE_CHECKING:
@@ -364,8 +364,8 @@ class CertifiedSVM(BaseEstimator):
 
     def _record(self) -> dict:
         """Return what a file holds of a fitted estimator next to its result, for JSON."""
-        params = {name: _parameter(name, value) for name, value in self.get_params(deep=False).items()}
-        learned = {name: _as_text(name, value) for name, value in self._learned().items()}
+        params = {name: parameter_to_json(name, value) for name, value in self.get_params(deep=False).items()}
+        learned = {name: to_json(name, value) for name, value in self._learned().items()}
         return {"name": type(self).__name__, "params": params, "learned": learned}
 
     @classmethod
@@ -388,12 +388,12 @@ class CertifiedSVM(BaseEstimator):
             got = "that of a Result" if found is None else f"that of {shown(found.get('name'))}"
             raise ParameterError(f"path must be a file of {cls.__name__}.save, got {got}")
         try:
-            params = {name: _from_text(value) for name, value in found["params"].items() if name not in params} | params
-            learned = {name: _from_text(value) for name, value in found["learned"].items()}
+            params = {name: from_json(value) for name, value in found["params"].items() if name not in params} | params
+            learned = {name: from_json(value) for name, value in found["learned"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ParameterError(f"path must be a file of {cls.__name__}.save, got one that is damaged ({error})") from error
         for name, value in params.items():
-            if isinstance(value, _Object):
+            if isinstance(value, Unsaved):
                 raise OptionError(f"{name} was {value}, which files do not hold: pass it, load(path, {name}=...)")
         self = cls(**params)
         self.result_ = Result(**fields)
@@ -407,61 +407,6 @@ class CertifiedSVM(BaseEstimator):
     @abstractmethod
     def _restore(self, **learned) -> None:
         """Restore what `_learned` returned."""
-
-
-class _Object(str):
-    """The name of a parameter that was a function, or something else that a file does not hold."""
-
-
-def _parameter(name: str, value) -> Any:
-    try:
-        return _as_text(name, value)
-    except ParameterError:
-        return {"object": getattr(value, "__name__", type(value).__name__)}
-
-
-def _as_text(name: str, value) -> Any:
-    """Return a value for JSON, from which `_from_text` makes one like it."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.bool_ | np.number) and not isinstance(value.item(), np.generic):
-        return _as_text(name, value.item())
-    if isinstance(value, list):
-        return [_as_text(name, item) for item in value]
-    if isinstance(value, tuple):
-        return {"tuple": [_as_text(name, item) for item in value]}
-    if isinstance(value, dict):
-        return {"dict": [[_as_text(name, item) for item in pair] for pair in value.items()]}
-    if isinstance(value, slice):
-        return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, np.ndarray):
-        numbers = value.view(np.int64) if value.dtype.kind in "mM" else value  # times
-        return {"array": _as_text(name, numbers.tolist()), "dtype": value.dtype.str}
-    if isinstance(value, Template):
-        return {"template": value.text}
-    raise ParameterError(f"{name} must be made of numbers and text to be saved, got {type(value).__name__} {shown(value)}")
-
-
-def _from_text(value) -> Any:
-    if isinstance(value, list):
-        return [_from_text(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return as_array_of(_from_text(value["array"]), np.dtype(value["dtype"]))
-    ((kind, held),) = value.items()
-    kinds = {"tuple": tuple, "dict": dict, "slice": lambda held: slice(*held), "object": _Object, "template": Template}
-    return kinds[kind](_from_text(held))
-
-
-def as_array_of(values: list, dtype=None) -> np.ndarray:
-    """Return a list of anything as an array; of objects one-dimensional, also where these are sequences."""
-    if dtype is not None and dtype.kind != "O":
-        return np.array(values, dtype=dtype)
-    array = np.empty(len(values), dtype=object)
-    for k, value in enumerate(values):
-        array[k] = value
-    return array
 
 
 def check_weights(weights, n: int) -> np.ndarray:

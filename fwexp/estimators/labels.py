@@ -9,7 +9,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.estimator import as_array_of
+from fwexp.estimators.json_values import as_array_of
 from fwexp.options import check_number
 
 

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base_classes import ClassifierMixin
-from fwexp.estimators.estimator import as_array_of
 from fwexp.estimators.examples import ExampleModel
 from fwexp.estimators.graph_svm import PAIRWISE
+from fwexp.estimators.json_values import as_array_of
 from fwexp.estimators.labels import weights_of
 from fwexp.options import check_choice
 from fwexp.oracles.max_flow import incidence, min_cut, scratch_size

@@ -1,0 +1,65 @@
+"""Parameters and learned values of estimators as JSON: numbers, text, arrays, and containers of these."""
+
+from typing import Any
+
+import numpy as np
+
+from fwexp.errors import ParameterError, shown
+from fwexp.templates import Template
+
+
+class Unsaved(str):
+    """The name of a parameter that was a function, or something else that a file does not hold."""
+
+
+def parameter_to_json(name: str, value) -> Any:
+    """Return the value of a parameter for JSON, or the name of an object that a file does not hold."""
+    try:
+        return to_json(name, value)
+    except ParameterError:
+        return {"object": getattr(value, "__name__", type(value).__name__)}
+
+
+def to_json(name: str, value) -> Any:
+    """Return a value for JSON, from which `from_json` restores it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.bool_ | np.number) and not isinstance(value.item(), np.generic):
+        return to_json(name, value.item())
+    if isinstance(value, list):
+        return [to_json(name, item) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [to_json(name, item) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[to_json(name, item) for item in pair] for pair in value.items()]}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, np.ndarray):
+        numbers = value.view(np.int64) if value.dtype.kind in "mM" else value  # times
+        return {"array": to_json(name, numbers.tolist()), "dtype": value.dtype.str}
+    if isinstance(value, Template):
+        return {"template": value.text}
+    raise ParameterError(f"{name} must be made of numbers and text to be saved, got {type(value).__name__} {shown(value)}")
+
+
+def from_json(value) -> Any:
+    """Return the value that `to_json` wrote."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return as_array_of(from_json(value["array"]), np.dtype(value["dtype"]))
+    ((kind, held),) = value.items()
+    kinds = {"tuple": tuple, "dict": dict, "slice": lambda held: slice(*held), "object": Unsaved, "template": Template}
+    return kinds[kind](from_json(held))
+
+
+def as_array_of(values: list, dtype=None) -> np.ndarray:
+    """Return a list of anything as an array; of objects one-dimensional, also where these are sequences."""
+    if dtype is not None and dtype.kind != "O":
+        return np.array(values, dtype=dtype)
+    array = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        array[k] = value
+    return array
