@@ -51,90 +51,118 @@ def solve(
     ----------
     problem : problem
         Training set, from a constructor such as ``fwexp.chain_problem``.
-    solver : str
-        ``auto`` (the setting that measures best), or the name of a solver or of a method in ``conf/solver``, such as
-        ``bcpfw_gap_cache``; options take the place of those that a method states.
+    solver : str, default "auto"
+        ``auto`` (the setting that is fastest in our benchmarks), or the name of a solver or of a method in ``conf/solver``, such as
+        ``bcpfw_gap_cache``. Your ``options`` replace the options of a method.
     lam : float or "1/n"
-        Regularisation; must be given. Other software minimises 1/2 ||w||^2 + C sum_i H_i(w); there, lam is 1/(C n).
-    max_passes : float
-        Bound on oracle calls / n.
-    gap_tol : float
-        Stop at a logged point where the certified gap, in units of the objective, is at most this; 0 runs to
-        ``max_passes``. Ignored by methods without a dual point, and where the oracle is not exact, which certifies nothing.
+        Strength of the L2 regularisation, > 0; required. Larger values give smaller weights and faster training. Equals 1/(C n)
+        in software that minimises 1/2 ||w||^2 + C sum_i H_i(w).
+    max_passes : float, default 50
+        Bound on oracle calls divided by n.
+    gap_tol : float, default 1e-3
+        The run ends at the first logged point whose certified gap, in units of the objective, is at most this; 0 runs to
+        ``max_passes``. Ignored if the method has no dual point or the oracle is not exact.
     time_limit : float, optional
-        Solver seconds. Evaluation for the log may take as long again: rows of the schedule are left out while it takes longer than
-        the steps. Where the oracle is in Python (``CallbackProblem``) wall seconds, evaluation for the log included.
-    seed : int
+        Bound on solver seconds. Evaluation for the log may take as long again: the log leaves out rows of the schedule while
+        evaluation takes longer than the steps. If the oracle is in Python (``CallbackProblem``), the bound is on wall seconds,
+        including evaluation.
+    seed : int, default 0
         Seed of the random choices.
     test : problem, optional
         Test set, whose error is logged.
     metrics : callable, optional
-        ``metrics(predictions) -> {name: number}``, more to log of the predictions for ``test``, in columns of these names.
-    iterates : sequence of str
-        Iterates to log, of ``last``, ``wavg``, ``tavg``, ``avg``; by default ``last`` and, where the solver has it,
-        ``wavg``.
-    iterate : str
-        Which iterate to return: the ``best`` logged one (lowest primal), or the final ``last``, ``wavg``, ...
+        ``metrics(predictions) -> {name: number}``. The numbers for ``test`` are logged in columns of these names.
+    iterates : sequence of str, optional
+        Iterates to log, of ``last``, ``wavg``, ``tavg``, ``avg``; by default ``last`` and, if the solver has it, ``wavg``.
+    iterate : str, default "best"
+        Iterate to return: the ``best`` logged one (lowest primal), or the final ``last``, ``wavg``, ...
     schedule : "default", float or sequence of float
-        When to log, in passes; logging does not change a run. Logging calls the oracle of every example for each iterate
-        (and ``decode`` for errors), which the column ``evaluation_calls`` of the trace counts; ``gap_tol`` is tested
-        there only. ``"default"``: at 2^-7 .. 2^-1 of a pass, every pass to 50, then every pass count growing by 1.1.
-        Where the oracle is in Python, only those of these points at which evaluation makes up to a quarter of the
-        solver's calls (the start and the end come on top), so a run may go a few passes beyond ``gap_tol``; and for
-        nothing, the last iterate wherever the solver's own calls show its objective (at a refresh of ``bcfw``, after
-        every pass of ``one_slack``). With ``sampling`` shrinking, whose passes take little longer than an evaluation, after
-        every tenth pass, and where the gaps that steps have met promise ``gap_tol``. Any other schedule is kept as given.
-        Steps that a cache answers are logged after every n of them; between points that are given one by one, after n, 2n,
-        4n ... since the last.
-    train_error : bool
+        When to log, in passes: a period, or increasing pass counts. ``"default"`` logs at 2^-7 .. 2^-1 of a pass, at every pass to
+        50, then at pass counts that grow by 1.1. Logging does not change a run. See Notes.
+    train_error : bool, default False
         Whether to log the training error.
-    check : bool
-        Whether to compare, at every logged point, what the oracle returns for some examples with their true labelings, those
-        of other examples and random ones. A better one ends the run with a ``CertificateError``, which names it (oracles that
-        are declared inexact only have to be as good as the truth). Its calls are in ``evaluation_calls``.
-        ``CallbackProblem`` has a few answers at w = 0 compared in any case.
+    check : bool, default False
+        Whether to compare, at every logged point, the oracle's labelings of some examples with their true labelings, with
+        labelings of other examples and with random ones. A better one ends the run with a ``CertificateError``. Oracles that are
+        declared inexact only have to be as good as the truth. ``CallbackProblem`` always makes a few comparisons at w = 0.
     order : sequence of int, optional
-        Block indices from 0, one per step, instead of a sampling rule; with a cache, whose hits are steps as well, over and
-        over.
+        Block indices from 0, one per step, instead of a sampling rule. With a cache, whose hits are steps as well, the order is
+        repeated.
     warm_start : Result, optional
-        Start from the dual variables of this result of the same solver on the same problem, at any lam.
+        Result of the same solver on the same problem, at any lam, whose dual variables are the start.
     callback : callable, optional
-        Called with every row of the trace, a dict; if it returns True the run ends, ``interrupted``, with what it has.
-    verbose : bool
-        Whether to show progress on standard error, and that kernels are compiled, where the first run with a kind of problem
-        waits for that.
+        Function that receives every row of the trace, a dict. If it returns True the run ends, ``interrupted``.
+    verbose : bool, default False
+        Whether to show progress on standard error, and a line while kernels are compiled.
     checkpoint : Checkpoint, optional
-        The file (`fwexp.driver.checkpoint.Checkpoint`) in which the run is saved at intervals and where it is interrupted,
-        and from which it continues with the same bits, except times. The runs of ``fwexp run`` have one each.
+        File (`fwexp.driver.checkpoint.Checkpoint`) in which the run is saved at intervals and when it is interrupted. A later run
+        continues from it, bit for bit except for times. The runs of ``fwexp run`` have one each.
     **options
         The solver's own options.
 
     Returns
     -------
     Result
-        With weights ``w``, a certified ``gap`` and the ``trace``.
+        Weights ``w``, a certified ``gap`` and the ``trace``.
 
     Raises
     ------
     ValueError
-        A value outside what a parameter accepts.
+        If a parameter does not accept its value.
     TypeError
-        An option that the solver does not have, or that cannot be combined.
+        If the solver does not have an option, or options exclude each other.
     MemoryError
-        More memory is needed than there is, as far as can be said before a run: what is needed, and what is available.
+        If the run needs more memory than is available, as far as this is known before it starts.
     KeyboardInterrupt
-        The second Ctrl-C. The first one ends the run, ``interrupted``, with a warning and the result so far. The second one
-        raises also if it comes in a later run of the same script or cell.
+        At the second Ctrl-C. The first one ends the run, ``interrupted``, with a warning and the result so far. The second one also
+        raises in a later run of the same script or cell.
+
+    Notes
+    -----
+    A row of the trace calls the oracle of every example for each iterate, and ``decode`` for errors. The column
+    ``evaluation_calls`` counts these calls. ``gap_tol`` is tested at rows only. The default schedule leaves out rows in two cases,
+    so such a run may go a few passes beyond ``gap_tol``; other schedules are always kept.
+
+    * If the oracle is in Python, evaluation makes at most a quarter of the solver's calls, in addition to the start and the end.
+      The last iterate is also logged where the solver's own calls show its objective: at a refresh of ``bcfw`` and after every pass
+      of ``one_slack``.
+    * With ``sampling="shrinking"``, whose passes take little longer than an evaluation, rows come after every tenth pass and where
+      the solver's estimate of the gap reaches ``gap_tol``.
+
+    Steps that a cache answers are logged after every n of them. Between points that you list one by one, they are logged after n,
+    2n, 4n ... since the latest point.
 
     Examples
     --------
     >>> import fwexp
     >>> train, test = fwexp.load_dataset("digits")
     >>> result = fwexp.solve(train, lam=0.01, max_passes=20, test=test)
-    >>> result.gap < 0.05
-    True
+    >>> result
+    Result(auto, lam=0.01: primal=0.012..., dual=0.011..., gap=0.000..., converged after 11... passes in ... s)
     """
-    return train(Settings(**locals()))
+    settings = Settings(
+        problem=problem,
+        solver=solver,
+        lam=lam,
+        max_passes=max_passes,
+        gap_tol=gap_tol,
+        time_limit=time_limit,
+        seed=seed,
+        test=test,
+        metrics=metrics,
+        iterates=iterates,
+        iterate=iterate,
+        schedule=schedule,
+        train_error=train_error,
+        check=check,
+        order=order,
+        warm_start=warm_start,
+        callback=callback,
+        verbose=verbose,
+        checkpoint=checkpoint,
+        options=options,
+    )
+    return train(settings)
 
 
 def with_weights(problem, w) -> tuple[Any, np.ndarray]:

@@ -12,7 +12,7 @@ import fwexp
 import fwexp.convex
 import fwexp.estimators
 import fwexp.testing
-from fwexp.driver.iteration import Iteration, Objective, Point, Value
+from fwexp.driver.iteration import Budget, Iteration, Objective, Point, Stop, Terms, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.problems import protocol, tiers
@@ -74,7 +74,8 @@ def test_no_example_is_left_out():
 
 PUBLIC = {name: getattr(fwexp, name) for name in fwexp.__all__ if name != "__version__"}
 CHECKS = {name: getattr(fwexp.testing, name) for name in fwexp.testing.__all__}
-EXTENDED = {cls.__name__: cls for cls in (Iteration, Objective, Point, Value, Solver, Bounds, Log)} | {"drive": drive}
+DRIVER = (Iteration, Objective, Terms, Budget, Stop, Point, Value, Solver, Bounds, Log)
+EXTENDED = {cls.__name__: cls for cls in DRIVER} | {"drive": drive}
 ESTIMATORS = {f"estimators.{name}": getattr(fwexp.estimators, name) for name in fwexp.estimators.__all__}
 OURS = dict.fromkeys(cls for estimator in ESTIMATORS.values() for cls in estimator.__mro__ if cls.__module__.startswith("fwexp."))
 METHODS = {

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from fwexp import record
+from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.base import start as new_solver
@@ -40,7 +41,7 @@ def start(family: str, name: str, options: dict, seed: int):
 
 def later(solver) -> str:
     """Go on and return what is reached, in bits."""
-    solver.advance(solver.oracle_calls + 4 * solver.size, MANY_STEPS)
+    solver.advance(Budget(solver.oracle_calls + 4 * solver.terms.size, MANY_STEPS))
     point = solver.point("last")
     return f"{solver.step} {solver.oracle_calls} {np.float64(point.dual).tobytes().hex()} {np.array(point.w).tobytes().hex()}"
 
@@ -50,7 +51,7 @@ def save(folder: Path, cases: list) -> None:
     for k, case in enumerate(cases):
         solver = start(*case, seed=0)
         if solver is not None:
-            solver.advance(2 * solver.size, MANY_STEPS)
+            solver.advance(Budget(2 * solver.terms.size, MANY_STEPS))
             np.savez(folder / f"{k}.npz", **record.to_arrays(solver.state))
         print("-" if solver is None else later(solver), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)

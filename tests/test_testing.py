@@ -5,6 +5,7 @@ import pytest
 
 import fwexp
 from fwexp import testing
+from fwexp.driver.iteration import Budget, Stop
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.enumerated import EnumeratedProblem
@@ -269,33 +270,34 @@ class Forgets(BCFW):
 class Lazy(FW):
     """Counts steps and takes none."""
 
-    def advance(self, calls, max_steps):
-        while self.oracle_calls + self.problem.n <= calls and self.step < max_steps:
+    def advance(self, budget):
+        while self.oracle_calls + self.problem.n <= budget.calls and self.step < budget.steps:
             self.state.step += 1
             self.state.oracle_calls += self.problem.n
+        return Stop(calls_needed=self.problem.n)
 
 
 class Backwards(FW):
     """Moves away from the corners."""
 
-    def advance(self, calls, max_steps):
-        super().advance(calls, max_steps)
+    def advance(self, budget):
+        stop = super().advance(budget)
         self.state.w = self.state.w if self.step == 0 else -np.abs(self.state.w)
+        return stop
 
 
 class Greedy(SSG):
     """Takes as many steps as it likes."""
 
-    def advance(self, calls, max_steps):
-        super().advance(calls + 1 if calls else 0, max_steps + 1 if calls else 0)
+    def advance(self, budget):
+        return super().advance(Budget(budget.calls + 1, budget.steps + 1) if budget.calls else budget)
 
 
 class Stuck(SSG):
     """Does nothing for short portions."""
 
-    def advance(self, calls, max_steps):
-        if calls == 0 or calls - self.oracle_calls > 3:
-            super().advance(calls, max_steps)
+    def advance(self, budget):
+        return super().advance(budget) if budget.calls - self.oracle_calls > 3 else Stop()
 
 
 class Portions(SSG):
@@ -309,8 +311,8 @@ class Portions(SSG):
 class Compiles(SSG):
     """Takes a step while it should only compile."""
 
-    def advance(self, calls, max_steps):
-        super().advance(max(calls, 1), max(max_steps, 1))
+    def compile(self):
+        self.advance(Budget(1, 1))
 
 
 class Deaf(BCFW):
@@ -329,9 +331,10 @@ class Secretive(BCFW):
 class Random(FW):
     """Uses random numbers of its own."""
 
-    def advance(self, calls, max_steps):
-        super().advance(calls, max_steps)
+    def advance(self, budget):
+        stop = super().advance(budget)
         self.state.w = self.state.w + 1e-12 * (self.step > 0) * np.random.default_rng().normal(size=len(self.state.w))
+        return stop
 
 
 class Disobedient(BCFW):
@@ -368,9 +371,10 @@ class Halved(FW):
 class Vandal(FW):
     """Writes into the problem."""
 
-    def advance(self, calls, max_steps):
-        super().advance(calls, max_steps)
+    def advance(self, budget):
+        stop = super().advance(budget)
         self.problem.gram[0] += 1.0
+        return stop
 
 
 class Amnesia(FW):
@@ -406,10 +410,11 @@ class Hides(FW):
         super().prepare()
         self.taken = 0
 
-    def advance(self, calls, max_steps):
+    def advance(self, budget):
         before = self.step
-        super().advance(calls, max_steps)
+        stop = super().advance(budget)
         self.taken += self.step - before
+        return stop
 
     def point(self, iterate):
         w, *rest = super().point(iterate)

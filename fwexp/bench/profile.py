@@ -19,6 +19,7 @@ import fwexp
 from fwexp.bench.families import FAMILIES, chain_work, problem_of
 from fwexp.bench.yardstick import Measured, best, peaks, summary, wall
 from fwexp.blocks import gap_tree
+from fwexp.driver.iteration import Budget
 from fwexp.errors import UserError
 from fwexp.jit.compilation import njit
 from fwexp.problems.evaluation import Evaluator
@@ -46,7 +47,7 @@ def _sample(tree, uniforms):
 
 def advance(solver, passes: float) -> None:
     """Advance a solver by so many passes of oracle calls."""
-    solver.advance(solver.oracle_calls + int(passes * solver.problem.n), sys.maxsize)
+    solver.advance(Budget(solver.oracle_calls + int(passes * solver.problem.n), sys.maxsize))
 
 
 def new_solver(problem, name: str, lam: float, **options):

@@ -26,6 +26,7 @@ from fwexp.bench.families import problem_of
 from fwexp.bench.history import FILE
 from fwexp.bench.profile import new_solver
 from fwexp.bench.yardstick import seconds
+from fwexp.driver.iteration import Budget
 from fwexp.errors import UserError, exit_code
 from fwexp.files import owned
 from fwexp.problems.evaluation import Evaluator
@@ -107,10 +108,10 @@ def solver_of(problem, lam: float, setting: str):
 def run(problem, lam: float, setting: str, fastest: dict[float, float]) -> Run:
     """Return a run to the last gap, unless it falls too far behind the fastest one so far, whose seconds to the gaps are given."""
     evaluate, solver = Evaluator(problem), solver_of(problem, lam, setting)
-    solver.advance(0, 0)
+    solver.compile()
     primal, dual, found = np.inf, -np.inf, Run([], [], [], [])
     for passes in itertools.chain([0.0], looks()):
-        took = seconds(lambda passes=passes: solver.advance(round(passes * problem.n), sys.maxsize))
+        took = seconds(lambda passes=passes: solver.advance(Budget(round(passes * problem.n), sys.maxsize)))
         if solver.step not in found.steps[-1:]:
             point = solver.point("last")
             value = evaluate(point.w, error=False)
@@ -125,9 +126,9 @@ def run(problem, lam: float, setting: str, fastest: dict[float, float]) -> Run:
 def again(problem, lam: float, setting: str, found: Run) -> None:
     """Repeat a run without evaluations, and keep the shorter times."""
     solver = solver_of(problem, lam, setting)
-    solver.advance(0, 0)
+    solver.compile()
     for k, passes in enumerate(found.passes):
-        took = seconds(lambda passes=passes: solver.advance(round(passes * problem.n), sys.maxsize))
+        took = seconds(lambda passes=passes: solver.advance(Budget(round(passes * problem.n), sys.maxsize)))
         found.seconds[k] = min(found.seconds[k], took)
 
 

@@ -34,6 +34,7 @@ from fwexp.bench.history import FILE
 from fwexp.distributed import Shards, shard
 from fwexp.distributed.cluster import connected
 from fwexp.distributed.simulation import Costs, Load, Machine, simulate
+from fwexp.driver.iteration import Budget
 from fwexp.errors import exit_code
 from fwexp.files import owned
 from fwexp.plots import scaling
@@ -123,7 +124,7 @@ class Run:
     def advance(self, calls: float) -> int:
         """Advance by so many calls; return how many were made."""
         before = self.solver.oracle_calls
-        self.solver.advance(before + int(np.ceil(calls)), sys.maxsize)
+        self.solver.advance(Budget(before + int(np.ceil(calls)), sys.maxsize))
         return self.solver.oracle_calls - before
 
     @property

@@ -21,6 +21,7 @@ from fwexp.bench.callbacks import overhead
 from fwexp.bench.convex import beside_copt
 from fwexp.bench.profile import new_solver, oracle_seconds, where_passes_go
 from fwexp.bench.yardstick import Measured, best, in_turns, show, summary, unit_of
+from fwexp.driver.iteration import Budget
 from fwexp.errors import DataError, exit_code
 
 TO_GAP_ROUNDS = 3
@@ -84,8 +85,8 @@ def memory() -> list[Measured]:
 def solver_pass(train, name: str, lam: float, warm=20, passes=5, **options) -> Callable[[], float]:
     """Return what measures a pass of oracle calls of a solver, after ``warm`` passes (the steady state)."""
     solver = new_solver(train, name, lam, **options)
-    solver.advance(warm * train.n, sys.maxsize)
-    return lambda: best(lambda: solver.advance(solver.oracle_calls + train.n, sys.maxsize), passes)
+    solver.advance(Budget(warm * train.n, sys.maxsize))
+    return lambda: best(lambda: solver.advance(Budget(solver.oracle_calls + train.n, sys.maxsize)), passes)
 
 
 def solver_steps(train, lam: float, warm=20, passes=5, **options) -> Callable[[], float]:
@@ -95,7 +96,7 @@ def solver_steps(train, lam: float, warm=20, passes=5, **options) -> Callable[[]
     def take(steps: int) -> None:
         end = solver.step + steps
         while solver.step < end:
-            solver.advance(sys.maxsize, end)
+            solver.advance(Budget(sys.maxsize, end))
 
     take(warm * train.n)
     return lambda: best(lambda: take(train.n), passes)

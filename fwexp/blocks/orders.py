@@ -103,8 +103,11 @@ class Order:
     draws: Draws
     rounds: ClassVar[None] = None
 
-    def kernel_order(self, run, draws: np.ndarray):
-        """Return the order of the next steps of a run, for at most as many steps as there are ``draws``."""
+    def kernel_order(self, run, draws: np.ndarray, target_gap: float):
+        """Return the order of the next steps of a run, for at most as many steps as there are ``draws``.
+
+        The series may end as soon as the known gap is at most ``target_gap``.
+        """
         return InOrder(draws)
 
     def use_gaps(self, gaps: np.ndarray) -> None:
@@ -113,8 +116,9 @@ class Order:
     def note_new_centre(self, step: int) -> None:
         """Account for a new centre, which has changed w."""
 
-    def resume(self, run) -> None:
-        """Prepare the next series of steps after this order has ended one."""
+    def resume(self, run, target_gap: float) -> bool:
+        """Prepare the next series of steps after this order has ended one; return whether the known gap has reached the target."""
+        return False
 
 
 @dataclass
@@ -129,7 +133,7 @@ class GapOrder(Order):
     ordered: np.ndarray
     ordered_since: int = 0
 
-    def kernel_order(self, run, draws):
+    def kernel_order(self, run, draws, target_gap):
         fields = self.tree, self.curvature, np.full(1, -1), run.state.refreshed, self.restart_below
         return ByGap(self.largest, self.ordered, self.ordered_since, draws, *fields)
 
@@ -144,12 +148,13 @@ class GapOrder(Order):
         if self.passes.rule == "perm":
             self.begin_pass(step)
 
-    def resume(self, run):
+    def resume(self, run, target_gap):
         # Visiting all examples costs at most as many calls as a refresh, and takes a step for each.
         if run.state.centre is None:
             self.begin_pass(run.step)
         else:
             run.state.centre.next_step = run.step
+        return False
 
 
 @dataclass
@@ -158,18 +163,18 @@ class RoundsOrder(Order):
 
     rounds: shrinking.Rounds
 
-    def kernel_order(self, run, draws):
+    def kernel_order(self, run, draws, target_gap):
         state, acceleration, centre = run.state, run.acceleration, NO_CENTRE
         until = acceleration.next_centre(state)
         if state.centre is not None and acceleration.kernels_move_centres(state):
             centre, until = state.centre.for_kernels, np.inf
-        return shrinking.Shrinking(self.rounds, centre, draws, until, acceleration.waits_for_slow_round(state), run.aim)
+        return shrinking.Shrinking(self.rounds, centre, draws, until, acceleration.waits_for_slow_round(state), target_gap)
 
-    def resume(self, run):
+    def resume(self, run, target_gap):
         if run.acceleration.waits_for_slow_round(run.state) and shrinking.slows_down(self.rounds):
             run.acceleration.begin(run)
-        near = self.rounds.gaps[1] <= run.aim * run.problem.n
-        run.event = bool(near and run.estimated_gap() <= run.aim)
+        is_near = self.rounds.gaps[1] <= target_gap * run.problem.n
+        return bool(is_near and run.estimated_gap() <= target_gap)
 
 
 def new_order(sampling: str, problem, seed, given: np.ndarray | None, repeats: bool, refreshes: bool) -> Order:

@@ -7,6 +7,7 @@ import numpy as np
 
 from fwexp.convex.frank_wolfe import Active
 from fwexp.convex.method import StepOptions, View
+from fwexp.driver.iteration import Reason, Stop
 from fwexp.options import check_number, option
 
 
@@ -54,26 +55,28 @@ class Lazy(Active):
     name, title = "lazy", "lazy pairwise Frank-Wolfe"
     Options = LazyOptions
 
-    def advance(self, calls, max_steps):
+    def advance(self, budget):
         """Take steps, up to the first gap of a linear minimisation that may be small enough."""
-        state, self.event = self.state, False
-        while state.step + 1 <= max_steps:
+        state, reason = self.state, Reason.BUDGET
+        while state.step + 1 <= budget.steps:
             if not self._step_inside():
-                if state.calls + self.size > calls:
-                    return
+                if state.calls + self.size > budget.calls:
+                    break
                 self._view = self.look()
                 state.calls += self.size
                 state.inspected += self.set.inspected or 0
                 if self._is_enough():
-                    self.event = True
-                    return
-                self.stalled = self._is_idle
-                if not self.stalled:
+                    reason = Reason.ROW
+                    break
+                self._stalled = self._is_idle
+                if not self._stalled:
                     self._take_step(self._view)
-                if self.stalled:
-                    return
+                if self._stalled:
+                    reason = Reason.STALLED
+                    break
             self._view = None
             self._count_step()
+        return Stop(reason, calls_needed=self.size)
 
     def _phi(self) -> float:
         return self.state.more.get("phi", math.inf)
@@ -91,8 +94,7 @@ class Lazy(Active):
         atom, gs = active.copy_of(j), float(dots[j])
         view = View(0.0 if self.line_search else f.value(state.x, state.z), g, float(g @ state.x), atom, gs)
         self._step_between(k, float(dots[k]), atom, gs, view)
-        stalled, self.stalled = self.stalled, False  # of other atoms nothing is known
-        return not stalled
+        return not self._stalled
 
     def _take_step(self, view):
         k, gv = self._away(view)

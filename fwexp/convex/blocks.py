@@ -8,6 +8,7 @@ import numpy as np
 from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.feasible_sets import ConvexSet, Product
 from fwexp.convex.method import Method, OpenLoopOptions, View
+from fwexp.driver.iteration import Stop
 from fwexp.errors import OptionError, ParameterError
 from fwexp.options import check_integer, choice, option
 
@@ -61,15 +62,15 @@ class BlockMethod(Method):
         super().__init__(f, convex_set, *args, **named)
         self.calls_per_step = 1
 
-    def advance(self, calls, max_steps):
+    def advance(self, budget):
         """Take steps, one block each."""
         state = self.state
-        while state.calls + self.calls_per_step <= calls and state.step + 1 <= max_steps:
+        while state.calls + self.calls_per_step <= budget.calls and state.step + 1 <= budget.steps:
             i = self._next()
             self._view = None
             self._change(i, self.set.blocks[i])
-            self.stalled = False  # of other blocks nothing is known
             self._count_step()
+        return Stop(calls_needed=self.calls_per_step)  # never stalled, because the next block may gain
 
     def _next(self) -> int:
         """Return the next block."""

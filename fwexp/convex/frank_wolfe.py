@@ -10,6 +10,7 @@ from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import Product
 from fwexp.convex.method import IDLE, PROGRESS, Method, OpenLoopOptions, StepOptions, View
 from fwexp.convex.objectives import EVERYWHERE
+from fwexp.driver.iteration import Reason, Stop
 from fwexp.options import check_number, option
 from fwexp.solvers.growing_qp import SimplexQP
 
@@ -17,26 +18,26 @@ from fwexp.solvers.growing_qp import SimplexQP
 class LinearMinimisation(Method):
     """A method whose every step ends with a linear minimisation at the new point, which certifies it."""
 
-    def advance(self, calls, max_steps):
+    def advance(self, budget):
         """Take steps, up to the first gap that may be small enough."""
-        state = self.state
-        self.event = False
-        while state.calls + self.size <= calls:
-            if state.calls:  # there is no gap before the first linear minimisation
-                if state.step + 1 > max_steps:
-                    return
-                self.stalled = self._is_idle
-                if not self.stalled:
+        state, reason = self.state, Reason.BUDGET
+        while reason is Reason.BUDGET and state.calls + self.size <= budget.calls:
+            if state.calls:  # The start itself needs a linear minimisation before the first step.
+                if state.step + 1 > budget.steps:
+                    break
+                self._stalled = self._is_idle
+                if not self._stalled:
                     self._take_step(self.certificate())
-                if self.stalled:
-                    return
+                if self._stalled:
+                    reason = Reason.STALLED
+                    break
                 self._count_step()
             self._view = self.look()
             state.calls += self.size
             state.inspected += self.set.inspected or 0
             if self._is_enough():
-                self.event = True
-                return
+                reason = Reason.ROW
+        return Stop(reason, calls_needed=self.size)
 
     def _is_enough(self) -> bool:
         """Return whether the gap may be small enough, also without the rounding errors of running sums."""
@@ -163,13 +164,11 @@ class Corrective(Active):
     name, title = "corrective", "fully corrective Frank-Wolfe"
     INNER, SHARE = 1000, 0.1
 
-    def advance(self, calls, max_steps):
-        """Take steps; 0, 0 compiles the solver of quadratic programs."""
-        if calls == 0:
-            qp = SimplexQP()
-            qp.add(np.zeros(0), 1.0, 0.0)
-            qp.solve()
-        super().advance(calls, max_steps)
+    def compile(self):
+        """Compile the solver of quadratic programs."""
+        qp = SimplexQP()
+        qp.add(np.zeros(0), 1.0, 0.0)
+        qp.solve()
 
     def _take_step(self, view):
         if self.f.quadratic and self.line_search:
@@ -210,8 +209,8 @@ class Corrective(Active):
             self._step_between(worst, float(dots[worst]), state.active.copy_of(best), float(dots[best]), view)
             spread = dots[worst] - dots[best]
             least, since = (spread, k) if spread < PROGRESS * least or self.state.idle == 0 else (least, since)
-            if self.stalled or k - since > max(IDLE, k // 2):
-                self.stalled = self.stalled and k == 0
+            if self._stalled or k - since > max(IDLE, k // 2):
+                self._stalled = self._stalled and k == 0
                 break
             view = view._replace(value=f.value(state.x, state.z), g=f.gradient(state.x, state.z))
         state.idle = min(state.idle, idle + 1)  # as one step
@@ -221,15 +220,15 @@ class Corrective(Active):
 class Uncertified(LinearMinimisation):
     """A method that estimates gradients, so its steps certify nothing; the log computes certificates, off the clock."""
 
-    def advance(self, calls, max_steps):
+    def advance(self, budget):
         """Take steps, one estimate each."""
         state = self.state
-        while state.calls + self.size <= calls and state.step + 1 <= max_steps:
+        while state.calls + self.size <= budget.calls and state.step + 1 <= budget.steps:
             self._view = None
             self._take_step(self._estimate())
-            self.stalled = False  # of other estimates nothing is known
             state.calls += self.size
             self._count_step()
+        return Stop(calls_needed=self.size)  # never stalled, because the next estimate may be another one
 
     @abstractmethod
     def _estimate(self) -> View:

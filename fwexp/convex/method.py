@@ -18,7 +18,7 @@ from fwexp.convex.differences import check_convexity, check_gradient
 from fwexp.convex.feasible_sets import EPSILON, ConvexSet, Product, vector
 from fwexp.convex.objectives import Function
 from fwexp.convex.watching import is_watched, least_product, watched
-from fwexp.driver.iteration import Iteration, Objective, Point, Value
+from fwexp.driver.iteration import Budget, Iteration, Objective, Point, Stop, Terms, Value
 from fwexp.driver.log import ROUNDING as LOGGED
 from fwexp.driver.log import quiet
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
@@ -134,7 +134,7 @@ class Method(Iteration):
         convex_set = watched(convex_set)
         self.f, self.set, self.options, self.gap_tol = f, convex_set, options, gap_tol
         self.size = len(convex_set.factors) if isinstance(convex_set, Product) else 1
-        self.calls_per_step = self.size
+        self._stalled = False  # whether the latest step was lost in rounding errors
         self.line_search = f.quadratic if options.step == "auto" else options.step == "line_search"
         if self.line_search and not f.quadratic:
             raise OptionError(f"step line_search needs a quadratic function, got {type(f).__name__}; accepted: adaptive")
@@ -151,6 +151,11 @@ class Method(Iteration):
             self.state.active = ActiveSet.of_atom(first, len(x)) if x0 is None else ActiveSet.of_point(x, first)
         self._view: View | None = None
         self._proof: View | None = None  # of the highest lower bound
+
+    @property
+    def terms(self) -> Terms:
+        """Facts that do not change during a run."""
+        return Terms(self.size)
 
     @property
     def step(self) -> int:
@@ -251,8 +256,8 @@ class Method(Iteration):
         return proof.dual - missing if missing > 0.0 else math.inf
 
     @abstractmethod
-    def advance(self, calls: int, max_steps: int) -> None:
-        """Take steps."""
+    def advance(self, budget: Budget) -> Stop:
+        """Take steps within a budget."""
 
     def _count_step(self) -> None:
         """End a step; now and then compute the running sums anew."""
@@ -296,7 +301,7 @@ class Method(Iteration):
         if slope > rounding:
             noise = math.inf if f.gradient_is_free else NEAR * abs(view.value)
             gamma, state.M, measured = steps.adaptive(line, view.value, state.M, slope_at, noise, f.epsilon)
-        self.stalled = gamma == 0.0 < slope
+        self._stalled = gamma == 0.0 < slope
         state.idle = 0 if measured else state.idle + (gamma > 0.0)
         return gamma
 

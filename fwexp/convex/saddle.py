@@ -15,7 +15,7 @@ from fwexp.convex import games
 from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.games import Bilinear, Pair
 from fwexp.convex.watching import is_watched, least_product, watched
-from fwexp.driver.iteration import Iteration, Objective, Point, Value
+from fwexp.driver.iteration import Iteration, Objective, Point, Reason, Stop, Terms, Value
 from fwexp.errors import OptionError
 from fwexp.options import check_positive, choice, option
 from fwexp.plugins import SADDLE
@@ -40,12 +40,13 @@ class SaddleMethod(Iteration):
     kinds: ClassVar[tuple[str, ...]] = (SADDLE,)
     Options: ClassVar[type]
     stochastic: ClassVar[bool] = False
-    size = 1
+    terms = Terms(size=1)
+    calls_per_step: ClassVar[int]
 
     def __init__(self, game: Bilinear, options, gap_tol: float = 0.0) -> None:
         self.game, self.options, self.gap_tol = copy.copy(game), options, gap_tol
         self.game.X, self.game.Y = watched(game.X), watched(game.Y)
-        self.state = State()
+        self.state, self._at_row = State(), False
         self._proof: tuple[float, Pair] | None = None  # the highest lower bound, and its pair
         self.start()
 
@@ -59,17 +60,18 @@ class SaddleMethod(Iteration):
         """Linear minimisations or projections over X times Y so far."""
         return self.state.calls
 
-    def advance(self, calls, max_steps):
+    def advance(self, budget):
         """Take steps, up to the first gap that may be small enough; after such a gap, take further steps."""
         state = self.state
-        gap_tol, self.event = -np.inf if self.event else self.gap_tol, False
-        while state.calls + self.calls_per_step <= calls and state.step + 1 <= max_steps:
-            self.event = self._take_step(gap_tol) <= gap_tol
-            if self.event:
-                return
+        gap_tol, self._at_row = -np.inf if self._at_row else self.gap_tol, False
+        while state.calls + self.calls_per_step <= budget.calls and state.step + 1 <= budget.steps:
+            self._at_row = self._take_step(gap_tol) <= gap_tol
+            if self._at_row:
+                return Stop(Reason.ROW, self.calls_per_step)
             gap_tol = self.gap_tol
             state.step += 1
             state.calls += self.calls_per_step
+        return Stop(calls_needed=self.calls_per_step)
 
     @abstractmethod
     def start(self) -> None:

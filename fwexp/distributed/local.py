@@ -28,6 +28,7 @@ from fwexp.distributed import worker
 from fwexp.distributed.schemes import Scheme
 from fwexp.problems.protocol import radii_sq
 from fwexp.problems.sparse_vector import add_to
+from fwexp.solvers.base import Stop
 
 FAN_IN = 8  # changes that are summed at one place
 
@@ -166,14 +167,10 @@ class Local(Scheme):
 
     # --- steps ---
 
-    @property
-    def calls_per_step(self):
-        """Oracle calls of a round: logging must not change where rounds end."""
-        return int(np.ceil(self.options.round * self.problem.n))
-
-    def advance(self, calls, max_steps):
+    def advance(self, budget):
         state, counts, n = self.state, self.state.iterate.counts, self.problem.n
-        while max(counts[ORACLE_CALLS], counts[STEPS_TAKEN]) + self.calls_per_step <= min(calls, max_steps):
+        calls = int(np.ceil(self.options.round * n))  # of a round: logging must not change where rounds end
+        while max(counts[ORACLE_CALLS], counts[STEPS_TAKEN]) + calls <= min(budget.calls, budget.steps):
             steps = state.passes * n + 0.5  # as if no part had rounded
             if steps >= state.first_centre:
                 self.acceleration.begin(self)
@@ -184,6 +181,7 @@ class Local(Scheme):
                 state.next_copy = state.passes + self.options.snapshot
             next_centre = self.acceleration.next_centre(state)
             self._round(min(state.passes + self.options.round, next_centre / n))
+        return Stop(calls_needed=calls)
 
     def _round(self, passes: float) -> None:
         """Run a round: advance every part by so many passes."""

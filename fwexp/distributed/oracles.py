@@ -22,6 +22,7 @@ from fwexp.blocks.orders import Order
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.distributed.schemes import Scheme
 from fwexp.distributed.worker import FAULTS
+from fwexp.solvers.base import Budget, Stop
 from fwexp.solvers.bcfw import State
 
 MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
@@ -75,12 +76,13 @@ class Oracles(Scheme):
         self.state.order.draws.drop(len(self.state.order.draws.rest))  # their answers were not saved
         self.problem.queued.clear()
 
-    def advance(self, calls, max_steps):
-        state, counts = self.state, self.state.iterate.counts
-        while counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
+    def advance(self, budget):
+        state, counts, stop = self.state, self.state.iterate.counts, Stop()
+        while counts[ORACLE_CALLS] < budget.calls and counts[STEPS_TAKEN] < budget.steps:
             if len(state.order.draws.rest) == 0:
                 self._listen()
-            super().advance(calls, max_steps)
+            stop = super().advance(budget)
+        return stop
 
     # --- 1: messages ---
 
@@ -163,7 +165,7 @@ class Oracles(Scheme):
         queue[i] = deque([self.problem.y[i]])
         state.order.draws.rest, self._replaying = np.array([i]), True
         try:
-            super().advance(calls + 1, int(counts[STEPS_TAKEN]) + 1)
+            super().advance(Budget(calls + 1, int(counts[STEPS_TAKEN]) + 1))
         finally:
             self._replaying = False
             state.order.draws.drop(len(state.order.draws.rest))

@@ -38,7 +38,7 @@ from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.problems.weighted import share
 from fwexp.solvers import auto
-from fwexp.solvers.base import check_needs, check_options
+from fwexp.solvers.base import Budget, check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
 
 TIMED = 5  # examples whose oracle calls are timed
@@ -180,7 +180,7 @@ class Part:
         options = check_options(BCFW, options)
         check_needs(BCFW, self.problem, options)
         self._solver, self._latest = BCFW(self.problem, 1.0, options, seed), None
-        self._solver.advance(0, 0)
+        self._solver.compile()
         if blocks is not None:
             self._solver.restore(record.from_arrays(blocks))
         self._place = place
@@ -203,7 +203,7 @@ class Part:
         solver.lam = state.lam = lam
         projections.set_weights(iterate.constraint, v, iterate.w)
         calls = int(iterate.counts[ORACLE_CALLS])
-        solver.advance(calls + 2**50, solver.step + steps)
+        solver.advance(Budget(calls + 2**50, solver.step + steps))
         change = projections.unclipped(iterate.constraint, iterate.w) - v
         gaps = float(np.minimum(iterate.gaps, np.finfo(float).max / self.problem.n).sum())
         met = 0.0 if solver.sets is None else float(specialise(active_set.mean_norm_sq, self.problem)(solver.sets))

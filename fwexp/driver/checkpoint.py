@@ -1,4 +1,4 @@
-"""Checkpoints: now and then a run saves all that it has changed, and a later one goes on from there, bit for bit."""
+"""Checkpoints: a run saves its state from time to time, and a later one continues from there, bit for bit."""
 
 import json
 import time
@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fwexp import record
+from fwexp.driver.iteration import Iteration
 from fwexp.driver.progress import print_line
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
 from fwexp.files.npz import seal, unseal
 
-SHARE = 0.05  # of the time, at most, is spent on them
+SHARE = 0.05  # largest part of the time that saving takes
 
 
 class Checkpoint:
@@ -20,11 +21,11 @@ class Checkpoint:
     Parameters
     ----------
     path : path
-        The file; what is there already is gone on from if it is whole and of the same identity.
+        The file. A run continues from an existing file if it is undamaged and has the same identity.
     identity : mapping
-        What the run is, as plain data: everything that its numbers depend on, such as settings, data, code and kind of CPU.
+        Everything that the numbers of the run depend on, such as settings, data, code and kind of CPU, as plain data.
     seconds : float
-        Between two savings; infinite: only where the run is interrupted.
+        Seconds between two savings. If infinite, the run is saved only when it is interrupted.
     """
 
     def __init__(self, path, identity: Mapping, seconds: float = CHECKPOINT_SECONDS) -> None:
@@ -39,7 +40,7 @@ class Checkpoint:
         return time.monotonic() - self._saved >= max(self.seconds, self._cost / SHARE)
 
     def save(self, run: Mapping) -> None:
-        """Replace the file; where that fails the run goes on without.
+        """Replace the file; if that fails, the run continues without one.
 
         Parameters
         ----------
@@ -58,15 +59,54 @@ class Checkpoint:
         self._cost = self._saved - start
 
     def load(self):
-        """Return what was saved.
+        """Return the saved run.
 
         Returns
         -------
         record or None
-            None where there is nothing, or nothing that this run can go on from.
+            None if there is no file from which this run can continue.
         """
         try:
             arrays = unseal(self.path, self._identity)
             return None if arrays is None else record.from_arrays(arrays)
-        except ParameterError:  # of a class that is not there; the run starts anew
+        except ParameterError:  # The file holds a class that does not exist any more: the run starts anew.
             return None
+
+
+class RunSaver:
+    """Save and restore a run as a whole.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint or None
+        None never saves.
+    iteration : Iteration
+        The run is saved only if it has a ``state``.
+    others : mapping
+        Further objects with a ``state`` and ``restore``, by name.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None, iteration: Iteration, others: Mapping) -> None:
+        self._checkpoint, self._iteration, self._others = checkpoint, iteration, others
+        self._saves = checkpoint is not None and iteration.state is not None
+
+    def restore(self) -> bool:
+        """Restore the saved run; return whether there was one."""
+        saved = self._checkpoint.load() if self._checkpoint is not None else None
+        if saved is None:
+            return False
+        self._iteration.restore(saved["iteration"])
+        for name, part in self._others.items():
+            part.restore(saved[name])
+        return True
+
+    def save(self) -> None:
+        """Save the run, if that is possible."""
+        if self._saves:
+            states = {name: part.state for name, part in self._others.items()}
+            self._checkpoint.save({"iteration": self._iteration.saved(), **states})
+
+    def save_if_due(self) -> None:
+        """Save the run if it is time for that."""
+        if self._saves and self._checkpoint.due:
+            self.save()

@@ -1,4 +1,4 @@
-"""Time and interrupts: the only place that looks at a clock, but for what decides on threads, or at Ctrl-C."""
+"""Clocks and interrupts of runs."""
 
 import inspect
 import signal
@@ -13,11 +13,11 @@ from types import CodeType
 
 from fwexp.errors import warn
 
-_running: ContextVar["Clock | None"] = ContextVar("running", default=None)  # in this thread, and in those that help it
+_running: ContextVar["Clock | None"] = ContextVar("running", default=None)  # in this thread and its helpers
 _notice: ContextVar[Callable[[], None] | None] = ContextVar("notice", default=None)  # likewise
-_told: ContextVar[Callable[[], bool]] = ContextVar("told", default=lambda: False)  # likewise
+_asks_to_end: ContextVar[Callable[[], bool]] = ContextVar("asks_to_end", default=lambda: False)  # likewise
 _on_interrupt: ContextVar[str] = ContextVar("on_interrupt", default="warn")  # in this thread
-_interrupted: CodeType | None = None  # the script, or the cell of a session, in which Ctrl-C has ended a run with a warning
+_interrupted: CodeType | None = None  # script or cell in which Ctrl-C has ended a run with a warning
 
 
 def stopwatch() -> Callable[[], float]:
@@ -28,13 +28,13 @@ def stopwatch() -> Callable[[], float]:
 
 @contextmanager
 def noticing(notice: Callable[[], None] | None) -> Iterator[None]:
-    """Call ``notice`` when the first kernel is compiled in here, one that the disk cache does not have, unless it was before."""
+    """Call ``notice`` once, when the first kernel that the disk cache does not have is compiled in this context."""
     if notice is None or _notice.get() is not None:
         yield
         return
     _listen()
-    untold = [notice]
-    before = _notice.set(lambda: untold.pop()() if untold else None)
+    pending = [notice]
+    before = _notice.set(lambda: pending.pop()() if pending else None)
     try:
         yield
     finally:
@@ -42,7 +42,7 @@ def noticing(notice: Callable[[], None] | None) -> Iterator[None]:
 
 
 class Clock:
-    """Seconds spent inside ``with clock:``, but for those in which numba compiles, or loads what it has compiled before."""
+    """Seconds inside ``with clock:``, without those in which numba compiles kernels or loads compiled ones."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -58,7 +58,7 @@ class Clock:
         _running.reset(self._outside)
 
     def stop(self) -> None:
-        """Stop until the ``start`` that belongs to this; several threads may call it at once."""
+        """Stand still until the matching ``start``; several threads may stop the clock at the same time."""
         with self._lock:
             if self._stops == 0:
                 self.seconds += time.perf_counter() - self._start
@@ -74,10 +74,7 @@ class Clock:
 
 @cache
 def _listen() -> None:
-    """Have clocks stand still while numba's lock is held, or waited for: whoever compiles or loads a kernel takes it.
-
-    Have notices called when one is compiled.
-    """
+    """Stop clocks while numba's compiler lock is held or awaited, and call notices when a kernel is compiled."""
     from numba.core import event
 
     class Listener(event.Listener):
@@ -102,21 +99,22 @@ def _listen() -> None:
 
 
 @contextmanager
-def interrupted_by(told: Callable[[], bool]) -> Iterator[None]:
-    """Interrupt what runs in here when a function returns True, in whatever thread that is."""
-    before = _told.set(told)
+def interrupted_by(asks_to_end: Callable[[], bool]) -> Iterator[None]:
+    """Interrupt runs in this context, in any thread, when a function returns True."""
+    before = _asks_to_end.set(asks_to_end)
     try:
         yield
     finally:
-        _told.reset(before)
+        _asks_to_end.reset(before)
 
 
 @contextmanager
 def on_interrupt(how: str) -> Iterator[None]:
-    """Choose how Ctrl-C acts on runs in here: ``raise`` as always, ``keep`` the result so far, or ``warn`` that it is kept.
+    """Choose how Ctrl-C acts on runs in this context.
 
-    Runs warn by default. With a warning, Ctrl-C ends one run only: the next Ctrl-C raises KeyboardInterrupt, also in a later run
-    of the same script or cell, so that loops over runs can be left.
+    ``raise`` raises KeyboardInterrupt, ``keep`` keeps the result so far, and ``warn``, the default, keeps it with a warning. With
+    ``warn``, Ctrl-C ends one run only: the next Ctrl-C raises KeyboardInterrupt, also in a later run of the same script or cell, so
+    that loops over runs can be left.
     """
     before = _on_interrupt.set(how)
     try:
@@ -127,17 +125,17 @@ def on_interrupt(how: str) -> Iterator[None]:
 
 @contextmanager
 def interruptible(reached: Callable[[], str]) -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag, as `on_interrupt` says; yield a function that reads it.
+    """Turn the first Ctrl-C into a flag, unless `on_interrupt` differs; yield a function that reads it.
 
     ``reached`` returns how far the run is, for the warning.
     """
     global _interrupted
-    how, told, flag = _on_interrupt.get(), _told.get(), threading.Event()
+    how, asks_to_end, flag = _on_interrupt.get(), _asks_to_end.get(), threading.Event()
     if how == "raise" or threading.current_thread() is not threading.main_thread():
-        yield told
+        yield asks_to_end
         return
-    before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL  # None: set by what is not Python
-    as_always = before if callable(before) else signal.default_int_handler  # where the parent ignores the signal, too
+    before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL  # None if C code has set it
+    as_always = before if callable(before) else signal.default_int_handler  # also if the parent process ignores the signal
 
     def handler(number, frame) -> None:
         flag.set()
@@ -146,7 +144,7 @@ def interruptible(reached: Callable[[], str]) -> Iterator[Callable[[], bool]]:
     again = how == "warn" and _interrupted is _statement()
     signal.signal(signal.SIGINT, as_always if again else handler)
     try:
-        yield lambda: flag.is_set() or told()
+        yield lambda: flag.is_set() or asks_to_end()
     except KeyboardInterrupt:
         _interrupted = None
         raise
@@ -158,7 +156,7 @@ def interruptible(reached: Callable[[], str]) -> Iterator[Callable[[], bool]]:
 
 
 def _statement() -> CodeType:
-    """Return the code of the script, or of the cell or line of an interactive session, that is running."""
+    """Return the code of the running script, or of the running cell or line of an interactive session."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_code.co_flags & inspect.CO_NEWLOCALS:  # a function
         frame = frame.f_back
@@ -167,12 +165,12 @@ def _statement() -> CodeType:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Put Ctrl-C off to the end of what must not be left halfway, such as code in C that calls back into Python."""
+    """Delay Ctrl-C to the end of this context, which must not be left halfway, such as C code that calls Python."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.getsignal(signal.SIGINT)
-    if not callable(before):  # where it is ignored, or is none of Python's
+    if not callable(before):  # It is ignored, or C code handles it.
         yield
         return
     heard = []

@@ -1,32 +1,33 @@
-"""Iterations, which the driver runs: something that advances, and an objective that says how good its points are.
+"""Iterations, which the driver runs, and the objectives that evaluate their points.
 
 The driver knows nothing of structural SVMs. A solver is an iteration, and so are a regularisation path, a lasso or a matrix
-game; an objective evaluates their points for the log. Both are protocols: any object that has these attributes will do, and
-`Iteration` has defaults for all that a simple one does not need.
+game. Driver and iteration exchange three values: the `Terms`, which the iteration states once, the `Budget` of each call of
+`advance`, and the `Stop` that `advance` returns.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 import numpy as np
 
-NO_AIM = -1.0  # no gap is as small
+NO_TARGET = -1.0  # a gap that no estimate reaches
 
 
 class Point(NamedTuple):
-    """An iterate, and the dual objective that goes with it.
+    """An iterate and its dual objective.
 
     Attributes
     ----------
     w : ndarray
-        The iterate, in the form that the objective takes; nobody writes to it.
+        The iterate, in the form that the objective takes. Callers must not write to it.
     dual : float
-        NaN where there is none.
+        NaN if there is none.
     norm_sq : float, optional
-        ||w||^2, where the iteration knows it.
+        ||w||^2, if the iteration knows it.
     """
 
     w: np.ndarray
@@ -47,11 +48,11 @@ class Value:
     magnitude : float
         Size of the terms that ``primal`` is a sum of, to which rounding errors are relative.
     complete : bool
-        Whether this is all that there is to say; else the point may be evaluated again.
+        Whether the row is complete. Otherwise the point may be evaluated again.
     certifies : bool
-        Whether ``primal`` is to be believed, so that primal - dual is a certificate.
+        Whether ``primal`` is plausible, so that primal - dual is a certificate.
     rest : Any
-        What `Objective.exact` wants to know again.
+        What `Objective.exact` needs later.
     """
 
     primal: float
@@ -62,10 +63,90 @@ class Value:
     rest: Any = None
 
 
-class Iteration(ABC):
-    """Something that advances in steps, each of which may call an oracle; it reads no clock and never stops by itself.
+class Terms(NamedTuple):
+    """Facts about an iteration that do not change during a run.
 
-    A subclass has ``size``, ``step``, ``oracle_calls``, ``advance`` and ``point``; the other attributes have defaults.
+    Attributes
+    ----------
+    size : int
+        Oracle calls in a pass.
+    has_dual : bool, default True
+        Whether points have a dual objective, a lower bound on the optimum.
+    certifies : bool, default True
+        Whether primal - dual is a certificate. It is not if the oracle is inexact.
+    costly_oracle : bool, default False
+        Whether oracle calls take most of the time, so that the log must make few of them.
+    cheap_passes : bool, default False
+        Whether a pass takes little longer than an evaluation, so that the log must evaluate rarely.
+    has_cache : bool, default False
+        Whether steps without an oracle call are possible.
+    calls_for_extras : int, default 0
+        Oracle calls that `Iteration.extras` makes for each row.
+    """
+
+    size: int
+    has_dual: bool = True
+    certifies: bool = True
+    costly_oracle: bool = False
+    cheap_passes: bool = False
+    has_cache: bool = False
+    calls_for_extras: int = 0
+
+
+class Budget(NamedTuple):
+    """Bounds on one call of `Iteration.advance`.
+
+    Attributes
+    ----------
+    calls : int
+        Bound on ``oracle_calls``, counted from the start of the run.
+    steps : int
+        Bound on ``step``, likewise.
+    until_known : bool, default False
+        Whether to return as soon as the iteration's own oracle calls show its objective.
+    target_gap : float, optional
+        Estimate of the gap at which an iteration with ``cheap_passes`` returns, because an evaluation is worth its time.
+    """
+
+    calls: int
+    steps: int
+    until_known: bool = False
+    target_gap: float = NO_TARGET
+
+
+NO_BUDGET = Budget(0, 0)
+
+
+class Reason(Enum):
+    """Reason why `Iteration.advance` returned."""
+
+    BUDGET = auto()  # The next step would exceed the budget.
+    KNOWN = auto()  # The objective of the last iterate is known without an evaluation.
+    ROW = auto()  # A row must be logged here.
+    FINISHED = auto()  # Nothing is left to do.
+    STALLED = auto()  # No step gains more than rounding errors.
+
+
+class Stop(NamedTuple):
+    """Answer of `Iteration.advance`.
+
+    Attributes
+    ----------
+    reason : Reason, default Reason.BUDGET
+        Why it returned.
+    calls_needed : int, default 1
+        The fewest oracle calls with which the iteration can take its next step.
+    """
+
+    reason: Reason = Reason.BUDGET
+    calls_needed: int = 1
+
+
+class Iteration(ABC):
+    """Base class of everything that advances in steps, each of which may call an oracle.
+
+    A subclass has ``terms``, ``step``, ``oracle_calls``, ``advance`` and ``point``; the other attributes have defaults. It reads
+    no clock and decides about no end of a run, except that it may have nothing left to do.
 
     Examples
     --------
@@ -74,12 +155,13 @@ class Iteration(ABC):
     >>> import numpy as np
     >>> from fwexp.driver.log import Log
     >>> from fwexp.driver.loop import Bounds, drive
-    >>> from fwexp.driver.iteration import Objective, Point, Iteration, Value
+    >>> from fwexp.driver.iteration import Iteration, Objective, Point, Stop, Terms, Value
     >>> class Halving(Iteration):
-    ...     size, step, oracle_calls, x = 1, 0, 0, 1.0
-    ...     def advance(self, calls, max_steps):
-    ...         while self.oracle_calls < calls and self.step < max_steps:
+    ...     terms, step, oracle_calls, x = Terms(size=1), 0, 0, 1.0
+    ...     def advance(self, budget):
+    ...         while self.oracle_calls < budget.calls and self.step < budget.steps:
     ...             self.x, self.step, self.oracle_calls = self.x / 2, self.step + 1, self.oracle_calls + 1
+    ...         return Stop()
     ...     def point(self, iterate):
     ...         return Point(np.array([self.x]), 0.0)
     >>> class Square(Objective):
@@ -87,29 +169,18 @@ class Iteration(ABC):
     ...         return Value(float(point.w @ point.w))
     >>> iteration = Halving()
     >>> log = Log(iteration, Square())
-    >>> drive(iteration, log, Bounds(max_passes=50, gap_tol=1e-3)).name, log.gap <= 1e-3
-    ('CONVERGED', True)
+    >>> drive(iteration, log, Bounds(max_passes=50, gap_tol=1e-3)).name, log.gap
+    ('CONVERGED', 0.0009765625)
     """
 
-    has_dual: bool = True  # whether points have a dual objective, a lower bound on the optimum
-    certifies: bool = True  # whether primal - dual is a certificate; not with an oracle that is not exact
-    costly: bool = False  # whether oracle calls cost so much that the log must go easy on them
-    brief: bool = False  # whether a pass takes little longer than an evaluation, so that the log must go easy on these
-    has_cache: bool = False  # whether there may be steps that need no oracle call
-    cache_hits: int = 0  # such steps so far
-    calls_per_step: int = 1  # the fewest oracle calls by which the iteration can advance
-    calls_for_extras: int = 0  # oracle calls that ``extras`` makes each time, which are for the log
-    pauses: bool = False  # whether ``advance`` is to return wherever the objective is known without an evaluation
-    aim: float = NO_AIM  # an estimate of the gap that is worth an evaluation: there, ``advance`` makes an event if it is ``brief``
-    event: bool = False  # whether ``advance`` has come to where a row must be logged
-    finished: bool = False  # whether there is nothing left to do
-    stalled: bool = False  # whether steps lead nowhere, for what they might gain is lost in rounding errors
+    #: Facts that do not change during a run.
+    terms: Terms
 
-    #: Oracle calls that make a pass.
-    size: int
-
-    #: All that the iteration changes, as a record (`fwexp.record`); None where it cannot be saved.
+    #: Everything that the iteration changes, as a record (`fwexp.record`); None if it cannot be saved.
     state: Any = None
+
+    #: Steps without an oracle call so far.
+    cache_hits: int = 0
 
     @property
     @abstractmethod
@@ -122,19 +193,25 @@ class Iteration(ABC):
         """Oracle calls so far."""
 
     @abstractmethod
-    def advance(self, calls: int, max_steps: int) -> None:
-        """Take steps while neither ``oracle_calls > calls`` nor ``step > max_steps`` would result; 0, 0 only compiles.
+    def advance(self, budget: Budget) -> Stop:
+        """Take steps within a budget; return why it ended.
 
         Parameters
         ----------
-        calls : int
-            Bound on ``oracle_calls``, counted from the start of the run.
-        max_steps : int
-            Bound on ``step``, likewise.
+        budget : Budget
+            Neither ``oracle_calls`` nor ``step`` may exceed it. `NO_BUDGET` allows no step.
+
+        Returns
+        -------
+        Stop
         """
 
+    def compile(self) -> None:
+        """Compile all kernels that the run needs, without taking a step."""
+        self.advance(NO_BUDGET)
+
     def saved(self) -> Any:
-        """Return the ``state`` to save; of what is elsewhere, it fetches a copy first.
+        """Return the ``state`` to save, including copies of what other processes hold.
 
         Returns
         -------
@@ -159,7 +236,7 @@ class Iteration(ABC):
         Parameters
         ----------
         iterate : str
-            Which one: ``last``, or another that the iteration has.
+            Its name: ``last``, or another one that the iteration keeps.
 
         Returns
         -------
@@ -167,7 +244,7 @@ class Iteration(ABC):
         """
 
     def exact_dual(self) -> float:
-        """Return the dual objective of the last iterate, recomputed from the dual variables where they are kept.
+        """Return the dual objective of the last iterate, recomputed from the dual variables if they are kept.
 
         Returns
         -------
@@ -176,12 +253,12 @@ class Iteration(ABC):
         return self.point("last").dual
 
     def estimated_gap(self) -> float:
-        """Return what the steps have shown of the gap of the last iterate, which certifies nothing.
+        """Return an estimate of the gap of the last iterate, which certifies nothing.
 
         Returns
         -------
         float
-            NaN where they have shown nothing.
+            NaN if the steps have shown nothing yet.
         """
         return math.nan
 
@@ -191,13 +268,13 @@ class Iteration(ABC):
         Returns
         -------
         dict
-            Numbers, by name of the column.
+            Numbers by name of the column.
         """
         return {}
 
 
 class Objective(ABC):
-    """Evaluate points for the log."""
+    """Base class of functions that evaluate points for the log."""
 
     #: Number by which primal, dual and gap are divided wherever a run shows or tests them.
     scale: float = 1.0
@@ -206,7 +283,7 @@ class Objective(ABC):
 
     @property
     def state(self):
-        """All that evaluations change, as a record (`fwexp.record`)."""
+        """Everything that evaluations change, as a record (`fwexp.record`)."""
         return self.calls
 
     def restore(self, state) -> None:
@@ -221,24 +298,24 @@ class Objective(ABC):
 
     @abstractmethod
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value | None:
-        """Return what is to be logged of a point.
+        """Return the value of a point.
 
         Parameters
         ----------
         point : Point
-            Of the iteration.
+            A point of the iteration.
         stop : callable, optional
-            Where oracles are costly, ``stop()`` is asked now and then whether to give up.
+            Function to call from time to time if oracles are costly; the evaluation is given up when it returns True.
 
         Returns
         -------
         Value or None
-            None where nothing is to be logged.
+            None if nothing is to be logged.
 
         Raises
         ------
         Stopped
-            ``stop()`` was true.
+            If ``stop()`` was true.
         """
 
     def cost(self) -> int:
@@ -251,7 +328,7 @@ class Objective(ABC):
         return 0
 
     def known(self, point: Point) -> Value | None:
-        """Return what the iteration's own oracle calls have just shown of its last iterate.
+        """Return the value of the last iterate if the iteration's own oracle calls have just shown it.
 
         Parameters
         ----------
@@ -261,7 +338,7 @@ class Objective(ABC):
         Returns
         -------
         Value or None
-            None if they have shown nothing.
+            None if they have not.
         """
         return None
 
@@ -273,7 +350,7 @@ class Objective(ABC):
         point : Point
             The point.
         value : Value
-            What was logged of it.
+            Its logged value.
 
         Returns
         -------
@@ -282,7 +359,7 @@ class Objective(ABC):
         return value.primal
 
     def explain_negative_gap(self, best: np.ndarray, last: np.ndarray) -> str:
-        """Return why a primal objective may be below a dual one, which cannot be.
+        """Return why a primal objective may lie below a dual one, which theory excludes.
 
         Parameters
         ----------
@@ -292,6 +369,6 @@ class Objective(ABC):
         Returns
         -------
         str
-            The end of a message.
+            End of a message.
         """
         return "one of the two is wrong"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from operator import itemgetter
 
 import numpy as np
 
@@ -10,58 +11,57 @@ from fwexp.driver.trace import OBJECTIVES, TRACE_COLUMNS, Status
 from fwexp.errors import CertificateError, Stopped
 from fwexp.options import plain
 
-EVALUATION_SHARE = 0.25  # of the iteration's oracle calls, by default and where these are costly: the most that the log may make
-BRIEF_SHARE = 0.1  # where passes are brief, whose steps say when an evaluation is worth more
-# What changes while a log is written.
-CHANGES = ("rows", "best", "dual", "dual_is_last", "_magnitude", "_extra_calls", "_calls_at_start", "_place", "_written")
+# Attributes that change while a log is written.
+CHANGES = ("rows", "best", "dual", "dual_is_last", "calls_at_start", "_magnitude", "_extra_calls", "_here", "_written")
 ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
 
 
 def quiet():
-    """Silence numpy's warnings about numbers that are not finite: these end a run, and its status says so."""
+    """Silence numpy about numbers that are not finite, because they end the run with a status of their own."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
 class Log:
-    """The rows of a run, one per logged point and iterate, and what is best among them.
+    """The rows of a run, one per logged point and iterate, and its best certificate.
 
     Parameters
     ----------
     iteration : Iteration
-        Whose points are logged.
+        Iteration whose points are logged.
     objective : Objective
-        That evaluates them.
+        Objective that evaluates them.
     iterates : tuple of str
         The iterates to log.
     iterate : str
-        Which one is wanted in the end: the ``best`` logged one, or the last of this name.
+        The iterate to return: the ``best`` logged one, or the last one of this name.
     callback : callable, optional
-        Called with every row; True asks for the end of the run.
+        Function that receives every row; the run ends if it returns True.
     progress : Progress, optional
-        What people see while it runs; nothing by default.
+        Display while the run lasts; none by default.
     """
 
     def __init__(
         self, iteration: Iteration, objective: Objective, iterates=("last",), iterate="best", callback=None, progress=None
     ):
         self.iteration, self.objective, self.iterates, self.iterate = iteration, objective, iterates, iterate
+        self.terms = iteration.terms
         self._callback, self._progress = callback, progress
         self.rows: list[dict] = []
-        self.best: tuple[str, Point, Value] | None = None  # what is wanted in the end
+        self.best: tuple[str, Point, Value] | None = None  # the iterate to return
         self.dual, self.dual_is_last = -math.inf, False
-        self.stop: Callable[[], bool] | None = None  # says when there is no time for more than the iterate that is wanted
+        self.stop: Callable[[], bool] | None = None  # whether only the iterate to return is still worth an evaluation
         self.told_to_end = False  # by the callback
         self._magnitude = 0.0  # of the objective
-        self._extra_calls = self._calls_at_start = 0
-        self._place, self._written = None, []  # where the iteration was last, and the iterates that were logged there
+        self._extra_calls = self.calls_at_start = 0
+        self._here, self._written = None, []  # steps and calls of the latest row, and the iterates that were logged there
 
     @property
     def state(self) -> dict:
-        """All that logging changes, that of the objective included, as a record (`fwexp.record`)."""
+        """Everything that logging changes, including the state of the objective, as a record (`fwexp.record`)."""
         return {name: getattr(self, name) for name in CHANGES} | {"objective": self.objective.state}
 
     def restore(self, state: dict) -> None:
-        """Continue from the state of an equal log.
+        """Continue from a state of an equal log.
 
         Parameters
         ----------
@@ -79,13 +79,13 @@ class Log:
 
     @property
     def gap(self) -> float:
-        """That primal minus the highest dual seen: never negative beyond rounding; NaN without a certificate."""
+        """That primal minus the highest dual seen, not negative beyond rounding; NaN without a certificate."""
         return self.primal - self.dual if self.certifies else math.nan
 
     @property
     def certifies(self) -> bool:
-        """True if the difference is a certificate."""
-        return self.iteration.certifies and (self.best is None or self.best[2].certifies)
+        """Whether the gap is a certificate."""
+        return self.terms.certifies and (self.best is None or self.best[2].certifies)
 
     @property
     def calls(self) -> int:
@@ -94,24 +94,18 @@ class Log:
 
     @property
     def cost(self) -> int:
-        """Oracle calls that the next logged point takes."""
-        return len(self._missing()) * (self.objective.cost() + self.iteration.calls_for_extras)
-
-    @property
-    def affordable(self) -> bool:
-        """True if evaluation calls are within their share of the iteration's calls; the start is free."""
-        spent = self.calls - self._calls_at_start
-        return spent + self.cost <= (BRIEF_SHARE if self.iteration.brief else EVALUATION_SHARE) * self.iteration.oracle_calls
+        """Oracle calls that the next row of every iterate takes."""
+        return len(self._missing()) * (self.objective.cost() + self.terms.calls_for_extras)
 
     def _missing(self) -> list[str]:
-        """Return the iterates that are not logged where the iteration is."""
+        """Return the iterates that are not logged yet at the present step."""
         here = self.iteration.step, self.iteration.oracle_calls
-        if here != self._place:
-            self._place, self._written = here, []
+        if here != self._here:
+            self._here, self._written = here, []
         return [name for name in self.iterates if name not in self._written]
 
     def write(self, seconds: float) -> None:
-        """Evaluate the iterates and append one row for each that is not logged here already.
+        """Evaluate the iterates and append a row for each one that is not logged here yet.
 
         Parameters
         ----------
@@ -131,7 +125,7 @@ class Log:
                 self._append(name, point, value, seconds)
             self._written.append(name)
         if at_start:
-            self._calls_at_start = self.calls
+            self.calls_at_start = self.calls
 
     def write_known(self, seconds: float) -> None:
         """Append a row for the last iterate if the iteration's own oracle calls have just shown its objective.
@@ -155,12 +149,14 @@ class Log:
         """Append a row and keep the certificate if it is the best."""
         iteration, scale = self.iteration, self.objective.scale
         primal, dual = value.primal / scale, point.dual / scale
-        extras = {name: one / scale if name in OBJECTIVES else one for name, one in iteration.extras().items()}
-        self._extra_calls += iteration.calls_for_extras
+        extras = iteration.extras()
+        if scale != 1.0:
+            extras = {name: one / scale if name in OBJECTIVES else one for name, one in extras.items()}
+        self._extra_calls += self.terms.calls_for_extras
         with quiet():
-            gap = primal - dual if iteration.certifies and value.certifies else math.nan
+            gap = primal - dual if self.terms.certifies and value.certifies else math.nan
         row = {"iterate": name, "step": iteration.step, "oracle_calls": iteration.oracle_calls}
-        row |= {"passes": iteration.oracle_calls / iteration.size, "evaluation_calls": self.calls, "time": seconds}
+        row |= {"passes": iteration.oracle_calls / self.terms.size, "evaluation_calls": self.calls, "time": seconds}
         row |= {"primal": primal, "dual": dual, "gap": gap}
         row |= dict.fromkeys(TRACE_COLUMNS[len(row) :], math.nan) | extras | value.columns
         row = {name: plain(value) for name, value in row.items()}
@@ -168,12 +164,12 @@ class Log:
         self._keep_best(name, point, dual, value)
         if math.isfinite(primal):
             self._magnitude = max(self._magnitude, abs(primal), value.magnitude / scale)
-            if iteration.certifies:
+            if self.terms.certifies:
                 self.check(self.primal - self.dual)
         if self._callback is not None and plain(self._callback(dict(row))) is True:
             self.told_to_end = True
         if name == self.iterates[0] and self._progress is not None:
-            self._progress.row(row | ({"gap": self.gap} if iteration.certifies else {}))
+            self._progress.row(row | ({"gap": self.gap} if self.terms.certifies else {}))
 
     def _keep_best(self, name: str, point: Point, dual: float, value: Value) -> None:
         """Keep the highest dual objective, and the point if it is the one to return so far."""
@@ -186,7 +182,7 @@ class Log:
             self.best = name, point._replace(w=np.array(point.w)), value
 
     def check(self, gap: float) -> None:
-        """Refuse a gap that is negative beyond rounding.
+        """Check that a gap is not negative beyond rounding.
 
         Parameters
         ----------
@@ -196,7 +192,7 @@ class Log:
         Raises
         ------
         CertificateError
-            An oracle did not do what it promises.
+            If it is, because an oracle does not maximise.
         """
         if gap < -ROUNDING * self._magnitude:
             reason = self.objective.explain_negative_gap(self.best[1].w, np.array(self.iteration.point("last").w))
@@ -223,15 +219,16 @@ class Log:
         -------
         bool
         """
-        return all(math.isfinite(row["primal"]) for row in self.rows[-len(self.iterates) :])
+        return all(map(math.isfinite, map(itemgetter("primal"), self.rows[-len(self.iterates) :])))
 
     def drift(self, name: str, exact: float) -> str:
-        """Return what is wrong with the logged ``primal`` or ``dual`` when recomputation gives ``exact``; nothing if they agree.
+        """Return how the logged ``primal`` or ``dual`` differs from the recomputed one; an empty text if they agree.
 
         Parameters
         ----------
         name : {"primal", "dual"}
         exact : float
+            The recomputed value.
 
         Returns
         -------
@@ -245,7 +242,7 @@ class Log:
         return f"the {name} objective was logged as {logged:.9g}, and recomputed it is {exact:.9g}"
 
     def certificate(self) -> tuple[float, float]:
-        """Return the certificate of what is wanted in the end, recomputed from scratch as far as that goes.
+        """Return the certificate of the iterate to return, recomputed from scratch as far as possible.
 
         Returns
         -------
@@ -255,14 +252,14 @@ class Log:
         Raises
         ------
         CertificateError
-            The primal lies below the dual one.
+            If the primal lies below the dual.
         """
         _, point, value = self.best
         primal = float(self.objective.exact(point, value)) / self.objective.scale
-        if not self.iteration.has_dual:
+        if not self.terms.has_dual:
             return primal, math.nan
-        # A dual value from an earlier iterate or an average cannot be computed again; that of the last iterate can.
+        # Only the dual value of the last iterate can be computed again, because earlier dual variables are gone.
         dual = float(self.iteration.exact_dual()) / self.objective.scale if self.dual_is_last else float(self.dual)
-        if self.iteration.certifies and math.isfinite(primal):
+        if self.terms.certifies and math.isfinite(primal):
             self.check(primal - dual)
         return primal, dual

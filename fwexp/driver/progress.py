@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, one line per logged pass where standard error goes to a file or pipe."""
+"""Progress of a run on standard error: a bar on a terminal, one line per logged pass in a file or pipe."""
 
 import contextlib
 import sys
@@ -8,11 +8,11 @@ from fwexp.driver.clock import noticing
 from fwexp.driver.trace import TRACE_COLUMNS, ending, is_known
 
 ERASE = "\r\x1b[K"
-_kept_below = False  # a line on a terminal that the next one takes the place of
+_kept_below = False  # whether the next line replaces the latest one
 
 
 def print_line(text: str, *, keep_below: bool = False) -> None:
-    """Write a line to standard error, unless nobody reads it; one that is kept below is replaced by the next."""
+    """Write a line to standard error if it is open; the next line replaces one that is kept below."""
     global _kept_below
     with contextlib.suppress(OSError):
         print((ERASE if _kept_below else "") + text, end="" if keep_below else "\n", file=sys.stderr, flush=True)  # noqa: T201
@@ -20,11 +20,12 @@ def print_line(text: str, *, keep_below: bool = False) -> None:
 
 
 def telling_of_compilation(enabled: bool) -> contextlib.AbstractContextManager:
-    """Print, if wanted, that kernels are compiled inside the ``with`` block."""
+    """Announce in this context that kernels are compiled, if enabled."""
     return noticing((lambda: print_line(f"compiling, for some 10 to 30 s; {_kept()}")) if enabled else None)
 
 
 def _kept() -> str:
+    """Return how long compiled kernels last."""
     from fwexp.jit import disk_cache
 
     folder, trouble = disk_cache.base()
@@ -36,7 +37,7 @@ _summaries = True
 
 @contextlib.contextmanager
 def without_summaries() -> Iterator[None]:
-    """Suppress the summaries of runs, for a caller that prints its own."""
+    """Leave out the last line of runs in this context, because the caller prints its own."""
     global _summaries
     _summaries = False
     try:
@@ -51,11 +52,11 @@ class Progress:
     Parameters
     ----------
     max_passes : float or None
-        The length of the bar; None for lines instead of a bar, on a terminal too.
+        Length of the bar; None for lines instead of a bar, even on a terminal.
     enabled : bool
         Whether to show anything.
     label : str
-        What is run.
+        Name of the run.
     """
 
     def __init__(self, max_passes: float | None, enabled: bool, label: str = "") -> None:
@@ -64,7 +65,7 @@ class Progress:
         self._last = (0.0, None, 0.0)
         self._bar = None
         if enabled and max_passes is not None and sys.stderr.isatty():
-            with contextlib.suppress(ModuleNotFoundError):  # lines do where the extra is not installed
+            with contextlib.suppress(ModuleNotFoundError):  # Without the extra, lines are printed.
                 from tqdm import tqdm
 
                 self._bar = tqdm(
@@ -75,7 +76,7 @@ class Progress:
                 )
 
     def go_on(self, passes: float) -> None:
-        """Print that the run does not start at its first step."""
+        """Show that the run continues from so many passes."""
         self._last = (passes, None, 0.0)
         if self._bar is not None:
             self._bar.update(passes - self._bar.n)
@@ -83,7 +84,7 @@ class Progress:
             print_line(self._prefix + f"goes on from pass {passes:g}")
 
     def update(self, passes: float, gap: float | None, seconds: float) -> None:
-        """Print the position of the run; cheap, so it may be called often."""
+        """Show how far the run is. A call is cheap."""
         self._last = (passes, gap, seconds)
         if self._bar is not None:
             if is_known(gap):
@@ -91,7 +92,7 @@ class Progress:
             self._bar.update(passes - self._bar.n)
 
     def row(self, row: dict) -> None:
-        """Report a logged row of the last iterate at a whole pass."""
+        """Show a logged row of the last iterate."""
         self._last = (row["passes"], row["gap"], row["time"])
         if self._enabled and self._bar is None:
             names = ["primal", "dual", "gap", "train_error", "test_error", *(name for name in row if name not in TRACE_COLUMNS)]
@@ -100,7 +101,7 @@ class Progress:
             print_line(self._prefix + f"pass {row['passes']:g}{values}{seconds}")
 
     def close(self, status: str) -> None:
-        """Remove the bar and say how the run ended."""
+        """Remove the bar and print how the run ended."""
         if self._bar is not None:
             self._bar.close()
         if self._enabled and _summaries:

@@ -1,16 +1,16 @@
-"""When a run is logged: the schedule, in oracle calls; and how often it is saved."""
+"""The schedule of the log, in oracle calls, and how often a run is saved."""
 
 import math
 from collections.abc import Iterator
 
-CHECKPOINT_SECONDS = 30.0  # between two savings of a run, by default
+CHECKPOINT_SECONDS = 30.0  # default time between two savings of a run
 
 
 def log_points(schedule, n: int, max_calls: int) -> Iterator[int]:
     """Yield the increasing numbers of oracle calls (> 0) at which a run is logged; the last is ``max_calls``.
 
-    ``"default"``: 2^-7 .. 2^-1 of a pass, every whole pass to 50, then every pass count growing by 1.1; a number: every
-    so many passes; a sequence: at these pass counts.
+    ``"default"`` has 2^-7 .. 2^-1 of a pass, every whole pass to 50, then pass counts that grow by 1.1. A number is a period in
+    passes. A sequence has the pass counts themselves.
     """
     before = 0
     for passes in _pass_counts(schedule, n):

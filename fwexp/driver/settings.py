@@ -27,15 +27,15 @@ MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped
 
 
 def check_lam(name: str, value, n: int | None = None) -> float | str:
-    """Return lam as a float, or exactly ``"1/n"`` (with ``n`` given: its value)."""
+    """Return lam as a float, or exactly ``"1/n"``; its value if ``n`` is given."""
     if isinstance(value, str) and value.replace(" ", "") == "1/n":
         return "1/n" if n is None else 1.0 / n
     return check_scale(name, check_number(name, value, 'a positive finite number or "1/n"', above=0.0))
 
 
 def max_calls(max_passes: float, n: int) -> int:
-    """Return how many oracle calls so many passes allow; 0.29 passes of 100 are 29, although 0.29 * 100 < 29."""
-    return math.floor(min(max_passes * n + 1e-9, 2.0**52))  # for kernels, counts are 64-bit integers
+    """Return the oracle calls in so many passes: 29 in 0.29 passes of 100, although 0.29 * 100 < 29."""
+    return math.floor(min(max_passes * n + 1e-9, 2.0**52))  # Kernels count in 64-bit integers.
 
 
 def check_gap_tol(name: str, value) -> float:
@@ -44,7 +44,7 @@ def check_gap_tol(name: str, value) -> float:
 
 
 def check_time_limit(name: str, value) -> float | None:
-    """Return a positive number of solver seconds, or None where there is no limit."""
+    """Return a positive number of solver seconds, or None for no limit."""
     if value is None:
         return None
     seconds = as_real(value)
@@ -54,7 +54,7 @@ def check_time_limit(name: str, value) -> float | None:
 
 
 def check_iterates(name: str, value) -> tuple[str, ...] | None:
-    """Return the iterates to log, without repetition, ``last`` first; None where that is left open."""
+    """Return the iterates to log, without repetition and ``last`` first; None if they are not chosen yet."""
     if value is None:
         return None
     names = [value] if isinstance(value, str) else list(value) if _is_list(value) else []
@@ -81,7 +81,7 @@ def check_schedule(name: str, value) -> str | float | tuple[float, ...]:
     return period
 
 
-# The settings of a run, all of them arguments of `fwexp.solve`, by the function of a name and a value that checks the value.
+# Arguments of `fwexp.solve` that are settings of a run, with the function of a name and a value that checks each.
 CHECKS = {
     "lam": check_lam,
     "seed": partial(check_integer, least=0),
@@ -169,5 +169,5 @@ class RunSettings(Bounds):
 
 
 def _is_list(value) -> bool:
-    """Return whether ``value`` is a sequence or a vector, but no text."""
+    """Return whether ``value`` is a sequence or a vector, and no text."""
     return getattr(value, "ndim", 1) == 1 and isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)

@@ -1,4 +1,4 @@
-"""Columns of the log of a run, and how runs end."""
+"""Columns of the trace, and the ways in which runs end."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -25,7 +25,7 @@ OBJECTIVES = ("primal", "dual", "gap", "gap_estimate")  # columns in units of th
 
 
 class Status(StrEnum):
-    """How a run ended; ``sentence`` says it in words, and `ending` in a line."""
+    """How a run ended. ``sentence`` explains it, and `ending` returns a short line."""
 
     CONVERGED = "converged"
     STALLED = "stalled"
@@ -36,11 +36,11 @@ class Status(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """One sentence that says what the status means."""
+        """Meaning of the status, as a sentence."""
         return WORDS[self][1]
 
 
-# What comes before a number of passes in a line about a run, and the sentence.
+# Words before the number of passes in a line about a run, and the sentence.
 WORDS = {
     Status.CONVERGED: ("converged after", "the certified gap reached gap_tol"),
     Status.STALLED: ("as near as rounding allows after", "no step gains more than rounding errors"),
@@ -52,12 +52,12 @@ WORDS = {
 
 
 def lost_words(lost: Mapping[str, int]) -> str:
-    """Return what was lost with workers, such as ``1 part, 3 rounds``."""
+    """Return the work that was lost with workers, such as ``1 part, 3 rounds``."""
     return ", ".join(f"{count} {what.removesuffix('s') if count == 1 else what}" for what, count in lost.items())
 
 
 def ending(status: str, passes: float, gap: float | None = None, seconds: float | None = None) -> str:
-    """Return a line on how a run ended, such as "stopped at 50 passes, gap 0.0047, 1.30 s"; what is not known is left out."""
+    """Return a line on how a run ended, such as "stopped at 50 passes, gap 0.0047, 1.30 s", without unknown values."""
     line = f"{WORDS[Status(status)][0]} {passes:g} passes"
     line += f", gap {gap:.3g}" if is_known(gap) else ""
     return line + (f", {seconds:.2f} s" if is_known(seconds) else "")

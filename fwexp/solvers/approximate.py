@@ -19,6 +19,7 @@ oracle per example gives, with no use made of exact ones:
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -133,9 +134,9 @@ class ApproxBCFW(BCFW):
         lam_n = self.lam * self.problem.n
         return DegradedOracle(options.nu, options.delta, lam_n, state.complete, state.diameters, state.iterate.dual)
 
-    @property
-    def calls_for_extras(self):
-        return 0 if self.state.complete else self.problem.n
+    @cached_property
+    def terms(self):
+        return super().terms._replace(calls_for_extras=0 if self.state.complete else self.problem.n)
 
     def extras(self):
         """Return the certificate; its oracle calls are made for the log."""

@@ -1,42 +1,43 @@
-"""Base class of solvers: options, a start, steps, and iterates. It reads no clock, prints nothing and never stops by itself."""
+"""Base class of solvers: options, a start, steps and iterates. A solver reads no clock and prints nothing."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from fwexp.driver.iteration import Iteration, Point
+from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original
 
-__all__ = ["Choice", "Point", "Solver", "check_needs", "check_options", "start"]
+__all__ = ["NO_BUDGET", "Budget", "Choice", "Point", "Reason", "Solver", "Stop", "Terms", "check_needs", "check_options", "start"]
 
 
 class Solver(Iteration):
     """Base class of the solvers; a subclass is one file that reads like its algorithm.
 
-    It has a ``name``, a ``title``, ``Options``, and the methods ``start``, ``advance`` and ``point``; ``step`` and
-    ``oracle_calls`` are those of its ``state`` by default. ``fwexp.testing.check_solver`` checks it.
+    A subclass has a ``name``, a ``title``, ``Options``, and the methods ``start``, ``advance`` and ``point``. By default ``step``
+    and ``oracle_calls`` are counted in its ``state``. ``fwexp.testing.check_solver`` checks a subclass.
 
     Parameters
     ----------
     problem : problem
-        Any family that has the tiers that ``needs`` names; kept as ``user_problem``, and as ``problem`` the ``view`` of it.
+        Problem of a family with the tiers that ``needs`` names. ``user_problem`` is the problem itself, ``problem`` its ``view``.
     lam : float
-        Regularisation.
+        Strength of the regularisation.
     options : Options
         The solver's own options.
     seed : int
         Seed of the random choices.
     iterates : tuple of str
-        The iterates that will be asked for, out of the class's ``iterates``.
+        The iterates that the run logs, out of the class's ``iterates``.
     order : int array, optional
         Block indices, one per step, instead of a sampling rule.
     warm_start : Solver, optional
-        A solver of the same class on the same problem, whose dual variables are the start; if ``takes_warm_start``.
+        Solver of the same class on the same problem, whose dual variables are the start, if the class ``takes_warm_start``.
     """
 
     name: ClassVar[str]
@@ -44,6 +45,7 @@ class Solver(Iteration):
     kinds: ClassVar[tuple[str, ...]] = (STRUCTURED,)  # of problem, see `fwexp.plugins.KINDS`
     Options: ClassVar[type] = NoOptions
     iterates: ClassVar[tuple[str, ...]] = ("last",)
+    has_dual: ClassVar[bool] = True  # whether points have a dual objective
     stochastic: ClassVar[bool] = False  # whether the seed matters
     takes_order: ClassVar[bool] = False
     takes_warm_start: ClassVar[bool] = False
@@ -59,21 +61,26 @@ class Solver(Iteration):
         forget(problem)
         self.user_problem, self.lam, self.options = problem, lam, options
         self.problem = self.view(problem)
-        self.size, self.costly = problem.n, costly_oracle(problem)
-        self.certifies = self.has_dual and exact_oracle(problem)
         self.prepare()
         self.start(seed, iterates, order, warm_start)
 
+    @cached_property
+    def terms(self) -> Terms:
+        """Facts that do not change during a run; a subclass that has a cache, for example, replaces some."""
+        problem = self.user_problem
+        certifies = self.has_dual and exact_oracle(problem)
+        return Terms(problem.n, has_dual=self.has_dual, certifies=certifies, costly_oracle=costly_oracle(problem))
+
     def prepare(self) -> None:
-        """Set up what is no state: buffers, and what can be computed from problem and options."""
+        """Set up buffers and everything that follows from problem and options, but is no state."""
 
     def view(self, problem):
-        """Return a training or test problem as this solver sees it; its weights are for that problem.
+        """Return a training or test problem in the form that the solver's weights fit.
 
         Parameters
         ----------
         problem : problem
-            As people passed it.
+            The problem of the caller.
 
         Returns
         -------
@@ -83,14 +90,14 @@ class Solver(Iteration):
 
     @classmethod
     def choose(cls, options, problem, lam, iterates=None, order=None) -> tuple[type["Solver"], Any]:
-        """Return the solver class and the options of a run on a problem: those given, unless they are chosen when the run starts.
+        """Return the class and the options of a run on a problem, which a solver such as ``auto`` chooses at the start.
 
         Parameters
         ----------
         options : Options
             The solver's own.
         problem, lam, iterates, order
-            As for the solver; ``iterates`` is None if none are asked for.
+            As for the solver. ``iterates`` is None if the caller names none.
 
         Returns
         -------
@@ -134,7 +141,7 @@ class Solver(Iteration):
 
     @classmethod
     def memory(cls, problem, options, iterates) -> int:
-        """Return how many bytes a run takes at least, in addition to its problem and what it has already.
+        """Return how many bytes a run takes at least, in addition to its problem and to memory in use.
 
         Parameters
         ----------
@@ -142,7 +149,7 @@ class Solver(Iteration):
         options : Options
             The solver's own.
         iterates : tuple of str
-            The iterates that will be asked for.
+            The iterates that the run logs.
 
         Returns
         -------
@@ -154,18 +161,18 @@ class Solver(Iteration):
 
     @abstractmethod
     def start(self, seed, iterates, order, warm_start) -> None:
-        """Set ``state`` to that of step 0.
+        """Set ``state`` to the state at step 0.
 
         Parameters
         ----------
         seed : int
             Seed of the random choices.
         iterates : tuple of str
-            The iterates that will be asked for.
+            The iterates that the run logs.
         order : ndarray, int64, or None
             Block indices from 0, one per step, instead of a sampling rule.
         warm_start : Solver or None
-            One of the same class on the same problem, whose dual variables are the start.
+            Solver of the same class on the same problem, whose dual variables are the start.
         """
 
     @property
@@ -179,49 +186,49 @@ class Solver(Iteration):
         return self.state.oracle_calls
 
     def check_warm_start(self, other: "Solver") -> None:
-        """Refuse to start from the dual variables of another kind of solver.
+        """Check that this solver can start from the dual variables of another one.
 
         Parameters
         ----------
         other : Solver
-            The one to start from.
+            The solver to start from.
 
         Raises
         ------
         WarmStartError
-            It is of another class.
+            If it is of another class.
         """
         if type(other) is not type(self):
             raise WarmStartError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
 
     @property
     def known_hinge(self) -> float | None:
-        """1/n sum_i H_i(w) at the last iterate if the solver's own oracle calls have shown it, else None."""
+        """1/n sum_i H_i(w) at the last iterate if the solver's own oracle calls have shown it, otherwise None."""
         return None
 
 
 class Choice(Solver):
-    """A name for the solvers that ``choose`` returns; it takes no steps itself."""
+    """Name of a solver whose ``choose`` returns the solver that runs."""
 
     chooses = True
 
     def start(self, seed, iterates, order, warm_start):
-        """Refuse: a run starts with `start` of this module."""
+        """Raise an error, because a run starts with `start` of this module."""
         raise NotImplementedError(f"{self.name} takes no steps itself; start a run with fwexp.solve")
 
-    def advance(self, calls, max_steps):
-        """Refuse."""
+    def advance(self, budget):
+        """Raise an error."""
         raise NotImplementedError
 
     def point(self, iterate):
-        """Refuse."""
+        """Raise an error."""
         raise NotImplementedError
 
 
 def start(
     cls: type[Solver], problem, lam: float, options, seed: int = 0, iterates=("last",), order=None, warm_start=None
 ) -> Solver:
-    """Return a solver of the class that ``cls`` chooses, at its start and with the name of ``cls``; parameters as of `Solver`."""
+    """Return a solver of the class that ``cls`` chooses, at its start, with the name of ``cls``; see `Solver`."""
     chosen, options = cls.choose(options, problem, lam, iterates, order)
     solver = chosen(problem, lam, options, seed, iterates, order, warm_start)
     solver.name, solver.title = cls.name, cls.title
@@ -237,20 +244,20 @@ def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> obj
         The solver.
     given : mapping
     others : collection of str
-        Further names that the same call takes; suggested for misspelt ones.
+        Further names that the same call accepts, suggested for misspelt ones.
 
     Raises
     ------
     OptionError
-        An option that the solver does not have.
+        If the solver does not have an option.
     ParameterError
-        A value that the option does not accept.
+        If an option does not accept its value.
     """
     return make_options(f"solver {cls.name}", cls.Options, given, others)
 
 
 def check_needs(cls: type[Solver], problem, options, name: str | None = None) -> None:
-    """Refuse, before anything is compiled, a problem that lacks a tier which the solver needs with these options.
+    """Check, before anything is compiled, that a problem has the tiers that a solver needs with these options.
 
     Parameters
     ----------
@@ -265,7 +272,7 @@ def check_needs(cls: type[Solver], problem, options, name: str | None = None) ->
     Raises
     ------
     OptionError
-        Names the tier, and which of its functions the problem does not have.
+        If a tier is missing; the message names the tier and its missing functions.
     """
     for tier in (tiers.REQUIRED, *cls.needs(options)):
         if not tiers.has(problem, tier):

@@ -34,7 +34,7 @@ from fwexp.blocks.orders import Order, new_order
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
 from fwexp.problems.protocol import has_best_block, inner, original, product, workspace
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import NO_BUDGET, Budget, Point, Reason, Solver, Stop
 from fwexp.solvers.bcfw_options import OF_PARTS, STEPS, CacheOptions, Options
 
 FIRST_ROOM = 8  # labelings that an active set has room for at first
@@ -168,52 +168,49 @@ class BCFW(Solver):
     @cached_property
     def _take_steps(self):
         """The loop, compiled for the classes of its values."""
-        return specialise(run_steps, self.problem, *self._values(np.empty(0, dtype=np.int64)))
+        return specialise(run_steps, self.problem, *self._values(np.empty(0, dtype=np.int64), NO_BUDGET.target_gap))
 
-    def _values(self, draws: np.ndarray) -> tuple:
+    def _values(self, draws: np.ndarray, target_gap: float) -> tuple:
         """Return the values of the loop, for at most as many steps as there are ``draws``."""
         state = self.state
-        return state.iterate, state.order.kernel_order(self, draws), self.corner(), self.step_rule(), state.averages
+        return state.iterate, state.order.kernel_order(self, draws, target_gap), self.corner(), self.step_rule(), state.averages
 
     # --- steps and events ---
 
-    def advance(self, calls, max_steps):
-        if max_steps == 0:
-            self._compile()
-        counts, self.event = self.state.iterate.counts, False
-        while not self.event and counts[ORACLE_CALLS] < calls and counts[STEPS_TAKEN] < max_steps:
+    def advance(self, budget):
+        counts, reason = self.state.iterate.counts, None
+        while reason is None and counts[ORACLE_CALLS] < budget.calls and counts[STEPS_TAKEN] < budget.steps:
             event = next((event for event in self.events if event.is_due(self)), None)
             if event is None:
-                if not self._run(calls, max_steps):
-                    return
-            elif counts[ORACLE_CALLS] + event.calls > calls:
-                return
+                reason = self._run(budget)
+            elif counts[ORACLE_CALLS] + event.calls > budget.calls:
+                break
             else:
                 event.apply(self)
-                if self.pauses and event is self.refresh:
-                    return
+                reason = Reason.KNOWN if budget.until_known and event is self.refresh else None
+        ahead = [event.calls_ahead(self) for event in self.events if event.is_due(self)]
+        return Stop(reason or Reason.BUDGET, max([*ahead, 1]))
 
-    def _run(self, calls: int, max_steps: int) -> bool:
-        """Take steps up to the next event; return whether any draws were left."""
+    def _run(self, budget: Budget) -> Reason | None:
+        """Take steps up to the next event; return why the run pauses after them, None if it does not."""
         state, counts = self.state, self.state.iterate.counts
-        end = min(max_steps, *(event.due_step(self) for event in self.events))
+        end = min(budget.steps, *(event.due_step(self) for event in self.events))
         # With a cache, the steps that a few calls take are not known in advance: a pass of draws avoids very short series.
-        ahead = max(calls - counts[ORACLE_CALLS], self.problem.n * self.has_cache)
+        ahead = max(budget.calls - counts[ORACLE_CALLS], self.problem.n * self.has_cache)
         draws = state.order.draws.peek(int(min(end - counts[STEPS_TAKEN], ahead)))
-        last = counts[STEPS_TAKEN] + len(draws)
-        ended = self._take_steps(self.problem, *self._values(draws), self.work, self.inner_lam, calls, last)
+        values, last = self._values(draws, budget.target_gap), counts[STEPS_TAKEN] + len(draws)
+        ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last)
         state.order.draws.drop(int(counts[DRAWS_USED]))
         if ended == SET_FULL:
             self._grow_sets()
         elif ended == BLOCKS_FULL:
             self.grow_blocks()
-        elif ended == ORDER_ENDED:
-            state.order.resume(self)
-        return len(draws) > 0
+        elif ended == ORDER_ENDED and state.order.resume(self, budget.target_gap):
+            return Reason.ROW
+        return None if len(draws) else Reason.BUDGET
 
-    def _compile(self) -> None:
-        """Compile all kernels that this run may need."""
-        self._run(0, 0)
+    def compile(self):
+        self._run(NO_BUDGET)
         if self.setting.refresh or self.setting.needs_gaps:
             specialise(exact_gaps, self.problem)(self.problem, 0, 0, self.state.iterate, self.work)
         if self.sets is not None:
@@ -269,21 +266,18 @@ class BCFW(Solver):
     def oracle_calls(self):
         return int(self.state.iterate.counts[ORACLE_CALLS])
 
+    @cached_property
+    def terms(self):
+        return super().terms._replace(has_cache=self.has_cache, cheap_passes=self.acceleration.by_rounds)
+
     @property
-    def has_cache(self):
+    def has_cache(self) -> bool:
+        """Whether the run keeps labelings that can replace an oracle call."""
         return self.setting.cache is not None
 
     @property
     def cache_hits(self):
         return int(self.state.iterate.counts[CACHE_HITS])
-
-    @property
-    def brief(self):
-        return self.acceleration.by_rounds
-
-    @property
-    def calls_per_step(self):
-        return max([event.calls_ahead(self) for event in self.events if event.is_due(self)] + [1])
 
     @property
     def inner_lam(self) -> float:
@@ -296,7 +290,7 @@ class BCFW(Solver):
         return total_gap(self, self.state.iterate.gaps)
 
     def estimated_gap(self):
-        return self.known_gap if self.brief else np.nan
+        return self.known_gap if self.terms.cheap_passes else np.nan
 
     @property
     def known_hinge(self):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.problems.protocol import new_weights, product, radii_sq
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Point, Solver, Stop
 from fwexp.solvers.entropic_oracle import EntropicOracle
 
 
@@ -45,22 +45,22 @@ class ExcessiveGap(Solver):
 
     def prepare(self):
         self.entropic_oracle = EntropicOracle(self.problem, self.lam)
-        self.calls_per_step = 2 * self.problem.n
 
     def start(self, seed, iterates, order, warm_start):
         mu = max(float(np.mean(radii_sq(self.problem))) / self.lam, np.finfo(float).tiny)
         v, ell = self.entropic_oracle(new_weights(self.problem), 0.0)
         self.state = State(v.copy(), v, ell, mu)
 
-    def advance(self, calls, max_steps):
-        state = self.state
-        while state.oracle_calls + self.calls_per_step <= calls and state.step < max_steps:
+    def advance(self, budget):
+        state, calls = self.state, 2 * self.problem.n
+        while state.oracle_calls + calls <= budget.calls and state.step < budget.steps:
             if state.step == 0:  # the two calls are those for a_0 and a_1
                 state.v, state.ell = self.entropic_oracle(state.w, 1.0 / state.mu)
             else:
                 self._take_step()
             state.step += 1
-            state.oracle_calls += self.calls_per_step
+            state.oracle_calls += calls
+        return Stop(calls_needed=calls)
 
     def _take_step(self) -> None:
         state, w, mu = self.state, self.state.w, self.state.mu

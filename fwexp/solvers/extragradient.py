@@ -18,7 +18,7 @@ import numpy as np
 
 from fwexp.options import check_positive, option
 from fwexp.problems.protocol import new_weights, product, radii_sq
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Point, Solver, Stop
 from fwexp.solvers.entropic_oracle import EntropicOracle
 
 
@@ -60,7 +60,6 @@ class Extragradient(Solver):
 
     def prepare(self):
         self.entropic_oracle = EntropicOracle(self.problem, self.lam)
-        self.calls_per_step = 2 * self.problem.n
         R = float(np.sqrt(np.mean(radii_sq(self.problem)))) or 1.0  # without features there is no w to find
         self.eta_w = min(0.5 / self.lam, 0.5 * self.options.scale / (R * np.sqrt(self.lam)))
         self.eta_a = ((1.0 - self.eta_w * self.lam) / R) ** 2 / self.eta_w
@@ -70,9 +69,9 @@ class Extragradient(Solver):
         v, ell = self.entropic_oracle(zero, 0.0)
         self.state = State(zero, np.zeros_like(zero), 0.0, (v, ell))
 
-    def advance(self, calls, max_steps):
-        state = self.state
-        while state.oracle_calls + self.calls_per_step <= calls and state.step < max_steps:
+    def advance(self, budget):
+        state, calls = self.state, 2 * self.problem.n
+        while state.oracle_calls + calls <= budget.calls and state.step < budget.steps:
             t = state.step
             # v = T(s): s_w = lam (sum A a - sum w), s_a = sum H(w) = t H(mean w)
             v_w = self.eta_w * self.lam * (state.v - state.w)
@@ -83,7 +82,8 @@ class Extragradient(Solver):
             state.w = state.w + u_w
             state.v = state.v + u_a
             state.ell += ell
-            state.step, state.oracle_calls = t + 1, state.oracle_calls + self.calls_per_step
+            state.step, state.oracle_calls = t + 1, state.oracle_calls + calls
+        return Stop(calls_needed=calls)
 
     def point(self, iterate):
         state, t = self.state, self.state.step

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.options import check_fraction, choice, option
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Point, Reason, Solver, Stop
 from fwexp.solvers.fw import BatchOracle
 from fwexp.solvers.hull import Corners, Hull, new_corners
 
@@ -59,7 +59,6 @@ class FCFW(Solver):
 
     def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)
-        self.calls_per_step = self.problem.n
 
     def start(self, seed, iterates, order, warm_start):
         if warm_start is None:
@@ -76,21 +75,23 @@ class FCFW(Solver):
         """The hull of all corners so far."""
         return Hull(self.problem, self.lam, self.state.corners)
 
-    def advance(self, calls, max_steps):
-        state, hull = self.state, self.hull
-        if max_steps == 0:
-            self.oracle(np.zeros_like(hull.w))
-            hull.compile()
-        while state.oracle_calls + self.problem.n <= calls and state.step < max_steps:
+    def compile(self):
+        self.oracle(np.zeros_like(self.hull.w))
+        self.hull.compile()
+
+    def advance(self, budget):
+        state, hull, n, stalled = self.state, self.hull, self.problem.n, False
+        while not stalled and state.oracle_calls + n <= budget.calls and state.step < budget.steps:
             # the corner that minimises the linearisation at w
             w_s, ell_s = self.oracle(hull.w)
             # correction: the best point of the hull
             if hull.add(w_s, ell_s):
                 hull.maximise()
             else:
-                self.stalled = hull.rounds  # whatever follows is the same again
+                stalled = hull.rounds  # All further steps would be the same again.
             state.step += 1
-            state.oracle_calls += self.problem.n
+            state.oracle_calls += n
+        return Stop(Reason.STALLED if stalled else Reason.BUDGET, calls_needed=n)
 
     def point(self, iterate):
         return Point(self.hull.w, self.hull.dual)

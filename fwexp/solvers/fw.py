@@ -22,7 +22,7 @@ from fwexp.jit.compilation import njit, specialise
 from fwexp.options import choice
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import new_weights, product, scatter_psi, stored_labeling
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Point, Solver, Stop
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,6 @@ class FW(Solver):
     def prepare(self):
         self.index = projections.constrained_indices(self.problem)
         self.oracle = BatchOracle(self.problem, self.lam)
-        self.calls_per_step = self.problem.n
 
     def start(self, seed, iterates, order, warm_start):
         if warm_start is None:
@@ -103,11 +102,12 @@ class FW(Solver):
             w, ell = warm_start.state.w * (warm_start.lam / self.lam), warm_start.state.ell
         self.state = State(w, ell, {name: (w.copy(), ell) for name in iterates if name != "last"})
 
-    def advance(self, calls, max_steps):
-        state = self.state
-        if max_steps == 0:
-            self.oracle(np.zeros_like(state.w))
-        while state.oracle_calls + self.problem.n <= calls and state.step < max_steps:
+    def compile(self):
+        self.oracle(np.zeros_like(self.state.w))
+
+    def advance(self, budget):
+        state, n = self.state, self.problem.n
+        while state.oracle_calls + n <= budget.calls and state.step < budget.steps:
             # 3: the corner that minimises the linearisation
             w = projections.clip(self.index, state.w)
             w_s, ell_s = self.oracle(w)
@@ -122,8 +122,9 @@ class FW(Solver):
             state.w = state.w - gamma * difference
             state.ell += gamma * (ell_s - state.ell)
             state.step += 1
-            state.oracle_calls += self.problem.n
+            state.oracle_calls += n
             self._average()
+        return Stop(calls_needed=n)
 
     def _line_search(self, gap: float, difference: np.ndarray) -> float:
         """Return the step from A a along -``difference`` that maximises the dual, at most 1."""

@@ -16,7 +16,7 @@ from fwexp.blocks.active_set import UNLIMITED
 from fwexp.blocks.block_loop import clipped_step
 from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import inner, loss, max_oracle, new_weights, scatter, scores, workspace
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Point, Solver, Stop
 from fwexp.solvers.kernel_bcfw import Kernelised, KernelOptions
 
 
@@ -77,13 +77,13 @@ class KernelFW(Kernelised, Solver):
 
     def prepare(self):
         self.work = workspace(self.problem)
-        self.calls_per_step = self.problem.n
 
-    def advance(self, calls, max_steps):
-        state = self.state
-        if max_steps == 0:
-            self._corner(state.w)
-        while state.oracle_calls + self.problem.n <= calls and state.step < max_steps:
+    def compile(self):
+        self._corner(self.state.w)
+
+    def advance(self, budget):
+        state, n = self.state, self.problem.n
+        while state.oracle_calls + n <= budget.calls and state.step < budget.steps:
             slots, difference, ell_change = self._corner(state.w)
             # difference = w_s - w
             curvature = self.lam * inner(self.problem, difference, difference)
@@ -92,7 +92,8 @@ class KernelFW(Kernelised, Solver):
             specialise(_move_all, self.problem)(self.problem, state.dual, slots, gamma)
             state.w, state.ell = state.w + gamma * difference, state.ell + gamma * ell_change
             state.step += 1
-            state.oracle_calls += self.problem.n
+            state.oracle_calls += n
+        return Stop(calls_needed=n)
 
     def _corner(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Call all oracles at w; return the slots of the corner s, w_s - w and ell_s - ell."""

@@ -31,6 +31,7 @@ an example (of those without weight the one of lowest H_i(w) goes first; 0 keeps
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_fraction, check_integer, check_number, choice, option
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import KernelView, kernel_view, product, scatter, scores, stored_labeling, workspace
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Budget, Point, Solver, Stop
 
 FIRST_ROOM = 4  # labelings that there is room for at the start
 CORRECTIONS = 10  # pairwise steps per visit
@@ -204,7 +205,6 @@ class NSlack(Solver):
     title = "n-slack cutting plane"
     takes_warm_start = True
     Options = Options
-    has_cache = True  # visits of QPs need no oracle call
 
     @classmethod
     def needs(cls, options):
@@ -237,18 +237,24 @@ class NSlack(Solver):
         working = WorkingPoint(w, losses, np.zeros(6, dtype=np.int64), rng.permutation(problem.n), np.zeros(4))
         self._state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), rng)
 
-    def advance(self, calls, max_steps):
-        if max_steps == 0:
-            self._correct(0)  # compiles
-            self._radii_sq()
-        while self._visit(calls, max_steps) if self._state.tol is None else self._solve(max_steps):
-            pass
+    @cached_property
+    def terms(self):
+        return super().terms._replace(has_cache=True)  # Visits of QPs need no oracle call.
 
-    def _visit(self, calls: int, max_steps: int) -> bool:
+    def compile(self):
+        self._correct(0)
+        self._radii_sq()
+
+    def advance(self, budget):
+        while self._visit(budget) if self._state.tol is None else self._solve(budget.steps):
+            pass
+        return Stop()
+
+    def _visit(self, budget: Budget) -> bool:
         """Call the oracle for the next examples, as many as may have to join before the QP; return whether there was any."""
         state, counts, n = self._state, self._state.working.counts, self.problem.n
         batch = self.options.batch
-        visits = min(calls - counts[ORACLE_CALLS], max_steps - self.step, batch - counts[VISITED] % batch)
+        visits = min(budget.calls - counts[ORACLE_CALLS], budget.steps - self.step, batch - counts[VISITED] % batch)
         start = counts[ORACLE_CALLS] % n
         end = min(start + visits, n)
         if end <= start:

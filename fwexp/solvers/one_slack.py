@@ -34,6 +34,7 @@ active sets (``active_set``).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from fwexp.blocks.active_set import ActiveSets, best_stored, labeling_at, new_ac
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_fraction, check_integer, choice, option
 from fwexp.problems.protocol import loss, product, scatter_psi, scores, stored_labeling, workspace
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Point, Reason, Solver, Stop
 from fwexp.solvers.fw import BatchOracle
 from fwexp.solvers.hull import Corners, Hull, new_corners
 
@@ -104,7 +105,6 @@ class OneSlack(Solver):
 
     def prepare(self):
         self.oracle = BatchOracle(self.problem, self.lam)
-        self.calls_per_step = self.problem.n
         self.work = workspace(self.problem)
 
     def start(self, seed, iterates, order, warm_start):
@@ -135,39 +135,38 @@ class OneSlack(Solver):
         sets = self.state.cache
         return None if sets is None else LabelingCache(self.problem, self.lam, sets, self.work)
 
-    def advance(self, calls, max_steps):
-        state, hull, cache = self.state, self.hull, self.cache
-        if max_steps == 0:
-            self._compile()
-        while state.step < max_steps:
+    def advance(self, budget):
+        state, hull, cache, n = self.state, self.hull, self.cache, self.problem.n
+        reason = Reason.BUDGET
+        while reason is Reason.BUDGET and state.step < budget.steps:
             # 5-7: the most violated plane, of stored labelings or of all
-            corner, w, asked = None, self._query(), False
+            corner, w = None, self._query()
             if cache is not None:
                 corner = cache.corner(hull, w, CACHE_SHARE * (state.best_primal - hull.dual))
             if corner is not None:
                 state.cache_hits += 1
-            elif state.oracle_calls + self.problem.n <= calls:
+            elif state.oracle_calls + n <= budget.calls:
                 corner = w_s, ell_s = self.oracle(w)
-                state.oracle_calls += self.problem.n
-                # H(w) is what the answer says
+                state.oracle_calls += n
+                # The answer contains H(w).
                 primal = ell_s - self.lam * product(w_s, w) + 0.5 * self.lam * product(w, w)
                 if primal < state.best_primal:
                     state.best_w, state.best_primal = w, primal
                 if cache is not None:
                     cache.store(self.oracle.labelings, w)
-                asked = True
+                reason = Reason.KNOWN if budget.until_known else Reason.BUDGET
             else:
                 break
             # 8, 4: the working set grows, and the QP is solved
             at_solution = state.at_solution or self.options.pull == 0.0
             state.at_solution = not hull.add(*corner)
-            self.stalled = at_solution and state.at_solution and hull.rounds  # whatever follows is the same again
+            if at_solution and state.at_solution and hull.rounds:  # All further steps would be the same again.
+                reason = Reason.STALLED
             if not state.at_solution:
                 hull.maximise()
                 self._remove_idle()
             state.step += 1
-            if self.pauses and asked:
-                return
+        return Stop(reason, calls_needed=n)
 
     @property
     def known_hinge(self):
@@ -192,7 +191,7 @@ class OneSlack(Solver):
                 idle[k], idle = idle[-1], idle[:-1]  # as the hull does it
         self.state.idle = idle
 
-    def _compile(self) -> None:
+    def compile(self):
         w = np.zeros_like(self.hull.w)
         self.oracle(w)
         self.hull.compile()
@@ -204,16 +203,16 @@ class OneSlack(Solver):
     def point(self, iterate):
         return Point(self.state.best_w, self.hull.dual)
 
-    @property
-    def has_cache(self):
-        return self.state.cache is not None
+    @cached_property
+    def terms(self):
+        return super().terms._replace(has_cache=self.state.cache is not None)
 
     @property
     def cache_hits(self):
         return self.state.cache_hits
 
     def extras(self):
-        hits = {} if not self.has_cache else {"cache_hits": float(self.cache_hits)}
+        hits = {} if self.state.cache is None else {"cache_hits": float(self.cache_hits)}
         return {"atoms": float(len(self.hull)), **hits}
 
 

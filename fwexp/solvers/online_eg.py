@@ -44,7 +44,7 @@ from fwexp.problems.protocol import (
     set_dense,
     workspace,
 )
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Point, Solver, Stop
 
 START, GROWTH, LARGEST = 0.5, 1.05, 1e8  # of the step sizes
 ROUNDING = 1e-13  # of the change of the dual objective, relative to the scores
@@ -205,12 +205,13 @@ class OnlineEG(Solver):
         iterate.w[:] = self._weights()
         iterate.ell[0] = iterate.losses.mean()
 
-    def advance(self, calls, max_steps):
-        order = self.state.draws.peek(max(0, min(calls - self.oracle_calls, max_steps - self.step)))
+    def advance(self, budget):
+        order = self.state.draws.peek(max(0, min(budget.calls - self.oracle_calls, budget.steps - self.step)))
         before = self.step
         kernel = specialise(_steps, self.problem)
-        kernel(self.problem, self.state.iterate, self.state.averages, self.work, self.trial, order, self.lam, calls)
+        kernel(self.problem, self.state.iterate, self.state.averages, self.work, self.trial, order, self.lam, budget.calls)
         self.state.draws.drop(self.step - before)
+        return Stop(calls_needed=most_trials(self.step, self.problem.n))
 
     @property
     def step(self):
@@ -219,10 +220,6 @@ class OnlineEG(Solver):
     @property
     def oracle_calls(self):
         return int(self.state.iterate.counts[ORACLE_CALLS])
-
-    @property
-    def calls_per_step(self):
-        return most_trials(self.step, self.problem.n)
 
     def point(self, iterate):
         w, ell = self.state.iterate.w, self.state.iterate.ell[0]

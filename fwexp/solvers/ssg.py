@@ -38,7 +38,7 @@ from fwexp.problems.protocol import (
     scores,
     workspace,
 )
-from fwexp.solvers.base import Point, Solver
+from fwexp.solvers.base import Point, Solver, Stop
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,11 @@ class SSG(Solver):
     def prepare(self):
         self.work = workspace(self.problem)
 
-    def advance(self, calls, max_steps):
-        order = self.state.draws.take(max(0, min(calls, max_steps) - self.step))
+    def advance(self, budget):
+        order = self.state.draws.take(max(0, min(budget.calls, budget.steps) - self.step))
         state = self.state
         specialise(_steps, self.problem)(self.problem, state.iterate, state.projection, self.work, order, self.lam)
+        return Stop()
 
     @property
     def step(self):

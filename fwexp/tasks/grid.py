@@ -45,19 +45,22 @@ def grid_search(
     ----------
     problem : problem
         Training set.
-    eps : float
+    eps : float, default 0.1
         Gap to reach at every lam.
     lams : sequence of float
-        By default 2^15, 2^14, ..., 2^-15.
-    warm : bool
+        Values of lam, by default 2^15, 2^14, ..., 2^-15.
+    warm : bool, default True
         Whether each lam starts from the w of the one before (``BCFW.change_lam``), or from w = 0.
-    max_passes, time_limit : float
-        Bounds on the oracle calls / n and the solver seconds of the whole grid.
-    seed : int
-    verbose : bool
+    max_passes : float, default 100,000
+        Bound on the oracle calls divided by n, for the whole grid.
+    time_limit : float, optional
+        Bound on the solver seconds, for the whole grid.
+    seed : int, default 0
+        Seed of the random choices.
+    verbose : bool, default False
         Whether to show progress on standard error.
     **options
-        Options of ``bcfw``, instead of those of ``auto``.
+        Options of ``bcfw`` that replace those that ``auto`` chooses.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Lam sequences, iterations through several lam: the regularisation path and grids (see ``path``)."""
+"""Iterations through several values of lam: the regularisation path and grids (see ``path``)."""
 
 import math
 from abc import abstractmethod
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fwexp.driver.iteration import Iteration, Objective, Point, Value
+from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Objective, Point, Reason, Stop, Terms, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress, telling_of_compilation
@@ -21,7 +21,7 @@ from fwexp.problems.signature import check_problem_type, signature
 from fwexp.solvers import check_needs, check_options
 from fwexp.solvers.auto import best_options
 from fwexp.solvers.bcfw import BCFW
-from fwexp.tasks.objective import believed
+from fwexp.tasks.objective import is_plausible
 from fwexp.tasks.result import Result
 from fwexp.tasks.task import result_of_rows
 
@@ -35,7 +35,7 @@ START_PASSES = 3  # oracle calls / n that a path needs before its first break po
 
 
 def check_sequence(problem, options: Mapping) -> BCFW.Options:
-    """Return the options of bcfw, those of ``auto`` where none are given, if it can go through several lam with them here."""
+    """Return the options of bcfw for several lam, by default those of ``auto``; check that the problem allows them."""
     checked = check_options(BCFW, best_options(problem) | dict(options))
     check_needs(BCFW, problem, checked)
     if not exact_oracle(problem):
@@ -48,7 +48,7 @@ def check_sequence(problem, options: Mapping) -> BCFW.Options:
 
 
 class LamSequence(Iteration):
-    """A solver on its way from a large lam to small ones; at some of them there is a row.
+    """A solver on its way from a large lam to small ones, with rows at some of them.
 
     Parameters
     ----------
@@ -60,11 +60,10 @@ class LamSequence(Iteration):
         Whether a gap counts only when computed exactly.
     """
 
-    certifies = False  # not across several lam: the rows have gaps of their own
     changes: ClassVar[tuple[str, ...]] = (
         "weights",
         "gap",
-        "event",
+        "at_row",
         "finished",
         "_before",
         "_target",
@@ -75,10 +74,12 @@ class LamSequence(Iteration):
         check_problem_type(problem)
         self.options = check_sequence(problem, options)
         self.problem, self.exact, self.seed = problem, exact, seed
-        self.size, self.costly, self.has_cache = problem.n, costly_oracle(problem), self.options.cache is not False
+        # A gap across several lam is no certificate: the rows have gaps of their own.
+        has_cache = self.options.cache is not False
+        self.terms = Terms(problem.n, certifies=False, costly_oracle=costly_oracle(problem), has_cache=has_cache)
         self.solver: BCFW | None = None
         self.weights: list[np.ndarray] = []  # public ones, at the rows so far
-        self.gap, self.event, self.finished = math.inf, False, False
+        self.gap, self.at_row, self.finished = math.inf, False, False
         self._before = np.zeros(3, dtype=np.int64)  # steps, oracle calls and cache hits of solvers before this one
         self._target: float | None = None  # the gap to be reached at the present lam
         self._next_check = 0  # step at which the gap is checked next
@@ -98,7 +99,7 @@ class LamSequence(Iteration):
 
     @abstractmethod
     def next_lam(self) -> None:
-        """Go to the next lam with `reach`, or set ``finished``; called at the start and where the gap has been reached."""
+        """Go to the next lam with `reach`, or set ``finished``; called at the start and whenever the gap is reached."""
 
     def _total(self, k: int, name: str) -> int:
         return int(self._before[k]) + (getattr(self.solver, name) if self.solver is not None else 0)
@@ -115,63 +116,63 @@ class LamSequence(Iteration):
     def cache_hits(self):
         return self._total(2, "cache_hits")
 
-    @property
-    def calls_per_step(self):
-        if self.solver is None:
-            return START_PASSES * self.size
-        # At another lam the gap may be small enough at once, or a new centre may ask for all gaps.
-        checks = self._target is None or (self.exact and self.solver.step >= self._next_check)
-        return max(self.size if checks else 1, self.solver.calls_per_step)
-
-    def advance(self, calls, max_steps):
-        """Take steps up to the next row at most; the start may exceed ``calls``."""
-        if max_steps == 0:
-            self._compile()
-            return
-        self.event = False
-        while not (self.event or self.finished):
+    def advance(self, budget):
+        """Go on to the next row at most; the start may exceed the budget's calls."""
+        self.at_row, has_room = False, budget.steps > 0
+        while has_room and not (self.at_row or self.finished):
             if self._target is None:
                 self.next_lam()
-            elif not self._reduce_gap(calls, max_steps):
-                return
+            else:
+                has_room = self._reduce_gap(budget)
+        reason = Reason.FINISHED if self.finished else Reason.ROW if self.at_row else Reason.BUDGET
+        return Stop(reason, self._calls_needed)
 
-    def _reduce_gap(self, calls: int, max_steps: int) -> bool:
+    @property
+    def _calls_needed(self) -> int:
+        """Oracle calls with which the next step can be taken."""
+        if self.solver is None:
+            return START_PASSES * self.problem.n
+        # At another lam the gap may be small enough at once, or a new centre may need all gaps.
+        checks = self._target is None or (self.exact and self.solver.step >= self._next_check)
+        return max(self.problem.n if checks else 1, self.solver.advance(NO_BUDGET).calls_needed)
+
+    def _reduce_gap(self, budget: Budget) -> bool:
         """Take steps up to the next check of the gap, or check it; return whether there was room for it."""
         solver, before = self.solver, (self.step, self.oracle_calls)
         if solver.step >= self._next_check:
             self.gap = solver.known_gap
             if self.exact and self.gap <= self._target:
-                if self.oracle_calls + self.size > calls:
+                if self.oracle_calls + self.problem.n > budget.calls:
                     return False
                 self.gap = solver.exact_gap()
-            self._next_check = solver.step + -(-self.size // CHECKS_PER_PASS)
+            self._next_check = solver.step + -(-self.problem.n // CHECKS_PER_PASS)
             if self.gap <= self._target:
                 self._target = None
                 self.arrive()
             return True
-        room = calls - int(self._before[1]), min(max_steps - int(self._before[0]), self._next_check)
-        solver.advance(*room)
+        steps = min(budget.steps - int(self._before[0]), self._next_check)
+        solver.advance(Budget(budget.calls - int(self._before[1]), steps))
         return (self.step, self.oracle_calls) != before
 
     def reach(self, target: float) -> None:
-        """Set the gap to reach at the present lam."""
+        """Reduce the gap to ``target`` at the present lam from now on."""
         self._target, self._next_check = target, self.solver.step
 
     def arrive(self) -> None:
-        """Record the weights for a row."""
+        """Keep the weights and stop for a row."""
         self.weights.append(to_public(self.problem, self.solver.state.iterate.w))
-        self.event = True
+        self.at_row = True
 
     def begin(self, lam: float, options=None, warm_start: BCFW | None = None) -> None:
-        """Continue with a new solver: at w = 0, or at the dual variables of ``warm_start``."""
+        """Continue with a new solver that starts at w = 0, or at the dual variables of ``warm_start``."""
         if self.solver is not None:
             self._before += [self.solver.step, self.solver.oracle_calls, self.solver.cache_hits]
         self.solver = BCFW(self.problem, lam, options or self.options, self.seed, warm_start=warm_start)
 
-    def _compile(self) -> None:
+    def compile(self):
         """Take each kind of step once, off the clock."""
         solver = BCFW(self.problem, 1.0, self.options, self.seed)
-        solver.advance(0, 0)
+        solver.compile()
         solver.exact_gap()
         solver.change_lam(0.5)
         solver.full_step()
@@ -195,7 +196,7 @@ class PathSequence(LamSequence):
     def __init__(self, problem, options, seed, exact, eps: float, lam_min: float, kappa: float) -> None:
         super().__init__(problem, options, seed, exact)
         self.eps, self.lam_min, self.kappa = eps, lam_min, kappa
-        self.lam_end = math.inf  # where the weights of the last break point end to serve
+        self.lam_end = math.inf  # smallest lam for which the weights of the last break point are good enough
 
     def next_lam(self):
         if self.solver is None:
@@ -227,7 +228,7 @@ class PathSequence(LamSequence):
         The max-oracle finds it, for max_y -<w, psi_i(y)> <= H_i(w), and losses do not matter where w is long.
         """
         scale = 1e6 / float(psi @ psi)
-        self._before[1] += self.size
+        self._before[1] += self.problem.n
         return Evaluator(self.problem)(scale * psi, error=False).hinge / scale
 
     def _growth(self) -> float:
@@ -258,17 +259,17 @@ class GridSequence(LamSequence):
 
 
 class SequenceObjective(Objective):
-    """Dual and gap, exact or not, as a sequence knows them itself at its rows; nothing is evaluated."""
+    """The objective at the rows of a sequence, which knows dual and gap itself; nothing is evaluated."""
 
     def __init__(self, sequence: LamSequence) -> None:
         self.sequence = sequence
 
     def __call__(self, point, stop=None):
         sequence = self.sequence
-        if not sequence.event:
+        if not sequence.at_row:
             return None
         primal = point.dual + sequence.gap
-        return Value(primal, {"gap": sequence.gap, "certified": sequence.exact and believed(sequence.problem, primal)})
+        return Value(primal, {"gap": sequence.gap, "certified": sequence.exact and is_plausible(sequence.problem, primal)})
 
 
 def run_sequence(sequence: LamSequence, settings: RunSettings, label: str) -> tuple[Status, list[dict]]:
@@ -299,7 +300,7 @@ def sequence_result(sequence: LamSequence, solver: str, settings: RunSettings, l
     lam = rows[-1]["lam"] if rows else math.nan
     for row in rows:
         row["at_lam"] = row.pop("lam")
-        if not row.pop("certified"):  # what a heuristic path knows are estimates
+        if not row.pop("certified"):  # A heuristic path has estimates only.
             row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
     w = sequence.weights[-1] if rows else np.zeros(sequence.problem.d)
     result = result_of_rows(rows, w, status, lam, solver, vars(sequence.options), settings.seed)

@@ -1,4 +1,4 @@
-"""The objective of structural SVMs, and what is logged beside it, for the driver."""
+"""The objective of structural SVMs and the errors that are logged with it."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,29 +16,32 @@ from fwexp.problems.protocol import from_public, inner, order_of_weights, origin
 from fwexp.solvers.base import Solver
 
 
-def believed(problem, primal: float) -> bool:
-    """Return whether P(w) may be the true objective, as an oracle that finds the maximum makes it.
+def is_plausible(problem, primal: float) -> bool:
+    """Return whether a value of P(w) can come from an oracle that maximises.
 
-    It is 0 at w = 0 if all losses are. A Python oracle that always returns the truth makes it 0 as well.
+    P is 0 only if w and all losses are 0. A user's oracle in Python that always returns the truth has this value as well.
     """
     return primal != 0.0 or isinstance(getattr(problem, "example", problem), tuple)
 
 
 def _order(problem):
+    """Return the order of the internal weights."""
     return order_of_weights(original(problem))
 
 
 class SVMObjective(Objective):
-    """P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w) of a solver's iterates, and how good their predictions are.
+    """P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w) of a solver's iterates, and the errors of their predictions.
+
+    This object defines the objective of a run: P, and the scale in which P, D and the gap are shown. D comes with the points.
 
     Parameters
     ----------
     solver : Solver
-        Whose problem and lam it is.
+        Solver that has the problem and lam.
     test : problem, optional
         Test set, whose error is logged.
     metrics : callable, optional
-        ``metrics(predictions) -> {name: number}``, more to log of the predictions for ``test``.
+        ``metrics(predictions) -> {name: number}``, further numbers to log about the predictions for ``test``.
     train_error : bool
         Whether to log the training error.
     check : bool
@@ -61,7 +64,7 @@ class SVMObjective(Objective):
         self._evaluate_test = None if test is None else evaluator(solver.view(test))
         self._reorders = test is not None and _order(self._evaluate_test.problem) != _order(solver.problem)
         self._check = OracleCheck(self._evaluate) if check else None
-        self._latest: tuple[np.ndarray, Evaluation, dict] | None = None  # two points in a row that are the same are evaluated once
+        self._latest: tuple[np.ndarray, Evaluation, dict] | None = None  # evaluated once for equal points in a row
 
     @property
     def calls(self) -> int:
@@ -104,11 +107,11 @@ class SVMObjective(Objective):
 
     def _value(self, hinge: float, norm_sq: float, columns: dict, complete: bool = True) -> Value:
         primal = 0.5 * self.solver.lam * norm_sq + hinge
-        certifies = believed(self.solver.problem, primal)
+        certifies = is_plausible(self.solver.problem, primal)
         return Value(primal, columns, self._evaluate.mean_loss, complete, certifies, rest=hinge)
 
     def exact(self, point: Point, value: Value) -> float:
-        # The loss term rests on w alone, no running sum, so it need not be evaluated again.
+        # The loss term was computed from w alone, not from running sums, so it is not evaluated again.
         return 0.5 * self.solver.lam * inner(self.solver.problem, point.w, point.w) + value.rest
 
     def explain_negative_gap(self, best: np.ndarray, last: np.ndarray) -> str:
@@ -123,7 +126,7 @@ class SVMObjective(Objective):
         return from_public(self._evaluate_test.problem, to_public(self.solver.problem, w)) if self._reorders else w
 
     def _checked_metrics(self) -> dict[str, float]:
-        """Return what ``metrics`` says of the latest predictions."""
+        """Return what ``metrics`` returns for the latest predictions, checked."""
         if self._metrics is None:
             return {}
         metrics = self._metrics(self._evaluate_test.public_labelings())

@@ -122,22 +122,25 @@ def regularization_path(
     ----------
     problem : problem
         Training set.
-    eps : float
-        Accuracy, in units of the objective (which is at most the largest loss).
+    eps : float, default 0.1
+        Accuracy, in units of the objective. The optimum is at most the largest loss.
     lam_min : float
-        Where the path may end. All weights are kept: d numbers for each break point.
-    exact : bool
-        Whether a gap counts only when it was computed exactly, for n oracle calls; a heuristic path trusts the last known
-        block gaps and certifies nothing.
+        The lam at which the path may end. The path keeps d numbers for each break point.
+    exact : bool, default True
+        Whether a gap counts only if it was computed exactly, for n oracle calls. A heuristic path uses the last known block gaps
+        and certifies nothing.
     kappa : float, optional
-        Between 0 and 1: at every break point the gap is brought down to kappa eps; 0.9, or 0.7 for a heuristic path.
-    max_passes, time_limit : float
-        Bounds on the oracle calls / n and the solver seconds of the whole path.
-    seed : int
-    verbose : bool
+        Number between 0 and 1. At every break point the gap is reduced to kappa eps. Default 0.9, or 0.7 for a heuristic path.
+    max_passes : float, default 100,000
+        Bound on the oracle calls divided by n, for the whole path.
+    time_limit : float, optional
+        Bound on the solver seconds, for the whole path.
+    seed : int, default 0
+        Seed of the random choices.
+    verbose : bool, default False
         Whether to show progress on standard error.
     **options
-        Options of ``bcfw``, instead of those of ``auto``.
+        Options of ``bcfw`` that replace those that ``auto`` chooses.
 
     Returns
     -------
@@ -146,9 +149,9 @@ def regularization_path(
     Raises
     ------
     ValueError
-        A value outside what a parameter accepts.
+        If a parameter does not accept its value.
     TypeError
-        An option that bcfw does not have, or that cannot be combined.
+        If bcfw does not have an option, or options exclude each other.
 
     Examples
     --------

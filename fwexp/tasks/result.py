@@ -25,36 +25,36 @@ class Result:
         Weights, in the order that the problem family documents; kernel solvers have coefficients instead, in the same
         order with training inputs instead of features.
     primal, dual, gap : float
-        P(w), the highest dual objective seen, and their difference: P(w) is at most ``gap`` above the optimum. NaN for
-        methods without a dual point. Where the oracle of the problem is not exact P(w) may be larger than ``primal``, nothing
-        is certified, and ``gap`` is NaN; likewise where one in Python never found a labeling with a loss.
+        P(w), the highest dual objective seen, and their difference: P(w) is at most ``gap`` above the optimum. Dual and gap are
+        NaN for methods without a dual point. If the oracle is not exact, P(w) may be larger than ``primal``, nothing is certified,
+        and ``gap`` is NaN. The same holds if an oracle in Python never found a labeling with a loss.
     status, reason : str
         How the run ended, and the same as a sentence.
     trace : DataFrame
-        One row per logged point and iterate. ``oracle_calls`` are those of the solver; ``evaluation_calls`` are those made
-        for the log besides, of oracles and of predictions.
+        One row per logged point and iterate. ``oracle_calls`` counts the calls of the solver; ``evaluation_calls`` counts the
+        further calls for the log, of oracles and of predictions.
     iterate : str
-        Which iterate ``w`` is.
+        Name of the iterate that ``w`` is.
     solver : str
         Name of the solver.
     options : dict
-        The solver's options; of ``auto`` those of ``bcfw`` that it chose.
+        The solver's options; for ``auto``, the options of the solver that it chose.
     lam : float
     seed : int
     structure : dict
-        What the weights are for: ``family``, ``d`` and the numbers of labels and features of the problem trained on.
+        Problems that the weights fit: ``family``, ``d`` and the numbers of labels and features of the training problem.
     lost : dict
-        How much was lost with workers of a cluster and begun anew, which changes the result: ``parts`` whose dual blocks were, with
-        the ``rounds`` that these had taken, or ``messages``. Empty if nothing was lost.
+        Work that was lost with workers of a cluster and started again, which changes the result: ``parts`` whose dual blocks were
+        lost, with the ``rounds`` that they had taken, or ``messages``. Empty if nothing was lost.
     wall_seconds : float
-        How long the call took, with compilation and evaluation; NaN of a result that was loaded.
+        Seconds that the call took, with compilation and evaluation; NaN if the result was loaded.
     seconds : float
-        How long the solver took of that: what ``time_limit`` bounds, and the column ``time`` of the trace ends with.
+        Solver seconds among them, which ``time_limit`` bounds: the end of the column ``time`` of the trace.
 
     Notes
     -----
-    ``save`` and `fwexp.load` keep all of this in a file; pickles and copies have it, too. None of them holds training data,
-    so a ``warm_start`` needs the result itself, and so do predictions of kernel solvers.
+    Files of ``save``, pickles and copies contain all of this, but no training data. Therefore a ``warm_start`` and predictions of
+    kernel solvers need the result itself.
     """
 
     w: np.ndarray
@@ -75,7 +75,7 @@ class Result:
     state: Any = field(default=None, repr=False)  # the solver at its last iterate, for warm starts
 
     def __post_init__(self) -> None:
-        """Put off the frame of a trace that is given as its rows: it takes as long as to train on a small problem."""
+        """Delay the data frame of a trace that is given as rows, because it takes as long as training on a small problem."""
         if isinstance(self.trace, list):
             self._rows = self.__dict__.pop("trace")
 
@@ -109,12 +109,12 @@ class Result:
         Parameters
         ----------
         path : path
-            The file, in numpy's format npz; replaced if it is there.
+            The file, in numpy's format npz. An existing file is replaced.
 
         Raises
         ------
         ValueError
-            A file that cannot be written, or a result of a kernel solver: that predicts with the training inputs.
+            If the file cannot be written, or the result is of a kernel solver, which predicts with the training inputs.
         """
         return saving.save(self, path)
 
@@ -124,7 +124,7 @@ class Result:
 
     def __repr__(self) -> str:
         end = self.status
-        if len(self.trace):  # which the file of a stored run does not have
+        if len(self.trace):  # The file of a stored run has no trace.
             end = f"{ending(self.status, self.trace['passes'].iloc[-1])} in {self.seconds:.3g} s"
         numbers = f"primal={self.primal:.6g}, dual={self.dual:.6g}, gap={self.gap:.3g}"
         return f"Result({self.solver}, lam={self.lam:.6g}: {numbers}, {end})"
@@ -136,7 +136,7 @@ def load(path: AnyPath) -> Result:
     Parameters
     ----------
     path : path
-        The file. It may come from anybody: nothing in it is executed.
+        The file. Nothing in it is executed, so it may come from an untrusted source.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def load(path: AnyPath) -> Result:
     Raises
     ------
     ValueError
-        No such file, or one that is damaged or no saved result.
+        If the file is missing, damaged or no saved result.
 
     Examples
     --------

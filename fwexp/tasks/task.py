@@ -1,4 +1,4 @@
-"""What a task is: something that runs solvers, with options of its own, the settings that it reads, and a result to store."""
+"""Base class of tasks, which run solvers and return a result to store."""
 
 import math
 from abc import ABC, abstractmethod
@@ -42,11 +42,11 @@ class Task(ABC):
     def run(
         self, problem, solver: str, options: Mapping, *, test=None, metrics=None, verbose: bool = False, checkpoint=None
     ) -> Result:
-        """Run the task with a solver by name and its options; the rest is as for `fwexp.solve`."""
+        """Run the task with a named solver and its options; the other arguments are those of `fwexp.solve`."""
 
     @classmethod
     def check_solver(cls, solver: str) -> None:
-        """Refuse a solver that the task does not run."""
+        """Check that the task can run a solver."""
         if cls.solvers is not None and solver not in cls.solvers:
             raise OptionError(f"task {cls.name} cannot run solver {solver}; accepted: {', '.join(cls.solvers)}")
 
@@ -57,13 +57,13 @@ class Task(ABC):
 
     @classmethod
     def check_problem(cls, problem, solver: str, options: Mapping) -> None:
-        """Refuse a problem with which the solver, with these options, cannot do; nothing is compiled or computed for that."""
+        """Check that a problem has what the solver needs with these options, without compiling anything."""
         found = get_solver(solver)
         check_needs(found, problem, check_options(found, options))
 
     @classmethod
     def check_settings(cls, given: Mapping, solver: str, options: Mapping) -> dict[str, Any]:
-        """Return the settings that runs of a solver with these options read, checked; those left out have their defaults."""
+        """Return the checked settings that runs of a solver with these options read, with defaults for missing ones."""
         values = {}
         for name, value in (dict(cls.reads) | dict(given)).items():
             if name not in cls.reads:
@@ -77,7 +77,7 @@ class Task(ABC):
 def result_of_rows(
     rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, solver: str, options: Mapping, seed: int
 ) -> Result:
-    """Return what a task logged, beside the weights that it ended with."""
+    """Return the rows of a task and its last weights as a result."""
     import pandas as pd
 
     trace = pd.DataFrame(rows)

@@ -18,7 +18,7 @@ from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
-from fwexp.solvers.base import start
+from fwexp.solvers.base import NO_BUDGET, Budget, Stop, start
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import run_solver
 from fwexp.testing.probe import close, require
@@ -50,7 +50,7 @@ class SolverProbe:
     def ran(self, passes: float = PASSES, **arguments) -> Solver:
         """Return a solver after so many passes."""
         solver = self.new(**arguments)
-        solver.advance(0, 0)
+        solver.compile()
         self.go_on(solver, math.floor(passes * self.problem.n))
         return solver
 
@@ -59,7 +59,7 @@ class SolverProbe:
         before = -1
         while before < solver.oracle_calls < calls and solver.step < 100 * calls:
             before = solver.oracle_calls
-            solver.advance(calls, 100 * calls)
+            solver.advance(Budget(calls, 100 * calls))
 
     def weights(self, solver: Solver, iterate: str = "last") -> np.ndarray:
         """Return public weights."""
@@ -80,7 +80,7 @@ class SolverProbe:
         cls = SOLVERS["bcfw"]
         step = {"step": "pairwise"} if tiers.has(self.problem, "sets") else {}
         reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
-        reference.advance(3 * CONVERGENCE_PASSES * self.problem.n, NO_LIMIT)
+        reference.advance(Budget(3 * CONVERGENCE_PASSES * self.problem.n, NO_LIMIT))
         return self.primal(reference)
 
     def solve(self, *, callback=None, max_passes: float = PASSES, gap_tol: float = 0.0, time_limit=None) -> Result:
@@ -159,36 +159,41 @@ def starts_at_step_0(probe):
     """Check that a new solver has taken no step, compiling takes none, and all iterates are the start."""
     solver = probe.new()
     before = state_of(solver, probe.iterates)
-    solver.advance(0, 0)
-    require(solver.step == 0 and solver.oracle_calls == 0, "advance(0, 0) must only compile")
-    require(state_of(solver, probe.iterates) == before, "advance(0, 0) must not change the iterates")
+    for name, act in (("compile()", solver.compile), ("advance(NO_BUDGET)", lambda: solver.advance(NO_BUDGET))):
+        act()
+        require(solver.step == 0 and solver.oracle_calls == 0, f"{name} must take no step")
+        require(state_of(solver, probe.iterates) == before, f"{name} must not change the iterates")
     for name in probe.iterates:
         require(np.array_equal(probe.weights(solver, name), probe.weights(solver)), f"{name} must be the start at step 0")
 
 
 def keeps_its_bounds(probe):
-    """Check that ``advance`` exceeds neither bound, and moves when ``calls_per_step`` calls are allowed."""
+    """Check that ``advance`` keeps its budget, and takes a step if the budget allows ``calls_needed`` calls."""
     solver = probe.new()
-    solver.advance(0, 0)
+    solver.compile()
+    stop = solver.advance(NO_BUDGET)
     for _ in range(5 * probe.problem.n):
-        step, calls, need = solver.step, solver.oracle_calls, solver.calls_per_step
-        require(need >= 1, f"calls_per_step must be at least 1, got {need}")
-        solver.advance(calls + need, step + 3)
-        require(solver.oracle_calls <= calls + need, f"advance({calls + need}, ...) made {solver.oracle_calls} calls")
-        require(solver.step <= step + 3, f"advance(..., {step + 3}) went to step {solver.step}")
-        require((solver.step, solver.oracle_calls) != (step, calls), "advance must move if calls_per_step calls are allowed")
+        require(isinstance(stop, Stop), f"advance must return a Stop, got {stop!r}")
+        step, calls, need = solver.step, solver.oracle_calls, stop.calls_needed
+        require(need >= 1, f"calls_needed must be at least 1, got {need}")
+        budget = Budget(calls + need, step + 3)
+        stop = solver.advance(budget)
+        require(solver.oracle_calls <= budget.calls, f"advance must keep to {budget.calls} calls, got {solver.oracle_calls}")
+        require(solver.step <= budget.steps, f"advance must keep to {budget.steps} steps, got {solver.step}")
+        require((solver.step, solver.oracle_calls) != (step, calls), "advance must move if calls_needed calls are allowed")
 
 
 def portions_do_not_matter(probe):
     """Check that many short calls of ``advance``, with looks at the iterates, give the same bits as one long call."""
     whole, portions, calls = probe.ran(), probe.new(), PASSES * probe.problem.n
+    stop = portions.advance(NO_BUDGET)
     while portions.oracle_calls < calls:
-        before, target = (portions.step, portions.oracle_calls), portions.oracle_calls + portions.calls_per_step
-        portions.advance(min(target, calls), NO_LIMIT)
+        before, target = (portions.step, portions.oracle_calls), portions.oracle_calls + stop.calls_needed
+        stop = portions.advance(Budget(min(target, calls), NO_LIMIT))
         state_of(portions, probe.iterates)
         portions.extras()
         if (portions.step, portions.oracle_calls) == before:
-            require(target > calls, "advance must move if calls_per_step calls are allowed")
+            require(target > calls, "advance must move if calls_needed calls are allowed")
             break
     require(state_of(portions, probe.iterates) == state_of(whole, probe.iterates), "a run in portions must equal a run at once")
 
@@ -197,7 +202,7 @@ def continues_from_its_state(probe):
     """Check that a solver continues from a saved state to the same bits, at any point of a run."""
     for calls in (0, probe.problem.n // 2, 2 * probe.problem.n + 1, 5 * probe.problem.n):
         first = probe.new()
-        first.advance(0, 0)
+        first.compile()
         probe.go_on(first, calls)
         saved = record.to_arrays(first.state)
         before = state_of(first, probe.iterates)
@@ -233,7 +238,7 @@ def follows_the_order(probe):
     plain = probe.plain(order=first)
     if plain is not None:
         probe.asked.clear()
-        plain.advance(1, 1)
+        plain.advance(Budget(1, 1))
         require(probe.asked == [0], f"the first step of order = 0, 0, ... must call the oracle of example 0, not {probe.asked}")
 
 
@@ -242,7 +247,7 @@ def averages_are_averages(probe):
     if len(public_indices(probe.problem)):
         return  # then they are those of A a, which is not seen from outside
     solver = probe.new()
-    solver.advance(0, 0)
+    solver.compile()
     path = [(probe.weights(solver), dual_loss(probe, solver, "last"))]
     for k in range(1, 3 * probe.problem.n):
         probe_step(solver, k)
@@ -260,8 +265,8 @@ def averages_are_averages(probe):
 
 def probe_step(solver: Solver, k: int) -> None:
     """Take one step, to step k."""
-    solver.advance(NO_LIMIT, k)
-    require(solver.step == k, f"advance({NO_LIMIT}, {k}) must go to step {k}, got {solver.step}")
+    solver.advance(Budget(NO_LIMIT, k))
+    require(solver.step == k, f"advance must go to step {k} if its budget has {k} steps, got {solver.step}")
 
 
 def dual_loss(probe, solver: Solver, iterate: str) -> float:
@@ -274,7 +279,7 @@ def dual_loss(probe, solver: Solver, iterate: str) -> float:
 def dual_points_are_lower_bounds(probe):
     """Check that no dual value exceeds the optimum or is missing, and that exact_dual agrees with ``last``."""
     solver = probe.new()
-    solver.advance(0, 0)
+    solver.compile()
     for passes in range(PASSES + 1):
         probe.go_on(solver, passes * probe.problem.n)
         for name in probe.iterates:
@@ -336,7 +341,7 @@ def starts_from_a_result(probe):
             return
         require(again.step == 0, "a warm start must begin at step 0")
         duals.append(again.point("last").dual)
-        again.advance(5 * probe.problem.n, NO_LIMIT)
+        again.advance(Budget(5 * probe.problem.n, NO_LIMIT))
     unchanged = state_of(first, probe.iterates) == before and first.exact_dual() == dual
     require(unchanged, "a warm start must not change the run that it comes from")
     require(close(duals[0], dual), f"a warm start must have the dual {dual}, got {duals[0]}")

@@ -7,6 +7,7 @@ import fwexp
 from fwexp.blocks import active_set, gap_tree, orders
 from fwexp.blocks.acceleration import LATE_PASSES, LATE_STRENGTH
 from fwexp.blocks.centres import PIECE, new_centre
+from fwexp.driver.iteration import Budget
 from fwexp.problems.protocol import radii_sq, to_public, workspace
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
@@ -64,7 +65,7 @@ def test_steps_equal_the_transcription(step, sampling, cache):
         last = steps_without_ties(wanted.blocks, step)
         tie = steps_before_a_tie(tp, wanted.run.last.w, wanted.blocks[:, None])  # from there on rounding may part the two
         for k in range(1, last + 1):
-            solver.advance(BIG, k)
+            solver.advance(Budget(BIG, k))
             assert solver.step == k
             w = to_public(problem, solver.point("last").w)
             if k > tie and not np.allclose(w, wanted.run.last.w[k], rtol=1e-9, atol=1e-10):
@@ -93,7 +94,7 @@ def test_acceleration_equals_the_transcription(step, first):
     wanted = ref.block_fw(tp, LAM, steps, sampling="order", draws=order, step=step, accelerate=(3.0, period, first))
     solver = start(problem, order=order, step=step, accelerate={"kap": 3.0, "period": period, "start": first})
     for k in range(1, steps + 1):
-        solver.advance(BIG, k)
+        solver.advance(Budget(BIG, k))
         point = solver.point("last")
         # The transcription shifts w at the end of a period, the solver before the next step.
         if k <= first * tp.n or (k - first * tp.n) % (period * tp.n):
@@ -141,7 +142,7 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
         for k in range(1, last + 1):
             if wanted.estimates[k - 1].sum() < 1e-13:  # the cache answers by rounding errors
                 break
-            solver.advance(BIG, k)
+            solver.advance(Budget(BIG, k))
             ell, image = wanted.run.last.ell[k], wanted.point[k]
             known, wanted_now = (solver.state.iterate.ell[0], solver.exact_dual()), (ell, ell - 0.5 * lam * (image @ image))
             if k > tie and known != pytest.approx(wanted_now, abs=1e-9):
@@ -162,7 +163,7 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
 def test_examples_are_not_all_visited_anew_where_that_is_refused(refresh, anew):
     _, problem = tiny(2)
     solver = start(problem, lam=20.0, sampling="gap_perm", step="corrective", refresh=refresh)
-    solver.advance(BIG, 9 * problem.n)  # less than the 10 passes after which all gaps are computed in any case
+    solver.advance(Budget(BIG, 9 * problem.n))  # less than the 10 passes after which all gaps are computed in any case
     assert solver.state.refreshed == -1
     assert (solver.state.order.ordered_since > 0) == anew
 
@@ -170,10 +171,10 @@ def test_examples_are_not_all_visited_anew_where_that_is_refused(refresh, anew):
 def test_strength_is_observed_of_labelings_that_are_stored():
     _, problem = tiny(2)
     bare = start(problem, lam=1e-3, accelerate={"kap": "observed", "start": 1})
-    bare.advance(BIG, 2 * problem.n)
+    bare.advance(Budget(BIG, 2 * problem.n))
     assert bare.state.centre.kap == 1.0  # none are stored: nothing is known
     sets = start(problem, lam=1e-3, accelerate={"kap": "observed", "start": 1}, step="pairwise")
-    sets.advance(BIG, 2 * problem.n)
+    sets.advance(Budget(BIG, 2 * problem.n))
     assert sets.state.centre.kap == 10.0
 
 
@@ -190,19 +191,19 @@ def test_where_it_seems_not_to_pay_acceleration_begins_late():
     order = order_without_repeats(tp.n, 400 * tp.n, 5)
     plain, solver = (start(problem, lam=lam, order=order, step="corrective", accelerate=on) for on in (False, True))
     for one in (plain, solver):
-        one.advance(BIG, LATE_PASSES * tp.n)
+        one.advance(Budget(BIG, LATE_PASSES * tp.n))
     np.testing.assert_array_equal(solver.point("last").w, plain.point("last").w)
     assert solver.state.centre is None
-    solver.advance(BIG, LATE_PASSES * tp.n + 1)
+    solver.advance(Budget(BIG, LATE_PASSES * tp.n + 1))
     assert solver.state.centre.kap == LATE_STRENGTH
     assert solver.state.centre.next_step == (LATE_PASSES + 3) * tp.n
     for k in range(LATE_PASSES * tp.n + 1, 60 * tp.n):
-        solver.advance(BIG, k)
+        solver.advance(Budget(BIG, k))
         point = solver.point("last")
         assert point.dual <= best.dual + 1e-12
         assert point.dual == pytest.approx(solver.exact_dual(), abs=1e-12)
         assert ref.primal(tp, to_public(problem, point.w), lam) >= best.primal - 1e-12
-    solver.advance(BIG, 400 * tp.n)
+    solver.advance(Budget(BIG, 400 * tp.n))
     assert solver.exact_gap() == pytest.approx(0.0, abs=1e-8)
 
 
@@ -230,10 +231,10 @@ def test_a_centre_moves_as_the_formula_says_where_w_is_taken_in_pieces(constrain
 def test_lam_may_change_at_the_very_step_at_which_acceleration_begins():
     tp, problem = tiny(2)
     solver = start(problem, lam=5.0, step="corrective", accelerate=True)
-    solver.advance(BIG, LATE_PASSES * tp.n)
+    solver.advance(Budget(BIG, LATE_PASSES * tp.n))
     solver.change_lam(4.5)
     assert solver.state.centre.kap == LATE_STRENGTH
-    solver.advance(BIG, 60 * tp.n)
+    solver.advance(Budget(BIG, 60 * tp.n))
     assert solver.point("last").dual <= ref.qp_optimum(tp, 4.5).dual + 1e-12
 
 
@@ -293,7 +294,7 @@ def test_scores_are_compared_on_the_scale_of_all_losses_that_are_stored():
 def test_active_sets_stay_consistent_over_many_steps(step):
     _, problem = tiny(4, n=5, K=3, lengths=(2, 3))
     solver = start(problem, step=step, sampling="uniform", cache={"F": 0.25, "nu": 0.01, "size": 4}, lam=0.05)
-    solver.advance(BIG, 100_000)
+    solver.advance(Budget(BIG, 100_000))
     sets = solver.sets
     w, losses = active_set.from_scratch(problem, sets, 1.0 / (0.05 * problem.n))
     scale = np.abs(w).max()
@@ -309,7 +310,7 @@ def test_active_sets_are_bounded_by_the_setting_except_for_weight():
     solver = start(problem, step="corrective", cache={"F": 0.25, "nu": 0.01, "size": 5}, lam=0.01)
     most_active = np.zeros(problem.n)
     for steps in range(1, 60 * problem.n):
-        solver.advance(BIG, steps)
+        solver.advance(Budget(BIG, steps))
         sets = solver.sets
         for i in range(problem.n):
             active = np.count_nonzero(sets.weight[sets.first[i] : sets.first[i] + sets.count[i]])
@@ -321,7 +322,7 @@ def test_active_sets_are_bounded_by_the_setting_except_for_weight():
 def test_stored_inner_products_are_those_of_the_features():
     tp, problem = tiny(6)
     solver = start(problem, step="corrective")
-    solver.advance(200, BIG)
+    solver.advance(Budget(200, BIG))
     sets = solver.sets
     for i in range(problem.n):
         room, count = sets.first[i + 1] - sets.first[i], sets.count[i]

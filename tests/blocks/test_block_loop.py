@@ -13,6 +13,7 @@ import pytest
 import fwexp
 from fwexp.blocks.averaging import averaged
 from fwexp.blocks.block_loop import first_paper
+from fwexp.driver.iteration import Budget
 from fwexp.files import code_digest
 from fwexp.problems.protocol import to_public
 from tests.small_problems import chain, run_in_plain_python
@@ -156,7 +157,7 @@ def test_a_step_or_order_of_another_package_takes_one_file_and_is_not_cached_on_
         if plain:
             run_in_plain_python(monkeypatch)
         solver = mine.Mine(problem, LAM, mine.PlainOptions("cyclic"))
-        solver.advance(10**6, 60)
+        solver.advance(Budget(10**6, 60))
         solvers.append(solver)
         if not plain:
             assert solver._take_steps.signatures

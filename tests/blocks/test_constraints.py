@@ -14,6 +14,7 @@ import fwexp
 from fwexp import record
 from fwexp.blocks.acceleration import total_gap
 from fwexp.blocks.projections import exact_step
+from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError
 from fwexp.problems import protocol, tiers
 from fwexp.problems.constraints import public_indices
@@ -186,7 +187,7 @@ def test_block_steps_never_lower_the_dual(options):
     solver = SOLVERS["bcfw"](problem, LAM, check_options(SOLVERS["bcfw"], options), 0)
     before, shifted = 0.0, options["accelerate"]
     for k in range(1, 12 * problem.n):
-        solver.advance(BIG, k)
+        solver.advance(Budget(BIG, k))
         v = dual_image(solver, psi)
         clipped = v.copy()
         clipped[NONNEGATIVE] = np.maximum(v[NONNEGATIVE], 0.0)
@@ -214,7 +215,7 @@ def test_no_other_length_of_a_step_has_a_higher_dual(step, cache):
         solver = cls(problem, LAM, check_options(cls, options), 0)
         before, short_steps = dual_variables(solver, psi), 0
         for k in range(1, 10 * problem.n):
-            solver.advance(BIG, k)
+            solver.advance(Budget(BIG, k))
             after = dual_variables(solver, psi)
             change = [b - a for a, b in zip(before, after, strict=True)]
             if max(np.abs(c).max() for c in change) < 1e-12:  # of rounding errors, which lead nowhere
@@ -271,7 +272,7 @@ def test_known_numbers_are_those_of_the_constrained_problem():
     problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
     for options in ({"sampling": "gap", "refresh": 1}, {"step": "pairwise", "sampling": "gap", "refresh": 1}):
         solver = SOLVERS["bcfw"](problem, LAM, check_options(SOLVERS["bcfw"], options), 0)
-        solver.advance(3 * problem.n, BIG)
+        solver.advance(Budget(3 * problem.n, BIG))
         gap = solver.exact_gap()
         w = solver.point("last").w
         assert gap == pytest.approx(primal(psi, losses, w, LAM) - solver.point("last").dual, abs=1e-12)
@@ -313,10 +314,10 @@ def test_states_with_constraints_go_on_to_the_same_bits(solver, options):
     psi, losses, _, _ = small()
     problem, cls = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE), SOLVERS[solver]
     first, second = (cls(problem, LAM, check_options(cls, options), seed, ("last",)) for seed in (0, 1))
-    first.advance(2 * problem.n, BIG)
+    first.advance(Budget(2 * problem.n, BIG))
     second.restore(record.copy(first.state))
     for running in (first, second):
-        running.advance(8 * problem.n, BIG)
+        running.advance(Budget(8 * problem.n, BIG))
     np.testing.assert_array_equal(first.point("last").w, second.point("last").w)
     assert first.step == second.step
     assert record.same(first.state, second.state)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fwexp
+from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError
 from fwexp.methods import methods
 from fwexp.problems import protocol
@@ -90,7 +91,7 @@ def assert_equal_steps(X, y, costs, problem, weights=None, steps=60):
     order = np.random.default_rng(0).integers(len(y), size=steps)
     wanted, running = ref.exact_ascent(X, y, costs, LAM, order, weights), start(problem, order)
     for k in range(steps + 1):
-        running.advance(BIG, k)
+        running.advance(Budget(BIG, k))
         point = running.point("last")
         assert relative_error(to_public(problem, point.w), wanted.W[k].ravel()) <= 1e-11 or not wanted.W[k].any(), k
         assert point.dual == pytest.approx(wanted.dual[k], rel=1e-11, abs=1e-13)
@@ -195,7 +196,7 @@ def test_outputs_given_one_by_one_reach_the_optimum_of_the_qp(rescaling, monkeyp
     tp = ref.TinyProblem(tuple(rows), tuple(losses), tuple([*range(6)] for _ in psi), (0,) * 5)
     problem = fwexp.enumerated_problem(psi, losses, rescaling=rescaling)
     running = start(problem, sampling="cyclic")
-    running.advance(400 * problem.n, BIG)
+    running.advance(Budget(400 * problem.n, BIG))
     best = ref.qp_optimum(tp, LAM)
     assert running.point("last").dual == pytest.approx(best.dual, abs=1e-9)
     np.testing.assert_allclose(running.point("last").w, best.w, atol=1e-4)
@@ -204,7 +205,7 @@ def test_outputs_given_one_by_one_reach_the_optimum_of_the_qp(rescaling, monkeyp
 def test_one_example_takes_one_step():
     problem = enumerated(3, n=1, m=9)
     running = start(problem)
-    running.advance(1, 1)
+    running.advance(Budget(1, 1))
     tp = ref.TinyProblem((problem.psi,), (problem.losses,), ([*range(len(problem.losses))],), (0,))
     assert running.point("last").dual == pytest.approx(ref.qp_optimum(tp, LAM).dual, abs=1e-10)
 

@@ -10,6 +10,7 @@ from fwexp.blocks import centres, shrinking
 from fwexp.blocks.acceleration import Acceleration
 from fwexp.blocks.block_loop import following_block, next_block, note_step
 from fwexp.blocks.counts import DRAWS_USED, NUM_COUNTS
+from fwexp.driver.iteration import Budget, Reason
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.base import start
 from fwexp.testing import check_solver
@@ -55,7 +56,7 @@ def test_kernels_move_centres_as_python_does(kap, monkeypatch):
         monkeypatch.setattr(Acceleration, "kernels_move_centres", lambda self, state, in_kernels=in_kernels: in_kernels)
         solver = SOLVERS["bcfw"](problem, 1e-4, check_options(SOLVERS["bcfw"], EXACT | {"accelerate": accelerate}))
         for calls in range(0, 6000, 7):
-            solver.advance(calls, 10**6)
+            solver.advance(Budget(calls, 10**6))
         runs.append((solver.state.iterate.w, solver.state.centre))
     (w, centre), (w_python, by_python) = runs
     assert centre.times.tolist() == by_python.times.tolist()
@@ -112,7 +113,7 @@ def test_what_was_shrunk_wrongly_is_looked_at_again():
     running = cls(problem, LAM, check_options(cls, {"step": "exact", "sampling": "shrinking"}), 0, ("last",), None)
     rounds = running.state.order.rounds
     rounds.wait[1:] = rounds.pause[1:] = shrinking.LONGEST
-    running.advance(400 * problem.n, 10**9)
+    running.advance(Budget(400 * problem.n, 10**9))
     best = ref.qp_optimum(ref.tiny_multiclass(X, y, 4), LAM)
     assert running.point("last").dual == pytest.approx(best.dual, abs=1e-7)
 
@@ -123,19 +124,17 @@ def test_it_keeps_the_promises_of_a_solver():
     )
 
 
-def test_series_end_where_the_gap_is_as_small_as_it_is_aimed_at():
-    """Python finds the same then, and is asked at no other time, before and after acceleration begins."""
+def test_series_end_where_the_gap_reaches_the_target():
+    """Python computes the same gap then, and at no other time, before and after acceleration begins."""
     problem, found = overlapping(3)[-1], []
     solver = start(SOLVERS["auto"], problem, 1e-3, check_options(SOLVERS["auto"], {}))
-    solver.advance(0, 0)
+    solver.compile()
     estimate = solver.estimated_gap
     solver.estimated_gap = lambda: found.append(estimate()) or found[-1]
-    for times, aim in enumerate(0.5 ** np.arange(1, 25), 1):
-        solver.aim = aim
-        solver.advance(10**6, 10**8)
-        assert solver.event
+    for times, target in enumerate(0.5 ** np.arange(1, 25), 1):
+        assert solver.advance(Budget(10**6, 10**8, target_gap=target)).reason is Reason.ROW
         assert len(found) == times
-        assert found[-1] <= aim
+        assert found[-1] <= target
     assert solver.state.centre is not None
 
 

@@ -33,6 +33,7 @@ from fwexp.convex import (
 )
 from fwexp.convex.minimize import new_method
 from fwexp.convex.objectives import as_function
+from fwexp.driver.iteration import Budget
 
 BLOCKS = ("block", "block_descent")
 RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
@@ -410,10 +411,10 @@ def test_a_run_goes_on_bit_for_bit_from_its_state(method, function):
         return new_method(as_function(f, 6), convex_set, method, None, 3, 0.0, options)
 
     whole, first, second = start(), start(), start()
-    whole.advance(30, 100)
-    first.advance(12, 100)
+    whole.advance(Budget(30, 100))
+    first.advance(Budget(12, 100))
     second.restore(record.copy(first.state))
-    second.advance(30, 100)
+    second.advance(Budget(30, 100))
     assert whole.step > 5
     assert record.same(whole.state, second.state)
 

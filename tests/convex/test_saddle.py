@@ -13,6 +13,7 @@ from fwexp import record
 from fwexp.convex import SADDLE_METHODS, Bilinear, Box, L2Ball, Simplex, saddle_point, svm_game
 from fwexp.convex.atoms import single
 from fwexp.convex.saddle import DualExtragradient, ExtragradientOptions
+from fwexp.driver.iteration import Budget
 
 METHODS = [
     ("dual_extragradient", {}),
@@ -102,7 +103,7 @@ def test_the_memory_efficient_form_takes_the_same_steps():
         assert efficient.y is None
         assert game.Y.contains(full.y)
     process = DualExtragradient(game, ExtragradientOptions(geometry="entropic", memory="efficient"))
-    process.advance(10, 100)
+    process.advance(Budget(10, 100))
     assert {np.size(array) for array in process.state.arrays.values()} == {4, 1}  # of the size of x
 
 
@@ -122,7 +123,7 @@ def test_a_player_whose_atom_has_all_the_weight_but_for_rounding_stays():
         active.row(single(1, 1.0))
         active.weights[:2] = chosen
     method.state.arrays = {"x": x, "y": y, "gx": game.gradient_x(y), "gy": game.gradient_y(x)}
-    method.advance(1, 1)
+    method.advance(Budget(1, 1))
     assert method.state.arrays["x"].tolist() == [1.0, pytest.approx(0.0)]
     assert method.state.arrays["y"].tolist() == [1.0, 0.0]
     assert [active.size for active in method.state.active] == [2, 1]
@@ -132,10 +133,10 @@ def test_a_player_whose_atom_has_all_the_weight_but_for_rounding_stays():
 def test_a_run_goes_on_bit_for_bit(name):
     game = on_balls(0.5)
     whole, first, second = (SADDLE_METHODS[name](game, SADDLE_METHODS[name].Options()) for _ in range(3))
-    whole.advance(20, 100)
-    first.advance(8, 100)
+    whole.advance(Budget(20, 100))
+    first.advance(Budget(8, 100))
     second.restore(record.copy(first.state))
-    second.advance(20, 100)
+    second.advance(Budget(20, 100))
     assert whole.step >= 10
     assert record.same(whole.state, second.state)
 

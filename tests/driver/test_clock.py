@@ -10,7 +10,7 @@ import pytest
 from numba.core import event
 
 from fwexp.driver.clock import Clock, noticing
-from fwexp.driver.iteration import Iteration, Objective, Point, Value
+from fwexp.driver.iteration import Iteration, Objective, Point, Stop, Terms, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import telling_of_compilation
@@ -92,16 +92,17 @@ def test_a_clock_goes_on_while_somebody_else_compiles(now):
 class Late(Iteration):
     """Needs a kernel that nobody has compiled before, in its third pass."""
 
-    size, step, oracle_calls = 1, 0, 0
+    terms, step, oracle_calls = Terms(size=1), 0, 0
 
     def __init__(self, kernel):
         self.kernel = kernel
 
-    def advance(self, calls, max_steps):
-        while self.oracle_calls < calls and self.step < max_steps:
+    def advance(self, budget):
+        while self.oracle_calls < budget.calls and self.step < budget.steps:
             self.step, self.oracle_calls = self.step + 1, self.oracle_calls + 1
             if self.step == 3:
                 self.kernel(1.0)
+        return Stop()
 
     def point(self, iterate):
         return Point(np.ones(1), 0.0)

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import fwexp
-from fwexp.driver import loop as driver
 from fwexp.driver.clock import on_interrupt
+from fwexp.driver.iteration import NO_BUDGET, Budget, Stop
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
@@ -81,18 +81,21 @@ class Script(Solver):
         self.advances = []
         self.state = SimpleNamespace(step=0, oracle_calls=0)
 
-    def advance(self, calls, max_steps):
-        if max_steps == 0:
-            self.compiled += 1
-            return
-        self.advances.append(calls)
+    def compile(self):
+        self.compiled += 1
+
+    def advance(self, budget):
+        if budget == NO_BUDGET:
+            return Stop()
+        self.advances.append(budget.calls)
         if self.hits:
             self.state.step += 7
             self.cache_hits += 7
-            self.state.oracle_calls = min(self.oracle_calls + (self.step % 70 == 0), calls)
-            return
-        self.state.step += calls - self.oracle_calls
-        self.state.oracle_calls = calls
+            self.state.oracle_calls = min(self.oracle_calls + (self.step % 70 == 0), budget.calls)
+            return Stop()
+        self.state.step += budget.calls - self.oracle_calls
+        self.state.oracle_calls = budget.calls
+        return Stop()
 
     def point(self, iterate):
         k = min(self.step, len(self.ws) - 1)
@@ -225,7 +228,12 @@ def test_steps_without_oracle_calls_are_logged_every_n_or_ever_less_and_capped(p
 def test_steps_are_capped_at_100_per_call(problem):
     """A cache that always answers does not run for ever."""
     solver, log = scripted(problem, hits=True)
-    solver.advance = lambda calls, max_steps: setattr(solver.state, "step", min(solver.step + 50, max_steps))
+
+    def fifty(budget):
+        solver.state.step = min(solver.step + 50, budget.steps)
+        return Stop()
+
+    solver.advance = fifty
     result = run(solver, log, max_passes=2)
     assert (result.status, solver.step) == ("max_passes", 100 * 8)
 
@@ -256,10 +264,10 @@ def test_clock_runs_only_while_the_solver_takes_steps(problem, monkeypatch):
 
         return slow
 
-    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
     solver, log = scripted(problem, test=problem, callback=costs(1000.0, lambda row: None))
-    advance = solver.advance
-    solver.advance = lambda calls, max_steps: costs(1.0 if max_steps else 1e6, advance)(calls, max_steps)
+    advance, solver.compile = solver.advance, costs(1e6, solver.compile)
+    solver.advance = lambda budget: costs(0.0 if budget == NO_BUDGET else 1.0, advance)(budget)
     monkeypatch.setattr(Evaluator, "__call__", costs(1e5, Evaluator.__call__))
     result = run(solver, log)
     assert result.trace.time.tolist()[0] == 0.0
@@ -270,13 +278,13 @@ def test_clock_runs_only_while_the_solver_takes_steps(problem, monkeypatch):
 
 def test_time_limit_is_in_solver_seconds(problem, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
     solver, log = scripted(problem, callback=lambda row: now.__setitem__(0, now[0] + 1e9))
     advance = solver.advance
 
-    def second(calls, max_steps):
-        now[0] += 1.0
-        advance(calls, max_steps)
+    def second(budget):
+        now[0] += budget != NO_BUDGET
+        return advance(budget)
 
     solver.advance = second
     result = run(solver, log, max_passes=1000, time_limit=6.0)
@@ -290,13 +298,13 @@ def test_time_limit_is_in_solver_seconds(problem, monkeypatch):
 def test_rows_are_left_out_while_evaluation_takes_longer_than_steps(problem, monkeypatch, seconds, limit, rows, most):
     """A step takes a second, and rows are due at every step."""
     now = [0.0]
-    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
     solver, log = scripted(problem, callback=lambda row: now.__setitem__(0, now[0] + seconds))
     advance = solver.advance
 
-    def second(calls, max_steps):
-        now[0] += 1.0
-        advance(calls, max_steps)
+    def second(budget):
+        now[0] += budget != NO_BUDGET
+        return advance(budget)
 
     solver.advance = second
     result = run(solver, log, max_passes=50, time_limit=limit, schedule=0.25)
@@ -310,13 +318,13 @@ def test_rows_are_left_out_while_evaluation_takes_longer_than_steps(problem, mon
 def test_looks_at_the_clock_about_ten_times_a_second(problem, monkeypatch):
     """Portions grow with the rate of oracle calls, so that a fast solver is not held up."""
     now = [0.0]
-    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
     solver, log = scripted(problem)
     advance = solver.advance
 
-    def fast(calls, max_steps):  # 1000 calls a second
-        now[0] += (calls - solver.oracle_calls) / 1000.0
-        advance(calls, max_steps)
+    def fast(budget):  # 1000 calls a second
+        now[0] += (budget.calls - solver.oracle_calls) / 1000.0
+        return advance(budget)
 
     solver.advance = fast
     run(solver, log, max_passes=1000, schedule=())
@@ -528,7 +536,7 @@ def test_steps_without_oracle_calls_are_taken_to_their_end_before_a_row(seconds,
     log = Log(running, SVMObjective(running))
     drive(running, log, Bounds(2), (2.0,))
     before = running.step
-    running.advance(running.oracle_calls, before + 10**6)
+    running.advance(Budget(running.oracle_calls, before + 10**6))
     assert running.step == before
 
 
@@ -653,7 +661,7 @@ def test_refreshes_certify_for_nothing():
 def test_costly_runs_do_not_depend_on_the_clock(monkeypatch):
     traces = []
     for seconds in (1e-5, 0.003, 10.0):
-        monkeypatch.setattr(driver, "CHUNK_SECONDS", seconds)
+        monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
         for solver in ("auto", "one_slack"):
             problem, calls = counting(n=40)
             result = fwexp.solve(problem, solver, lam=0.01, max_passes=60, gap_tol=1e-2)
@@ -670,7 +678,7 @@ def test_costly_runs_do_not_depend_on_the_clock(monkeypatch):
 def test_time_limit_of_costly_oracles_is_in_wall_time(solver, options, monkeypatch):
     """On a clock that calls of the oracle move on: one each."""
     problem, calls = counting()
-    monkeypatch.setattr(driver.time, "perf_counter", lambda: float(calls.total()))
+    monkeypatch.setattr("time.perf_counter", lambda: float(calls.total()))
     for limit in (1.0, 50.0, 200.0, 1000.0):
         calls.clear()
         result = fwexp.solve(problem, solver, lam=LAM, max_passes=1000, gap_tol=0, time_limit=limit, **options)

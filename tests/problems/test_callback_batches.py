@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp import record
-from fwexp.driver.log import EVALUATION_SHARE
+from fwexp.driver.iteration import Budget
+from fwexp.driver.logging_policy import EVALUATION_SHARE
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import known_labelings
 from fwexp.problems.protocol import kernel_view
@@ -185,11 +186,11 @@ def test_an_evaluation_is_worth_more_than_its_share_where_calls_promise_the_gap(
 def test_runs_go_on_from_their_state_bit_for_bit(visits):
     cls, given = SOLVERS["n_slack"], {"batch": 4, "qp_visits": visits}
     whole, halves = (cls(classes()[0], 0.01, check_options(cls, given), 0) for _ in range(2))
-    whole.advance(150, 10_000)
-    halves.advance(61, 70)
+    whole.advance(Budget(150, 10_000))
+    halves.advance(Budget(61, 70))
     resumed = cls(classes()[0], 0.01, check_options(cls, given), 0)
     resumed.restore(record.copy(halves.state))
-    resumed.advance(150, 10_000)
+    resumed.advance(Budget(150, 10_000))
     np.testing.assert_array_equal(whole.point("last").w, resumed.point("last").w)
 
 
@@ -266,12 +267,12 @@ def test_a_view_whose_functions_fail_leaves_the_state_readable(monkeypatch):
     """Rows that have grown too large are begun anew, for which functions are asked; the first that raises ends the run."""
     problem, cls = classes()[0], SOLVERS["n_slack"]
     running = cls(problem, 0.1, check_options(cls, {"batch": 4}), 0)
-    running.advance(2 * problem.n, 10_000)
+    running.advance(Budget(2 * problem.n, 10_000))
     before = record.copy(running.state)
     monkeypatch.setattr(known_labelings, "ROW_BYTES", 0)
     monkeypatch.setattr(problem, "psi", lambda i, y: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        running.advance(10 * problem.n, 10_000)
+        running.advance(Budget(10 * problem.n, 10_000))
     after = running.state
     assert after.sets.storage == before.sets.storage
     np.testing.assert_array_equal(after.sets.weight, before.sets.weight)

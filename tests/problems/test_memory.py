@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import fwexp
 from fwexp import memory
 from fwexp.blocks.active_set import ActiveSets
+from fwexp.driver.iteration import Budget
 from fwexp.problems import chain, protocol, sparse_blocks
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.solvers import SOLVERS, check_options
@@ -124,7 +125,7 @@ def test_blocks_grow_with_what_is_in_use(monkeypatch):
     monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", 64)
     problem = one_long_one("dense", 300, 200, 20)
     solver = SOLVERS["bcfw"](problem, 1e-3, check_options(SOLVERS["bcfw"], {}), 0, ("last",), None, None)
-    solver.advance(30 * problem.n, 10**9)
+    solver.advance(Budget(30 * problem.n, 10**9))
     blocks = solver.state.iterate.dual.blocks
     assert blocks.count.sum() > len(problem.labels)  # so they had to grow
     # rooms, and then the pool, are at most twice what a step could need when they were made

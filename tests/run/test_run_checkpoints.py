@@ -28,7 +28,7 @@ def killed(monkeypatch, tmp_path):
 
     def save(self, run, save=Checkpoint.save):
         save(self, run)
-        saves.append(run["place"].seconds)
+        saves.append(run["limit"])
         if len(saves) == 3:
             raise Killed
 
@@ -50,10 +50,10 @@ def first_steps(monkeypatch):
     def drive(process, log, *arguments, drive=loop.drive):
         advance = process.advance
 
-        def note(calls, max_steps):
-            if max_steps and len(steps) < note.runs:
+        def note(budget):
+            if budget.steps and len(steps) < note.runs:
                 steps.append(process.step)
-            advance(calls, max_steps)
+            return advance(budget)
 
         note.runs = len(steps) + 1
         process.advance = note

@@ -5,6 +5,7 @@ import pytest
 
 import fwexp
 from fwexp.blocks import active_set
+from fwexp.driver.iteration import Budget
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, approximate, check_options
@@ -55,7 +56,7 @@ def test_steps_equal_the_transcription(monkeypatch, tp, problem, nu, delta, line
     iterates = ("last", "wavg", "tavg", "avg")
     solver = start(problem, order, iterates=iterates, nu=nu, delta=delta, line_search=line_search)
     for k in range(len(order) + 1):
-        solver.advance(BIG, k)
+        solver.advance(Budget(BIG, k))
         assert solver.step == solver.oracle_calls == k
         for name in iterates:
             point, path = solver.point(name), getattr(wanted, name)
@@ -71,7 +72,7 @@ def corners_of(solver, tp, order, nu, delta):
         before, w = weights_of(solver, tp, i), to_public(solver.problem, solver.point("last").w)
         scores = tp.scores(i, w)
         gaps = (scores - before @ scores) / tp.n
-        solver.advance(BIG, k + 1)
+        solver.advance(Budget(BIG, k + 1))
         gamma = 2 * tp.n / (nu * k + 2 * tp.n)
         corner = (weights_of(solver, tp, i) - (1 - gamma) * before) / gamma
         yield gaps, corner, nu * gaps.max() - 0.5 * delta * gamma * curvature[i]
@@ -109,7 +110,7 @@ def test_the_mean_suboptimality_is_within_the_bound_of_the_theorem(nu, delta, li
     for seed in range(seeds):
         solver = start(problem, nu=nu, delta=delta, line_search=line_search, seed=seed)
         for p in range(passes + 1):
-            solver.advance(BIG, p * tp.n)
+            solver.advance(Budget(BIG, p * tp.n))
             missing[p] += (best - solver.point("last").dual) / seeds
     k = np.arange(passes + 1) * tp.n
     curvature = ref.block_curvature(tp, LAM).sum()
@@ -128,7 +129,7 @@ def test_an_error_costs_something_and_a_multiplicative_one_at_most_the_stated_fa
         for seed in range(8):
             solver = start(problem, seed=seed, line_search=False, **options)
             while best - solver.point("last").dual > accuracy:
-                solver.advance(BIG, solver.step + 1)
+                solver.advance(Budget(BIG, solver.step + 1))
             counts.append(solver.step)
         return np.mean(counts)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.driver.iteration import Budget
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
@@ -30,7 +31,7 @@ def iterates(problem, solver, lam, order, **options):
     running = cls(problem, lam, check_options(cls, options), 0, ("last",), order)
     ws = []
     for k in range(len(order) + 1):
-        running.advance(len(order), k)
+        running.advance(Budget(len(order), k))
         ws.append(to_public(running.problem, running.point("last").w).copy())
     return np.array(ws)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.driver.iteration import Budget
 from fwexp.jit.vectors import EIGHT
 from fwexp.problems.protocol import radii_sq
 from fwexp.solvers import SOLVERS, check_options, hull, n_slack
@@ -59,10 +60,10 @@ def test_fcfw_and_one_slack_visit_the_same_objectives(nonnegative):
     ):
         cls = SOLVERS[name]
         solver = cls(problem, lam, check_options(cls, options))
-        solver.advance(0, 0)
+        solver.compile()
         duals[name] = []
         for k in range(1, 9):
-            solver.advance(BIG, k)
+            solver.advance(Budget(BIG, k))
             duals[name].append(solver.point("last").dual)
     np.testing.assert_allclose(duals["one_slack"], duals["fcfw"], atol=1e-8)
     literal = ref.one_slack(chains(3)[0], lam, max_iterations=9, eps=0.0, xi_nonnegative=nonnegative)
@@ -99,7 +100,7 @@ def test_memory_of_hulls_is_as_stated(solver):
     running = SOLVERS[solver](problem, 1e-4, check_options(SOLVERS[solver], {"removal": 0} if solver == "one_slack" else {}), 0)
     largest = 0
     for k in range(1, 60):
-        running.advance(BIG, k)
+        running.advance(Budget(BIG, k))
         largest = max(largest, len(running.hull))
     assert largest > 20
     rows = sum(chunk.nbytes for chunk in running.hull.corners.chunks)
@@ -111,13 +112,13 @@ def test_memory_of_hulls_is_as_stated(solver):
 def test_memory_of_active_sets_is_as_stated():
     _, problem = chains(6, n=8)
     running = SOLVERS["n_slack"](problem, 1e-3, check_options(SOLVERS["n_slack"], {}), 0)
-    running.advance(40 * problem.n, BIG)
+    running.advance(Budget(40 * problem.n, BIG))
     taken, stated = sets_bytes(problem, running.state.sets)
     assert taken == stated
     room = np.diff(running.state.sets.first)
     assert (room <= np.maximum(8 * running.state.sets.count / 3, n_slack.FIRST_ROOM)).all()
     cached = SOLVERS["one_slack"](problem, 1e-3, check_options(SOLVERS["one_slack"], {"cache": 4}), 0)
-    cached.advance(40 * problem.n, BIG)
+    cached.advance(Budget(40 * problem.n, BIG))
     taken, stated = sets_bytes(problem, cached.state.cache)
     assert taken == stated
     assert len(cached.state.cache.loss) == problem.n * 5
@@ -129,15 +130,15 @@ def test_n_slack_gives_control_back_within_a_qp(options):
     problem = fwexp.chain_problem(*ref.random_chains(np.random.default_rng(7), 20, 4, 3, (2, 3, 4))[:2], 4)
     cls = SOLVERS["n_slack"]
     whole, portions = (cls(problem, 1e-3, check_options(cls, options), 0) for _ in range(2))
-    whole.advance(10 * problem.n, BIG)
+    whole.advance(Budget(10 * problem.n, BIG))
     inside = 0
     while portions.oracle_calls < 10 * problem.n:
         step, dual = portions.step, portions.point("last").dual
-        portions.advance(10 * problem.n, step + 3)
+        portions.advance(Budget(10 * problem.n, step + 3))
         assert step < portions.step <= step + 3
         assert portions.point("last").dual >= dual - 1e-12
         inside += portions.state.tol is not None
-    portions.advance(10 * problem.n, BIG)
+    portions.advance(Budget(10 * problem.n, BIG))
     assert inside > 0
     assert portions.step == portions.oracle_calls + portions.cache_hits < 100 * portions.oracle_calls
     np.testing.assert_array_equal(portions.point("last").w, whole.point("last").w)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp.blocks import active_set
+from fwexp.driver.iteration import Budget
 from fwexp.jit.vectors import EIGHT
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, check_options, kernel_bcfw
@@ -71,7 +72,7 @@ def test_steps_equal_the_transcription(tp, problem, structured, kernel, line_sea
     solver = start(problem, order=order, iterates=("last", "wavg"), line_search=line_search, **options)
     evaluate = Evaluator(solver.problem)
     for step in range(len(order) + 1):
-        solver.advance(BIG, step)
+        solver.advance(Budget(BIG, step))
         assert solver.step == solver.oracle_calls == step
         for name in ("last", "wavg"):
             point = solver.point(name)
@@ -185,7 +186,7 @@ def test_inputs_may_be_kept_in_any_way(form, kernel):
     dense, sparse = as_form("dense", X, y, 3), fwexp.chain_problem([sp.csr_array(x) for x in wide], y, 3)
     solvers = [start(problem, order=order_of(ref.tiny_chain(X, y, 3), 4), **options) for problem in (dense, sparse)]
     for solver in solvers:
-        solver.advance(BIG, BIG)
+        solver.advance(Budget(BIG, BIG))
     assert {type(solver.problem.x.x).__name__ for solver in solvers} == {"DenseFeatures", "SparseFeatures"}
     one, other = (solver.point("last") for solver in solvers)
     np.testing.assert_allclose(other.w, one.w, atol=1e-10)
@@ -203,7 +204,7 @@ def test_memory_is_as_stated():
     X = [rng.normal(size=(length, 3)) for length in (3, 5, 4, 6, 2)]
     problem = fwexp.chain_problem(X, [rng.integers(8, size=len(x)) for x in X], 8)
     solver = start(problem, iterates=("last", "wavg"), kernel="rbf", lam=1e-3)
-    solver.advance(BIG, 200)
+    solver.advance(Budget(BIG, 200))
     N, K, sets = len(problem.labels), 8, solver.sets
     extra = (2 + K) * K * 8  # the parts without inputs
     assert solver.state.iterate.w.nbytes == 8 * N * K + extra
@@ -218,13 +219,13 @@ def test_memory_is_as_stated():
 def test_warm_start_keeps_the_dual_variables_under_another_lam_and_kernel():
     problem = chain("dense", 8)[1]
     first = start(problem, kernel="poly", degree=2)
-    first.advance(BIG, 60)
+    first.advance(Budget(BIG, 60))
     for options in ({"kernel": "poly", "degree": 2}, {"kernel": "rbf"}):
         again = start(problem, lam=0.5 * LAM, warm_start=first, **options)
         assert again.state.iterate.ell[0] == pytest.approx(first.state.iterate.ell[0], abs=1e-12)
         assert again.extras() == first.extras()
         assert again.point("last").dual == pytest.approx(again.exact_dual(), abs=1e-12)
-        again.advance(BIG, 60)
+        again.advance(Budget(BIG, 60))
         assert again.exact_dual() == pytest.approx(again.point("last").dual, abs=1e-10)
     same = start(problem, lam=0.5 * LAM, warm_start=first, kernel="poly", degree=2)
     assert same.state.iterate.w_sq[0] == pytest.approx(4.0 * first.state.iterate.w_sq[0], rel=1e-10)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.driver.iteration import Budget
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options, online_eg
@@ -41,7 +42,7 @@ def assert_equal_steps(tp, problem, lam, passes):
     wanted = ref.online_eg(tp, lam, order)
     solver = start(problem, lam, order, ITERATES)
     for k in range(len(order) + 1):
-        solver.advance(BIG, k)
+        solver.advance(Budget(BIG, k))
         assert (solver.step, solver.oracle_calls) == (k, wanted.calls[k])
         for name in ITERATES:
             point, path = solver.point(name), getattr(wanted.run, name)
@@ -75,13 +76,13 @@ def test_halvings_are_limited(passes, halvings):
     # near the optimum, which is a mixture, a step to a corner makes the dual objective fall
     tp, problem = chain("dense", 2)
     first = start(problem, 0.1)
-    first.advance(BIG, 500 * tp.n)
+    first.advance(Budget(BIG, 500 * tp.n))
     solver = SOLVERS["online_eg"](problem, 0.1, first.options, 0, ("last",), np.resize(np.arange(tp.n), 99), first)
-    solver.advance(BIG, passes * tp.n)
+    solver.advance(Budget(BIG, passes * tp.n))
     point, calls, i = solver.point("last"), solver.oracle_calls, 0
     w = point.w.copy()
     solver.state.iterate.eta[i] = 1e6
-    solver.advance(BIG, passes * tp.n + 1)
+    solver.advance(Budget(BIG, passes * tp.n + 1))
     assert solver.oracle_calls - calls == halvings + 1
     assert solver.state.iterate.eta[i] == pytest.approx(1e6 * 0.5**halvings * 1.05)
     assert np.array_equal(solver.point("last").w, w)
@@ -94,7 +95,7 @@ def test_dual_points_are_feasible_inside_and_never_fall(lam):
     solver = start(problem, lam)
     best, dual = ref.qp_optimum(tp, lam).dual, -np.inf
     for passes in range(1, 80):
-        solver.advance(passes * tp.n, BIG)
+        solver.advance(Budget(passes * tp.n, BIG))
         point = solver.point("last")
         assert np.isfinite(point.w).all()
         assert point.dual >= dual - 1e-11 * abs(dual)
@@ -116,7 +117,7 @@ def test_a_settled_distribution_can_still_move():
     # After many passes all mass is on the truth up to rounding; a step size that had been halved at every visit would be 0.
     problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 2])
     solver = start(problem, 1e-3)
-    solver.advance(3000, BIG)
+    solver.advance(Budget(3000, BIG))
     assert solver.state.iterate.eta.min() > 1e-3
     assert solver.state.iterate.eta.max() <= 1e8
     assert np.isfinite(solver.state.iterate.potentials).all()

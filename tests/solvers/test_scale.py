@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.driver.iteration import Budget
 from fwexp.solvers import SOLVERS, check_options
 
 BIG = 10**9
@@ -31,8 +32,8 @@ def problem_of(scale, n=12, K=6, d=3, seed=0):
 
 def ran(problem, name, options, lam, passes):
     solver = SOLVERS[name](problem, lam, check_options(SOLVERS[name], options), 0)
-    solver.advance(0, 0)
-    solver.advance(passes * problem.n, BIG)
+    solver.compile()
+    solver.advance(Budget(passes * problem.n, BIG))
     return solver
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fwexp.driver.iteration import Budget
 from fwexp.problems.protocol import blocks_to_weights, to_public
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
@@ -40,7 +41,7 @@ def assert_equal_steps(method, tp, problem, order):
     visits = [range(tp.n)] * len(order) if solver == "fw" else order[:, None]
     steps = steps_before_a_tie(tp, wanted.last.w, visits)
     for k in range(steps + 1):
-        running.advance(BIG, k)
+        running.advance(Budget(BIG, k))
         assert running.step == k
         assert running.oracle_calls == k * (tp.n if solver == "fw" else 1)
         for name in ITERATES:
@@ -103,7 +104,7 @@ def test_weights_and_gap_are_those_of_the_dual_variables(form, line_search):
     paths = {"last": flat, "wavg": ref.wavg(flat), "tavg": ref.tavg(flat), "avg": ref.avg(flat)}
     running = start(problem, "bcfw", {"line_search": line_search}, order)
     for k in range(0, 61, 4):
-        running.advance(BIG, k)
+        running.advance(Budget(BIG, k))
         for name, path in paths.items():
             alpha = np.split(path[k], ends)
             point = running.point(name)
@@ -117,7 +118,7 @@ def test_weights_stay_the_sum_of_the_blocks(form):
     """After many steps w = sum_i w_i and the dual of running sums is the one computed from scratch."""
     tp, problem = chain(form, 6, n=6, lengths=(2, 3))
     running = start(problem, "bcfw", iterates=("last",))
-    running.advance(BIG, 50_000 if isinstance(problem, tuple) else 500)
+    running.advance(Budget(BIG, 50_000 if isinstance(problem, tuple) else 500))
     w = blocks_to_weights(problem, running.state.iterate.dual.blocks, 1.0 / (LAM * tp.n))
     assert relative_error(running.state.iterate.w, w) <= 1e-11
     assert running.exact_dual() == pytest.approx(running.point("last").dual, abs=1e-12)
@@ -131,7 +132,7 @@ def test_line_search_never_lowers_the_dual(solver, lam):
     running = start(problem, solver, lam=lam, iterates=("last",))
     duals = [running.point("last").dual]
     for k in range(1, 400):
-        running.advance(BIG, k)
+        running.advance(Budget(BIG, k))
         duals.append(running.point("last").dual)
     assert np.diff(duals).min() >= -1e-14
     assert duals[-1] > 0.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.driver.iteration import Budget
 from tests import reference as ref
 from tests.reference.problem import dual_matrices
 from tests.small_problems import chain
@@ -44,7 +45,7 @@ def test_the_gap_is_excessive_in_every_step():
     solver = ExcessiveGap(problem, 0.3, ExcessiveGap.Options())
     first = solver.state.mu
     for step in range(1, 40):
-        solver.advance(2 * problem.n * step, step)
+        solver.advance(Budget(2 * problem.n * step, step))
         assert solver.step == step
         w = to_public(problem, solver.state.w)
         assert smoothed(tp, w, 0.3, solver.state.mu) <= solver.point("last").dual + 1e-10

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.driver.iteration import Budget
 from fwexp.errors import ParameterError
 from fwexp.problems.protocol import radii_sq
 from fwexp.solvers import SOLVERS, check_options
@@ -17,7 +18,7 @@ def steps_to(problem, lam, suboptimality, optimum, sampling, seed=0):
     cls = SOLVERS["bcfw"]
     solver = cls(problem, lam, check_options(cls, {"sampling": sampling, "refresh": 0}), seed)
     while optimum - solver.point("last").dual > suboptimality:
-        solver.advance(10**9, solver.step + 1)
+        solver.advance(Budget(10**9, solver.step + 1))
     return solver.step
 
 

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
+from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
@@ -68,7 +69,7 @@ def primal(problem, w, lam):
 def test_change_of_lam_keeps_w_and_knows_all_gaps(options):
     _, problem = tiny_chain()
     solver = bcfw(problem, 0.5, **options)
-    solver.advance(3 * problem.n, 10**9)
+    solver.advance(Budget(3 * problem.n, 10**9))
     before, w = solver.exact_gap(), solver.state.iterate.w.copy()
     delta = solver.point("last").dual - 0.25 * (w @ w)
     solver.change_lam(0.2)
@@ -86,7 +87,7 @@ def test_change_of_lam_keeps_w_and_knows_all_gaps(options):
 def test_change_of_lam_equals_the_transcription():
     tp, problem = tiny_enumerated()
     solver = bcfw(problem, 0.5, sampling="cyclic")
-    solver.advance(2 * problem.n, 10**9)
+    solver.advance(Budget(2 * problem.n, 10**9))
     alpha = np.split(solver.state.iterate.dual.blocks, problem.part_ptr[1:-1])
     wanted = ref.change_lam(tp, alpha, 0.3)
     slope = ref.gap_slope(tp, alpha, solver.state.iterate.w)

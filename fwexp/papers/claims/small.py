@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+MANY_CALLS = 2**40
+
 
 class Outputs(NamedTuple):
     """A problem: psi_i(y) and L_i(y), both 0 for the first output."""
@@ -70,13 +72,14 @@ def as_problem(outputs: Outputs):
 def iterates(outputs: Outputs, solver: str, lam: float, steps: int, seed: int = 0, order: Sequence[int] | None = None, **options):
     """Return w and b'a after 0, 1, ... steps of a solver of the package."""
     from fwexp.solvers import SOLVERS, check_options
+    from fwexp.solvers.base import Budget
 
     cls = SOLVERS[solver]
     order = None if order is None else np.asarray(order, dtype=np.int64)
     running = cls(as_problem(outputs), lam, check_options(cls, options), seed, ("last",), order)
     ws, ells = [], []
     for step in range(steps + 1):
-        running.advance(steps * running.calls_per_step, step)
+        running.advance(Budget(MANY_CALLS, step))
         point = running.point("last")
         ws.append(np.array(point.w))
         ells.append(point.dual + 0.5 * lam * float(point.w @ point.w))
